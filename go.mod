@@ -1,0 +1,15 @@
+module omniagent
+
+go 1.26.0
+
+require (
+	github.com/google/go-cmp v0.7.0 // tests: readable differences
+	github.com/pelletier/go-toml/v2 v2.4.3 // the TOML parser behind config edits that keep comments; 4 µs of init
+	github.com/spf13/cobra v1.10.2 // parsing and shell completion; 0.1 ms of init
+	github.com/spf13/pflag v1.0.9 // cobra's flags, declared from our own data
+	golang.org/x/sys v0.49.0 // landlock, seccomp, flock, pidfd: what syscall lacks
+	golang.org/x/term v0.47.0 // is this a terminal; a few lines a platform
+	pgregory.net/rapid v1.3.0 // tests: properties with shrinking
+)
+
+require github.com/inconshreveable/mousetrap v1.1.0 // indirect
