@@ -1,0 +1,151 @@
+package fault
+
+// Code names one failure for ever: programs branch on it, so a code never changes its meaning. A Code is also an error, for errors.Is.
+type Code string
+
+func (c Code) Error() string { return string(c) }
+
+// The codes, in the order of `omniagent errors list`.
+const (
+	Internal             Code = "INTERNAL_ERROR"
+	OutputFailed         Code = "OUTPUT_FAILED"
+	WarningsAsErrors     Code = "WARNINGS_AS_ERRORS"
+	PreflightFailed      Code = "PREFLIGHT_FAILED"
+	BatchFailed          Code = "BATCH_FAILED"
+	UndeclaredCapability Code = "UNDECLARED_CAPABILITY"
+
+	Invalid               Code = "VALIDATION_ERROR"
+	ArgError              Code = "ARG_ERROR"
+	MissingArgument       Code = "MISSING_ARGUMENT"
+	UnknownCommand        Code = "UNKNOWN_COMMAND"
+	UnknownFlag           Code = "UNKNOWN_FLAG"
+	InvalidAgentInput     Code = "INVALID_AGENT_INPUT"
+	InvalidJSON           Code = "INVALID_JSON"
+	InvalidCursor         Code = "INVALID_CURSOR"
+	SecretOnCommandLine   Code = "SECRET_ON_COMMAND_LINE"
+	StdinTooLarge         Code = "STDIN_TOO_LARGE"
+	StdinEmpty            Code = "EMPTY_STDIN"
+	FieldTooLarge         Code = "FIELD_TOO_LARGE"
+	ConfirmationRequired  Code = "CONFIRMATION_REQUIRED"
+	ConfigInvalid         Code = "CONFIG_INVALID"
+	ConfigKeyUnknown      Code = "CONFIG_KEY_UNKNOWN"
+	DispatchParse         Code = "DISPATCH_PARSE_ERROR"
+	SchemaVersion         Code = "SCHEMA_VERSION_UNSUPPORTED"
+	StreamingNotSupported Code = "STREAMING_NOT_SUPPORTED"
+	ShellString           Code = "SHELL_STRING_PROHIBITED"
+
+	PartialFailure Code = "PARTIAL_FAILURE"
+
+	StdinRequired  Code = "STDIN_REQUIRED"
+	InputRequired  Code = "INPUT_REQUIRED"
+	ReplProhibited Code = "REPL_MODE_PROHIBITED"
+	EditorRequired Code = "EDITOR_REQUIRED"
+	LockHeld       Code = "LOCK_HELD"
+	SymlinkLoop    Code = "SYMLINK_LOOP"
+	DepthExceeded  Code = "DEPTH_EXCEEDED"
+	NoHome         Code = "NO_HOME"
+	Unsafe         Code = "UNSAFE_PATH"
+
+	FileMissing   Code = "FILE_NOT_FOUND"
+	NotFoundCode  Code = "NOT_FOUND"
+	NotInstalled  Code = "NOT_INSTALLED"
+	AlreadyExists Code = "ALREADY_EXISTS"
+
+	ConcurrentModification Code = "CONCURRENT_MODIFICATION"
+	IdempotencyKeyReused   Code = "IDEMPOTENCY_KEY_REUSED"
+
+	PermissionDenied Code = "PERMISSION_DENIED"
+
+	AuthRequired       Code = "AUTH_REQUIRED"
+	CredentialsExpired Code = "CREDENTIALS_EXPIRED"
+	MissingScopes      Code = "MISSING_SCOPES"
+
+	TimedOut        Code = "TIMEOUT"
+	TooManyRequests Code = "RATE_LIMITED"
+	Down            Code = "UNAVAILABLE"
+	Moved           Code = "COMMAND_MOVED"
+	Interrupted     Code = "CANCELLED"
+)
+
+// Entry is what the catalogue knows of a code.
+type Entry struct {
+	Code      Code   `json:"code"`
+	Kind      Kind   `json:"kind"`
+	Retryable bool   `json:"retryable"`
+	Summary   string `json:"summary"`
+	NextStep  string `json:"next_step"`
+}
+
+// Entry looks the code up. An unknown one is general and not retryable.
+func (c Code) Entry() Entry {
+	for _, e := range Catalogue() {
+		if e.Code == c {
+			return e
+		}
+	}
+	return Entry{Code: c, Kind: General, Summary: "not in the catalogue"}
+}
+
+// Catalogue lists every code with its kind, whether the same call may be repeated, what it means and what to do.
+func Catalogue() []Entry {
+	return []Entry{
+		{Internal, General, false, "Something failed that has no code of its own.", "Run it again with --debug and report what it prints."},
+		{OutputFailed, General, false, "The result could not be written to standard output.", "Check the disk or the program that reads; the audit log has the outcome."},
+		{WarningsAsErrors, General, false, "There were warnings, and --warnings-as-errors was given.", "Correct what the warnings name, or leave the flag out."},
+		{PreflightFailed, General, false, "A required check of doctor failed.", "Run the fix that the failing check names."},
+		{BatchFailed, General, false, "At least one line of the batch failed.", "Read the line's own error; later lines ran only with --ignore-errors."},
+		{UndeclaredCapability, General, false, "The command used something that its declaration does not mention.", "Report it: this is a fault of the program."},
+
+		{Invalid, Input, false, "One or more arguments are wrong; errors[] lists all of them.", "Correct the arguments that errors[] names and call again."},
+		{ArgError, Input, false, "The argument has the wrong type, value or form.", "Give a value that the message allows."},
+		{MissingArgument, Input, false, "A required argument was not given.", "Add the argument."},
+		{UnknownCommand, Input, false, "There is no such command.", "Run: omniagent manifest"},
+		{UnknownFlag, Input, false, "The command has no such flag.", "Run the command with --help."},
+		{InvalidAgentInput, Input, false, "The value looks made up or smuggled: a placeholder, an escape, a path in an id.", "Give the plain value; corrected_input has it where it can be told."},
+		{InvalidJSON, Input, false, "The text is not JSON, even read with tolerance.", "Correct it at the place that the message names."},
+		{InvalidCursor, Input, false, "The cursor is damaged or belongs to another query.", "Start again without --cursor."},
+		{SecretOnCommandLine, Input, false, "A secret was given as an argument, where every process can read it.", "Give it through the environment or a file."},
+		{StdinTooLarge, Input, false, "Standard input is larger than the limit.", "Write it to a file and give --input-file."},
+		{StdinEmpty, Input, false, "Standard input was asked for and is empty.", "Pipe the value in, or give it as an argument."},
+		{FieldTooLarge, Input, false, "A value is longer than its field allows.", "Shorten it."},
+		{ConfirmationRequired, Input, false, "The command destroys something and was not confirmed.", "Look at it with --dry-run, then add --confirm-destructive."},
+		{ConfigInvalid, Input, false, "A configuration file cannot be read as configuration.", "Correct the file at the line that the message names."},
+		{ConfigKeyUnknown, Input, false, "There is no such configuration key.", "Run: omniagent config list"},
+		{DispatchParse, Input, false, "A line of the batch is not a dispatch request.", "Give a JSON object with _cmd naming a command of the manifest."},
+		{SchemaVersion, Input, false, "That version of the output schema is not offered.", "Leave --schema-version out, or give 1."},
+		{StreamingNotSupported, Input, false, "The command cannot stream.", "Leave --stream out."},
+		{ShellString, Input, false, "A command for a shell was given where an argument list belongs.", "Give the program and each argument by itself."},
+
+		{PartialFailure, Partial, false, "Part of the work was done and part failed.", "Read completed_steps or results[]; do not repeat it blindly."},
+
+		{StdinRequired, Precondition, false, "The command reads standard input, and there is none.", "Pipe the input in, or give --input-file."},
+		{InputRequired, Precondition, false, "The command would have to ask, and nobody can answer.", "Give the flag that the message names."},
+		{ReplProhibited, Precondition, false, "A conversation needs a terminal.", "Use the one-shot form that the message names."},
+		{EditorRequired, Precondition, false, "The command would open an editor, and there is no terminal.", "Give the value with one of the named flags."},
+		{LockHeld, Precondition, true, "Another process holds the lock.", "Wait retry_after_ms and call again."},
+		{SymlinkLoop, Precondition, false, "A symbolic link leads back to a directory above it.", "Remove the link, or give --no-follow-symlinks."},
+		{DepthExceeded, Precondition, false, "The tree is deeper than --max-depth.", "Raise --max-depth."},
+		{NoHome, Precondition, false, "No home directory is known, so there is no place for this.", "Set HOME, or the XDG variable that the message names."},
+		{Unsafe, Precondition, false, "The path is not what it must be: a link, or owned by somebody else.", "Look at the path that the message names and put it right."},
+
+		{FileMissing, NotFound, false, "The file does not exist.", "Check the path; relative paths start at --cwd."},
+		{NotFoundCode, NotFound, false, "The thing that was named does not exist.", "List what there is."},
+		{NotInstalled, NotFound, false, "The program is not installed.", "Run the install command that the message names."},
+		{AlreadyExists, Conflict, false, "It exists already; data has it.", "Use the existing one, or choose another name."},
+
+		{ConcurrentModification, Conflict, true, "Another process is changing the same file.", "Wait retry_after_ms and call again."},
+		{IdempotencyKeyReused, Conflict, false, "The idempotency key was used for a different call.", "Use a new key for a new call."},
+
+		{PermissionDenied, Denied, false, "The system refuses access.", "Ask for the permission that the message names."},
+
+		{AuthRequired, Auth, false, "No credentials were found.", "Set one of auth_methods."},
+		{CredentialsExpired, Auth, false, "The credentials have expired.", "Run reauth_command."},
+		{MissingScopes, Auth, false, "The configured scopes do not cover the command.", "Add missing_scopes to the configuration key scopes."},
+
+		{TimedOut, Timeout, false, "The time limit passed.", "Look at what was done, then call again with a longer --timeout."},
+		{TooManyRequests, RateLimited, true, "The service asks to be called less often.", "Wait retry_after_ms and call again."},
+		{Down, Unavailable, true, "The service does not answer.", "Call again, waiting longer each time."},
+		{Moved, Redirected, false, "The command has another name now.", "Run redirect.command."},
+		{Interrupted, Cancelled, false, "A signal ended the call.", "Look at what was done before calling again."},
+	}
+}

@@ -1,0 +1,157 @@
+// Package fault is the vocabulary of what can go wrong.
+//
+// It promises that every failure a user can meet has a stable code, a kind that decides the exit code, a sentence that names the
+// thing and the reason, and a next step. It refuses failures without a code: New with a code that the catalogue does not know is
+// reported as INTERNAL_ERROR, and a test finds it.
+//
+// A fault knows nothing of exit codes. Whoever ends a process maps kinds to numbers.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what sort of failure it is. It decides the exit code and what a caller may do next.
+type Kind string
+
+const (
+	General      Kind = "general"      // nothing more specific fits
+	Input        Kind = "input"        // an argument is wrong; nothing was done
+	Partial      Kind = "partial"      // some of it was done
+	Precondition Kind = "precondition" // something must be true first; nothing was done
+	NotFound     Kind = "not-found"
+	Conflict     Kind = "conflict"
+	Denied       Kind = "denied" // known, but not allowed
+	Auth         Kind = "auth"   // credentials are missing, wrong or expired
+	Payment      Kind = "payment"
+	Timeout      Kind = "timeout"
+	RateLimited  Kind = "rate-limited"
+	Unavailable  Kind = "unavailable"
+	Redirected   Kind = "redirected" // it has moved; the fault names the new place
+	Cancelled    Kind = "cancelled"  // a signal ended it
+)
+
+// Phase says how far a call had come.
+type Phase string
+
+const (
+	Validation Phase = "validation" // guarantees that nothing was changed
+	Execution  Phase = "execution"
+	Cleanup    Phase = "cleanup"
+)
+
+// Fault is one failure. The zero values of all fields but Code and Message mean "as the catalogue says".
+type Fault struct {
+	Code       Code
+	Message    string         // one full sentence: the thing and the reason
+	Phase      Phase          // empty: Validation for Input, else Execution
+	Retry      *bool          // overrides the catalogue
+	RetryAfter time.Duration  // known wait before a retry
+	Fix        string         // the condition that the caller must correct
+	FixCommand string         // one command that corrects it: runnable as it stands, harmless when repeated
+	Suggestion string         // next step in words
+	Redirect   string         // with kind Redirected: the command to run instead
+	Detail     map[string]any // further members of the error object
+	Problems   []Problem      // all that is wrong with the arguments, at once
+	Cause      error
+}
+
+// Problem is one thing wrong with one argument.
+type Problem struct {
+	Param     string `json:"param"`               // its name without dashes, or a place such as file:line:column
+	Code      Code   `json:"code"`                // why, in one word
+	Message   string `json:"message"`             //
+	Value     string `json:"value"`               // as given
+	Pattern   string `json:"pattern,omitempty"`   // what it must match
+	Corrected string `json:"corrected,omitempty"` // the form that would be accepted
+}
+
+// New makes a fault; the message is a format.
+func New(code Code, format string, args ...any) *Fault {
+	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Hint adds the next step in words.
+func (f *Fault) Hint(format string, args ...any) *Fault {
+	f.Suggestion = fmt.Sprintf(format, args...)
+	return f
+}
+
+// FixBy names the condition to correct and, unless empty, the one command that does.
+func (f *Fault) FixBy(condition, command string) *Fault {
+	f.Fix, f.FixCommand = condition, command
+	return f
+}
+
+// With adds a member to the error object.
+func (f *Fault) With(name string, value any) *Fault {
+	if f.Detail == nil {
+		f.Detail = map[string]any{}
+	}
+	f.Detail[name] = value
+	return f
+}
+
+// After says that a retry may succeed once d has passed.
+func (f *Fault) After(d time.Duration) *Fault {
+	yes := true
+	f.Retry, f.RetryAfter = &yes, d
+	return f
+}
+
+// Because records the error underneath.
+func (f *Fault) Because(err error) *Fault {
+	f.Cause = err
+	return f
+}
+
+func (f *Fault) Error() string {
+	if f.Cause != nil {
+		return f.Message + ": " + f.Cause.Error()
+	}
+	return f.Message
+}
+
+func (f *Fault) Unwrap() error { return f.Cause }
+
+// Is makes errors.Is(err, fault.ConfigInvalid) work: a Code is an error that every fault of that code matches.
+func (f *Fault) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == f.Code
+}
+
+// Kind is the kind that the catalogue gives to the fault's code.
+func (f *Fault) Kind() Kind { return f.Code.Entry().Kind }
+
+// Retryable says whether the same call, unchanged, may succeed later.
+func (f *Fault) Retryable() bool {
+	if f.Retry != nil {
+		return *f.Retry
+	}
+	return f.Code.Entry().Retryable
+}
+
+// In says how far the call had come when it failed.
+func (f *Fault) In() Phase {
+	switch {
+	case f.Phase != "":
+		return f.Phase
+	case f.Kind() == Input:
+		return Validation
+	}
+	return Execution
+}
+
+// Of finds the fault in err. An error that carries none becomes INTERNAL_ERROR: its text is kept as the cause.
+func Of(err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return New(Internal, "%s", err.Error()).Because(err)
+}
