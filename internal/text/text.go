@@ -1,0 +1,168 @@
+// Package text makes strings from elsewhere fit to print.
+//
+// Clean promises that no byte of its result can move a cursor, change a colour, set a title or break a line of JSON: escape sequences,
+// control characters and carriage returns are gone, what is no text is U+FFFD. It refuses nothing: any input has a clean form.
+package text
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Clean removes terminal sequences and replaces what is no text. It reports how many characters it had to replace, not counting what
+// it merely removed. A clean string is returned as it is.
+func Clean(s string) (clean string, replaced int) {
+	if isClean(s) {
+		return s, 0
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size <= 1, r == 0:
+			b.WriteRune(utf8.RuneError)
+			replaced++
+			i += size
+		case r == esc || r == csi8 || r == osc8 || r == dcs8:
+			i += sequence(s[i:], r, size)
+		case r == '\n' || r == '\t':
+			b.WriteRune(r)
+			i += size
+		case isControl(r):
+			i += size
+		default:
+			b.WriteString(s[i : i+size])
+			i += size
+		}
+	}
+	return b.String(), replaced
+}
+
+const (
+	esc  = 0x1b
+	csi8 = 0x9b // the one-rune forms of ESC [, ESC ] and ESC P
+	osc8 = 0x9d
+	dcs8 = 0x90
+)
+
+func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }
+
+func isClean(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
+			return isCleanRunes(s[i:])
+		}
+	}
+	return true
+}
+
+func isCleanRunes(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if isControl(r) && r != '\n' && r != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// sequence is the length of the escape sequence that s begins with. One that never ends takes only its introducer: a stray ESC must
+// not swallow the rest of a text.
+func sequence(s string, first rune, size int) int {
+	i, kind := size, first
+	if first == esc {
+		if i >= len(s) {
+			return i
+		}
+		switch s[i] {
+		case '[':
+			kind = csi8
+		case ']':
+			kind = osc8
+		case 'P', 'X', '^', '_':
+			kind = dcs8
+		default:
+			for i < len(s) && s[i] >= 0x20 && s[i] <= 0x2f { // ESC ( B and the like
+				i++
+			}
+			if i < len(s) && s[i] >= 0x30 && s[i] <= 0x7e {
+				return i + 1
+			}
+			return size
+		}
+		i++
+	}
+	if kind == csi8 {
+		for i < len(s) && s[i] >= 0x20 && s[i] <= 0x3f {
+			i++
+		}
+		if i < len(s) && s[i] >= 0x40 && s[i] <= 0x7e {
+			return i + 1
+		}
+		return i
+	}
+	return terminated(s, i)
+}
+
+// terminated finds the end of a string sequence: BEL, ESC \ or the one-rune terminator.
+func terminated(s string, from int) int {
+	for i := from; i < len(s); i++ {
+		switch {
+		case s[i] == 0x07:
+			return i + 1
+		case s[i] == esc && i+1 < len(s) && s[i+1] == '\\':
+			return i + 2
+		case strings.HasPrefix(s[i:], "\u009c"):
+			return i + 2
+		}
+	}
+	return from // it never ends: a stray introducer must not swallow the rest
+}
+
+// Nearest finds the candidate that word was probably meant to be, or "".
+func Nearest(word string, candidates []string) string {
+	best, least := "", len(word)/3+2
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(word), strings.ToLower(c), least); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance counts edits and swapped neighbours; it stops caring once there are limit of them.
+func distance(a, b string, limit int) int {
+	if abs(len(a)-len(b)) >= limit {
+		return limit
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
