@@ -1,0 +1,31 @@
+package literal
+
+import (
+	"errors"
+	"slices"
+)
+
+// Repair guesses the JSON that was meant. It knows a missing comma (one), a quote that was not closed and brackets that were not
+// closed, and gives up on anything else: a guess that is offered to a caller must be one that the caller recognises.
+func Repair(data []byte) (fixed string, ok bool) {
+	const enough = 4 // a quote, a comma, a bracket in the middle, the brackets at the end
+	commas := 0
+	for range enough + 1 {
+		v, err := ParseJSON5(data)
+		if err == nil {
+			return string(v.JSON()), true
+		}
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) || syntax.insert == "" {
+			return "", false
+		}
+		if syntax.insert == "," {
+			commas++
+		}
+		if commas > 1 {
+			return "", false
+		}
+		data = slices.Concat(data[:syntax.at], []byte(syntax.insert), data[syntax.at:])
+	}
+	return "", false
+}

@@ -1,0 +1,213 @@
+package literal
+
+import "fmt"
+
+// origin says how a table came to be, because TOML lets only some of them be opened again.
+type origin uint8
+
+const (
+	plainValue     origin = iota // a value; an inline table is closed for ever
+	dottedTable                  // made by a dotted key; only dotted keys may add to it
+	impliedTable                 // made by a longer header; its own header may still come
+	headerTable                  // made by its own header, which must not come again
+	arrayOfHeaders               // made by [[header]]
+)
+
+// entry is one key of a table while the document is being put together.
+type entry struct {
+	origin origin
+	key    keyPart
+	value  node     // of a plainValue
+	table  *table   // of the three kinds of table
+	tables []*table // of arrayOfHeaders
+}
+
+type table struct {
+	order []*entry
+	index map[string]*entry
+}
+
+func newTable() *table { return &table{index: map[string]*entry{}} }
+
+func (t *table) add(e *entry) *entry {
+	t.order = append(t.order, e)
+	t.index[e.key.name] = e
+	return e
+}
+
+// inside is the table that keys below the entry go to; nil when it holds a value.
+func (e *entry) inside() *table {
+	if e.origin == arrayOfHeaders {
+		return e.tables[len(e.tables)-1]
+	}
+	return e.table
+}
+
+type tomlTree struct {
+	locate *locator
+	depth  int
+}
+
+func buildTOML(data []byte, statements []statement) (Value, error) {
+	b := &tomlTree{locate: newLocator(data)}
+	root := newTable()
+	current := root
+	for _, st := range statements {
+		var err *SyntaxError
+		if st.header {
+			current, err = b.header(root, st)
+		} else {
+			err = b.pair(current, st.pair)
+		}
+		if err != nil {
+			return Value{}, err
+		}
+	}
+	v, err := b.tableValue(root)
+	if err != nil {
+		return Value{}, err
+	}
+	v.Pos, v.End = Pos{Line: 1, Col: 1}, len(data)
+	return v, nil
+}
+
+func (b *tomlTree) fail(key keyPart, format string, args ...any) *SyntaxError {
+	return &SyntaxError{Pos: b.locate.pos(key.start), Message: fmt.Sprintf(format, args...)}
+}
+
+func (b *tomlTree) twice(key keyPart, what string, first *entry) *SyntaxError {
+	return b.fail(key, "%s %q is given twice, first at %v", what, shorten(key.name), newLocator(b.locate.data).pos(first.key.start))
+}
+
+func (b *tomlTree) header(root *table, st statement) (*table, *SyntaxError) {
+	last := st.keys[len(st.keys)-1]
+	if len(st.keys) > maxDepth {
+		return nil, b.fail(last, "nested deeper than %d levels", maxDepth)
+	}
+	t := root
+	for _, key := range st.keys[:len(st.keys)-1] {
+		e := t.index[key.name]
+		if e == nil {
+			e = t.add(&entry{origin: impliedTable, key: key, table: newTable()})
+		}
+		if t = e.inside(); t == nil {
+			return nil, b.fail(key, "%q is a value and not a table", shorten(key.name))
+		}
+	}
+	e := t.index[last.name]
+	if st.array {
+		return b.arrayHeader(t, last, e)
+	}
+	switch {
+	case e == nil:
+		e = t.add(&entry{origin: headerTable, key: last, table: newTable()})
+	case e.origin == impliedTable:
+		e.origin = headerTable
+	case e.origin == plainValue:
+		return nil, b.fail(last, "%q is a value and not a table", shorten(last.name))
+	default:
+		return nil, b.twice(last, "table", e)
+	}
+	return e.table, nil
+}
+
+func (b *tomlTree) arrayHeader(t *table, last keyPart, e *entry) (*table, *SyntaxError) {
+	switch {
+	case e == nil:
+		e = t.add(&entry{origin: arrayOfHeaders, key: last})
+	case e.origin != arrayOfHeaders:
+		return nil, b.twice(last, "key", e)
+	}
+	e.tables = append(e.tables, newTable())
+	return e.inside(), nil
+}
+
+func (b *tomlTree) pair(t *table, p pair) *SyntaxError {
+	last := p.keys[len(p.keys)-1]
+	if len(p.keys) > maxDepth {
+		return b.fail(last, "nested deeper than %d levels", maxDepth)
+	}
+	for _, key := range p.keys[:len(p.keys)-1] {
+		e := t.index[key.name]
+		if e == nil {
+			e = t.add(&entry{origin: dottedTable, key: key, table: newTable()})
+		}
+		if e.origin != dottedTable {
+			return b.twice(key, "key", e)
+		}
+		t = e.table
+	}
+	if e := t.index[last.name]; e != nil {
+		return b.twice(last, "key", e)
+	}
+	t.add(&entry{origin: plainValue, key: last, value: p.value})
+	return nil
+}
+
+func (b *tomlTree) tableValue(t *table) (Value, *SyntaxError) {
+	v := Value{Kind: Object, Members: make([]Member, 0, len(t.order))}
+	b.depth++
+	defer func() { b.depth-- }()
+	for _, e := range t.order {
+		if b.depth > maxDepth {
+			return Value{}, b.fail(e.key, "nested deeper than %d levels", maxDepth)
+		}
+		m := Member{Key: e.key.name, KeyPos: b.locate.pos(e.key.start)}
+		var err *SyntaxError
+		switch {
+		case e.origin == plainValue:
+			m.Value, err = b.nodeValue(e.value)
+		case e.origin == arrayOfHeaders:
+			m.Value, err = b.tablesValue(e)
+		default:
+			m.Value, err = b.tableValue(e.table)
+			m.Value.Pos, m.Value.End = m.KeyPos, e.key.end
+		}
+		if err != nil {
+			return Value{}, err
+		}
+		v.Members = append(v.Members, m)
+	}
+	return v, nil
+}
+
+func (b *tomlTree) tablesValue(e *entry) (Value, *SyntaxError) {
+	v := Value{Kind: Array, Pos: b.locate.pos(e.key.start), End: e.key.end}
+	for _, t := range e.tables {
+		item, err := b.tableValue(t)
+		if err != nil {
+			return Value{}, err
+		}
+		item.Pos, item.End = v.Pos, v.End
+		v.Items = append(v.Items, item)
+	}
+	return v, nil
+}
+
+func (b *tomlTree) nodeValue(n node) (Value, *SyntaxError) {
+	v := Value{Kind: n.kind, Str: n.str, Num: n.num, Bool: n.bool, Pos: b.locate.pos(n.start), End: n.end}
+	switch n.kind {
+	case Array:
+		v.Items = make([]Value, 0, len(n.items))
+		for _, item := range n.items {
+			itemValue, err := b.nodeValue(item)
+			if err != nil {
+				return Value{}, err
+			}
+			v.Items = append(v.Items, itemValue)
+		}
+	case Object:
+		t := newTable()
+		for _, p := range n.pairs {
+			if err := b.pair(t, p); err != nil {
+				return Value{}, err
+			}
+		}
+		inline, err := b.tableValue(t)
+		if err != nil {
+			return Value{}, err
+		}
+		v.Members = inline.Members
+	}
+	return v, nil
+}
