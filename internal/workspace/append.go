@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"bytes"
+	"os"
+
+	"omniagent/internal/fault"
+)
+
+// Append adds one line to a journal, which it makes with perm (0 means 0600) if need be. line may end in a newline or not; one in the
+// middle is refused. The line goes out in one write, so lines of processes that append at once are never mixed. When the last line
+// is torn, because its writer died, the new line begins on its own; readers meet a line that does not parse and, rarely, an empty one.
+// What it wrote survives the process; surviving the machine would need a sync for each line.
+func Append(path string, line []byte, perm os.FileMode) error {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	if bytes.IndexByte(line, '\n') >= 0 {
+		return fault.New(fault.ArgError, "a line for %s contains a newline", path).With("path", path)
+	}
+	if perm == 0 {
+		perm = 0o600
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|openWithoutBlocking, perm)
+	if err != nil {
+		return refused("append to", path, err)
+	}
+	err = appendLine(f, path, line)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return refused("append to", path, err)
+	}
+	return nil
+}
+
+func appendLine(f *os.File, path string, line []byte) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return notRegular(path, info)
+	}
+	text := make([]byte, 0, len(line)+2)
+	if size := info.Size(); size > 0 {
+		last := []byte{'\n'}
+		if _, err := f.ReadAt(last, size-1); err != nil {
+			return err
+		}
+		// In the same write as the line, not before it: two who heal at once leave an empty line and nothing worse, without a lock
+		// that a stopped process could hold for ever.
+		if last[0] != '\n' {
+			text = append(text, '\n')
+		}
+	}
+	text = append(append(text, line...), '\n')
+	_, err = f.Write(text)
+	return err
+}

@@ -1,0 +1,135 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+const (
+	firstPoll  = time.Millisecond
+	longestGap = 25 * time.Millisecond
+	retryLock  = 200 * time.Millisecond // what a caller who found it held is told to wait
+)
+
+// Held is a lock that we have. It is lost when the process ends, or when the value is dropped without Unlock.
+type Held struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// holder is what the lock file says while the lock is held.
+type holder struct {
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+// Lock takes the advisory lock of the file at path, which it makes and leaves there for ever: a lock file that comes and goes can be
+// locked twice. It waits at most wait, 0 being one try, and then returns fault.LockHeld with holder_pid and holder_age_ms where they
+// are known. It ends with ctx. Two Locks in one process exclude each other as well.
+func Lock(ctx context.Context, path string, wait time.Duration) (*Held, error) {
+	deadline := time.Now().Add(wait)
+	for gap := firstPoll; ; gap = min(2*gap, longestGap) {
+		if ctx.Err() != nil {
+			return nil, endedBy(ctx, path)
+		}
+		held, err := lockOnce(path)
+		if held != nil || err != nil {
+			return held, err
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			return nil, lockHeld(path)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(gap, left)):
+		}
+	}
+}
+
+// Unlock gives the lock back. Calling it again does nothing.
+func (h *Held) Unlock() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.file == nil {
+		return nil
+	}
+	f := h.file
+	h.file = nil
+	_ = f.Truncate(0) // nobody holds it now; closing releases it
+	if err := f.Close(); err != nil {
+		return refused("unlock", f.Name(), err)
+	}
+	return nil
+}
+
+// lockOnce tries once. Neither a lock nor an error means that somebody holds it.
+func lockOnce(path string) (*Held, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|openWithoutBlocking|openWithoutLinks, 0o600)
+	if err != nil {
+		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() {
+			return nil, notRegular(path, info)
+		}
+		return nil, refused("lock", path, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notRegular(path, info)
+	}
+	var locked bool
+	if err == nil {
+		locked, err = tryLock(f)
+	}
+	if err != nil || !locked {
+		_ = f.Close()
+		if err != nil {
+			err = refused("lock", path, err)
+		}
+		return nil, err
+	}
+	// Somebody may have removed the file between open and lock: then ours excludes nobody, and the next try makes a new one.
+	if there, err := os.Lstat(path); err != nil || !os.SameFile(info, there) {
+		_ = f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, refused("lock", path, err)
+		}
+		return nil, nil
+	}
+	// Who holds it is a courtesy: a full disk must not make the lock fail.
+	if text, err := json.Marshal(holder{os.Getpid(), time.Now().UTC()}); err == nil {
+		_ = f.Truncate(0)
+		_, _ = f.WriteAt(append(text, '\n'), 0)
+	}
+	return &Held{file: f}, nil
+}
+
+func lockHeld(path string) error {
+	var by holder
+	if f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking, 0); err == nil {
+		text, _ := io.ReadAll(io.LimitReader(f, 4096))
+		_ = f.Close()
+		_ = json.Unmarshal(text, &by)
+	}
+	if by.PID == 0 {
+		return fault.New(fault.LockHeld, "another process holds the lock %s", path).With("path", path).After(retryLock)
+	}
+	age := max(0, time.Since(by.Since).Milliseconds())
+	return fault.New(fault.LockHeld, "process %d holds the lock %s", by.PID, path).
+		With("path", path).With("holder_pid", by.PID).With("holder_age_ms", age).After(retryLock)
+}
+
+func endedBy(ctx context.Context, path string) error {
+	code := fault.Interrupted
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = fault.TimedOut
+	}
+	return fault.New(code, "stopped waiting for the lock %s", path).With("path", path).Because(context.Cause(ctx))
+}

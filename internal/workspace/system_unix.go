@@ -1,0 +1,80 @@
+//go:build unix
+
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const (
+	openWithoutBlocking = syscall.O_NONBLOCK
+	openWithoutLinks    = syscall.O_NOFOLLOW
+)
+
+// syncDir makes a rename durable. File systems that cannot do it for a directory say EINVAL or ENOTSUP; that is not a failed write.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	_ = d.Close()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}
+
+func rename(from, to string) error { return os.Rename(from, to) }
+
+// claim marks a temporary file as one whose writer lives. The kernel takes the mark away with the process, in whatever PID namespace
+// it ran, which a process id in the name could not tell.
+func claim(f *os.File) { _, _ = tryLock(f) }
+
+// abandoned says whether nobody holds the temporary file. Where locks do not work it says no.
+func abandoned(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking|openWithoutLinks, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	free, err := tryLock(f)
+	return free && err == nil
+}
+
+// keepOwner gives the new file to the owner of the old one where we may (root writing a user's file).
+func keepOwner(f *os.File, old fs.FileInfo) {
+	was, ok := old.Sys().(*syscall.Stat_t)
+	if !ok {
+		return
+	}
+	if info, err := f.Stat(); err == nil {
+		if is, ok := info.Sys().(*syscall.Stat_t); ok && (is.Uid != was.Uid || is.Gid != was.Gid) {
+			_ = f.Chown(int(was.Uid), int(was.Gid))
+		}
+	}
+}
+
+// tryLock takes the lock of an open file if it is free.
+func tryLock(f *os.File) (bool, error) {
+	for {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, err
+		}
+	}
+}
+
+// sameFileSystem says whether both lie on one file system.
+func sameFileSystem(a, b fs.FileInfo) bool {
+	x, okA := a.Sys().(*syscall.Stat_t)
+	y, okB := b.Sys().(*syscall.Stat_t)
+	return !okA || !okB || x.Dev == y.Dev
+}

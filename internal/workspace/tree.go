@@ -1,0 +1,322 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"omniagent/internal/fault"
+)
+
+const defaultDepth = 50
+
+// Walk bounds a walk through a tree. The zero value is the careful one.
+type Walk struct {
+	MaxDepth int  // directories below the start; 0 means 50
+	NoFollow bool // do not look where links lead: a link back to a directory above it is then no failure
+}
+
+// Removed is what RemoveTree took away. Bytes are those of regular files.
+type Removed struct {
+	Path  string
+	Bytes int64
+	Type  string
+}
+
+// RemoveTree deletes path, a file or a whole tree, which must lie beneath root: absolute, or relative to root. It first walks the tree
+// without touching it, so that a tree that is too deep (fault.DepthExceeded), has a link to a directory above itself
+// (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it (fault.Unsafe) stays as it was. Links are
+// removed as links, never followed to delete; a link among the directories that lead to path is fault.Unsafe. When the removal
+// itself fails half-way, Removed has what is gone, and the fault completed_count.
+func RemoveTree(root, path string, walk Walk) (Removed, error) {
+	removed := Removed{Path: path}
+	parent, rel, err := openParent(root, path)
+	if err != nil {
+		return removed, err
+	}
+	defer parent.Close()
+	name := filepath.Base(rel)
+	info, err := parent.Lstat(name)
+	if err != nil {
+		return removed, refused("remove", path, err)
+	}
+	removed.Type = typeOf(info.Mode())
+
+	look, err := newWalker(root, rel, walk, false)
+	if err != nil {
+		return removed, err
+	}
+	if err := look.entry(parent, name, rel, info, 0); err != nil {
+		return removed, err
+	}
+	sweep, err := newWalker(root, rel, walk, true)
+	if err != nil {
+		return removed, err
+	}
+	sweep.NoFollow = true // links were looked at; now they only go
+	err = sweep.entry(parent, name, rel, info, 0)
+	removed.Bytes = sweep.bytes
+	return removed, err
+}
+
+// Usage adds up the regular files beneath root, each by its own name: what links lead to is not counted. A root that does not exist
+// is empty.
+func Usage(root string, walk Walk) (bytes int64, files int, err error) {
+	top, err := os.OpenRoot(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, refused("read", root, err)
+	}
+	defer top.Close()
+	w, err := newWalker(root, ".", walk, false)
+	if err != nil {
+		return 0, 0, err
+	}
+	w.acrossFileSystems = true
+	info, err := top.Stat(".")
+	if err != nil {
+		return 0, 0, refused("read", root, err)
+	}
+	err = w.directory(top, ".", info, 0)
+	return w.bytes, w.files, err
+}
+
+// openParent opens the directory that holds path, going down from root one name at a time and through no link.
+func openParent(root, path string) (*os.Root, string, error) {
+	outside := func() (*os.Root, string, error) {
+		return nil, "", fault.New(fault.Unsafe, "%s does not lie beneath %s, so it is not removed", path, root).
+			With("path", path).With("root", root)
+	}
+	if root == "" || path == "" || filepath.Dir(filepath.Clean(root)) == filepath.Clean(root) {
+		return outside() // no root, or one that is a whole file system
+	}
+	rel := filepath.Clean(path)
+	if filepath.IsAbs(rel) {
+		base, err := filepath.Abs(root)
+		if err != nil {
+			return nil, "", refused("remove", path, err)
+		}
+		rel = beneath(base, rel)
+	}
+	if rel == "." || !filepath.IsLocal(rel) {
+		return outside()
+	}
+	at, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, "", refused("remove", path, err)
+	}
+	parts := strings.Split(rel, string(filepath.Separator))
+	for _, name := range parts[:len(parts)-1] {
+		info, err := at.Lstat(name)
+		if err == nil && !info.IsDir() {
+			err = fault.New(fault.Unsafe, "%s in %s is a %s, so nothing behind it is removed", name, path, typeOf(info.Mode())).
+				With("path", path)
+		}
+		var next *os.Root
+		if err == nil {
+			next, err = openSame(at, name, info)
+		}
+		_ = at.Close()
+		if err != nil {
+			return nil, "", refused("remove", path, err)
+		}
+		at = next
+	}
+	return at, rel, nil
+}
+
+// beneath is path relative to base. Where the names alone say that it lies elsewhere, the links that lead to both are resolved: on
+// macOS /tmp is one.
+func beneath(base, path string) string {
+	rel, err := filepath.Rel(base, path)
+	if err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	realBase, err := filepath.EvalSymlinks(base)
+	if err != nil {
+		return rel
+	}
+	realDir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return rel
+	}
+	if resolved, err := filepath.Rel(realBase, filepath.Join(realDir, filepath.Base(path))); err == nil {
+		return resolved
+	}
+	return rel
+}
+
+// openSame opens the directory that info describes, and not what somebody has put in its place since.
+func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
+	dir, err := parent.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := dir.Stat(".")
+	if err == nil && !os.SameFile(info, now) {
+		err = fault.New(fault.ConcurrentModification, "%s changed while it was looked at", name)
+	}
+	if err != nil {
+		_ = dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// walker goes through a tree by open directories, so that nothing that is renamed or linked meanwhile leads it elsewhere.
+type walker struct {
+	Walk
+	remove            bool
+	acrossFileSystems bool
+	real              string        // the root without links
+	above             []fs.FileInfo // the directories that lead here, from the root, by inode
+	bytes             int64
+	files             int
+	done              int // entries completed
+}
+
+// newWalker prepares a walk that starts at rel, seen from root.
+func newWalker(root, rel string, walk Walk, remove bool) (*walker, error) {
+	real, err := filepath.EvalSymlinks(root)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return nil, refused("read", root, err)
+	}
+	if walk.MaxDepth <= 0 {
+		walk.MaxDepth = defaultDepth
+	}
+	w := &walker{Walk: walk, remove: remove, real: real}
+	for dir := rel; dir != "."; {
+		dir = filepath.Dir(dir)
+		info, err := os.Lstat(filepath.Join(real, dir))
+		if err != nil {
+			return nil, refused("read", dir, err)
+		}
+		w.above = append(w.above, info)
+	}
+	slices.Reverse(w.above)
+	return w, nil
+}
+
+// entry handles one name of a directory; path is relative to the root.
+func (w *walker) entry(parent *os.Root, name, path string, info fs.FileInfo, depth int) error {
+	switch {
+	case info.IsDir():
+		dir, err := openSame(parent, name, info)
+		if err == nil {
+			err = w.directory(dir, path, info, depth)
+			_ = dir.Close()
+		}
+		if err != nil {
+			return w.failed(path, err)
+		}
+	case info.Mode()&fs.ModeSymlink != 0 && !w.NoFollow:
+		if err := w.link(path); err != nil {
+			return err
+		}
+	}
+	if w.remove {
+		if err := parent.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return w.failed(path, err)
+		}
+	}
+	w.done++
+	if info.Mode().IsRegular() {
+		w.bytes += info.Size()
+		w.files++
+	}
+	return nil
+}
+
+// directory handles what an open directory holds.
+func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth int) error {
+	if depth > w.MaxDepth {
+		return fault.New(fault.DepthExceeded, "%s is more than %d directories deep", path, w.MaxDepth).
+			With("path", path).With("max_depth", w.MaxDepth).With("completed_count", w.done)
+	}
+	if len(w.above) > 0 && !w.acrossFileSystems && !sameFileSystem(w.above[0], info) {
+		return fault.New(fault.Unsafe, "another file system is mounted at %s, so the tree is not removed", path).With("path", path)
+	}
+	w.above = append(w.above, info)
+	defer func() { w.above = w.above[:len(w.above)-1] }()
+	names, err := namesIn(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		child, err := dir.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone meanwhile
+		}
+		if err == nil {
+			err = w.entry(dir, name, filepath.Join(path, name), child, depth+1)
+		}
+		if err != nil {
+			return w.failed(filepath.Join(path, name), err)
+		}
+	}
+	return nil
+}
+
+// link looks where a link leads. To a directory above it is a loop. Any other is a leaf: out of the root it is never followed, and what
+// lies beneath the root is walked by its own name.
+func (w *walker) link(path string) error {
+	full := filepath.Join(w.real, path)
+	info, err := os.Stat(full)
+	if errors.Is(err, syscall.ELOOP) {
+		return w.loop(path, path)
+	}
+	if err != nil || !info.IsDir() {
+		return nil // leads to a file, or nowhere
+	}
+	for _, dir := range w.above {
+		if os.SameFile(dir, info) {
+			target, err := filepath.EvalSymlinks(full)
+			if err != nil {
+				target = full
+			}
+			return w.loop(path, target)
+		}
+	}
+	return nil
+}
+
+func (w *walker) loop(path, target string) error {
+	return fault.New(fault.SymlinkLoop, "the link %s leads back to %s", path, target).
+		With("path", path).With("loop_target", target).With("completed_count", w.done)
+}
+
+// failed adds to the first failure how far the walk had come.
+func (w *walker) failed(path string, err error) error {
+	verb := "read"
+	if w.remove {
+		verb = "remove"
+	}
+	f := fault.Of(refused(verb, path, err))
+	if _, known := f.Detail["completed_count"]; !known {
+		f.With("completed_count", w.done)
+	}
+	return f
+}
+
+func namesIn(dir *os.Root) ([]string, error) {
+	d, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}

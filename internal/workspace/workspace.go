@@ -1,0 +1,128 @@
+// Package workspace reads and changes files the way a tool must that others kill at any moment.
+//
+// It promises that a file written by WriteFile holds the old bytes or the new ones at every point where the process can die; that a
+// line written by Append is whole or is recognisably torn and never glued to the next one; that a lock is free the moment its holder
+// is dead; and that RemoveTree deletes only beneath the root that it was given, whatever links lie in the tree.
+//
+// It refuses to wait without an end: a FIFO or a device where a file belongs is a failure, not a read that blocks, and a lock is
+// awaited for as long as the caller said. It refuses to follow a link in order to delete. Every failure is a fault.
+package workspace
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"omniagent/internal/fault"
+)
+
+// ReadFile reads a regular file of at most max bytes. Anything else than a regular file is fault.Unsafe, more bytes are
+// fault.FieldTooLarge, and neither blocks nor is read.
+func ReadFile(path string, max int64) ([]byte, error) {
+	// Looking first keeps us from opening a FIFO at all (which would wake its writer); the second look, at what was opened, is the
+	// one that counts.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, refused("read", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(path, info)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking, 0)
+	if err != nil {
+		return nil, refused("read", path, err)
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, refused("read", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(path, info)
+	}
+	if info.Size() > max {
+		return nil, tooLarge(path, info.Size(), max)
+	}
+	// The size is a hint: files in /proc say 0, and a file may grow while it is read.
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err != nil {
+		return nil, refused("read", path, err)
+	}
+	if int64(len(data)) > max {
+		return nil, tooLarge(path, int64(len(data)), max)
+	}
+	return data, nil
+}
+
+// MkdirAll makes the directory and those above it. What it makes is open to the user alone; what exists keeps its mode.
+func MkdirAll(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return refused("create", path, err)
+	}
+	return nil
+}
+
+// refused turns an error of the system into a fault; verb completes "cannot …".
+func refused(verb, path string, err error) error {
+	var known *fault.Fault
+	if errors.As(err, &known) {
+		return err
+	}
+	code, hint := fault.Internal, ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		code = fault.FileMissing
+		if dir := filepath.Dir(path); verb != "read" && !exists(dir) {
+			hint = "The directory " + dir + " does not exist."
+		}
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		code = fault.PermissionDenied
+	case errors.Is(err, syscall.ELOOP):
+		code = fault.SymlinkLoop
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
+		code = fault.Unsafe
+	case errors.Is(err, syscall.ENOSPC):
+		hint = "Free space on the disk that holds " + filepath.Dir(path) + "."
+	}
+	f := fault.New(code, "cannot %s %s", verb, path).With("path", path).Because(err)
+	if hint != "" {
+		f.Hint("%s", hint)
+	}
+	return f
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func notRegular(path string, info fs.FileInfo) error {
+	kind := typeOf(info.Mode())
+	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", path, kind).With("path", path).With("type", kind)
+}
+
+func tooLarge(path string, size, max int64) error {
+	return fault.New(fault.FieldTooLarge, "%s is larger than %d bytes", path, max).
+		With("path", path).With("size", size).With("max", max)
+}
+
+// typeOf names what a directory entry is.
+func typeOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "file"
+	case mode.IsDir():
+		return "directory"
+	case mode&fs.ModeSymlink != 0:
+		return "symlink"
+	case mode&fs.ModeNamedPipe != 0:
+		return "fifo"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
+}

@@ -1,0 +1,207 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+const (
+	temporaryPrefix = ".omniagent-tmp-"
+	staleAfter      = time.Minute
+
+	// A write looks at no more than this many names for leftovers, so that a directory with a million files costs it nothing much.
+	// Sweep looks at all.
+	sweptPerWrite = 512
+
+	maxLinks = 40 // what Linux allows in one path
+)
+
+// WriteFile replaces the content of path, or makes the file with exactly perm. Whenever the process or the machine dies, path
+// has all of the old bytes or all of the new ones. An existing file keeps its permissions; a symbolic link stays, and the file
+// that it leads to is replaced. What is not a regular file is refused.
+//
+// The one failure after which the new content is visible is that of the last step, the fsync of the directory.
+func WriteFile(path string, data []byte, perm os.FileMode) error {
+	return realDisk().writeFile(path, data, perm)
+}
+
+// Sweep removes what writers left in dir when they were killed: temporary files older than a minute that no living process holds.
+func Sweep(dir string) error {
+	if err := sweep(dir, -1); err != nil {
+		return refused("sweep", dir, err)
+	}
+	return nil
+}
+
+// disk is every call of WriteFile that can fail, so that a test can fail each of them.
+type disk struct {
+	create  func(name string) (*os.File, error)
+	claim   func(*os.File)
+	write   func(*os.File, []byte) (int, error)
+	chmod   func(*os.File, os.FileMode) error
+	sync    func(*os.File) error
+	close   func(*os.File) error
+	rename  func(from, to string) error
+	syncDir func(dir string) error
+	remove  func(name string) error
+}
+
+func realDisk() disk {
+	return disk{
+		create:  createExclusively,
+		claim:   claim,
+		write:   (*os.File).Write,
+		chmod:   (*os.File).Chmod,
+		sync:    (*os.File).Sync,
+		close:   (*os.File).Close,
+		rename:  rename,
+		syncDir: syncDir,
+		remove:  os.Remove,
+	}
+}
+
+// createExclusively makes the temporary file for us alone; it gets the permissions of the target when the content is complete.
+func createExclusively(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+func (d disk) writeFile(path string, data []byte, perm os.FileMode) error {
+	target, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	var old fs.FileInfo
+	switch info, err := os.Lstat(target); {
+	case err == nil && !info.Mode().IsRegular():
+		return notRegular(target, info)
+	case err == nil:
+		old, perm = info, info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return refused("write", path, err)
+	}
+	dir := directoryOf(target)
+	temporary := dir + temporaryName()
+	f, err := d.create(temporary)
+	if err != nil {
+		return refused("write", path, err)
+	}
+	// No defer: a test kills us with a panic, and a killed process tidies nothing either.
+	err = d.fill(f, data, perm, old)
+	if err == nil {
+		err = d.rename(temporary, target)
+	}
+	if err != nil {
+		_ = d.remove(temporary)
+		return refused("write", path, err)
+	}
+	if err := d.syncDir(dir); err != nil {
+		return refused("write", path, err)
+	}
+	_ = sweep(dir, sweptPerWrite) // the write has succeeded; leftovers are for the next one
+	return nil
+}
+
+// fill gives the temporary file its content and mode, makes both durable and closes it in every case.
+func (d disk) fill(f *os.File, data []byte, perm os.FileMode, old fs.FileInfo) error {
+	d.claim(f)
+	err := d.writeAll(f, data)
+	if err == nil && old != nil {
+		keepOwner(f, old) // before chmod: a change of owner clears bits of the mode
+	}
+	if err == nil {
+		err = d.chmod(f, perm)
+	}
+	if err == nil {
+		err = d.sync(f)
+	}
+	if closed := d.close(f); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (d disk) writeAll(f *os.File, data []byte) error {
+	for len(data) > 0 {
+		n, err := d.write(f, data)
+		if err != nil {
+			return err
+		}
+		if n <= 0 {
+			return io.ErrShortWrite
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// resolve follows the links at the end of path, also to a file that does not exist yet, which filepath.EvalSymlinks cannot.
+func resolve(path string) (string, error) {
+	target := path
+	for range maxLinks {
+		info, err := os.Lstat(target)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			return target, nil // a failure comes up again, with the call that needs the file
+		}
+		link, err := os.Readlink(target)
+		if err != nil {
+			return "", refused("write", path, err)
+		}
+		if !filepath.IsAbs(link) {
+			link = directoryOf(target) + link
+		}
+		target = link
+	}
+	return "", fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", path).With("path", path)
+}
+
+// directoryOf is the part of path before the name, ending in a separator. It does not clean: "link/../x" lies beside what link leads
+// to, and filepath.Dir would say that it lies beside link.
+func directoryOf(path string) string {
+	dir, _ := filepath.Split(path)
+	if dir == "" || dir == filepath.VolumeName(path) {
+		return dir + "." + string(filepath.Separator)
+	}
+	return dir
+}
+
+func temporaryName() string {
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	return temporaryPrefix + hex.EncodeToString(random[:])
+}
+
+// sweep looks at the first limit names of dir, or at all of them when limit is negative.
+func sweep(dir string, limit int) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	names, err := d.Readdirnames(limit)
+	_ = d.Close()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, temporaryPrefix) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter {
+			continue
+		}
+		if abandoned(path) {
+			_ = os.Remove(path)
+		}
+	}
+	return nil
+}
