@@ -1,0 +1,53 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieWithParent does nothing: macOS has no parent-death signal.
+func dieWithParent(*syscall.SysProcAttr) {}
+
+func markAllDescriptors() error { return errors.ErrUnsupported }
+
+// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not given away.
+func (g *group) waitLeader() {
+	queue, err := unix.Kqueue()
+	if err != nil {
+		return // the caller then kills the group: better than waiting for something that cannot be seen
+	}
+	defer unix.Close(queue)
+	unix.CloseOnExec(queue)
+	var exit unix.Kevent_t
+	unix.SetKevent(&exit, g.leader, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	exit.Fflags = unix.NOTE_EXIT
+	happened := make([]unix.Kevent_t, 1)
+	for {
+		// A leader that is a zombie already is reported as an error of the registration, which is as good.
+		if _, err := unix.Kevent(queue, []unix.Kevent_t{exit}, happened, nil); !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// groupRuns believes kill, which does not count zombies here.
+func groupRuns(id int) bool { return syscall.Kill(-id, 0) == nil }
+
+const zombie = 5 // SZOMB
+
+// identity tells a process from every other that ever has its number.
+func identity(pid int) (string, bool) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(info.Proc.P_pid) != pid || info.Proc.P_stat == zombie {
+		return "", false
+	}
+	at := info.Proc.P_starttime
+	return strconv.FormatInt(int64(at.Sec), 10) + "." + strconv.FormatInt(int64(at.Usec), 10), true
+}
+
+// withMark finds nobody: the environment of another process cannot be relied on to be readable here.
+func withMark(string) []*os.Process { return nil }
