@@ -1,0 +1,262 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+)
+
+// LooksSecret says whether the value is, as a whole, a secret in a well-known format, and which. It is for refusing secrets on a
+// command line, so it makes no guess: a text that merely mentions a secret, and a random string, are none. A leading "Bearer " and
+// NAME= are looked through.
+func LooksSecret(value string) (kind string, ok bool) {
+	value = strings.TrimSpace(value)
+	if len(value) > 7 && strings.EqualFold(value[:7], "bearer ") {
+		value = strings.TrimSpace(value[7:])
+	}
+	if name, rest, found := strings.Cut(value, "="); found && name != "" && !strings.ContainsAny(name, " \t\n/?&:") {
+		if kind, ok := whole(rest); ok {
+			return kind, true
+		}
+	}
+	return whole(value)
+}
+
+func whole(value string) (string, bool) {
+	start, end, kind := findFormat(value, 0)
+	if kind == "" || start != 0 || strings.Trim(value[end:], "=\n") != "" {
+		return "", false
+	}
+	return kind, true
+}
+
+// findFormat is the first well-known secret at or after low.
+func findFormat(s string, low int) (start, end int, kind string) {
+	for i := low; i < len(s); i++ {
+		if !trigger(s[i]) {
+			continue
+		}
+		if start, end, kind = format(s, low, i); kind != "" {
+			return start, end, kind
+		}
+	}
+	return 0, 0, ""
+}
+
+// format tells a well-known secret by the byte at i that its prefix ends with (or, for capital A, begins with). It does not begin
+// before low.
+func format(s string, low, i int) (start, end int, kind string) {
+	switch s[i] {
+	case '-':
+		return dashed(s, low, i)
+	case '_':
+		return underscored(s, low, i)
+	case '.':
+		if start, ok := prefixed(s, low, i, "ya29"); ok {
+			return body(s, start, i+1, 16, "-_", anything, "google-oauth")
+		}
+		return jwt(s, low, i)
+	case 'A':
+		return capital(s, i)
+	}
+	return 0, 0, ""
+}
+
+// prefixed: does the text before i end with prefix, as a word?
+func prefixed(s string, low, i int, prefix string) (start int, ok bool) {
+	start = i - len(prefix)
+	return start, start >= low && s[start:i] == prefix && boundary(s, start)
+}
+
+type demand int
+
+const (
+	anything  demand = iota
+	oneDigit         // tells keys from words in kebab case
+	threeSort        // capitals, small letters and digits
+)
+
+// body takes the letters, digits and extra bytes from i on, if they are at least so many and meet the demand. The demand looks at
+// the first 96 bytes only, lest a text of nothing but prefixes take quadratic time.
+func body(s string, start, i, least int, extra string, want demand, kind string) (int, int, string) {
+	end := i
+	var digits, uppers, lowers bool
+	met := func() bool { return want == anything || digits && (want == oneDigit || uppers && lowers) }
+	for end < len(s) && (alnum(s[end]) || strings.IndexByte(extra, s[end]) >= 0) {
+		if end-i >= 96 && !met() {
+			return 0, 0, ""
+		}
+		digits, uppers, lowers = digits || digit(s[end]), uppers || upper(s[end]), lowers || lower(s[end])
+		end++
+	}
+	if end-i < least || !met() {
+		return 0, 0, ""
+	}
+	return start, end, kind
+}
+
+func dashed(s string, low, i int) (int, int, string) {
+	if i > 0 {
+		switch s[i-1] {
+		case 'k':
+			if start, ok := prefixed(s, low, i, "sk"); ok {
+				switch rest := s[i+1:]; {
+				case strings.HasPrefix(rest, "ant-"):
+					return body(s, start, i+5, 12, "-_", anything, "anthropic")
+				case strings.HasPrefix(rest, "proj-"):
+					return body(s, start, i+6, 12, "-_", anything, "openai")
+				}
+				return body(s, start, i+1, 16, "-_", oneDigit, "openai")
+			}
+		case 't':
+			if start, ok := prefixed(s, low, i, "glpat"); ok {
+				return body(s, start, i+1, 16, "-_.", anything, "gitlab")
+			}
+		case 'i':
+			if start, ok := prefixed(s, low, i, "pypi"); ok {
+				return body(s, start, i+1, 16, "-_", threeSort, "pypi")
+			}
+		case 'a', 'b', 'p', 'r', 's':
+			if start, ok := prefixed(s, low, i-1, "xox"); ok {
+				return body(s, start, i+1, 10, "-", oneDigit, "slack")
+			}
+		case '-':
+			return 0, 0, ""
+		}
+	}
+	return privateKey(s, i)
+}
+
+// privateKey is a PEM block, or what there is of it when its end is missing.
+func privateKey(s string, i int) (int, int, string) {
+	const begin, dashes = "-----BEGIN ", "-----"
+	if !strings.HasPrefix(s[i:], begin) {
+		return 0, 0, ""
+	}
+	label, _, ok := strings.Cut(s[i+len(begin):min(len(s), i+len(begin)+64)], dashes)
+	if !ok || !strings.HasSuffix(label, "PRIVATE KEY") && !strings.HasSuffix(label, "PRIVATE KEY BLOCK") {
+		return 0, 0, ""
+	}
+	// The next dashes are those of the end; looking no further keeps the time linear.
+	from := i + len(begin) + len(label) + len(dashes)
+	end := len(s)
+	if next := strings.Index(s[from:], dashes); next >= 0 {
+		end = from + next
+		if last := "-----END " + label + dashes; strings.HasPrefix(s[end:], last) {
+			return i, end + len(last), "private-key"
+		}
+	}
+	// Cut off: no quotation mark belongs to it, so it ends with the string that it stands in.
+	if mark := strings.IndexAny(s[from:end], "\"'`"); mark >= 0 {
+		for end = from + mark; s[end-1] == '\\'; end-- {
+		}
+	}
+	return i, end, "private-key"
+}
+
+func underscored(s string, low, i int) (int, int, string) {
+	if i < 2 {
+		return 0, 0, ""
+	}
+	switch s[i-1] {
+	case 'p', 'o', 'u', 's', 'r':
+		if start, ok := prefixed(s, low, i-1, "gh"); ok {
+			return body(s, start, i+1, 16, "_", anything, "github")
+		}
+	case 't':
+		if start, ok := prefixed(s, low, i, "github_pat"); ok {
+			return body(s, start, i+1, 16, "_", anything, "github")
+		}
+	case 'm':
+		if start, ok := prefixed(s, low, i, "npm"); ok {
+			return body(s, start, i+1, 30, "", anything, "npm")
+		}
+	case 'f':
+		if start, ok := prefixed(s, low, i, "hf"); ok {
+			return body(s, start, i+1, 30, "", anything, "huggingface")
+		}
+	}
+	return 0, 0, ""
+}
+
+func capital(s string, i int) (int, int, string) {
+	if len(s) < i+20 {
+		return 0, 0, ""
+	}
+	switch s[i : i+4] {
+	case "AKIA", "ASIA":
+		for j := i + 4; j < i+20; j++ {
+			if !upper(s[j]) && !digit(s[j]) {
+				return 0, 0, ""
+			}
+		}
+		if boundary(s, i) && (len(s) == i+20 || !alnum(s[i+20])) {
+			return i, i + 20, "aws"
+		}
+	case "AIza":
+		if boundary(s, i) {
+			return body(s, i, i+4, 35, "-_", anything, "google")
+		}
+	}
+	return 0, 0, ""
+}
+
+// jwt is a JSON Web Token whose first part ends at the dot at i. The bytes before the dot must decode to a JSON object with "alg":
+// three words with dots between them are not enough.
+func jwt(s string, low, dot int) (int, int, string) {
+	start := dot
+	for start > low && dot-start < maxJWTHeader && urlByte(s[start-1]) {
+		start--
+	}
+	if dot+1 >= len(s) || !urlByte(s[dot+1]) || dot-start < 12 {
+		return 0, 0, ""
+	}
+	start = jwtStart(s, start, dot)
+	if start < 0 || !jwtHeader(s[start:dot]) {
+		return 0, 0, ""
+	}
+	end, dots := dot, 0
+	for end < len(s) && (s[end] == '.' && end+1 < len(s) && urlByte(s[end+1]) || urlByte(s[end])) {
+		if s[end] == '.' {
+			dots++
+		}
+		end++
+	}
+	if dots < 2 {
+		return 0, 0, ""
+	}
+	return start, end, "jwt"
+}
+
+const maxJWTHeader = 4096
+
+// jwtStart finds where the first part begins: a brace encodes to "e" and one of few letters. What stands before may be the letter of
+// an escape or a word that a dash or an underscore ties to it.
+func jwtStart(s string, start, dot int) int {
+	if start > 0 && s[start-1] == '\\' {
+		start++
+	} else if start > 0 && s[start-1] == '%' {
+		start += 2
+	}
+	if part := s[start:dot]; strings.HasPrefix(part, "ey") || strings.HasPrefix(part, "ew") {
+		return start
+	}
+	if j := strings.Index(s[start:dot], "eyJ"); j > 0 && !alnum(s[start+j-1]) {
+		return start + j
+	}
+	return -1
+}
+
+func jwtHeader(part string) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(part)
+	if err != nil {
+		return false
+	}
+	var header struct {
+		Alg *json.RawMessage `json:"alg"`
+	}
+	return json.Unmarshal(raw, &header) == nil && header.Alg != nil
+}
+
+// urlByte is a byte of unpadded URL-safe base64.
+func urlByte(c byte) bool { return alnum(c) || c == '-' || c == '_' }
