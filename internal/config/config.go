@@ -1,0 +1,243 @@
+// Package config finds out what is configured, and says from where.
+//
+// It promises one order of layers, highest first: flag, environment, project file, user file, default. Every value carries its source,
+// down to line and column, and what it hides. All that is wrong is reported at once, and the layers that are sound are usable all the
+// same, so that the commands that explain a broken configuration still run. A file is changed under a lock, atomically, and only in
+// the one value that was meant.
+//
+// It refuses to let a directory speak for its user: a project file counts only while its exact content is trusted at its exact path.
+// It refuses files that are not regular or larger than 1 MiB, and it never repairs or rewrites a file that it cannot read.
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+)
+
+// The codes of warnings.
+const (
+	UntrustedConfig  = "UNTRUSTED_CONFIG"
+	UnknownConfigKey = "UNKNOWN_CONFIG_KEY"
+	UnusableTrust    = "UNUSABLE_TRUST_FILE"
+)
+
+const (
+	maxFile        = 1 << 20
+	contextTable   = "context"
+	contextKeyName = "current_context"
+)
+
+// Options says which layers there are.
+type Options struct {
+	Keys      []Key
+	Getenv    func(string) (string, bool) // os.LookupEnv; a variable that is empty counts as not set
+	Dir       string                      // effective working directory, absolute
+	UserFile  string                      // "" when there is no home
+	TrustFile string                      // where trust is recorded, "" when nowhere
+	Explicit  string                      // the only file to read, when set
+	None      bool                        // read no file at all; stronger than Explicit
+	Context   string                      // overrides current_context
+	Overrides map[string]string           // by name of key, from flags: the highest layer
+}
+
+// Warning is something that a person should know and that stops nothing. Line and Col are 0 when there is no place.
+type Warning struct {
+	Code    string
+	Message string
+	File    string
+	Line    int
+	Col     int
+}
+
+// Load reads all layers. The Set is usable even with an error, which is then a fault.ConfigInvalid that names everything that is wrong:
+// what could not be read is left out, and the next lower layer holds.
+func Load(o Options) (*Set, error) {
+	l := &loader{options: o, set: &Set{keys: o.Keys}}
+	if l.options.Getenv == nil {
+		l.options.Getenv = func(string) (string, bool) { return "", false }
+	}
+	files := l.files()
+	l.chooseContext(files)
+	var layers []layer
+	layers = append(layers, l.flags(), l.environment())
+	for _, f := range files {
+		layers = append(layers, l.fileLayers(f)...)
+	}
+	layers = append(layers, l.defaults())
+	l.set.resolve(layers)
+	return l.set, l.problems.fault()
+}
+
+type loader struct {
+	options  Options
+	set      *Set
+	problems problems
+	torn     bool // a file could not be read, so what it would have defined is unknown
+}
+
+// layer is what one source sets.
+type layer map[string]Value
+
+// file is one that counts.
+type file struct {
+	path string
+	tree literal.Value
+}
+
+// files are those that count, highest first.
+func (l *loader) files() []file {
+	o := l.options
+	l.findProject()
+	var files []file
+	add := func(path string, required bool) {
+		data, exists, err := readConfig(path)
+		switch {
+		case err != nil:
+			l.fail(path, literal.Pos{}, err.Error(), "")
+		case exists:
+			files = l.count(files, path, data)
+		case required:
+			l.fail(path, literal.Pos{}, "the file does not exist", "")
+		}
+	}
+	switch {
+	case o.None:
+	case o.Explicit != "":
+		path := o.Explicit
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(o.Dir, path)
+		}
+		add(path, true)
+	default:
+		if data, ok := l.trustedProject(); ok {
+			files = l.count(files, l.set.projectFile, data)
+		}
+		if o.UserFile != "" {
+			add(o.UserFile, false)
+		}
+	}
+	return files
+}
+
+// fail notes what is wrong with a file. Its other layers still count; a file without a place for the fault does not.
+func (l *loader) fail(path string, pos literal.Pos, message, value string) {
+	l.torn = l.torn || pos.Line == 0
+	l.problems.inFile(path, pos, message, value)
+}
+
+func (l *loader) count(files []file, path string, data []byte) []file {
+	tree, err := literal.ParseTOML(data)
+	if err != nil {
+		l.torn = true
+		l.problems.syntax(path, err)
+		return files
+	}
+	l.set.sources = append(l.set.sources, path)
+	return append(files, file{path, tree})
+}
+
+func (l *loader) warn(w Warning) { l.set.warnings = append(l.set.warnings, w) }
+
+func (l *loader) flags() layer {
+	out := layer{}
+	for _, name := range sortedNames(l.options.Overrides) {
+		text := l.options.Overrides[name]
+		key, ok := findKey(l.options.Keys, name)
+		if !ok {
+			if name != contextKeyName {
+				l.problems.add(fault.Problem{
+					Param: name, Code: fault.ConfigKeyUnknown, Value: text,
+					Message: unknownKey(name, l.options.Keys), Corrected: Nearest(name, keyNames(l.options.Keys)),
+				})
+			}
+			continue
+		}
+		raw, err := key.parse(text)
+		if err != nil {
+			l.problems.given(key, key.flag(), text, err)
+			continue
+		}
+		out[name] = Value{Raw: raw, Text: showRaw(raw, text), Source: "flag:" + key.flag()}
+	}
+	return out
+}
+
+func (l *loader) environment() layer {
+	out := layer{}
+	for _, key := range l.options.Keys {
+		if key.Env == "" {
+			continue
+		}
+		text, ok := l.options.Getenv(key.Env)
+		if !ok || text == "" {
+			continue
+		}
+		raw, err := key.parse(text)
+		if err != nil {
+			l.problems.given(key, key.Env, text, err)
+			continue
+		}
+		out[key.Name] = Value{Raw: raw, Text: showRaw(raw, text), Source: "env:" + key.Env}
+	}
+	return out
+}
+
+func (l *loader) defaults() layer {
+	out := layer{}
+	for _, key := range l.options.Keys {
+		if key.Default == "" {
+			continue
+		}
+		raw, err := key.parse(key.Default)
+		if err != nil {
+			l.problems.add(fault.Problem{
+				Param: key.Name, Code: fault.Internal, Value: key.Default,
+				Message: "the default of " + key.Name + " is wrong: " + err.Error(),
+			})
+			continue
+		}
+		out[key.Name] = Value{Raw: raw, Text: showRaw(raw, key.Default), Source: "default"}
+	}
+	return out
+}
+
+// chooseContext decides which [context.NAME] counts and makes sure that there is one of that name.
+func (l *loader) chooseContext(files []file) {
+	var available []string
+	name, origin, in := l.options.Context, "--context", Value{}
+	if name == "" {
+		name, origin = l.options.Overrides[contextKeyName], "--context"
+	}
+	if key, ok := findKey(l.options.Keys, contextKeyName); ok && name == "" && key.Env != "" {
+		name, _ = l.options.Getenv(key.Env)
+		origin = key.Env
+	}
+	for _, f := range files {
+		if v, ok := f.tree.Lookup(contextKeyName); ok && name == "" && v.Kind == literal.String {
+			name, origin, in = v.Str, contextKeyName, Value{File: f.path, Pos: v.Pos}
+		}
+		contexts, _ := f.tree.Lookup(contextTable)
+		for _, m := range contexts.Members {
+			if m.Value.Kind == literal.Object && !slices.Contains(available, m.Key) {
+				available = append(available, m.Key)
+			}
+		}
+	}
+	if name == "" || slices.Contains(available, name) {
+		l.set.context = name
+		return
+	}
+	if l.torn {
+		return // it may well be in the file that could not be read, which is reported already
+	}
+	slices.Sort(available)
+	there := "there is none"
+	if len(available) > 0 {
+		there = "there is: " + strings.Join(available, ", ")
+	}
+	l.problems.context(origin, name, in, "there is no context "+quote(name)+"; "+there, Nearest(name, available))
+}

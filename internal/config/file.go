@@ -1,0 +1,115 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/workspace"
+)
+
+// readConfig reads a file that may be missing. The error is a sentence without the path.
+func readConfig(path string) (data []byte, exists bool, err error) {
+	data, err = workspace.ReadFile(path, maxFile)
+	switch {
+	case err == nil:
+		return data, true, nil
+	case errors.Is(err, fault.FileMissing):
+		return nil, false, nil
+	case errors.Is(err, fault.FieldTooLarge):
+		return nil, true, errors.New("the file is larger than 1 MiB")
+	case errors.Is(err, fault.Unsafe):
+		return nil, true, errors.New("it is not a regular file")
+	case errors.Is(err, fault.PermissionDenied):
+		return nil, true, errors.New("the system does not allow to read it")
+	case errors.Is(err, fault.SymlinkLoop):
+		return nil, true, errors.New("its symbolic links lead in a circle")
+	}
+	return nil, true, fmt.Errorf("it cannot be read: %w", err)
+}
+
+// fileLayers are the two layers of a file: the chosen context lies over the rest. A context of the user file does not lie over the
+// project file, because layers come before contexts.
+func (l *loader) fileLayers(f file) []layer {
+	plain, overlay := layer{}, layer{}
+	for _, m := range f.tree.Members {
+		switch m.Key {
+		case contextTable:
+			l.contexts(f.path, m, overlay)
+		default:
+			l.walk(f.path, nil, m, plain)
+		}
+	}
+	return []layer{overlay, plain}
+}
+
+// contexts checks every context and keeps the chosen one: a slip in a context shows before the context is used.
+func (l *loader) contexts(path string, contexts literal.Member, chosen layer) {
+	if contexts.Value.Kind != literal.Object {
+		l.fail(path, contexts.Value.Pos, "context must be a table of tables: [context.NAME]", "")
+		return
+	}
+	for _, c := range contexts.Value.Members {
+		if c.Value.Kind != literal.Object {
+			l.fail(path, c.Value.Pos, "a context must be a table: [context.NAME]", "")
+			continue
+		}
+		into := layer{}
+		if c.Key == l.set.context {
+			into = chosen
+		}
+		for _, m := range c.Value.Members {
+			l.walk(path, nil, m, into)
+		}
+	}
+}
+
+// walk reads a key, or the keys of a table that leads to known keys.
+func (l *loader) walk(path string, above []string, m literal.Member, into layer) {
+	here := append(slices.Clone(above), m.Key)
+	name := strings.Join(here, ".")
+	key, known := findKey(l.options.Keys, name)
+	known = known && !strings.Contains(m.Key, ".") // "a.b" in quotes is not a.b
+	switch {
+	case known:
+		raw, err := key.fromLiteral(m.Value)
+		if err != nil {
+			l.problems.value(path, m.Value, key, err)
+			return
+		}
+		source := fmt.Sprintf("file:%s:%v", path, m.Value.Pos)
+		into[name] = Value{Raw: raw, Text: showRaw(raw, m.Value.Str), Source: source, File: path, Pos: m.Value.Pos}
+	case m.Value.Kind == literal.Object && l.leadsToKeys(name):
+		for _, inner := range m.Value.Members {
+			l.walk(path, here, inner, into)
+		}
+	case name == contextKeyName && len(above) == 0:
+		if m.Value.Kind != literal.String {
+			l.fail(path, m.Value.Pos, contextKeyName+" must be a string, not a "+m.Value.Kind.String(), "")
+		}
+	default:
+		message := unknownKey(name, l.options.Keys)
+		if _, quoted := findKey(l.options.Keys, name); quoted {
+			message = "there is no key " + quote(name) + "; write it without quotes"
+		}
+		l.warn(Warning{
+			Code: UnknownConfigKey, File: path, Line: m.KeyPos.Line, Col: m.KeyPos.Col,
+			Message: fmt.Sprintf("%s:%v: %s", path, m.KeyPos, message),
+		})
+	}
+}
+
+func (l *loader) leadsToKeys(table string) bool {
+	return slices.ContainsFunc(l.options.Keys, func(k Key) bool { return strings.HasPrefix(k.Name, table+".") })
+}
+
+func unknownKey(name string, keys []Key) string {
+	message := "there is no key " + quote(name)
+	if near := Nearest(name, keyNames(keys)); near != "" {
+		message += "; did you mean " + near + "?"
+	}
+	return message
+}

@@ -1,0 +1,278 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"omniagent/internal/literal"
+)
+
+// Type says what the values of a key are.
+type Type uint8
+
+// The types. In Go they are string, int64, bool, time.Duration, string, []string and int64.
+const (
+	String   Type = iota
+	Int           // a whole number
+	Bool          // true or false
+	Duration      // 90s, 1h30m, 30d
+	Enum          // one of Key.Enum
+	List          // strings; as text separated by commas, or a JSON array
+	Bytes         // a whole number, or one with KB, MB, GB, KiB, MiB or GiB
+)
+
+func (t Type) String() string {
+	names := [...]string{"string", "int", "bool", "duration", "enum", "list", "bytes"}
+	if int(t) < len(names) {
+		return names[t]
+	}
+	return "unknown"
+}
+
+// Key is one setting that can be configured.
+type Key struct {
+	Name    string // dotted: "audit.keep"
+	Type    Type
+	Default string   // as text; "" = unset
+	Enum    []string // with the type Enum: what is allowed
+	Env     string   // variable that sets it; "" = none
+	Flag    string   // flag that sets it, for sources; "" = the name with dashes for dots and underscores
+	Help    string
+}
+
+func (k Key) flag() string {
+	if k.Flag != "" {
+		return "--" + strings.TrimLeft(k.Flag, "-")
+	}
+	return "--" + strings.NewReplacer(".", "-", "_", "-").Replace(k.Name)
+}
+
+func findKey(keys []Key, name string) (Key, bool) {
+	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{}, false
+	}
+	return keys[i], true
+}
+
+func keyNames(keys []Key) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Name
+	}
+	return names
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// parse reads a value from the text of a flag, a variable, a default or `config set`.
+func (k Key) parse(text string) (any, error) {
+	switch k.Type {
+	case Int:
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("must be a whole number, not %s", quote(text))
+		}
+		return n, nil
+	case Bool:
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "true", "1", "yes", "on":
+			return true, nil
+		case "false", "0", "no", "off":
+			return false, nil
+		}
+		return nil, fmt.Errorf("must be true or false, not %s", quote(text))
+	case Duration:
+		return parseDuration(text)
+	case Enum:
+		if !slices.Contains(k.Enum, text) {
+			return nil, fmt.Errorf("must be one of %s, not %s", strings.Join(k.Enum, ", "), quote(text))
+		}
+		return text, nil
+	case List:
+		return parseList(text)
+	case Bytes:
+		return parseBytes(text)
+	}
+	return text, nil
+}
+
+// fromLiteral reads a value from a file, where the types of the file count: a number in quotes is a string.
+func (k Key) fromLiteral(v literal.Value) (any, error) {
+	n, whole := v.Int()
+	switch {
+	case v.Kind == literal.String && (k.Type == String || k.Type == Enum || k.Type == Duration || k.Type == Bytes):
+		return k.parse(v.Str)
+	case whole && k.Type == Int:
+		return n, nil
+	case whole && k.Type == Bytes && n >= 0:
+		return n, nil
+	case v.Kind == literal.Bool && k.Type == Bool:
+		return v.Bool, nil
+	case v.Kind == literal.Array && k.Type == List:
+		items := make([]string, len(v.Items))
+		for i, item := range v.Items {
+			if item.Kind != literal.String {
+				return nil, fmt.Errorf("must be a list of strings, and item %d is a %v", i+1, item.Kind)
+			}
+			items[i] = item.Str
+		}
+		return items, nil
+	}
+	return nil, fmt.Errorf("must be %s, not a %v", k.Type.description(k.Enum), describe(v))
+}
+
+func (t Type) description(enum []string) string {
+	switch t {
+	case Int:
+		return "a whole number"
+	case Bool:
+		return "true or false, without quotes"
+	case Duration:
+		return `a duration with its unit, in quotes, such as "90s"`
+	case Enum:
+		return "one of " + strings.Join(enum, ", ") + ", in quotes"
+	case List:
+		return "a list of strings"
+	case Bytes:
+		return `a number of bytes, such as 4096 or "4KiB"`
+	}
+	return "a string, in quotes"
+}
+
+func describe(v literal.Value) string {
+	switch v.Kind {
+	case literal.Number:
+		if _, whole := v.Int(); !whole {
+			return "fraction"
+		}
+		return "number"
+	case literal.Array:
+		return "list"
+	}
+	return v.Kind.String()
+}
+
+// parseDuration is time.ParseDuration with days, which how long to keep something is counted in.
+func parseDuration(text string) (any, error) {
+	wrong := fmt.Errorf("must be a duration with its unit, such as 90s, 1h30m or 30d, not %s", quote(text))
+	rest := strings.TrimSpace(text)
+	var days time.Duration
+	if count, after, ok := strings.Cut(rest, "d"); ok {
+		n, err := strconv.ParseUint(count, 10, 32)
+		if err != nil || n > math.MaxInt64/uint64(24*time.Hour) {
+			return nil, wrong
+		}
+		days = time.Duration(n) * 24 * time.Hour
+		if rest = after; rest == "" {
+			return days, nil
+		}
+		if strings.ContainsAny(rest[:1], "+-") {
+			return nil, wrong
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d > math.MaxInt64-days {
+		return nil, wrong
+	}
+	return days + d, nil
+}
+
+func parseBytes(text string) (any, error) {
+	wrong := fmt.Errorf("must be a number of bytes, such as 4096, 4KiB or 1MB, not %s", quote(text))
+	digits := strings.TrimSpace(text)
+	unit := uint64(1)
+	for _, u := range []struct {
+		name string
+		size uint64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}} {
+		if cut, ok := strings.CutSuffix(digits, u.name); ok {
+			digits, unit = strings.TrimSpace(cut), u.size
+			break
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || n > math.MaxInt64/unit {
+		return nil, wrong
+	}
+	return int64(n * unit), nil
+}
+
+func parseList(text string) (any, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		v, err := literal.ParseJSON5([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("is not a list: %w", err)
+		}
+		return Key{Type: List}.fromLiteral(v)
+	}
+	items := []string{}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// showRaw is the value as text that parse reads back. What was written stays as it was written where the type allows.
+func showRaw(raw any, written string) string {
+	switch v := raw.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case bool:
+		return strconv.FormatBool(v)
+	case time.Duration:
+		if written != "" {
+			return strings.TrimSpace(written)
+		}
+		return v.String()
+	case []string:
+		text := strings.Join(v, ",")
+		if back, err := parseList(text); err == nil && slices.Equal(back.([]string), v) {
+			return text
+		}
+		if all, err := json.Marshal(v); err == nil {
+			return string(all)
+		}
+	}
+	return ""
+}
+
+// tomlValue is the value in the type that the file holds.
+func (k Key) tomlValue(text string) (any, error) {
+	if !utf8.ValidString(text) {
+		return nil, errors.New("is not UTF-8")
+	}
+	raw, err := k.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	switch v := raw.(type) {
+	case time.Duration:
+		return strings.TrimSpace(text), nil
+	case int64:
+		if _, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err != nil {
+			return strings.TrimSpace(text), nil // 4KiB says more than 4096
+		}
+		return v, nil
+	}
+	return raw, nil
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+)
+
+// problems gathers what is wrong, in the order in which it was found.
+type problems struct {
+	list  []fault.Problem
+	first *fault.Fault
+}
+
+func (p *problems) add(one fault.Problem) *fault.Fault {
+	p.list = append(p.list, one)
+	f := fault.New(fault.ConfigInvalid, "%s", one.Message)
+	if p.first == nil {
+		p.first = f
+	}
+	return f
+}
+
+// inFile notes a problem with a file; the place may be zero when it is the file as a whole.
+func (p *problems) inFile(path string, pos literal.Pos, message, value string) {
+	place := path
+	if pos.Line > 0 {
+		place = fmt.Sprintf("%s:%v", path, pos)
+	}
+	f := p.add(fault.Problem{Param: place, Code: fault.ConfigInvalid, Message: place + ": " + message, Value: value})
+	inFileHint(f.With("path", path), path)
+	if pos.Line > 0 {
+		f.With("line", pos.Line).With("column", pos.Col)
+	}
+}
+
+func inFileHint(f *fault.Fault, path string) {
+	f.Hint("omniagent config path shows the files; %s is left as it is", path)
+}
+
+func (p *problems) syntax(path string, err error) {
+	var syntax *literal.SyntaxError
+	if errors.As(err, &syntax) {
+		p.inFile(path, syntax.Pos, syntax.Message, "")
+		return
+	}
+	p.inFile(path, literal.Pos{}, err.Error(), "")
+}
+
+// value notes a value of a file that its key does not take.
+func (p *problems) value(path string, v literal.Value, key Key, err error) {
+	p.inFile(path, v.Pos, key.Name+" "+err.Error(), v.Str)
+	p.list[len(p.list)-1].Corrected = key.corrected(v.Str)
+}
+
+// given notes a value of a flag or a variable that its key does not take.
+func (p *problems) given(key Key, where, text string, err error) {
+	f := p.add(fault.Problem{
+		Param: where, Code: fault.ConfigInvalid, Value: text, Corrected: key.corrected(text),
+		Message: fmt.Sprintf("%s: %s %s", where, key.Name, err.Error()),
+	})
+	f.With("key", key.Name).With("source", where)
+	f.Hint("Set %s to a value that the message allows, or leave it out; omniagent config list shows what holds", where)
+}
+
+func (p *problems) context(origin, name string, in Value, message, near string) {
+	if in.File != "" {
+		p.inFile(in.File, in.Pos, message, name)
+	} else {
+		f := p.add(fault.Problem{Param: origin, Code: fault.ConfigInvalid, Value: name, Message: origin + ": " + message})
+		f.With("source", origin).Hint("omniagent config path shows the files; a context is a table [context.NAME] in one of them")
+	}
+	p.list[len(p.list)-1].Corrected = near
+}
+
+func (k Key) corrected(text string) string {
+	if k.Type != Enum {
+		return ""
+	}
+	return Nearest(text, k.Enum)
+}
+
+// fault is nil when nothing is wrong. It speaks of the first problem and carries all.
+func (p *problems) fault() error {
+	if p.first == nil {
+		return nil
+	}
+	p.first.Problems = p.list
+	if more := len(p.list) - 1; more > 0 {
+		p.first.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return p.first
+}
+
+// invalid is the fault for one problem with one file.
+func invalid(path string, err error) *fault.Fault {
+	var p problems
+	p.syntax(path, err)
+	p.first.Problems = p.list
+	return p.first
+}
+
+// quote shows a word as it was given, without letting it fill the screen.
+func quote(s string) string {
+	if runes := []rune(s); len(runes) > 60 {
+		s = string(runes[:60]) + "…"
+	}
+	return strconv.Quote(s)
+}

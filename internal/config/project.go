@@ -1,0 +1,121 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// projectPath is where a project keeps its file, beneath its directory.
+func projectPath(dir string) string { return filepath.Join(dir, ".omniagent", "config.toml") }
+
+// ProjectRoot is the repository around dir, or dir itself where there is none.
+func ProjectRoot(dir string) (root string, repository bool) {
+	dir = filepath.Clean(dir)
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at, true
+		}
+		if at == filepath.Dir(at) {
+			return dir, false
+		}
+	}
+}
+
+// findProject looks for the root of the project and for the file nearest to the working directory.
+func (l *loader) findProject() {
+	dir := filepath.Clean(l.options.Dir)
+	if l.options.Dir == "" {
+		return
+	}
+	root, _ := ProjectRoot(dir)
+	l.set.projectRoot = root
+	for at := dir; ; at = filepath.Dir(at) {
+		path := projectPath(at)
+		if _, err := os.Lstat(path); err == nil && !l.belongsToUser(at, path) {
+			l.set.projectFile = path
+			return
+		}
+		if at == root || at == filepath.Dir(at) {
+			return
+		}
+	}
+}
+
+// belongsToUser is true in the home directory, whose file is no project's, even when the home directory is a repository.
+func (l *loader) belongsToUser(dir, path string) bool {
+	if l.options.UserFile != "" && sameFile(path, l.options.UserFile) {
+		return true
+	}
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if home, ok := l.options.Getenv(name); ok && home != "" && sameFile(dir, home) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// trustedProject reads the project file if it may count, and warns if it may not. What is hashed is what is parsed.
+func (l *loader) trustedProject() ([]byte, bool) {
+	path := l.set.projectFile
+	if path == "" {
+		return nil, false
+	}
+	trust := OpenTrust(l.options.TrustFile)
+	if w, bad := trust.Warning(); bad {
+		l.warn(w)
+	}
+	untrusted := func(reason, next string) ([]byte, bool) {
+		l.warn(Warning{Code: UntrustedConfig, File: path, Message: fmt.Sprintf("%s %s, so it does not count; %s", path, reason, next)})
+		return nil, false
+	}
+	if leavesRoot(path, l.set.projectRoot) {
+		return untrusted("is a link that leads out of the project", "put a file in its place, then run: omniagent trust")
+	}
+	data, exists, err := readConfig(path)
+	switch {
+	case err != nil && trust.knows(path):
+		l.problems.syntax(path, err)
+		l.torn = true
+		return nil, false
+	case err != nil:
+		return untrusted("cannot be trusted: "+err.Error(), "when it can be read, look at it, then run: omniagent trust")
+	case !exists:
+		return nil, false
+	case !trust.Trusted(path, data):
+		reason := "is not trusted"
+		if trust.knows(path) {
+			reason = "has changed since it was trusted"
+		}
+		return untrusted(reason, "look at it, then run: omniagent trust")
+	}
+	return data, true
+}
+
+// leavesRoot is true when links take the path out of the root. Nothing stands behind a dangling link, so it leaves too.
+func leavesRoot(path, root string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		info, look := os.Lstat(path)
+		return look == nil && info.Mode()&os.ModeSymlink != 0
+	}
+	realRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return true
+	}
+	below, err := filepath.Rel(realRoot, real)
+	return err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator))
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"omniagent/internal/literal"
+)
+
+// Value is what a key holds, and why.
+type Value struct {
+	Raw      any    // string, int64, bool, time.Duration or []string; nil when nothing sets the key
+	Text     string // as `config set` takes it
+	Source   string // flag:--x, env:X, file:/path:line:column or default
+	File     string // of a file: its path
+	Pos      literal.Pos
+	Shadowed []string // lower sources that set the key as well, highest first, without the default
+}
+
+// Entry is a key with its value.
+type Entry struct {
+	Key   Key
+	Value Value
+}
+
+// Set is the configuration as it holds.
+type Set struct {
+	keys        []Key
+	values      map[string]Value
+	sources     []string
+	warnings    []Warning
+	context     string
+	projectRoot string
+	projectFile string
+}
+
+// resolve lets the highest layer that sets a key win.
+func (s *Set) resolve(layers []layer) {
+	s.values = map[string]Value{}
+	for _, key := range s.keys {
+		for _, l := range layers {
+			v, ok := l[key.Name]
+			if !ok {
+				continue
+			}
+			winner, taken := s.values[key.Name]
+			switch {
+			case !taken:
+				s.values[key.Name] = v
+			case v.Source != "default":
+				winner.Shadowed = append(winner.Shadowed, v.Source)
+				s.values[key.Name] = winner
+			}
+		}
+	}
+}
+
+// Lookup is false when there is no such key, or nothing sets it.
+func (s *Set) Lookup(name string) (Value, bool) {
+	v, ok := s.values[name]
+	return v, ok
+}
+
+// String is the value of any key as text; "" when unset.
+func (s *Set) String(name string) string { return s.values[name].Text }
+
+// Int is the value of a key of the type Int or Bytes; 0 when unset.
+func (s *Set) Int(name string) int64 {
+	n, _ := s.values[name].Raw.(int64)
+	return n
+}
+
+// Bool is the value of a key of the type Bool; false when unset.
+func (s *Set) Bool(name string) bool {
+	b, _ := s.values[name].Raw.(bool)
+	return b
+}
+
+// Duration is the value of a key of the type Duration; 0 when unset.
+func (s *Set) Duration(name string) time.Duration {
+	d, _ := s.values[name].Raw.(time.Duration)
+	return d
+}
+
+// List is the value of a key of the type List; nil when unset.
+func (s *Set) List(name string) []string {
+	l, _ := s.values[name].Raw.([]string)
+	return slices.Clone(l)
+}
+
+// All is every key, sorted by name. One that nothing sets has the source "default" and no Raw.
+func (s *Set) All() []Entry {
+	entries := make([]Entry, 0, len(s.keys))
+	for _, key := range s.keys {
+		v, ok := s.values[key.Name]
+		if !ok {
+			v.Source = "default"
+		}
+		entries = append(entries, Entry{key, v})
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Key.Name < entries[j].Key.Name })
+	return entries
+}
+
+// Sources are the absolute paths of the files that were read and count, highest first.
+func (s *Set) Sources() []string { return slices.Clone(s.sources) }
+
+// Hash changes exactly when what some key holds changes: neither the source nor the notation of a value is part of it.
+func (s *Set) Hash() string {
+	var all strings.Builder
+	for _, e := range s.All() {
+		fmt.Fprintf(&all, "%q=%T:%#v\n", e.Key.Name, e.Value.Raw, e.Value.Raw)
+	}
+	sum := sha256.Sum256([]byte(all.String()))
+	return hex.EncodeToString(sum[:6])
+}
+
+// Warnings are in the order of the files, and within a file in that of the lines.
+func (s *Set) Warnings() []Warning { return slices.Clone(s.warnings) }
+
+// ContextName is the context that counts; "" when none does.
+func (s *Set) ContextName() string { return s.context }
+
+// ProjectRoot is the root of the repository around the working directory; outside of one, the working directory itself.
+func (s *Set) ProjectRoot() string { return s.projectRoot }
+
+// ProjectFile is the project file that was found, trusted or not and even when no file was to be read; "" when there is none.
+func (s *Set) ProjectFile() string { return s.projectFile }

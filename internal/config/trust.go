@@ -1,0 +1,213 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/workspace"
+)
+
+// trustWait is how long a change of the trust file waits for another: it takes milliseconds.
+const trustWait = 2 * time.Second
+
+// Trust records which content of which file its user has looked at. It never stops the program: a trust file that cannot be read
+// means that nothing is trusted. It is never overwritten in that state either.
+type Trust struct {
+	file string
+
+	mu      sync.Mutex
+	entries []TrustEntry
+	err     error // why nothing is trusted
+}
+
+// TrustEntry is one trusted content.
+type TrustEntry struct {
+	Path   string    `json:"path"`
+	SHA256 string    `json:"sha256"`
+	At     time.Time `json:"at"`
+}
+
+type trustFile struct {
+	Version int          `json:"version"`
+	Trusted []TrustEntry `json:"trusted"`
+}
+
+// OpenTrust reads the trust file, which need not exist. With "" nothing is trusted and nothing can be.
+func OpenTrust(file string) *Trust {
+	t := &Trust{file: file}
+	if file != "" {
+		t.entries, t.err = readTrust(file)
+	}
+	return t
+}
+
+// Warning says why nothing is trusted, when the trust file is the reason.
+func (t *Trust) Warning() (Warning, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		return Warning{}, false
+	}
+	return Warning{Code: UnusableTrust, File: t.file, Message: t.err.Error() + ", so no project file is trusted"}, true
+}
+
+// Trusted says whether exactly this content has been trusted at exactly this path.
+func (t *Trust) Trusted(path string, content []byte) bool {
+	entry, ok := t.Recorded(path)
+	return ok && entry.SHA256 == hashOf(content)
+}
+
+// knows is true when some content has been trusted at the path.
+func (t *Trust) knows(path string) bool {
+	_, ok := t.Recorded(path)
+	return ok
+}
+
+// Recorded is what was trusted at the path, whatever the file holds now.
+func (t *Trust) Recorded(path string) (TrustEntry, bool) {
+	path = canonical(path)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.IndexFunc(t.entries, func(e TrustEntry) bool { return e.Path == path })
+	if i < 0 {
+		return TrustEntry{}, false
+	}
+	return t.entries[i], true
+}
+
+// Add trusts the content at the path, in place of what was trusted there.
+func (t *Trust) Add(path string, content []byte) error {
+	path = canonical(path)
+	return t.change(func(entries []TrustEntry) []TrustEntry {
+		entries = slices.DeleteFunc(entries, func(e TrustEntry) bool { return e.Path == path })
+		return append(entries, TrustEntry{Path: path, SHA256: hashOf(content), At: time.Now().UTC().Truncate(time.Second)})
+	})
+}
+
+// Forget trusts nothing at the path any more.
+func (t *Trust) Forget(path string) error {
+	path = canonical(path)
+	return t.change(func(entries []TrustEntry) []TrustEntry {
+		return slices.DeleteFunc(entries, func(e TrustEntry) bool { return e.Path == path })
+	})
+}
+
+// List is what is trusted, sorted by path.
+func (t *Trust) List() []TrustEntry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	entries := slices.Clone(t.entries)
+	slices.SortFunc(entries, func(a, b TrustEntry) int { return strings.Compare(a.Path, b.Path) })
+	return entries
+}
+
+// change reads the file again under its lock, because another process may have changed it since OpenTrust.
+func (t *Trust) change(edit func([]TrustEntry) []TrustEntry) error {
+	if t.file == "" {
+		return fault.New(fault.NoHome, "there is no place to record trust: no home directory is known").FixBy("Set HOME.", "")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := workspace.MkdirAll(filepath.Dir(t.file)); err != nil {
+		return err
+	}
+	held, err := workspace.Lock(context.Background(), t.file+".lock", trustWait)
+	if err != nil {
+		return busy(t.file, err)
+	}
+	defer held.Unlock()
+	entries, err := readTrust(t.file)
+	if err != nil {
+		return fault.New(fault.ConfigInvalid, "%v", err).With("path", t.file).
+			Hint("Look at it and move it away, then run omniagent trust for every project again; it is left as it is")
+	}
+	edited := edit(slices.Clone(entries))
+	if !slices.Equal(edited, entries) {
+		data, err := json.MarshalIndent(trustFile{Version: 1, Trusted: edited}, "", "  ")
+		if err != nil {
+			return fault.New(fault.Internal, "trust cannot be recorded in %s", t.file).Because(err)
+		}
+		if err := workspace.WriteFile(t.file, append(data, '\n'), 0o600); err != nil {
+			return err
+		}
+	}
+	t.entries, t.err = edited, nil
+	return nil
+}
+
+// readTrust refuses a file that others may write: what it says would be theirs.
+func readTrust(path string) ([]TrustEntry, error) {
+	data, exists, err := readConfig(path)
+	if err != nil {
+		return nil, fmt.Errorf("the trust file %s is of no use: %w", path, err)
+	}
+	if !exists {
+		return nil, nil
+	}
+	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("the trust file %s is of no use: others may write it (mode %04o)", path, info.Mode().Perm())
+	}
+	var content trustFile
+	if err := json.Unmarshal(data, &content); err != nil {
+		return nil, fmt.Errorf("the trust file %s is torn", path)
+	}
+	if content.Version != 1 {
+		return nil, fmt.Errorf("the trust file %s has version %d, and only 1 is known", path, content.Version)
+	}
+	return content.Trusted, nil
+}
+
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical gives a file one name, whichever links lead to it and whether it exists yet or not.
+func canonical(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return filepath.Clean(path)
+}
+
+// busy is the fault for a file that somebody else is changing.
+func busy(path string, err error) error {
+	if !errors.Is(err, fault.LockHeld) {
+		return err
+	}
+	held := fault.Of(err)
+	f := fault.New(fault.ConcurrentModification, "another process is changing %s", path).With("path", path).Because(err)
+	for _, name := range []string{"holder_pid", "holder_age_ms"} {
+		if value, ok := held.Detail[name]; ok {
+			f.With(name, value)
+		}
+	}
+	return f.After(max(held.RetryAfter, 100*time.Millisecond))
+}
+
+// editFailed tells a file that cannot be read from an edit that it has no place for.
+func editFailed(path string, err error) error {
+	var syntax *literal.SyntaxError
+	if errors.As(err, &syntax) {
+		return invalid(path, err)
+	}
+	f := fault.New(fault.ConfigInvalid, "%s: %v", path, err).With("path", path)
+	inFileHint(f, path)
+	return f
+}
