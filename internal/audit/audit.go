@@ -1,0 +1,230 @@
+// Package audit is the append-only record of calls: one line of JSON for each, also for those that failed.
+//
+// It promises that a line is written in one piece, so that any number of processes may write at once; that no entry is lost or
+// doubled by rotation; that arguments are redacted and cut before they reach the disk; and that a reader gets over whatever it finds
+// in the file: torn lines, lines of others, lines without end.
+//
+// It refuses to let the log stand in the way: a lock that is not to be had and a rotation that fails put the rotation off, never the
+// entry. And it refuses to sync: an entry survives the process, not the machine.
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/workspace"
+)
+
+// Entry is one call. The order of the fields is the order in the line.
+type Entry struct {
+	Timestamp   time.Time `json:"timestamp"`
+	RequestID   string    `json:"request_id"`
+	TraceID     string    `json:"trace_id,omitempty"`
+	Command     string    `json:"command"`
+	Args        []string  `json:"args"`
+	Cwd         string    `json:"cwd"`
+	ExitCode    int       `json:"exit_code"`
+	ErrorCode   string    `json:"error_code,omitempty"`
+	DurationMS  int64     `json:"duration_ms"`
+	Danger      string    `json:"danger"`
+	Effect      string    `json:"effect,omitempty"`
+	Reversible  bool      `json:"reversible"`
+	Operator    string    `json:"operator"`
+	InstanceID  string    `json:"instance_id,omitempty"`
+	ToolVersion string    `json:"tool_version"`
+	PID         int       `json:"pid"`
+}
+
+// Options say where the log is and how much of it is kept. Zero values mean the defaults; a negative one means no limit.
+type Options struct {
+	Path     string        // the current file; rotated ones lie beside it: audit.jsonl, audit.1.jsonl …
+	MaxBytes int64         // of one file; 100 MB
+	Keep     int           // rotated files; 5
+	MaxAge   time.Duration // 30 days
+}
+
+const (
+	defaultMaxBytes = 100_000_000
+	defaultKeep     = 5
+	defaultMaxAge   = 30 * 24 * time.Hour
+)
+
+// Log is the record. It may be used by several goroutines, and several processes may have one of the same path.
+type Log struct {
+	path     string
+	maxBytes int64
+	keep     int
+	maxAge   time.Duration
+	now      func() time.Time
+	tidied   sync.Once
+}
+
+// Open makes a Log without touching the disk.
+func Open(o Options) *Log {
+	l := &Log{path: o.Path, maxBytes: o.MaxBytes, keep: o.Keep, maxAge: o.MaxAge, now: time.Now}
+	if l.maxBytes == 0 {
+		l.maxBytes = defaultMaxBytes
+	}
+	if l.keep == 0 {
+		l.keep = defaultKeep
+	}
+	if l.maxAge == 0 {
+		l.maxAge = defaultMaxAge
+	}
+	return l
+}
+
+// Check says whether an entry could be written now, as far as that can be told without writing. It makes the directory and nothing
+// else, and costs a few system calls. A full disk shows only at Write.
+func (l *Log) Check() error {
+	if l.path == "" {
+		return nowhere()
+	}
+	info, err := os.Stat(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(l.path)
+		if err := workspace.MkdirAll(dir); err != nil {
+			return unwritable(l.path, err)
+		}
+		return unwritable(l.path, writableDir(dir))
+	case err != nil:
+		return unwritable(l.path, err)
+	case !info.Mode().IsRegular(): // opening a FIFO could wait for ever
+		return fault.New(fault.Unsafe, "the audit log %s is not a regular file", l.path).With("path", l.path).
+			Hint("Move it away, or set another path for the audit log.")
+	}
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return unwritable(l.path, err)
+	}
+	return unwritable(l.path, f.Close())
+}
+
+// Write appends the entry, redacted and cut to size. The timestamp becomes UTC; a missing one becomes now. The first Write of a Log
+// also removes what is older than MaxAge.
+func (l *Log) Write(e Entry) error {
+	if l.path == "" {
+		return nowhere()
+	}
+	line, err := l.line(e)
+	if err != nil {
+		return err
+	}
+	l.tidied.Do(l.tidy)
+	if l.full(len(line)) {
+		l.rotate(func() bool { return l.full(len(line)) })
+	}
+	err = workspace.Append(l.path, line, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := workspace.MkdirAll(filepath.Dir(l.path)); err != nil {
+			return unwritable(l.path, err)
+		}
+		err = workspace.Append(l.path, line, 0o600)
+	}
+	return unwritable(l.path, err)
+}
+
+// The limits of an entry keep its line one write that no file system splits, and a command line of megabytes out of the log.
+const (
+	maxArg   = 4 << 10
+	maxArgs  = 16 << 10
+	maxField = 4 << 10
+	argCost  = 3 // quotation marks and comma
+)
+
+func (l *Log) line(e Entry) ([]byte, error) {
+	if e.Timestamp.IsZero() {
+		e.Timestamp = l.now()
+	}
+	// Without the monotonic clock, and in a year that RFC 3339 can write.
+	if e.Timestamp = e.Timestamp.UTC().Round(0); e.Timestamp.Year() < 0 || e.Timestamp.Year() > 9999 {
+		e.Timestamp = l.now().UTC().Round(0)
+	}
+	for _, field := range []*string{&e.RequestID, &e.TraceID, &e.Command, &e.Cwd, &e.ErrorCode, &e.Danger, &e.Effect, &e.Operator, &e.InstanceID, &e.ToolVersion} {
+		*field = cut(redact.String(*field), maxField)
+	}
+	e.Args = limit(redact.Args(e.Args))
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // the log is read by people and by grep
+	if err := encoder.Encode(e); err != nil {
+		return nil, fault.New(fault.Internal, "the audit entry cannot be encoded").Because(err)
+	}
+	return b.Bytes(), nil
+}
+
+// limit cuts the arguments to size. They are redacted already: a secret that was cut in two would not be recognised.
+func limit(args []string) []string {
+	total := 0
+	for i := range args {
+		args[i] = cut(args[i], maxArg)
+		if total+len(args[i])+argCost > maxArgs {
+			return append(args[:i:i], "…[+"+strconv.Itoa(len(args)-i)+" arguments]")
+		}
+		total += len(args[i]) + argCost
+	}
+	return args
+}
+
+// cut shortens s to at most n bytes, mark included, and says by how much.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const room = len("…[+9223372036854775807 bytes]")
+	end := n - room
+	for back := 0; back < utf8.UTFMax && end > 0 && !utf8.RuneStart(s[end]); back++ {
+		end--
+	}
+	return s[:end] + "…[+" + strconv.Itoa(len(s)-end) + " bytes]"
+}
+
+// unwritable gives an error a hint that can be acted on. It keeps the code of a fault.
+func unwritable(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *fault.Fault
+	if !errors.As(err, &known) {
+		known = fault.New(codeOf(err), "the audit log %s cannot be written", path).With("path", path).Because(err)
+	}
+	if known.Suggestion == "" {
+		known.Hint("Make %s writable, or set another path for the audit log.", filepath.Dir(path))
+	}
+	return known
+}
+
+func nowhere() error {
+	return fault.New(fault.NoHome, "there is no path for the audit log").Hint("Set HOME, or a path for the audit log.")
+}
+
+func codeOf(err error) fault.Code {
+	switch {
+	case errors.Is(err, fs.ErrPermission), readOnly(err):
+		return fault.PermissionDenied
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.FileMissing
+	}
+	return fault.Internal
+}
+
+// numbered is the path of the n-th rotated file; 0 is the current one.
+func (l *Log) numbered(n int) string {
+	if n == 0 {
+		return l.path
+	}
+	ext := filepath.Ext(l.path)
+	return strings.TrimSuffix(l.path, ext) + "." + strconv.Itoa(n) + ext
+}

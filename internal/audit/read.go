@@ -1,0 +1,169 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+// Filter says which entries are wanted. Zero values want all.
+type Filter struct {
+	Since   time.Time
+	Command string // this command, or one beneath it: "config" finds "config set" and "config.set"
+	TraceID string
+
+	Skipped *int // unless nil, lines that were no entries are counted here
+}
+
+func (f Filter) wants(e Entry) bool {
+	if e.Timestamp.Before(f.Since) || f.TraceID != "" && e.TraceID != f.TraceID {
+		return false
+	}
+	rest, ok := strings.CutPrefix(e.Command, f.Command)
+	return ok && (f.Command == "" || rest == "" || rest[0] == ' ' || rest[0] == '.')
+}
+
+// maxLine is the longest line that is read. Ours stay far below it.
+const maxLine = 1 << 20
+
+// Entries yields the entries, oldest file first, each file in its own order. All files are opened before the first entry, so a
+// rotation meanwhile neither hides an entry nor shows one twice. An error stands for a file that cannot be read; the others follow.
+// No log is no entries.
+func (l *Log) Entries(filter Filter) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		files, failures := l.open()
+		defer func() {
+			for _, f := range files {
+				_ = f.Close()
+			}
+		}()
+		for _, err := range failures {
+			if !yield(Entry{}, err) {
+				return
+			}
+		}
+		for _, f := range files {
+			// No entry is younger than the last change of its file; an hour is for clocks that differ. The current file is read
+			// in any case: it is what people look for.
+			if info, err := f.Stat(); err == nil && f.Name() != l.path && info.ModTime().Add(time.Hour).Before(filter.Since) {
+				continue
+			}
+			if !read(f, filter, yield) {
+				return
+			}
+		}
+	}
+}
+
+// open opens all files, the oldest first. It goes from the new to the old, as rotation moves them: a file that is moved meanwhile is
+// met again under its next number, not missed.
+func (l *Log) open() (files []*os.File, failures []error) {
+	var infos []os.FileInfo
+	open := func(n int) {
+		path := l.numbered(n)
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() {
+			err = fault.New(fault.Unsafe, "%s is not a regular file", path).With("path", path)
+		}
+		var f *os.File
+		if err == nil {
+			f, err = os.Open(path)
+		}
+		if err == nil {
+			info, err = f.Stat()
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			if f != nil {
+				_ = f.Close()
+			}
+			failures = append(failures, unreadable(path, err))
+		case slices.ContainsFunc(infos, func(known os.FileInfo) bool { return os.SameFile(known, info) }):
+			_ = f.Close()
+		default:
+			files, infos = append(files, f), append(infos, info)
+		}
+	}
+	open(0)
+	next := 1
+	for _, n := range l.numbers() {
+		open(n)
+		next = n + 1
+	}
+	for ; exists(l.numbered(next)); next++ { // moved up since we listed them
+		open(next)
+	}
+	slices.Reverse(files)
+	return files, failures
+}
+
+// read yields the entries of one file. It returns false when the consumer has enough.
+func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
+	lines := bufio.NewReaderSize(f, 64<<10)
+	for {
+		line, long, err := readLine(lines)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return yield(Entry{}, unreadable(f.Name(), err))
+		}
+		var e Entry
+		switch {
+		case !long && len(bytes.TrimSpace(line)) == 0: // two writers healed the same torn line
+		case long || json.Unmarshal(line, &e) != nil || e.Timestamp.IsZero() || e.Command == "" && e.PID == 0:
+			if filter.Skipped != nil {
+				*filter.Skipped++
+			}
+		case filter.wants(e) && !yield(e, nil):
+			return false
+		}
+		if err != nil {
+			return true
+		}
+	}
+}
+
+// readLine reads a line; of one that is too long it keeps nothing.
+func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if !long {
+			line = append(line, part...)
+			if len(line) > maxLine {
+				line, long = nil, true
+			}
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
+	}
+}
+
+// Files lists the files of the log that there are, the oldest first.
+func (l *Log) Files() []string {
+	var paths []string
+	for _, n := range slices.Backward(l.numbers()) {
+		paths = append(paths, l.numbered(n))
+	}
+	if exists(l.path) {
+		paths = append(paths, l.path)
+	}
+	return paths
+}
+
+func unreadable(path string, err error) error {
+	var known *fault.Fault
+	if errors.As(err, &known) {
+		return known
+	}
+	return fault.New(codeOf(err), "the audit log %s cannot be read", path).With("path", path).Because(err)
+}

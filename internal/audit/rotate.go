@@ -1,0 +1,151 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/workspace"
+)
+
+// lockWait is how long a writer waits for another one's rotation before it appends to a file that is too large.
+const lockWait = 2 * time.Second
+
+// full says whether a line of n bytes would make the current file too large.
+func (l *Log) full(n int) bool {
+	if l.maxBytes < 0 {
+		return false
+	}
+	info, err := os.Stat(l.path)
+	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size()+int64(n) > l.maxBytes
+}
+
+// rotate moves each file one number up, if it is still called for once we have the lock: of twenty processes that find the file full
+// one rotates it. Writers do not take the lock. One that opened the file before it was moved adds its line to audit.1.jsonl, where
+// readers find it as well.
+//
+// Whatever fails here is left to the next call. On Windows a file that somebody has open cannot be moved.
+func (l *Log) rotate(due func() bool) {
+	held, err := workspace.Lock(context.Background(), l.path+".lock", lockWait)
+	if err != nil {
+		return
+	}
+	defer func() { _ = held.Unlock() }()
+	if !due() {
+		return
+	}
+	// Only as far as the first gap, which a rotation that was killed half way leaves.
+	gap := 1
+	for exists(l.numbered(gap)) {
+		gap++
+	}
+	for n := gap - 1; n >= 0; n-- {
+		if os.Rename(l.numbered(n), l.numbered(n+1)) != nil {
+			return
+		}
+	}
+	l.prune()
+}
+
+// prune removes what is over Keep or older than MaxAge. The caller has the lock.
+func (l *Log) prune() {
+	oldest := l.now().Add(-l.maxAge)
+	for _, n := range l.numbers() {
+		path := l.numbered(n)
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if l.keep >= 0 && n > l.keep || l.maxAge > 0 && info.ModTime().Before(oldest) {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// tidy enforces MaxAge when there is something to do. Rotated files go by the time of their last line. The current file may never
+// grow to MaxBytes: it is rotated when its first entry is half of MaxAge old, so that an entry is kept for MaxAge at least and half
+// as long again at most.
+func (l *Log) tidy() {
+	if l.maxAge <= 0 {
+		return
+	}
+	aged := func() bool {
+		first, ok := firstTime(l.path)
+		return ok && first.Before(l.now().Add(-l.maxAge/2))
+	}
+	if aged() {
+		l.rotate(aged)
+	}
+	oldest := l.now().Add(-l.maxAge)
+	if !slices.ContainsFunc(l.numbers(), func(n int) bool {
+		info, err := os.Lstat(l.numbered(n))
+		return err == nil && (info.ModTime().Before(oldest) || l.keep >= 0 && n > l.keep)
+	}) {
+		return
+	}
+	if held, err := workspace.Lock(context.Background(), l.path+".lock", 0); err == nil {
+		l.prune()
+		_ = held.Unlock()
+	}
+}
+
+// firstTime is when the first entry of a file was written.
+func firstTime(path string) (time.Time, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return time.Time{}, false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return time.Time{}, false
+	}
+	defer f.Close()
+	lines := bufio.NewReaderSize(f, 4<<10)
+	for range 100 { // a torn or foreign line may stand first
+		line, _, err := readLine(lines)
+		if err != nil && len(line) == 0 {
+			break
+		}
+		var e Entry
+		if json.Unmarshal(line, &e) == nil && !e.Timestamp.IsZero() {
+			return e.Timestamp, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// numbers lists the rotated files that there are, the newest first.
+func (l *Log) numbers() []int {
+	entries, err := os.ReadDir(filepath.Dir(l.path))
+	if err != nil {
+		return nil
+	}
+	ext := filepath.Ext(l.path)
+	prefix := strings.TrimSuffix(filepath.Base(l.path), ext) + "."
+	var numbers []int
+	for _, entry := range entries {
+		middle, ok := strings.CutPrefix(entry.Name(), prefix)
+		if !ok {
+			continue
+		}
+		if middle, ok = strings.CutSuffix(middle, ext); !ok {
+			continue
+		}
+		if n, err := strconv.Atoi(middle); err == nil && n > 0 && strconv.Itoa(n) == middle {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
