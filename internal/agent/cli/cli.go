@@ -1,0 +1,59 @@
+// Package cli is what all drivers of installed command-line agents share.
+//
+// It promises that a program is found, and its version read, without starting anything: starting one takes up to two seconds, and
+// some of them run code of the repository they are started in. It searches the absolute directories of PATH only. It refuses relative
+// and empty elements, also where a shell would take them: they mean the current directory, where a repository could plant a program.
+//
+// A version is told when a package.json of the agent's own package says it, else it is unknown; it is never guessed.
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/fault"
+)
+
+// Program is the driver of an agent that is installed from npm.
+type Program struct {
+	ID    string // the agent's name
+	About agent.About
+
+	// Native is what the names of its platform packages begin with, where that is not About.Package: "opencode" for
+	// opencode-linux-x64. Their versions are the agent's own.
+	Native string
+}
+
+// Name is the agent's name.
+func (p Program) Name() string { return p.ID }
+
+// Describe returns About.
+func (p Program) Describe() agent.About { return p.About }
+
+// Locate finds the program that a shell would start, relative elements of PATH aside.
+func (p Program) Locate(env agent.Env) (agent.Install, error) {
+	path, passed := find(env, p.About.Binary)
+	if path == "" {
+		return agent.Install{}, p.missing(passed)
+	}
+	in := agent.Install{Path: path, RealPath: path}
+	// It exists and may be executed. If the links cannot be followed all the same (on Windows some kinds of reparse point cannot),
+	// the path is as real as we can tell.
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		in.RealPath = real
+	}
+	if in.Version = p.version(in.RealPath); in.Version != "" {
+		in.VersionFrom = agent.FromPackageJSON
+	}
+	return in, nil
+}
+
+func (p Program) missing(passed []string) error {
+	f := fault.New(fault.NotInstalled, "%s is not installed: there is no program %s in PATH.", p.About.Title, p.About.Binary).
+		FixBy("Install "+p.About.Title+".", p.About.InstallCommand)
+	if len(passed) > 0 {
+		f.Hint("Passed over: %s.", strings.Join(passed, "; ")).With("passed_over", passed)
+	}
+	return f
+}

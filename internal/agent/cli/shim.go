@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+)
+
+const maxShim = 16 << 10 // bytes; those of npm and pnpm are below 2 KiB
+
+// shimTarget returns the file that a small script written by npm or pnpm starts, or "" if path is no such script. Where links are not
+// customary (npm on Windows, pnpm everywhere) such a script stands in PATH, and the package is above its target, not above it.
+//
+// Both write the target in double quotes, relative to the script's own directory; beside it only node is written so.
+func shimTarget(path string) string {
+	script, whole := head(path, maxShim)
+	if !whole || bytes.IndexByte(script, 0) >= 0 {
+		return ""
+	}
+	var target string
+	for part := range strings.SplitSeq(string(script), `"`) {
+		for _, here := range []string{`%dp0%\`, `%~dp0\`, `$basedir/`} {
+			if rest, ok := strings.CutPrefix(part, here); ok && !isNode(rest) && !strings.ContainsAny(rest, "\n%$") {
+				target = rest
+			}
+		}
+	}
+	if target == "" {
+		return ""
+	}
+	target = filepath.Join(filepath.Dir(path), filepath.FromSlash(strings.ReplaceAll(target, `\`, "/")))
+	if real, err := filepath.EvalSymlinks(target); err == nil {
+		return real
+	}
+	return ""
+}
+
+func isNode(rest string) bool {
+	return rest == "node" || rest == "node.exe" || rest == "node$exe"
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+const (
+	maxManifest = 1 << 20 // bytes of a package.json; those of the five are below 2 KiB
+	maxVersion  = 64
+)
+
+// version reads the version of the program at real from the nearest package.json above it that belongs to the agent. Others in between
+// are passed: bundles have their own, with or without a name.
+func (p Program) version(real string) string {
+	from := real
+	if target := shimTarget(real); target != "" {
+		from = target
+	}
+	for dir := filepath.Dir(from); ; dir = filepath.Dir(dir) {
+		if name, version, ok := manifest(filepath.Join(dir, "package.json")); ok && p.owns(name) {
+			return plain(version)
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// owns says whether the package is the agent's, or the one with its executable for one platform. The platform is spelled out because
+// a name that merely begins alike may be another product with its own versions, such as an SDK.
+func (p Program) owns(name string) bool {
+	if name == p.About.Package {
+		return true
+	}
+	for _, base := range []string{p.About.Package, p.Native} {
+		if rest, ok := strings.CutPrefix(name, base+"-"); base != "" && ok && isPlatform(rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlatform recognises linux-x64, linuxmusl-arm64, windows-x64-baseline-musl: the forms that the five packages use.
+func isPlatform(s string) bool {
+	parts := strings.Split(s, "-")
+	if len(parts) < 2 ||
+		!slices.Contains([]string{"linux", "linuxmusl", "darwin", "win32", "windows", "android", "freebsd"}, parts[0]) ||
+		!slices.Contains([]string{"x64", "arm64", "arm", "ia32"}, parts[1]) {
+		return false
+	}
+	for _, variant := range parts[2:] {
+		if !slices.Contains([]string{"musl", "baseline", "android"}, variant) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain returns the version if it is one, without the platform that codex's executables carry in theirs (0.169.0-linux-x64), else "".
+// What it lets through may be printed on a terminal and compared.
+func plain(version string) string {
+	if len(version) > maxVersion {
+		return ""
+	}
+	for i := range len(version) {
+		if version[i] == '-' && isPlatform(version[i+1:]) {
+			version = version[:i]
+			break
+		}
+	}
+	// Compiled here and not in a variable of the package, which would cost every start of the program.
+	if !regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`).MatchString(version) {
+		return ""
+	}
+	return version
+}
+
+// manifest reads the name and the version from a package.json. Whatever it cannot read as one is no package.
+func manifest(path string) (name, version string, ok bool) {
+	data, whole := head(path, maxManifest)
+	if !whole {
+		return "", "", false
+	}
+	var m struct {
+		Name    string `json:"name"`
+		Version any    `json:"version"` // of any type, so that an odd version does not hide whose package it is
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &m); err != nil {
+		return "", "", false
+	}
+	version, _ = m.Version.(string)
+	return m.Name, version, true
+}
+
+// head reads up to limit bytes of a regular file, and tells whether that is all of it. A pipe or a device is not even opened: a pipe
+// without a writer would hold us for ever. Should one take the file's place after the look, O_NONBLOCK keeps the open from waiting.
+func head(path string, limit int64) (data []byte, whole bool) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, false
+	}
+	if int64(len(data)) > limit {
+		return data[:limit], false
+	}
+	return data, true
+}
