@@ -1,0 +1,96 @@
+package contract
+
+import (
+	"strconv"
+
+	"omniagent/internal/config"
+)
+
+// App is a whole program as data.
+type App struct {
+	Name        string
+	Version     string
+	Summary     string
+	Detail      string
+	Groups      map[string]string // summaries of words that only hold commands, such as "config"
+	Commands    []*Command
+	Keys        []config.Key // beside those of Keys()
+	Environment []Variable   // beside those that the keys name
+}
+
+// Variable is an environment variable that is read.
+type Variable struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+}
+
+// Program is an App whose declarations hold.
+type Program struct {
+	App
+	keys []config.Key
+}
+
+// prefix begins the names of the program's own variables.
+const prefix = "OMNIAGENT_"
+
+// Keys are the settings of the framework itself.
+func Keys() []config.Key {
+	return []config.Key{
+		{Name: "output", Type: config.Enum, Enum: []string{"json", "jsonl", "tsv", "plain", "id"}, Env: prefix + "OUTPUT", Help: "form of results"},
+		{Name: "timeout", Type: config.Duration, Env: prefix + "TIMEOUT", Help: "time limit of a call; each command has its own otherwise"},
+		{Name: "grace", Type: config.Duration, Default: "2s", Env: prefix + "GRACE", Help: "time that a child gets to end by itself"},
+		{Name: "lock_timeout", Type: config.Duration, Default: "10s", Env: prefix + "LOCK_TIMEOUT", Help: "time to wait for another process's lock"},
+		{Name: "max_output_bytes", Type: config.Bytes, Default: "1048576", Env: prefix + "MAX_OUTPUT_BYTES", Help: "size of an answer at most; 0 for any"},
+		{Name: "max_stdin_bytes", Type: config.Bytes, Default: "65536", Env: prefix + "MAX_STDIN_BYTES", Help: "size of standard input at most"},
+		{Name: "current_context", Type: config.String, Env: prefix + "CONTEXT", Help: "context that is used when none is named"},
+		{Name: "scopes", Type: config.List, Env: prefix + "SCOPES", Help: "rights that the configured credentials have"},
+		{Name: "audit.path", Type: config.String, Env: prefix + "AUDIT_PATH", Help: "file of the audit log"},
+		{Name: "audit.max_bytes", Type: config.Bytes, Default: "104857600", Help: "size at which the audit log is rotated"},
+		{Name: "audit.keep", Type: config.Int, Default: "5", Help: "rotated audit logs to keep"},
+		{Name: "audit.max_age_days", Type: config.Int, Default: "30", Help: "days to keep rotated audit logs"},
+	}
+}
+
+// ConfigKeys are all settings.
+func (p *Program) ConfigKeys() []config.Key { return p.keys }
+
+// variables lists every environment variable that has an effect.
+func (p *Program) variables() []Variable {
+	list := []Variable{
+		{Name: prefix + "INSTANCE_ID", Description: "keeps state apart, like --instance-id"},
+		{Name: prefix + "TRACE_ID", Description: "repeated in meta.trace_id, the audit log and children; TOOL_TRACE_ID is read too"},
+		{Name: prefix + "NO_UPDATE", Description: "accepted; nothing ever looks for updates"},
+		{Name: prefix + "NO_TELEMETRY", Description: "accepted; nothing is ever reported to anyone"},
+	}
+	for _, k := range p.keys {
+		if k.Env != "" {
+			list = append(list, Variable{Name: k.Env, Description: k.Help})
+		}
+	}
+	list = append(list, p.Environment...)
+	for _, v := range [][2]string{
+		{"CI", "no questions, JSON"},
+		{"NO_COLOR", "no colour"},
+		{"HOME", "where configuration and state are kept"},
+		{"XDG_CONFIG_HOME", "configuration"},
+		{"XDG_STATE_HOME", "state"},
+		{"XDG_DATA_HOME", "audit log"},
+		{"XDG_CACHE_HOME", "caches"},
+	} {
+		list = append(list, Variable{Name: v[0], Description: v[1]})
+	}
+	return list
+}
+
+// Find is the command of that path.
+func (p *Program) Find(path string) (*Command, bool) {
+	for _, c := range p.Commands {
+		if c.Path == path {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

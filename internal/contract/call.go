@@ -1,0 +1,265 @@
+package contract
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/config"
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+)
+
+// Call is one invocation: what was given, where it stands, and the doors to the world that its command declared.
+type Call struct {
+	Program *Program
+	Command *Command
+	Host    Host
+	Paths   Paths
+	Config  *config.Set // never nil
+
+	params   map[string]Param
+	given    map[string][]string // by parameter; what was typed, or stood in the payload
+	words    []string            // the command line as it was typed, for hints and the record
+	id       string
+	started  time.Time
+	dir      string
+	timeout  time.Duration
+	instance string
+	batch    bool // one line of an exec
+	confirm  bool
+
+	out *out
+
+	mu       sync.Mutex // a handler that was given up on may still be writing
+	warnings []warning
+	steps    stepLog
+	torn     error // what is wrong with the configuration, where the command goes on all the same
+	cleanups []func()
+	temp     string
+	beats    func() // stops the heartbeat
+	children bool
+	closed   bool
+}
+
+type warning struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Detail  map[string]any `json:"detail,omitempty"`
+}
+
+// Given says whether the parameter was given by the caller.
+func (c *Call) Given(name string) bool { return len(c.given[name]) > 0 }
+
+// String is the parameter's value, or its default.
+func (c *Call) String(name string) string {
+	if v := c.given[name]; len(v) > 0 {
+		return v[len(v)-1]
+	}
+	return c.params[name].Default // the lifecycle asks every command about every shared flag; one that does not apply is not given
+}
+
+// Strings are all values of a parameter that may have several.
+func (c *Call) Strings(name string) []string {
+	list := []string{}
+	for _, v := range c.given[name] {
+		if c.params[name].Kind == Names {
+			for item := range strings.SplitSeq(v, ",") {
+				if item = strings.TrimSpace(item); item != "" {
+					list = append(list, item)
+				}
+			}
+			continue
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// Bool is a switch.
+func (c *Call) Bool(name string) bool { v, _ := strconv.ParseBool(c.String(name)); return v }
+
+// Int is a number; it was checked.
+func (c *Call) Int(name string) int { v, _ := strconv.Atoi(c.String(name)); return v }
+
+// Duration is a time span; it was checked.
+func (c *Call) Duration(name string) time.Duration {
+	v, _ := time.ParseDuration(c.String(name))
+	return v
+}
+
+// Path is a path parameter made absolute against the directory of the call.
+func (c *Call) Path(name string) string {
+	v := c.String(name)
+	if v == "" {
+		return ""
+	}
+	return c.Abs(v)
+}
+
+// Abs makes a path absolute against the directory of the call; the process itself never changes its own.
+func (c *Call) Abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(c.dir, path)
+}
+
+// Dir is the directory of the call.
+func (c *Call) Dir() string { return c.dir }
+
+// name is what the call is called in answers and records.
+func (c *Call) name() string {
+	if c.Command.Path == "" {
+		return c.Program.Name
+	}
+	return c.Command.Key()
+}
+
+// Instance is the name that keeps this call's state apart, or "".
+func (c *Call) Instance() string { return c.instance }
+
+// ID is unique to the call.
+func (c *Call) ID() string { return c.id }
+
+// DryRun says that nothing may be changed.
+func (c *Call) DryRun() bool {
+	return c.Bool("dry-run") || c.Command.SafeDefault && !c.confirm
+}
+
+// LockWait is how long to wait for another process's lock.
+func (c *Call) LockWait() time.Duration { return c.Config.Duration("lock_timeout") }
+
+// Warn adds a warning to the answer.
+func (c *Call) Warn(code, format string, args ...any) {
+	c.warn(warning{Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *Call) warn(w warning) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.warnings = append(c.warnings, w)
+	}
+}
+
+// OnCleanup runs f when the call ends, however it ends; the last one first.
+func (c *Call) OnCleanup(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cleanups = append(c.cleanups, f)
+}
+
+// cleanup runs the hooks once. A hook that hangs is left behind after a moment: the process is about to end.
+func (c *Call) cleanup() {
+	c.mu.Lock()
+	hooks := c.cleanups
+	c.cleanups = nil
+	c.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := len(hooks) - 1; i >= 0; i-- {
+			hooks[i]()
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(cleanupLimit):
+		c.Log(levelError, "a cleanup did not end in time")
+	}
+}
+
+const cleanupLimit = time.Second
+
+// Levels of what is said on standard error while a call runs.
+const (
+	levelError = iota
+	levelWarn
+	levelInfo
+	levelDebug
+)
+
+// Log writes a line to standard error if the level is wanted: errors and warnings always, progress with --verbose or where a person
+// watches, the trace with --debug. --quiet ends all of it.
+func (c *Call) Log(level int, format string, args ...any) {
+	if c.Bool("quiet") {
+		return
+	}
+	switch {
+	case level == levelInfo && !c.Bool("verbose") && !c.Bool("debug"):
+		return
+	case level == levelDebug && !c.Bool("debug"):
+		return
+	}
+	line := redact.String(fmt.Sprintf(format, args...))
+	if trace := c.trace(); trace != "" {
+		line = "[TRACE " + trace + "] " + line
+	}
+	_, _ = io.WriteString(c.Host.Stderr, wrap(line, c.Int("width"))+"\n")
+}
+
+// Progress tells a person what is going on.
+func (c *Call) Progress(format string, args ...any) { c.Log(levelInfo, format, args...) }
+
+// Debug adds to the trace.
+func (c *Call) Debug(format string, args ...any) { c.Log(levelDebug, format, args...) }
+
+func (c *Call) trace() string {
+	for _, name := range []string{prefix + "TRACE_ID", "TOOL_TRACE_ID"} {
+		if v := c.Host.env(name); v != "" && len(v) <= 128 {
+			return redact.String(cleanLine(v))
+		}
+	}
+	return ""
+}
+
+// Temp is a directory of this call alone, gone when it ends.
+func (c *Call) Temp() (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.temp != "" {
+		return c.temp, nil
+	}
+	name := c.id
+	if session := c.given["session-id"]; len(session) > 0 {
+		name = session[0] + "-" + c.id
+	}
+	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made", dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+	}
+	if err := os.WriteFile(filepath.Join(dir, tempMark), []byte(c.id), 0o600); err != nil {
+		_ = os.RemoveAll(dir)
+		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be written", dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+	}
+	c.temp = dir
+	c.cleanups = append(c.cleanups, func() { _ = os.RemoveAll(dir) })
+	return dir, nil
+}
+
+// tempMark is a file that says which call made a temporary directory.
+const tempMark = ".made-by-call"
+
+// OwnsTemp says whether a directory is a temporary one of this program: it has the name and the mark, and is no link.
+func (p *Program) OwnsTemp(path string) bool {
+	name, ours := strings.CutPrefix(filepath.Base(path), p.Name+"-")
+	info, err := os.Lstat(path)
+	if !ours || err != nil || !info.IsDir() {
+		return false
+	}
+	mark, err := os.ReadFile(filepath.Join(path, tempMark))
+	return err == nil && len(mark) > 0 && strings.HasSuffix(name, string(mark))
+}
+
+// ConfigError is what is wrong with the configuration, for commands that go on all the same.
+func (c *Call) ConfigError() error { return c.torn }
+
+func (c *Call) undeclared(what string) *fault.Fault {
+	return fault.New(fault.UndeclaredCapability, "the command %s uses %s without having declared it", c.Command.Path, what)
+}

@@ -1,0 +1,186 @@
+package contract
+
+import (
+	"strconv"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// Code names an exit code. It is a string, so that a bare number does not compile, and registration refuses a name that is not in the
+// table or declared by the command with Specific.
+type Code string
+
+// The exit codes that every tool of this kind shares.
+const (
+	Success            Code = "SUCCESS"
+	GeneralError       Code = "GENERAL_ERROR"
+	ArgError           Code = "ARG_ERROR"
+	PartialFailure     Code = "PARTIAL_FAILURE"
+	PreconditionFailed Code = "PRECONDITION"
+	NotFound           Code = "NOT_FOUND"
+	Conflict           Code = "CONFLICT"
+	PermissionDenied   Code = "PERMISSION_DENIED"
+	AuthRequired       Code = "AUTH_REQUIRED"
+	PaymentRequired    Code = "PAYMENT_REQUIRED"
+	TimedOut           Code = "TIMEOUT"
+	RateLimited        Code = "RATE_LIMITED"
+	Unavailable        Code = "UNAVAILABLE"
+	Redirected         Code = "REDIRECTED"
+	Hangup             Code = "HANGUP"      // 129
+	Interrupted        Code = "INTERRUPTED" // 130
+	Terminated         Code = "TERMINATED"  // 143
+)
+
+// Extent says how much had been changed when the code was given.
+type Extent string
+
+const (
+	None     Extent = "none"
+	Some     Extent = "partial"
+	Complete Extent = "complete"
+)
+
+// Exit declares one code that a command may end with.
+type Exit struct {
+	Code      Code
+	When      string // present tense, no final period, at most 120 characters
+	Retryable bool   // the same call, unchanged, may succeed; only where nothing was changed
+	Changed   Extent // empty: as the table says
+	number    int    // only for codes of the command's own
+}
+
+// Specific declares a code of the command's own, from 79 to 125.
+func Specific(number int, code Code, when string) Exit {
+	return Exit{Code: code, When: when, number: number}
+}
+
+type standard struct {
+	code    Code
+	number  int
+	changed Extent
+	kind    fault.Kind
+}
+
+// standards is the table of the shared codes. Some kinds have two exits: signals are told apart by the signal.
+func standards() []standard {
+	return []standard{
+		{Success, 0, Complete, ""},
+		{GeneralError, 1, Some, fault.General},
+		{ArgError, 2, None, fault.Input},
+		{PartialFailure, 3, Some, fault.Partial},
+		{PreconditionFailed, 4, None, fault.Precondition},
+		{NotFound, 5, None, fault.NotFound},
+		{Conflict, 6, None, fault.Conflict},
+		{PermissionDenied, 7, None, fault.Denied},
+		{AuthRequired, 8, None, fault.Auth},
+		{PaymentRequired, 9, None, fault.Payment},
+		{TimedOut, 10, Some, fault.Timeout},
+		{RateLimited, 11, None, fault.RateLimited},
+		{Unavailable, 12, None, fault.Unavailable},
+		{Redirected, 13, None, fault.Redirected},
+		{Hangup, 129, Some, fault.Cancelled},
+		{Interrupted, 130, Some, fault.Cancelled},
+		{Terminated, 143, Some, fault.Cancelled},
+	}
+}
+
+// number is the exit status of a code that the command has declared or the table knows.
+func (c *Command) number(code Code) (int, bool) {
+	for _, e := range c.Exits {
+		if e.Code == code && e.number != 0 {
+			return e.number, true
+		}
+	}
+	for _, s := range standards() {
+		if s.code == code {
+			return s.number, true
+		}
+	}
+	return 0, false
+}
+
+// codeFor maps a fault to the code it ends with.
+func codeFor(f *fault.Fault) Code {
+	if f == nil {
+		return Success
+	}
+	if signal, ok := f.Detail["signal"]; ok && f.Kind() == fault.Cancelled {
+		switch signal {
+		case "SIGINT":
+			return Interrupted
+		case "SIGHUP":
+			return Hangup
+		}
+		return Terminated
+	}
+	for _, s := range standards() {
+		if s.kind == f.Kind() && s.code != Success {
+			return s.code
+		}
+	}
+	return GeneralError
+}
+
+// ExitFor is the exit status of a kind of failure.
+func ExitFor(kind fault.Kind) int {
+	for _, s := range standards() {
+		if s.kind == kind && s.code != Success && s.code != Hangup && s.code != Interrupted {
+			return s.number
+		}
+	}
+	return 1
+}
+
+// DocsFor is where a code is explained.
+func DocsFor(code fault.Code) string { return "docs/errors.md#" + strings.ToLower(string(code)) }
+
+// exits are the codes of the command, its own and those that every command shares, by number.
+func (c *Command) exits() map[string]exitEntry {
+	all := map[string]exitEntry{}
+	for _, e := range append(shared130(c), c.Exits...) {
+		n, _ := c.number(e.Code)
+		all[strconv.Itoa(n)] = e.entry(c)
+	}
+	return all
+}
+
+// shared130 are the exits that no command can avoid: a failure of ours, a wrong argument, the clock, a signal. A command that
+// declares one of them itself says it better, and wins.
+func shared130(c *Command) []Exit {
+	list := []Exit{
+		{Code: GeneralError, When: "something failed that has no code of its own"},
+		{Code: ArgError, When: "the input is wrong; nothing was done"},
+		{Code: Interrupted, When: "SIGINT ended it"},
+		{Code: Terminated, When: "SIGTERM ended it"},
+	}
+	if c.Class == Envelope {
+		list = append(list, Exit{Code: TimedOut, When: "the time limit passed", Retryable: c.Danger == Safe})
+	}
+	return list
+}
+
+// exitEntry is an Exit on the wire.
+type exitEntry struct {
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description"`
+	Retryable   bool   `json:"retryable"`
+	SideEffects Extent `json:"side_effects"`
+}
+
+func (e Exit) entry(c *Command) exitEntry {
+	out := exitEntry{Name: string(e.Code), Description: e.When, Retryable: e.Retryable, SideEffects: e.Changed}
+	if out.SideEffects == "" {
+		out.SideEffects = Some
+		for _, s := range standards() {
+			if s.code == e.Code {
+				out.SideEffects = s.changed
+			}
+		}
+		// A command that changes nothing leaves nothing half done, however it ends.
+		if c.Danger == Safe {
+			out.SideEffects = None
+		}
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package contract
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"omniagent/internal/fault"
+)
+
+// Shells are those that a completion script can be made for.
+func Shells() []string { return []string{"bash", "fish", "powershell", "zsh"} }
+
+// Completion writes the script that teaches a shell to complete our commands.
+func (p *Program) Completion(w io.Writer, shell string) error {
+	root := p.cobra()
+	switch shell {
+	case "bash":
+		return root.GenBashCompletionV2(w, true)
+	case "fish":
+		return root.GenFishCompletion(w, true)
+	case "powershell":
+		return root.GenPowerShellCompletionWithDesc(w)
+	case "zsh":
+		return root.GenZshCompletion(w)
+	}
+	return fault.New(fault.ArgError, "there is no completion for %s", shell)
+}
+
+// complete answers the question that such a script asks.
+func (p *Program) complete(h Host) int {
+	root := p.cobra()
+	root.SetArgs(h.Args)
+	root.SetOut(h.Stdout)
+	root.SetErr(io.Discard)
+	if root.Execute() != nil {
+		return 1
+	}
+	return 0
+}
+
+// cobra is the whole tree with all flags. Only completion needs it: a call builds its own command alone.
+func (p *Program) cobra() *cobra.Command {
+	root := &cobra.Command{Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
+	nodes := map[string]*cobra.Command{"": root}
+	for _, c := range p.Commands {
+		parent, words := "", strings.Fields(c.Path)
+		for i := range words {
+			path := strings.Join(words[:i+1], " ")
+			if nodes[path] == nil {
+				nodes[path] = &cobra.Command{Use: words[i], Short: p.Groups[path], Run: func(*cobra.Command, []string) {}}
+				nodes[parent].AddCommand(nodes[path])
+			}
+			parent = path
+		}
+		p.equip(nodes[c.Path], c)
+	}
+	return root
+}
+
+func (p *Program) equip(node *cobra.Command, c *Command) {
+	node.Short = c.Summary
+	for _, param := range c.allParams() {
+		node.Flags().VarP(newCollector(param.Kind), param.Name, param.Short, param.Help)
+		if param.Kind == Bool {
+			node.Flags().Lookup(param.Name).NoOptDefVal = "true"
+		}
+		if len(param.Enum) > 0 {
+			_ = node.RegisterFlagCompletionFunc(param.Name, cobra.FixedCompletions(param.Enum, cobra.ShellCompDirectiveNoFileComp))
+		} else if param.Kind != File {
+			_ = node.RegisterFlagCompletionFunc(param.Name, cobra.NoFileCompletions)
+		}
+	}
+	places := c.positionals()
+	node.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < len(places) {
+			if place := places[len(args)]; place.Kind != File {
+				return place.Enum, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// Man is a command's manual page.
+func (p *Program) Man(c *Command) string {
+	var b strings.Builder
+	name := p.Name
+	if c.Path != "" {
+		name += "-" + strings.ReplaceAll(c.Path, " ", "-")
+	}
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(name)), p.Name, p.Version, roff(name), roff(c.Summary))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n[flags]\n", roff(c.usage(p.Name)))
+	if c.Detail != "" {
+		fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(c.Detail))
+	}
+	b.WriteString(".SH OPTIONS\n")
+	for _, param := range c.allParams() {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(param.form())), roff(param.explain()))
+	}
+	b.WriteString(".SH EXIT STATUS\n")
+	all := c.exits()
+	for _, n := range exitOrder(all) {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", n, roff(all[n].Description))
+	}
+	b.WriteString(".SH EXAMPLES\n")
+	for _, e := range c.Examples {
+		fmt.Fprintf(&b, ".PP\n%s\n.PP\n.nf\n%s\n.fi\n", roff(e.Description), roff(e.Command))
+	}
+	return b.String()
+}
+
+// roff protects what a formatter would read as its own.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Page is a file made from the declarations.
+type Page struct{ Command, Name, Text string }
+
+// ManPages are the manual, a page a command.
+func (p *Program) ManPages() []Page {
+	pages := []Page{}
+	for _, c := range p.Commands {
+		pages = append(pages, Page{c.Path, p.Name + "-" + strings.ReplaceAll(c.Path, " ", "-") + ".1", p.Man(c)})
+	}
+	return pages
+}
+
+// SkillPages are the cards for agents: the program's, then one a command.
+func (p *Program) SkillPages() []Page {
+	var context strings.Builder
+	fmt.Fprintf(&context, "---\nname: %s\ndescription: %s\nversion: %s\n---\n\n# %s\n\n%s\n\nCommands:\n\n", p.Name, p.Summary, p.Version, p.Name, p.Detail)
+	pages := []Page{}
+	for _, c := range p.Commands {
+		name := "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".md"
+		fmt.Fprintf(&context, "- [`%s %s`](%s): %s\n", p.Name, c.Path, name, c.Summary)
+		pages = append(pages, Page{c.Path, name, p.Skill(c)})
+	}
+	return append([]Page{{"", "CONTEXT.md", context.String()}}, pages...)
+}
+
+// SkillSchemas are the same as data: the whole description of each command.
+func (p *Program) SkillSchemas() []Page {
+	pages := []Page{}
+	for _, c := range p.Commands {
+		entry := p.entry(c, true).append(p.extension(c)).set("version", p.Version)
+		pages = append(pages, Page{c.Path, "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".json", string(appendJSON(nil, entry)) + "\n"})
+	}
+	return pages
+}
+
+// Skill is a command's card for agents: when to use it, how, what comes back.
+func (p *Program) Skill(c *Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\nname: %s-%s\ndescription: %s\nversion: %s\n---\n\n# %s %s\n\n%s.\n", p.Name, strings.ReplaceAll(c.Path, " ", "-"), c.Summary, p.Version, p.Name, c.Path, sentence(c.Summary))
+	fmt.Fprintf(&b, "\nDanger: %s. Output: one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output.\n\n## Flags\n\n", c.Danger)
+	own := false
+	for _, param := range c.allParams() {
+		if !param.Global {
+			own = true
+			fmt.Fprintf(&b, "- `%s`: %s\n", strings.TrimSpace(param.form()), param.explain())
+		}
+	}
+	if !own {
+		b.WriteString("None beside the shared ones.\n")
+	}
+	b.WriteString("\n## Exit codes\n\n")
+	all := c.exits()
+	for _, n := range exitOrder(all) {
+		fmt.Fprintf(&b, "- %s %s: %s\n", n, all[n].Name, all[n].Description)
+	}
+	b.WriteString("\n## Examples\n")
+	for _, e := range p.skillExamples(c) {
+		fmt.Fprintf(&b, "\n%s:\n\n```sh\n%s\n```\n", e.Description, e.Command)
+	}
+	return b.String()
+}
+
+// skillExamples are the command's own and those that hold for every command.
+func (p *Program) skillExamples(c *Command) []Example {
+	call := p.Name + " " + c.Path
+	return append(append([]Example{}, c.Examples...), Example{"Describe it as data", call + " --schema"}, Example{"Check arguments without doing anything", c.Examples[0].Command + " --validate-only"})
+}

@@ -1,0 +1,388 @@
+package contract
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// What programs can learn of a command without running it. The manifest is short, for readers that pay by the byte; --schema is whole.
+
+// describe answers --schema, --output-schema and --show-requirements.
+func (c *Call) describe() (answer, bool) {
+	switch {
+	case c.Bool("schema"):
+		return answer{pure: true, data: c.Program.entry(c.Command, true).append(c.Program.extension(c.Command))}, true
+	case c.Bool("output-schema"):
+		return answer{pure: true, data: schemaOf(c.Command.Output)}, true
+	case c.Bool("show-requirements"):
+		return answer{pure: true, data: c.Program.requirements(c.Command)}, true
+	}
+	return answer{}, false
+}
+
+func (o object) append(more object) object { return append(o, more...) }
+
+// Manifest is the whole command tree. Flags and exit codes that all commands share stand once, in the entry of the program itself.
+func (p *Program) Manifest() (data any, etag string) {
+	return p.manifest(false)
+}
+
+func (p *Program) manifest(whole bool) (object, string) {
+	commands := object{{p.Name, p.rootEntry(whole)}}
+	for _, c := range p.Commands {
+		commands = append(commands, member{c.Key(), p.entry(c, whole)})
+	}
+	for _, group := range sortedKeys(p.Groups) {
+		commands = append(commands, member{strings.ReplaceAll(group, " ", "."), p.groupEntry(group)})
+	}
+	slices.SortStableFunc(commands[1:], func(a, b member) int { return strings.Compare(a.name, b.name) })
+	sum := sha256.Sum256(appendJSON(nil, commands))
+	etag := "sha256:" + hex.EncodeToString(sum[:8])
+	return object{{"schema_version", "1.0"}, {"framework_version", p.Version}, {"etag", etag}, {"commands", commands}}, etag
+}
+
+// ManifestMeta is what belongs to the manifest but has no place in its schema.
+func (p *Program) ManifestMeta() map[string]any {
+	own := slices.DeleteFunc(p.variables(), func(v Variable) bool { return !strings.HasPrefix(v.Name, prefix) })
+	return map[string]any{"shared": p.Name, "environment": own}
+}
+
+func (p *Program) wholeSchema() answer {
+	data, _ := p.manifest(true)
+	ext := object{}
+	for _, c := range p.Commands {
+		ext = append(ext, member{c.Key(), p.extension(c)})
+	}
+	return answer{pure: true, data: data, meta: object{{"environment", (&walker{unmask: true}).tree(p.variables())}, {"command_ext", ext}}}
+}
+
+func (p *Program) rootEntry(whole bool) object {
+	root := p.rootCommand()
+	flags := object{}
+	for _, param := range root.Params {
+		flags = append(flags, member{param.Name, param.entry()})
+	}
+	for _, param := range p.sharedUsed() {
+		flags = append(flags, member{param.Name, param.entry()})
+	}
+	children := []any{}
+	for _, c := range p.Commands {
+		first, _, _ := strings.Cut(c.Path, " ")
+		if !slices.Contains(children, any(first)) {
+			children = append(children, first)
+		}
+	}
+	return object{
+		{"description", p.Summary + "; its flags and exit codes are shared by all commands they apply to"},
+		{"danger_level", string(Safe)},
+		{"flags", flags},
+		{"exit_codes", exitTree(root, whole)},
+		{"subcommands", children},
+	}
+}
+
+func (p *Program) groupEntry(group string) object {
+	children := []any{}
+	for _, c := range p.Commands {
+		if strings.HasPrefix(c.Path, group+" ") {
+			children = append(children, c.Key())
+		}
+	}
+	return object{
+		{"description", p.Groups[group]},
+		{"danger_level", string(Safe)},
+		{"flags", object{}},
+		{"exit_codes", object{{"0", (&walker{}).tree(exitEntry{Description: "its commands are listed", SideEffects: None})}}},
+		{"subcommands", children},
+	}
+}
+
+// entry is a command in the manifest; whole adds what is shared, and names.
+func (p *Program) entry(c *Command, whole bool) object {
+	flags := object{}
+	for _, param := range c.allParams() {
+		if whole || !param.Global {
+			flags = append(flags, member{param.Name, param.entry()})
+		}
+	}
+	o := object{{"description", c.Summary}, {"danger_level", string(c.Danger)}, {"flags", flags}, {"exit_codes", exitTree(c, whole)}}
+	if c.Output != nil {
+		schema := schemaOf(c.Output)
+		if !whole {
+			schema = outline(schema, 2)
+		}
+		o = append(o, member{"output_schema", schema})
+	}
+	examples := c.Examples
+	if !whole {
+		examples = examples[:1]
+		if c.Stdin == nil && !slices.ContainsFunc(c.Params, func(p Param) bool { return p.Required }) {
+			return o // its name is the whole call
+		}
+	}
+	return append(o, member{"examples", (&walker{unmask: true}).tree(examples)})
+}
+
+// exitTree are the exit codes of a command; in the short form those that every command has stand with the program.
+func exitTree(c *Command, whole bool) object {
+	all, o := c.exits(), object{}
+	for _, n := range exitOrder(all) {
+		own := slices.ContainsFunc(c.Exits, func(e Exit) bool { return string(e.Code) == all[n].Name }) || n == "2"
+		if whole || own || c.Path == "" {
+			e := all[n]
+			if !whole {
+				e.Name = "" // the number says it
+			}
+			o = append(o, member{n, (&walker{}).tree(e)})
+		}
+	}
+	return o
+}
+
+// outline keeps of a schema the names of the members, and of the rows' members. The types are in --output-schema.
+func outline(schema object, depth int) object {
+	properties, ok := schema.get("properties")
+	if !ok {
+		return object{{"type", "object"}}
+	}
+	required, rows := []any{}, object{}
+	for _, m := range properties.(object) {
+		required = append(required, m.name)
+		if items, ok := m.value.(object).get("items"); ok && depth > 1 {
+			if inner := items.(object); hasMembers(inner) {
+				rows = append(rows, member{m.name, object{{"items", outline(inner, depth-1)}}})
+			}
+		}
+	}
+	out := object{{"required", required}}
+	if len(rows) > 0 {
+		out = append(out, member{"properties", rows})
+	}
+	return out
+}
+
+func hasMembers(schema object) bool {
+	properties, ok := schema.get("properties")
+	return ok && len(properties.(object)) > 0
+}
+
+func (p Param) entry() object {
+	o := object{{"type", p.wireType()}, {"required", p.Required}, {"description", p.brief()}}
+	if p.Default != "" {
+		o = append(o, member{"default", p.typed()})
+	}
+	if p.wireType() == "enum" {
+		o = append(o, member{"enum_values", names(p.Enum)})
+	}
+	if p.Short != "" {
+		o = append(o, member{"short", p.Short})
+	}
+	return o
+}
+
+func (p Param) brief() string {
+	text := p.Help
+	if p.Position > 0 {
+		text += "; also argument " + itoa(p.Position)
+	}
+	if p.pattern() != "" && p.Pattern != "" {
+		text += "; matches " + p.Pattern
+	}
+	return text
+}
+
+func (p Param) typed() any {
+	switch p.Kind {
+	case Int:
+		return json.Number(p.Default)
+	case Bool:
+		return p.Default == "true"
+	}
+	return p.Default
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := []string{}
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// extension is everything else that the declaration says. Only what applies is there, but for what must be said even when it is empty.
+func (p *Program) extension(c *Command) object {
+	w := &walker{unmask: true}
+	limit := c.Timeout
+	if limit == 0 {
+		limit = defaultTimeout
+	}
+	o := object{
+		{"parameters", p.parameters(c)},
+		{"required_scopes", names(c.Scopes)},
+		{"requires_auth", c.Auth != nil || len(c.Scopes) > 0},
+		{"output_class", string(c.Class)},
+		{"read_only", c.Danger == Safe},
+		{"reversible", c.Reversible},
+		{"interactive", c.Interactive},
+		{"requires_interactive", c.NeedsPerson},
+		{"requires_editor", c.Editor != nil},
+		{"gui_operations", w.tree(orEmpty(c.GUI))},
+		{"has_network_io", c.Network != nil},
+		{"async", c.Job != nil},
+		{"spawns_background_process", c.Background != nil},
+		{"cancellable", true},
+		{"cancel_signal", "SIGTERM"},
+		{"cancel_grace_period_ms", number(float64(handGrace.Milliseconds()))},
+		{"timeout_ms", number(float64(limit.Milliseconds()))},
+		{"max_output_bytes", json.Number("1048576")},
+		{"contract_version", c.Version},
+		{"schema_version", "1"},
+		{"min_schema_version", "1"},
+		{"stability", "stable"},
+		{"supports_streaming", c.Streaming},
+		{"streaming_default", c.StreamsRows},
+		{"safe_default", c.SafeDefault},
+		{"requires_confirmation", c.Danger == Destructive},
+		{"option_placement", placement(c)},
+		{"filesystem_side_effects", w.tree(orEmpty(c.Files))},
+		{"requires", w.tree(orEmpty(c.Rules))},
+		{"volatile_fields", names(c.Volatile)},
+		{"subprocess", w.tree(children(c))},
+		{"docs_url", "docs/commands.md#" + strings.ReplaceAll(c.Path, " ", "-")},
+	}
+	if c.Danger != Safe {
+		o = append(o, member{"raw_payload_schema", payloadSchema(c)})
+	}
+	if len(c.Steps) > 0 {
+		o = append(o, object{{"steps", names(c.Steps)}, {"resumable", c.Resumable}, {"rollback_available", c.Rollback}}...)
+	}
+	if c.Stdin != nil {
+		o = append(o, member{"stdin_input", object{{"format", c.Stdin.Format}, {"required", c.Stdin.Required}, {"max_bytes", json.Number("65536")}, {"file_flag", "--input-file"}, {"non_tty_behavior", "read"}}})
+	}
+	return append(append(o, p.rareExtension(c)...), p.requirements(c)...)
+}
+
+// rareExtension are declarations that few commands have.
+func (p *Program) rareExtension(c *Command) object {
+	o := object{}
+	if c.ConfigScope != "" {
+		o = append(o, member{"config_write_scope", c.ConfigScope})
+	}
+	if c.Auth != nil {
+		o = append(o, member{"headless_supported", c.Auth.HeadlessSupported}, member{"token_env_vars", names(c.Auth.TokenEnv)})
+	}
+	if c.Editor != nil {
+		o = append(o, member{"non_interactive_alternatives", names(c.Editor.Alternatives)})
+	}
+	if c.Job != nil {
+		o = append(o, member{"job_descriptor_schema", schemaOf(c.Job.Descriptor)})
+	}
+	if b := c.Background; b != nil {
+		o = append(o, member{"cleanup_command", b.CleanupCommand}, member{"max_lifetime_seconds", number(b.MaxLifetime.Seconds())})
+	}
+	if n := c.Network; n != nil {
+		o = append(o, member{"network_timeout_ms", number(float64(n.Timeout.Milliseconds()))}, member{"connect_timeout_ms", number(float64(n.Connect.Milliseconds()))})
+	}
+	for _, m := range [][2]string{{"introduced_in", c.IntroducedIn}, {"deprecated_in", c.DeprecatedIn}, {"removed_in", c.RemovedIn}, {"replacement", c.Replacement}} {
+		if m[1] != "" {
+			o = append(o, member{m[0], m[1]})
+		}
+	}
+	return o
+}
+
+func placement(c *Command) string {
+	if c.Strict {
+		return "strict"
+	}
+	return "any"
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func children(c *Command) []object {
+	list := []object{}
+	for _, s := range c.Children {
+		list = append(list, object{{"binary", s.Binary}, {"user_controlled_args", names(s.CallerArgs)}, {"hardcoded_args", names(s.FixedArgs)}, {"preserve_locale", s.PreserveLocale}})
+	}
+	return list
+}
+
+// requirements are what the command needs of the machine.
+func (p *Program) requirements(c *Command) object {
+	platforms := c.Platforms
+	if len(platforms) == 0 {
+		platforms = []string{"darwin", "linux", "windows"}
+	}
+	tools := c.Tools
+	if tools == nil {
+		tools = map[string]string{}
+	}
+	return object{{"platform", names(platforms)}, {"required_tools", (&walker{}).tree(tools)}, {"runtime", "none: one static binary"}}
+}
+
+// parameters are the flags with everything that is checked.
+func (p *Program) parameters(c *Command) object {
+	o := object{}
+	for _, param := range c.allParams() {
+		e := param.entry()
+		if param.pattern() != "" {
+			e = append(e, member{"pattern", param.pattern()})
+		}
+		if param.patternType() != "" {
+			e = append(e, member{"pattern_type", param.patternType()}, member{"agent_hardening", true})
+		}
+		if param.Kind != Bool && param.Kind != Enum && param.Kind != Int {
+			e = append(e, member{"max_length", json.Number(itoa(param.maxLen()))})
+		}
+		if param.Position > 0 {
+			e = append(e, member{"position", json.Number(itoa(param.Position))}, member{"nargs", nargs(param)})
+		}
+		if param.Kind == File {
+			e = append(e, member{"glob_pattern", false})
+		}
+		if param.Stdin {
+			e = append(e, member{"stdin_fallback", true})
+		}
+		o = append(o, member{param.Name, e})
+	}
+	return o
+}
+
+func nargs(p Param) string {
+	switch {
+	case p.Variadic && p.Required:
+		return "+"
+	case p.Variadic:
+		return "*"
+	case p.Required:
+		return "1"
+	}
+	return "?"
+}
+
+// payloadSchema is what --raw-payload takes.
+func payloadSchema(c *Command) object {
+	properties, required := object{}, []any{}
+	for _, param := range c.Params {
+		kind := param.wireType()
+		s := object{{"type", kind}}
+		if kind == "enum" {
+			s = object{{"type", "string"}, {"enum", names(param.Enum)}}
+		}
+		properties = append(properties, member{param.Name, s})
+		if param.Required {
+			required = append(required, param.Name)
+		}
+	}
+	return object{{"type", "object"}, {"properties", properties}, {"required", required}, {"additionalProperties", false}}
+}

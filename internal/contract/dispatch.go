@@ -1,0 +1,146 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+)
+
+// Dispatch carries out one line of a batch in this process: a JSON object with the command in _cmd, flags in _opts and the payload in
+// everything else. It writes one envelope line and returns the status. One line's failure, panic or hang is its own.
+func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []string) int {
+	args, name, f := c.Program.dispatchArgs(line, forward)
+	host := c.Host
+	host.stray = nil
+	host.Args, host.Dir = args, c.dir
+	host.Stdin, host.StdinTerminal = strings.NewReader(""), false
+	host.Stdout, host.Stderr = c.out, io.Discard
+	host.line = object{{"_cmd", name}, {"_line", json.Number(itoa(number))}}
+	if f != nil {
+		host.Args = nil
+		call := &Call{
+			Program: c.Program, Command: c.Program.rootCommand(), Host: host, words: []string{"exec"}, id: newID(), started: c.started, dir: c.dir,
+			given: map[string][]string{"output": {"json"}}, Config: c.Config, batch: true, out: &out{w: c.out},
+		}
+		return call.finish(answer{fault: f, pure: true}, nil)
+	}
+	return c.Program.Run(ctx, host, nil)
+}
+
+// Write lets the answers of a batch pass through the batch's own standard output.
+func (o *out) Write(b []byte) (int, error) {
+	o.write(b)
+	if broken, err := o.state(); broken {
+		return 0, io.ErrClosedPipe
+	} else if err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// notInBatch are commands that cannot be a line of a batch.
+func notInBatch(c *Command) bool { return c.Class != Envelope || c.Path == "exec" }
+
+func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, name string, f *fault.Fault) {
+	bad := func(format string, a ...any) ([]string, string, *fault.Fault) {
+		f := fault.New(fault.DispatchParse, format, a...)
+		f.Phase = fault.Validation
+		return nil, name, f.FixBy("give a JSON object with _cmd", "").Hint(`{"_cmd":"config.get","key":"output"}`)
+	}
+	v, err := literal.ParseJSON5(line)
+	if err != nil {
+		return bad("the line is not JSON: %v", err)
+	}
+	cmd, _ := v.Member("_cmd")
+	name = cmd.Value.Str
+	command, known := p.Find(strings.ReplaceAll(name, ".", " "))
+	switch {
+	case v.Kind != literal.Object || name == "":
+		return bad("the line has no _cmd")
+	case !known || strings.Contains(name, " "):
+		return bad("there is no command %q", name)
+	case notInBatch(command):
+		return bad("%s cannot be part of a batch", name)
+	}
+	args = append(strings.Fields(command.Path), "--output=json")
+	payload := object{}
+	for _, m := range v.Members {
+		switch m.Key {
+		case "_cmd":
+		case "_opts":
+			if m.Value.Kind != literal.Object {
+				return bad("_opts is not an object")
+			}
+			for _, o := range m.Value.Members {
+				arg, ok := option(o)
+				if !ok {
+					return bad("the option %s must be a string, a number or true", o.Key)
+				}
+				args = append(args, arg...)
+			}
+		default:
+			payload = append(payload, member{m.Key, literalTree(m.Value)})
+		}
+	}
+	args = append(args, p.forwarded(command, args, forward)...)
+	return append(args, payloadArgs(command, payload)...), name, nil
+}
+
+// option is one member of _opts as it would be typed. The text "true" stays a value.
+func option(m literal.Member) ([]string, bool) {
+	name := "--" + strings.ReplaceAll(m.Key, "_", "-")
+	switch m.Value.Kind {
+	case literal.Bool:
+		if m.Value.Bool {
+			return []string{name}, true
+		}
+		return nil, true
+	case literal.String:
+		return []string{name + "=" + m.Value.Str}, true
+	case literal.Number:
+		return []string{name + "=" + m.Value.Num}, true
+	}
+	return nil, false
+}
+
+// forwarded are the batch's own flags for a line that has not set them itself.
+func (p *Program) forwarded(command *Command, args, forward []string) []string {
+	var more []string
+	for _, flag := range forward {
+		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		if !command.DryRun && name == "dry-run" || strings.Contains(strings.Join(args, "\x00")+"\x00", "\x00--"+name) {
+			continue
+		}
+		more = append(more, flag)
+	}
+	return more
+}
+
+// payloadArgs hands the payload on: whole, where the command takes one, else member by member.
+func payloadArgs(command *Command, payload object) []string {
+	if len(payload) == 0 {
+		return nil
+	}
+	if command.Danger != Safe {
+		return []string{"--raw-payload=" + string(appendJSON(nil, payload))}
+	}
+	var args []string
+	for _, m := range payload {
+		switch v := m.value.(type) {
+		case bool:
+			args = append(args, fmt.Sprintf("--%s=%t", m.name, v))
+		case []any:
+			for _, item := range v {
+				args = append(args, "--"+m.name+"="+cell(item))
+			}
+		default:
+			args = append(args, "--"+m.name+"="+cell(v))
+		}
+	}
+	return args
+}

@@ -1,0 +1,158 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+)
+
+// A command reaches the world through these doors, and a door is locked unless the declaration has its key. So what the manifest says of
+// a command's children, network, input and steps cannot be less than the truth.
+
+// Spawn starts a declared program and waits for it. Arguments are a list: no shell ever reads them.
+func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error) {
+	var declared *Subprocess
+	for i := range c.Command.Children {
+		if len(argv) > 0 && filepath.Base(argv[0]) == c.Command.Children[i].Binary {
+			declared = &c.Command.Children[i]
+		}
+	}
+	if declared == nil {
+		return process.Result{}, c.undeclared("the child " + strings.Join(argv[:min(1, len(argv))], ""))
+	}
+	c.mu.Lock()
+	c.children = true
+	c.mu.Unlock()
+	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
+	return process.Run(ctx, process.Spec{
+		Argv: argv, Dir: c.dir, Grace: c.Config.Duration("grace"), PIDFile: c.pidFile(),
+		Env: process.Environment(os.Environ(), process.EnvOptions{Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace()}),
+	})
+}
+
+// pidFile is where the children of this call are recorded while they live.
+func (c *Call) pidFile() string {
+	if c.Paths.State == "" || !c.children {
+		return ""
+	}
+	return filepath.Join(c.Paths.State, "sessions", c.id+".jsonl")
+}
+
+// Connections are the limits that every connection of the call keeps.
+func (c *Call) Connections() (Network, error) {
+	if c.Command.Network == nil {
+		return Network{}, c.undeclared("the network")
+	}
+	n := *c.Command.Network
+	if c.Given("connect-timeout") {
+		n.Connect = c.Duration("connect-timeout")
+	}
+	return n, nil
+}
+
+// Input is what the command reads: --input-file, however large, or standard input up to its limit. It never waits for a person.
+func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
+	if c.Command.Stdin == nil {
+		return nil, c.undeclared("standard input")
+	}
+	if name := c.String("input-file"); name != "" && name != "-" {
+		f, err := os.Open(c.Path("input-file"))
+		if err != nil {
+			return nil, fault.New(fault.FileMissing, "the input file %s cannot be opened", c.Path("input-file")).Because(err).Hint("check the path; relative paths start at %s", c.dir)
+		}
+		return f, nil
+	}
+	text, err := c.readStdin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == 0 && c.Command.Stdin.Required {
+		return nil, fault.New(fault.StdinRequired, "%s reads standard input, and it is empty", c.Command.Path).
+			FixBy("pipe the input in, or give --input-file", "").Hint("%s", c.line("--input-file", "FILE"))
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+// readStdin reads all of standard input up to the limit. A terminal is no input: there would be somebody to wait for.
+func (c *Call) readStdin(ctx context.Context) (string, error) {
+	if c.Host.StdinTerminal || c.Host.Stdin == nil {
+		return "", fault.New(fault.StdinRequired, "%s reads standard input, and that is a terminal", c.Command.Path).
+			FixBy("pipe the input in", "").Hint("%s < FILE", c.line())
+	}
+	limit := int(c.Config.Int("max_stdin_bytes"))
+	type read struct {
+		data []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(c.Host.Stdin, int64(limit)+1))
+		if len(data) > limit {
+			rest, _ := io.Copy(io.Discard, io.LimitReader(c.Host.Stdin, 64<<20)) // so that the writer is not left with a broken pipe
+			err = tooMuchStdin(len(data)+int(rest), limit)
+		}
+		done <- read{data, err}
+	}()
+	select {
+	case r := <-done:
+		var f *fault.Fault
+		if r.err != nil && !errors.As(r.err, &f) {
+			return "", fault.New(fault.StdinRequired, "standard input cannot be read").Because(r.err)
+		}
+		return string(r.data), r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func tooMuchStdin(received, limit int) error {
+	return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
+		FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size").
+		With("context", map[string]any{"received_bytes": received, "limit_bytes": limit})
+}
+
+// fromStdin replaces a parameter given as "-" by what stands on standard input, a value a line.
+func (c *Call) fromStdin() *fault.Fault {
+	for _, p := range c.Command.Params {
+		if values := c.given[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), c.limit())
+		text, err := c.readStdin(ctx)
+		cancel()
+		if err != nil {
+			return fault.Of(err)
+		}
+		lines := strings.Fields(text)
+		if len(lines) == 0 {
+			return invalid(c.Program, c, []fault.Problem{{Param: p.Name, Code: fault.StdinEmpty, Value: "-", Message: fmt.Sprintf("--%s - reads standard input, and it is empty", p.Name)}})
+		}
+		c.given[p.Name] = lines
+	}
+	return nil
+}
+
+// Secret is the value of a secret parameter, from the variable or the file that was named.
+func (c *Call) Secret(name string) (string, error) {
+	if variable := c.String(name + "-from-env"); variable != "" {
+		if v, ok := c.Host.Lookup(variable); ok && v != "" {
+			return v, nil
+		}
+		return "", invalid(c.Program, c, []fault.Problem{{Param: name + "-from-env", Code: fault.ArgError, Value: variable, Message: "the variable " + variable + " is not set"}})
+	}
+	if path := c.Path(name + "-from-file"); path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", invalid(c.Program, c, []fault.Problem{{Param: name + "-from-file", Code: fault.FileMissing, Value: path, Message: "the file " + path + " cannot be read"}})
+		}
+		return strings.TrimSpace(string(data)), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,121 @@
+package contract
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/term"
+)
+
+// Host is the world as a call sees it: arguments, environment, streams, directory. Tests and the batch give their own.
+type Host struct {
+	Args   []string // without the program's name
+	Lookup func(string) (string, bool)
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Dir    string
+
+	StdinTerminal, StdoutTerminal, StderrTerminal bool
+
+	line  object        // of a batch: which line this is
+	stray func() string // what others wrote to standard output; nil where it is not guarded
+}
+
+// Process is the host of a real process.
+func Process() Host {
+	dir, _ := os.Getwd()
+	return Host{
+		Args: os.Args[1:], Lookup: os.LookupEnv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Dir: dir,
+		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+}
+
+func (h Host) env(name string) string {
+	v, _ := h.Lookup(name)
+	return v
+}
+
+func (h Host) has(names ...string) bool {
+	for _, name := range names {
+		if h.env(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ci says that no person watches, even where there is a terminal.
+func (h Host) ci() bool { return h.has("CI", "GITHUB_ACTIONS", "JENKINS_URL") }
+
+// machine says that a program reads the output, so it is JSON unless told otherwise.
+func (h Host) machine() bool { return !h.StdoutTerminal || h.ci() }
+
+// nobody says that no question can be answered.
+func (h Host) nobody() bool { return !h.StdinTerminal || h.ci() }
+
+// colour says that a stream may carry it. Only the help on a terminal does.
+func (h Host) colour(terminal bool) bool {
+	_, refused := h.Lookup("NO_COLOR")
+	return terminal && !refused && !h.ci() && h.env("TERM") != "dumb"
+}
+
+// headless says that no window can be opened.
+func (h Host) headless() bool {
+	if h.machine() || h.has("SSH_TTY") {
+		return true
+	}
+	return runtime.GOOS == "linux" && !h.has("DISPLAY", "WAYLAND_DISPLAY")
+}
+
+// Paths are the places where things are kept. An empty one has no place, for want of a home directory.
+type Paths struct {
+	Config string // shared by all instances: it is what the user wrote
+	State  string
+	Data   string
+	Cache  string
+	Temp   string // directory for temporary directories
+}
+
+// paths follows the XDG rules on Unix and the system's own on Windows. An instance keeps its state, data and cache apart.
+func (h Host) paths(name, instance string) Paths {
+	home := h.env("HOME")
+	windows := runtime.GOOS == "windows"
+	if windows && home == "" {
+		home = h.env("USERPROFILE")
+	}
+	place := func(variable, windowsVariable string, below ...string) string {
+		base := h.env(variable)
+		if base == "" && windows {
+			base = h.env(windowsVariable)
+		}
+		if !filepath.IsAbs(base) { // a relative one would depend on where we stand: the rules say to ignore it
+			if home == "" {
+				return ""
+			}
+			base = filepath.Join(append([]string{home}, below...)...)
+		}
+		return filepath.Join(base, name)
+	}
+	p := Paths{
+		Config: place("XDG_CONFIG_HOME", "APPDATA", ".config"),
+		State:  place("XDG_STATE_HOME", "LOCALAPPDATA", ".local", "state"),
+		Data:   place("XDG_DATA_HOME", "LOCALAPPDATA", ".local", "share"),
+		Cache:  place("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache"),
+	}
+	if p.Temp = h.env("TMPDIR"); !filepath.IsAbs(p.Temp) {
+		p.Temp = os.TempDir()
+	}
+	if instance != "" {
+		for _, dir := range []*string{&p.State, &p.Data, &p.Cache} {
+			if *dir != "" {
+				*dir = filepath.Join(*dir, "instances", instance)
+			}
+		}
+	}
+	return p
+}

@@ -1,0 +1,51 @@
+//go:build unix
+
+package contract
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// stdoutGuard keeps standard output for the answer. Descriptor 1 is replaced by a pipe of our own before anything else runs, so what a
+// library or a stray print writes there is found instead of breaking the JSON.
+type stdoutGuard struct {
+	real *os.File
+	pipe *os.File
+	text chan []byte
+}
+
+func guardStdout() *stdoutGuard {
+	fd, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil
+	}
+	real := os.NewFile(uintptr(fd), "/dev/stdout")
+	r, w, err := os.Pipe()
+	if err != nil {
+		_ = real.Close()
+		return nil
+	}
+	if err := replaceStdout(int(w.Fd())); err != nil {
+		_ = real.Close()
+		return nil
+	}
+	_ = w.Close()
+	g := &stdoutGuard{real: real, pipe: r, text: make(chan []byte, 1)}
+	go func() {
+		kept, _ := io.ReadAll(io.LimitReader(r, strayLimit))
+		_, _ = io.Copy(io.Discard, r)
+		g.text <- kept
+	}()
+	return g
+}
+
+// collect ends the capture and returns what was caught.
+func (g *stdoutGuard) collect() string {
+	if replaceStdout(int(g.real.Fd())) != nil {
+		return ""
+	}
+	return string(<-g.text)
+}

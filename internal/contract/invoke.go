@@ -1,0 +1,203 @@
+package contract
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/config"
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+)
+
+// Run carries out one call and returns its exit status. signals are those that end it; nil for none.
+func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int {
+	words, rest := p.split(h.Args)
+	call := &Call{Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir, given: map[string][]string{}, Config: emptyConfig()}
+	call.out = &out{w: h.Stdout}
+	command, known := p.Find(strings.Join(words, " "))
+	if !known {
+		return p.root(call, words, rest)
+	}
+	call.Command = command
+	return call.finish(p.invoke(ctx, call, words, rest, signals), signals)
+}
+
+// invoke is the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
+func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, signals <-chan os.Signal) answer {
+	if f := p.parse(call, words, rest); f != nil {
+		return answer{fault: f}
+	}
+	if call.Bool("help") {
+		return call.help()
+	}
+	if described, ok := call.describe(); ok {
+		return described
+	}
+	if f := call.prepare(); f != nil {
+		return answer{fault: f}
+	}
+	if f := call.validate(); f != nil {
+		return answer{fault: f}
+	}
+	if call.Bool("validate-only") {
+		return answer{meta: object{{"validation_only", true}}}
+	}
+	if f := call.confirmed(); f != nil {
+		return answer{fault: f}
+	}
+	return call.once(ctx, func() answer { return call.supervise(ctx, signals) })
+}
+
+// prepare finds the directory, the configuration and the places of the call.
+func (c *Call) prepare() *fault.Fault {
+	var problems []fault.Problem
+	for _, param := range c.params { // --cwd and --config decide what is read next, so they are checked first
+		if param.Name == "cwd" || param.Name == "config" || param.Name == "context" || param.Name == "instance-id" || param.Name == "output" {
+			problems = append(problems, c.checkParam(param)...)
+		}
+	}
+	c.instance = c.String("instance-id")
+	if env := c.Host.env(prefix + "INSTANCE_ID"); c.instance == "" && env != "" {
+		c.instance = env
+		for _, problem := range c.params["instance-id"].check(env) {
+			problem.Param = prefix + "INSTANCE_ID"
+			problems = append(problems, problem)
+		}
+	}
+	if len(problems) > 0 {
+		c.instance = ""
+		return invalid(c.Program, c, problems)
+	}
+	if c.Given("cwd") {
+		dir := c.Path("cwd")
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return invalid(c.Program, c, []fault.Problem{{Param: "cwd", Code: fault.FileMissing, Value: c.String("cwd"), Message: "--cwd " + dir + " is not a directory"}})
+		}
+		c.dir = dir
+	}
+	c.Paths = c.Host.paths(c.Program.Name, c.instance)
+	return c.configure()
+}
+
+// configure loads the configuration. Commands that must work whatever it looks like read none of it, or what can be read.
+func (c *Call) configure() *fault.Fault {
+	options := config.Options{
+		Keys: c.Program.keys, Getenv: c.Host.Lookup, Dir: c.dir, Context: c.String("context"),
+		None: c.Bool("no-config") || c.Command.NoConfig, Overrides: map[string]string{},
+	}
+	if c.Paths.Config != "" {
+		options.UserFile = filepath.Join(c.Paths.Config, "config.toml")
+	}
+	options.TrustFile = c.TrustFile()
+	if c.Given("config") {
+		options.Explicit = c.Path("config")
+	}
+	for _, key := range c.Program.keys {
+		if flag := strings.ReplaceAll(key.Name, "_", "-"); c.params[flag].Global && c.Given(flag) {
+			options.Overrides[key.Name] = c.String(flag)
+		}
+	}
+	set, err := config.Load(options)
+	if set != nil {
+		c.Config = set
+	}
+	for _, w := range c.Config.Warnings() {
+		c.Warn(w.Code, "%s", w.Message)
+	}
+	if err == nil {
+		return nil
+	}
+	if c.Command.LooseConfig {
+		c.torn = err
+		c.Warn(string(fault.ConfigInvalid), "%s", err.Error())
+		return nil
+	}
+	return fault.Of(err)
+}
+
+// TrustFile is where trust in repositories is recorded, or "" without a home. It belongs to the user, not to an instance.
+func (c *Call) TrustFile() string {
+	state := c.Host.paths(c.Program.Name, "").State
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, "trust.json")
+}
+
+// LockDir is where locks on files elsewhere are kept, or "" without a home: then they stand beside the files.
+func (c *Call) LockDir() string {
+	state := c.Host.paths(c.Program.Name, "").State
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, "locks")
+}
+
+func emptyConfig() *config.Set {
+	set, _ := config.Load(config.Options{Keys: Keys(), Getenv: func(string) (string, bool) { return "", false }, None: true})
+	return set
+}
+
+// limit is the call's time limit: the flag, the configuration, the command's own, 30 s.
+func (c *Call) limit() time.Duration {
+	switch {
+	case c.Given("timeout"):
+		return c.Duration("timeout")
+	case c.Config.String("timeout") != "":
+		return c.Config.Duration("timeout")
+	case c.Command.Timeout > 0:
+		return c.Command.Timeout
+	}
+	return defaultTimeout
+}
+
+// confirmed stops what destroys until the caller has said so.
+func (c *Call) confirmed() *fault.Fault {
+	c.confirm = c.Bool("confirm-destructive") || c.Bool("live") && c.Command.SafeDefault
+	if c.Command.Danger != Destructive || c.confirm || c.DryRun() {
+		return nil
+	}
+	command := c.line("--dry-run")
+	return fault.New(fault.ConfirmationRequired, "%s destroys what it touches and was not confirmed", c.Command.Path).
+		FixBy("add --confirm-destructive", "").Hint("see what would be lost: %s", command).
+		With("requires", "--confirm-destructive").With("preview_command", command)
+}
+
+// line is the call as it was typed, with more arguments: the command to run next.
+func (c *Call) line(more ...string) string {
+	words := append([]string{c.Program.Name}, redact.Args(c.words)...)
+	for i, w := range words {
+		words[i] = quoted(w)
+	}
+	return strings.Join(append(words, more...), " ")
+}
+
+// quoted makes a word safe to paste into a shell.
+func quoted(word string) string {
+	plain := word != ""
+	for _, r := range word {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@+%", r)) {
+			plain = false
+		}
+	}
+	if plain {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// newID is unique, sorts by time and has no character that needs care.
+func newID() string {
+	var b [16]byte
+	ms := uint64(time.Now().UnixMilli())
+	for i := range 6 {
+		b[i] = byte(ms >> (8 * (5 - i)))
+	}
+	_, _ = rand.Read(b[6:])
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}

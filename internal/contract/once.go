@@ -1,0 +1,129 @@
+package contract
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/workspace"
+)
+
+// A call with an idempotency key is carried out once. Its result is kept; the same call with the same key gets it again and changes
+// nothing. Only success is kept: a failed call may be tried again with its key.
+
+type kept struct {
+	Command string          `json:"command"`
+	Given   string          `json:"given"` // hash of the arguments
+	At      time.Time       `json:"at"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// KeptFor is how long results are kept for their keys; cleanup removes older ones.
+const KeptFor = 24 * time.Hour
+
+func (c *Call) once(ctx context.Context, run func() answer) answer {
+	key := c.String("idempotency-key")
+	if key == "" || c.DryRun() {
+		return run()
+	}
+	if c.Paths.State == "" {
+		return answer{fault: fault.New(fault.NoHome, "there is no place to remember the idempotency key").Hint("set HOME or XDG_STATE_HOME")}
+	}
+	file := filepath.Join(c.Paths.State, "idempotency", hash(key)+".json")
+	if err := workspace.MkdirAll(filepath.Dir(file)); err != nil {
+		return answer{fault: fault.Of(err)}
+	}
+	held, err := workspace.Lock(ctx, file+".lock", c.LockWait())
+	if err != nil {
+		return answer{fault: fault.Of(err)}
+	}
+	defer func() { _ = held.Unlock() }()
+	given := hash(c.Command.Path + "\x00" + c.dir + "\x00" + c.query() + string(appendJSON(nil, (&walker{unmask: true}).tree(c.own()))))
+	if a, found := c.repeat(file, given); found {
+		return a
+	}
+	a := run()
+	if a.fault == nil && a.data != nil {
+		record, _ := json.Marshal(kept{c.Command.Path, given, time.Now().UTC(), appendJSON(nil, a.data)})
+		if err := workspace.WriteFile(file, record, 0o600); err != nil {
+			c.Warn("IDEMPOTENCY_NOT_RECORDED", "the result could not be kept: %v; the key does not protect a second call", err)
+		}
+	}
+	return a
+}
+
+// own are the arguments that make the call what it is.
+func (c *Call) own() map[string][]string {
+	own := map[string][]string{}
+	for _, p := range c.Command.Params {
+		if v, ok := c.given[p.Name]; ok {
+			own[p.Name] = v
+		}
+	}
+	return own
+}
+
+// repeat answers from what was kept, if anything was.
+func (c *Call) repeat(file, given string) (answer, bool) {
+	raw, err := workspace.ReadFile(file, 16<<20)
+	if errors.Is(err, fault.FileMissing) {
+		return answer{}, false
+	}
+	var k kept
+	if err == nil {
+		err = json.Unmarshal(raw, &k)
+	}
+	if err != nil {
+		c.Warn("IDEMPOTENCY_RECORD_UNREADABLE", "%s cannot be read and is replaced", file)
+		return answer{}, false
+	}
+	if time.Since(k.At) > KeptFor {
+		return answer{}, false
+	}
+	if k.Given != given {
+		return answer{fault: fault.New(fault.IdempotencyKeyReused, "the idempotency key was used at %s for another call (%s)", k.At.Format(time.RFC3339), k.Command).
+			Hint("use a new key for a new call")}, true
+	}
+	v, err := literal.ParseJSON5(k.Data)
+	if err != nil {
+		return answer{}, false
+	}
+	data, _ := literalTree(v).(object)
+	return answer{data: data, effect: Noop, meta: object{{"idempotency_hit", true}}}, true
+}
+
+// literalTree makes a tree of JSON that was written from one.
+func literalTree(v literal.Value) any {
+	switch v.Kind {
+	case literal.Object:
+		o := object{}
+		for _, m := range v.Members {
+			o = append(o, member{m.Key, literalTree(m.Value)})
+		}
+		return o
+	case literal.Array:
+		list := []any{}
+		for _, item := range v.Items {
+			list = append(list, literalTree(item))
+		}
+		return list
+	case literal.Number:
+		return json.Number(v.Num)
+	case literal.Bool:
+		return v.Bool
+	case literal.Null:
+		return nil
+	}
+	return v.Str
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,132 @@
+package contract
+
+import (
+	"encoding/base64"
+	"hash/fnv"
+	"iter"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// Rows are the rows of a list, made one at a time: only those of the wanted page are kept, however many there are.
+type Rows[T any] struct{ Seq iter.Seq[T] }
+
+// RowsOf makes rows of a slice.
+func RowsOf[T any](list []T) Rows[T] { return Rows[T]{slices.Values(list)} }
+
+func (r Rows[T]) each(yield func(any) bool) {
+	if r.Seq == nil {
+		return
+	}
+	r.Seq(func(row T) bool { return yield(row) })
+}
+
+func (r Rows[T]) row() reflect.Type { return reflect.TypeFor[T]() }
+
+type rower interface {
+	each(func(any) bool)
+	row() reflect.Type
+}
+
+// page is the window of a list that is asked for, and what was found there.
+type page struct {
+	key      string
+	offset   int
+	limit    int // 0: all
+	query    string
+	total    int
+	returned int
+	emit     func(any) bool // takes rows as they come instead of keeping them; false ends it
+}
+
+// window reads --limit and --cursor.
+func (c *Call) window() (*page, *fault.Problem) {
+	list := c.Command.List
+	if list == nil {
+		return nil, nil
+	}
+	pg := &page{key: list.Key, limit: c.Int("limit"), query: c.query()}
+	cursor := c.String("cursor")
+	if cursor == "" {
+		return pg, nil
+	}
+	offset, query, ok := readCursor(cursor)
+	if !ok || query != pg.query {
+		return nil, &fault.Problem{
+			Param: "cursor", Code: fault.InvalidCursor, Value: cursor,
+			Message: "--cursor is damaged or belongs to another query; start again without it",
+		}
+	}
+	pg.offset = offset
+	return pg, nil
+}
+
+// take walks the rows and keeps those of the page; the rest is only counted.
+func (w *walker) take(rows rower, path string, foreign bool) []any {
+	kept := []any{}
+	pg := w.page
+	if pg == nil {
+		pg = &page{}
+	}
+	stopped := false
+	rows.each(func(row any) bool {
+		pg.total++
+		if stopped || pg.total <= pg.offset || pg.limit > 0 && pg.returned >= pg.limit {
+			return true
+		}
+		tree := w.value(reflect.ValueOf(row), path, foreign)
+		if pg.emit != nil {
+			if stopped = !pg.emit(tree); stopped {
+				return true
+			}
+		} else {
+			kept = append(kept, tree)
+		}
+		pg.returned++
+		return true
+	})
+	return kept
+}
+
+// query identifies what is listed: a cursor is good only for the same question.
+func (c *Call) query() string {
+	h := fnv.New32a()
+	names := []string{}
+	for name := range c.given {
+		if p, own := c.Command.param(name); own && !p.Global {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	_, _ = h.Write([]byte(c.Command.Path))
+	for _, name := range names {
+		_, _ = h.Write([]byte("\x00" + name + "\x00" + strings.Join(c.given[name], "\x00")))
+	}
+	return strconv.FormatUint(uint64(h.Sum32()), 36)
+}
+
+const cursorMark = "c1."
+
+func writeCursor(offset int, query string) string {
+	return cursorMark + base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(offset)+":"+query))
+}
+
+func readCursor(cursor string) (offset int, query string, ok bool) {
+	body, marked := strings.CutPrefix(cursor, cursorMark)
+	raw, err := base64.RawURLEncoding.DecodeString(body)
+	number, query, split := strings.Cut(string(raw), ":")
+	offset, bad := strconv.Atoi(number)
+	return offset, query, marked && err == nil && split && bad == nil && offset >= 0
+}
+
+// next is the cursor of the page after this one, or "".
+func (pg *page) next() string {
+	if end := pg.offset + pg.returned; end < pg.total {
+		return writeCursor(end, pg.query)
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+package contract
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
+)
+
+// Kind is the type of a parameter. It decides what is checked before anything runs.
+type Kind string
+
+const (
+	Text     Kind = "text"     // any text: prompts, values
+	ID       Kind = "id"       // letters, digits, dots, dashes, underscores: nothing that a path or a URL could be made of
+	File     Kind = "path"     // relative to --cwd
+	URL      Kind = "url"      //
+	Int      Kind = "int"      //
+	Bool     Kind = "bool"     //
+	Enum     Kind = "enum"     //
+	Duration Kind = "duration" // with a unit: 90s, 5m
+	Names    Kind = "names"    // a,b,c
+	JSON     Kind = "json"     // an object, read with tolerance
+)
+
+// Param declares one parameter. Every parameter is a flag; one with a Position may also be given by its place.
+type Param struct {
+	Name     string
+	Short    string
+	Kind     Kind
+	Help     string
+	Default  string
+	Enum     []string
+	Required bool
+	Position int    // 1 is the first
+	Variadic bool   // takes all further positional arguments; may be repeated as a flag
+	Pattern  string // anchored regular expression; IDs have one of their own
+	MaxLen   int    // in bytes; zero: 64 KiB
+	Min, Max int64  // of an Int; both zero: no bounds
+	Secret   bool   // never on the command line: becomes --NAME-from-env and --NAME-from-file
+	Stdin    bool   // "-" reads it from standard input
+	Global   bool   // shared by every command it applies to; said once in the manifest
+	Repeat   bool   // may be given several times
+}
+
+const (
+	idPattern  = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
+	maxTextLen = 64 << 10
+)
+
+func (p Param) pattern() string {
+	switch {
+	case p.Pattern != "":
+		return p.Pattern
+	case p.Kind == ID:
+		return idPattern
+	}
+	return ""
+}
+
+// patternType is the pattern's name among programs.
+func (p Param) patternType() string {
+	switch p.Kind {
+	case ID:
+		return "alphanumeric_id"
+	case File:
+		return "filepath"
+	case URL:
+		return "url"
+	}
+	return ""
+}
+
+func (p Param) maxLen() int {
+	if p.MaxLen > 0 {
+		return p.MaxLen
+	}
+	return maxTextLen
+}
+
+// wireType is the parameter's type in the manifest.
+func (p Param) wireType() string {
+	switch {
+	case p.Variadic || p.Repeat || p.Kind == Names:
+		return "array"
+	case p.Kind == Int:
+		return "integer"
+	case p.Kind == Bool:
+		return "boolean"
+	case p.Kind == Enum:
+		return "enum"
+	}
+	return "string"
+}
+
+// expand turns a secret into the two ways it may be given.
+func (p Param) expand() []Param {
+	if !p.Secret {
+		return []Param{p}
+	}
+	return []Param{
+		{Name: p.Name + "-from-env", Kind: Text, Pattern: `^[A-Za-z_][A-Za-z0-9_]*$`, Help: p.Help + ": name of the environment variable that holds it"},
+		{Name: p.Name + "-from-file", Kind: File, Help: p.Help + ": file that holds it"},
+	}
+}
+
+// check finds all that is wrong with one value.
+func (p Param) check(value string) []fault.Problem {
+	bad := func(code fault.Code, corrected, format string, args ...any) []fault.Problem {
+		problem := fault.Problem{Param: p.Name, Code: code, Message: fmt.Sprintf(format, args...), Value: redact.String(value), Corrected: corrected}
+		if code != fault.FieldTooLarge {
+			problem.Pattern = p.pattern()
+		}
+		return []fault.Problem{problem}
+	}
+	if len(value) > p.maxLen() {
+		return bad(fault.FieldTooLarge, "", "--%s takes at most %d bytes, got %d", p.Name, p.maxLen(), len(value))
+	}
+	if kind, secret := redact.LooksSecret(value); secret && p.Kind != Text {
+		return bad(fault.SecretOnCommandLine, "", "--%s holds a secret (%s); every process could read it here", p.Name, kind)
+	}
+	if problem, fixed := suspicious(p.Kind, value); problem != "" {
+		return bad(fault.InvalidAgentInput, fixed, "--%s %s", p.Name, problem)
+	}
+	switch p.Kind {
+	case Int:
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return bad(fault.ArgError, "", "--%s takes a whole number", p.Name)
+		}
+		if (p.Min != 0 || p.Max != 0) && (n < p.Min || n > p.Max) {
+			return bad(fault.ArgError, "", "--%s takes a number from %d to %d", p.Name, p.Min, p.Max)
+		}
+	case Bool:
+		if _, err := strconv.ParseBool(value); err != nil {
+			return bad(fault.ArgError, "", "--%s takes true or false", p.Name)
+		}
+	case Duration:
+		if d, err := time.ParseDuration(value); value != "0" && (err != nil || d < 0) {
+			return bad(fault.ArgError, "", "--%s takes a duration with a unit, such as 90s or 5m", p.Name)
+		}
+	case Enum:
+		if !slices.Contains(p.Enum, value) {
+			near := text.Nearest(value, p.Enum)
+			return bad(fault.ArgError, near, "--%s takes one of %s%s", p.Name, strings.Join(p.Enum, ", "), meant(near))
+		}
+	case URL:
+		if !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://") {
+			return bad(fault.ArgError, "", "--%s takes an http or https address", p.Name)
+		}
+	case JSON:
+		return p.checkJSON(value, bad)
+	}
+	if pattern := p.pattern(); pattern != "" && value != "" && !regexp.MustCompile(pattern).MatchString(value) {
+		return bad(fault.ArgError, "", "--%s must match %s", p.Name, pattern)
+	}
+	return nil
+}
+
+func (p Param) checkJSON(value string, bad func(fault.Code, string, string, ...any) []fault.Problem) []fault.Problem {
+	v, err := literal.ParseJSON5([]byte(value))
+	if err != nil {
+		fixed, _ := literal.Repair([]byte(value))
+		return bad(fault.InvalidJSON, fixed, "--%s is not JSON: %v", p.Name, err)
+	}
+	if _, object := v.Any().(map[string]any); !object {
+		return bad(fault.InvalidJSON, "", "--%s must be a JSON object", p.Name)
+	}
+	return nil
+}
+
+func meant(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "; did you mean " + word + "?"
+}

@@ -1,0 +1,280 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
+)
+
+// Parsing has two steps. First the command's words are found, so that options may stand between and after them; then cobra parses the
+// rest against the flags of that one command. Every value arrives as text: what is wrong with it is found later, all at once.
+
+// split finds the command that args begin with. rest is everything else, in order.
+func (p *Program) split(args []string) (words, rest []string) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return words, append(rest, args[i:]...)
+		}
+		if strings.HasPrefix(arg, "-") && arg != "-" {
+			rest = append(rest, arg)
+			if p.takesNext(arg) && i+1 < len(args) {
+				i++
+				rest = append(rest, args[i])
+			}
+			continue
+		}
+		path := strings.Join(append(slices.Clone(words), arg), " ")
+		if !p.begins(path) {
+			return words, append(rest, args[i:]...)
+		}
+		words = append(words, arg)
+	}
+	return words, rest
+}
+
+// begins says whether a command's path is, or starts with, these words.
+func (p *Program) begins(path string) bool {
+	return slices.ContainsFunc(p.Commands, func(c *Command) bool { return c.Path == path || strings.HasPrefix(c.Path, path+" ") })
+}
+
+// takesNext says whether the flag in arg has its value in the next argument. Registration made sure that the answer is the same for
+// every command.
+func (p *Program) takesNext(arg string) bool {
+	name := strings.TrimLeft(arg, "-")
+	if strings.Contains(name, "=") {
+		return false
+	}
+	long := strings.HasPrefix(arg, "--")
+	for _, c := range p.Commands {
+		for _, param := range c.allParams() {
+			if long && param.Name == name || !long && param.Short != "" && strings.HasSuffix(name, param.Short) {
+				return param.Kind != Bool
+			}
+		}
+	}
+	return false
+}
+
+// parse reads the arguments of a known command into call. The fault lists everything that keeps it from being read.
+func (p *Program) parse(call *Call, words, rest []string) *fault.Fault {
+	call.params = map[string]Param{}
+	for _, param := range call.Command.allParams() {
+		call.params[param.Name] = param
+	}
+	if f := p.unknown(call, rest); f != nil {
+		return f
+	}
+	values := map[string]*pflag.Flag{}
+	var positional []string
+	leaf := &cobra.Command{
+		Use: words[len(words)-1], SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { positional = args; return nil },
+	}
+	leaf.SetHelpFunc(func(*cobra.Command, []string) {})
+	leaf.CompletionOptions.DisableDefaultCmd = true
+	flags := leaf.Flags()
+	flags.SetInterspersed(!call.Command.Strict)
+	for name, param := range call.params {
+		flags.VarP(newCollector(param.Kind), name, param.Short, "")
+		values[name] = flags.Lookup(name)
+		if param.Kind == Bool {
+			values[name].NoOptDefVal = "true"
+		}
+	}
+	root := &cobra.Command{Use: p.Name, SilenceErrors: true, SilenceUsage: true}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(leaf)
+	root.SetArgs(append([]string{leaf.Use}, rest...))
+	if err := root.Execute(); err != nil {
+		return invalid(p, call, []fault.Problem{{Param: flagIn(err.Error()), Code: fault.MissingArgument, Message: err.Error()}})
+	}
+	call.given = map[string][]string{}
+	for name, flag := range values {
+		if flag.Changed {
+			call.given[name] = flag.Value.(*collector).list
+		}
+	}
+	return p.place(call, positional)
+}
+
+// collector keeps every value as it was typed.
+type collector struct {
+	list []string
+	kind Kind // cobra looks at the type of its help flag
+}
+
+func newCollector(kind Kind) *collector { return &collector{kind: kind} }
+
+func (c *collector) Set(v string) error { c.list = append(c.list, v); return nil }
+func (c *collector) Type() string       { return string(c.kind) }
+
+func (c *collector) String() string {
+	if c.kind == Bool {
+		return strconv.FormatBool(len(c.list) > 0)
+	}
+	return strings.Join(c.list, ",")
+}
+
+func flagIn(message string) string {
+	if i := strings.LastIndex(message, "-"); i >= 0 {
+		return strings.Trim(message[i:], "- ")
+	}
+	return ""
+}
+
+// unknown finds every flag that the command does not have.
+func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
+	var problems []fault.Problem
+	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+		arg := rest[i]
+		if !strings.HasPrefix(arg, "-") || arg == "-" {
+			if call.Command.Strict {
+				break
+			}
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		param, known := call.named(arg, name)
+		if known {
+			if param.Kind != Bool && !strings.Contains(arg, "=") && (strings.HasPrefix(arg, "--") || strings.HasSuffix(name, param.Short)) {
+				i++
+			}
+			continue
+		}
+		problems = append(problems, call.unknownFlag(name))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return invalid(p, call, problems)
+}
+
+// named is the parameter of a long flag, or of the last of a cluster of short ones.
+func (c *Call) named(arg, name string) (Param, bool) {
+	if strings.HasPrefix(arg, "--") {
+		p, ok := c.params[name]
+		return p, ok
+	}
+	var last Param
+	for i, r := range name {
+		found := false
+		for _, p := range c.params {
+			if p.Short == string(r) {
+				last, found = p, true
+			}
+		}
+		if !found {
+			return last, false
+		}
+		if last.Kind != Bool {
+			return last, i >= 0 // the rest is its value
+		}
+	}
+	return last, name != ""
+}
+
+func (c *Call) unknownFlag(name string) fault.Problem {
+	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: "--" + name}
+	if redact.Name(name) {
+		problem.Code = fault.SecretOnCommandLine
+		problem.Message = fmt.Sprintf("--%s is not taken: a secret on the command line can be read by every process; use an environment variable or a file", name)
+		return problem
+	}
+	names := []string{}
+	for n := range c.params {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	near := text.Nearest(name, names)
+	if near != "" {
+		problem.Corrected = "--" + near
+	}
+	problem.Message = fmt.Sprintf("%s has no flag --%s%s", c.Command.Path, name, meant(problem.Corrected))
+	return problem
+}
+
+// place gives the positional arguments to the parameters that were not named as flags.
+func (p *Program) place(call *Call, args []string) *fault.Fault {
+	for _, param := range call.Command.positionals() {
+		if len(args) == 0 {
+			break
+		}
+		if call.Given(param.Name) && !param.Variadic {
+			continue
+		}
+		if param.Variadic {
+			call.given[param.Name] = append(call.given[param.Name], args...)
+			args = nil
+			break
+		}
+		call.given[param.Name] = args[:1:1]
+		args = args[1:]
+	}
+	if len(args) > 0 {
+		return invalid(p, call, []fault.Problem{{
+			Param: "argument", Code: fault.ArgError, Value: redact.String(args[0]),
+			Message: fmt.Sprintf("%s takes no further argument, got %q", call.Command.Path, redact.String(args[0])),
+		}})
+	}
+	return p.payload(call)
+}
+
+// payload takes the arguments from --raw-payload, which excludes giving them any other way.
+func (p *Program) payload(call *Call) *fault.Fault {
+	raw, given := call.given["raw-payload"]
+	if !given {
+		return nil
+	}
+	param := call.params["raw-payload"]
+	if problems := param.check(raw[0]); len(problems) > 0 {
+		return invalid(p, call, problems)
+	}
+	var problems []fault.Problem
+	for _, own := range call.Command.Params {
+		if call.Given(own.Name) {
+			problems = append(problems, fault.Problem{
+				Param: own.Name, Code: fault.ArgError, Value: redact.String(call.String(own.Name)),
+				Message: fmt.Sprintf("--%s and --raw-payload exclude each other", own.Name),
+			})
+		}
+	}
+	v, _ := literal.ParseJSON5([]byte(raw[0]))
+	for _, m := range v.Members {
+		if _, own := call.Command.param(m.Key); !own {
+			problem := call.unknownFlag(m.Key)
+			problem.Message = fmt.Sprintf("the payload has a member %s that %s does not take", m.Key, call.Command.Path)
+			problems = append(problems, problem)
+			continue
+		}
+		call.given[m.Key] = texts(m.Value.Any())
+	}
+	if len(problems) > 0 {
+		return invalid(p, call, problems)
+	}
+	return nil
+}
+
+// texts turns a payload's value into what would have been typed.
+func texts(v any) []string {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []any:
+		list := []string{}
+		for _, item := range v {
+			list = append(list, texts(item)...)
+		}
+		return list
+	}
+	return []string{fmt.Sprint(v)}
+}

@@ -1,0 +1,76 @@
+package contract
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"omniagent/internal/audit"
+	"omniagent/internal/fault"
+)
+
+// Every call leaves one line in the audit log, failures too; only help, the version and what is as pure leave none.
+
+// AuditPath is the file that this call is recorded in, or "" without a home.
+func (c *Call) AuditPath() string {
+	if set := c.Config.String("audit.path"); set != "" {
+		return c.Abs(set)
+	}
+	if c.Paths.Data == "" {
+		return ""
+	}
+	return filepath.Join(c.Paths.Data, "audit.jsonl")
+}
+
+// AuditLog is the log of this instance.
+func (c *Call) AuditLog() *audit.Log {
+	return audit.Open(audit.Options{
+		Path: c.AuditPath(), MaxBytes: c.Config.Int("audit.max_bytes"), Keep: int(c.Config.Int("audit.keep")),
+		MaxAge: time.Duration(c.Config.Int("audit.max_age_days")) * 24 * time.Hour,
+	})
+}
+
+// checkRecord finds out early, while the answer can still say so, that there will be no record.
+func (c *Call) checkRecord() {
+	if c.Command.Quiet {
+		return
+	}
+	if c.Paths == (Paths{}) { // the arguments were wrong before the places were known
+		c.Paths = c.Host.paths(c.Program.Name, c.instance)
+	}
+	if c.AuditPath() == "" {
+		c.Warn("AUDIT_OFF", "there is no home directory, so this call is not recorded")
+	} else if err := c.AuditLog().Check(); err != nil {
+		c.Warn("AUDIT_OFF", "this call is not recorded: %v", err)
+	}
+}
+
+func (c *Call) record(a answer, status int) {
+	if c.Command.Quiet || c.AuditPath() == "" {
+		return
+	}
+	entry := audit.Entry{
+		Timestamp: c.started.UTC(), RequestID: c.id, TraceID: c.trace(), Command: c.name(), Args: c.words, Cwd: c.dir, ExitCode: status,
+		DurationMS: time.Since(c.started).Milliseconds(), Danger: string(c.Command.Danger), Effect: string(a.effect), Reversible: c.Command.Reversible,
+		Operator: Operator(c.Host), InstanceID: c.instance, ToolVersion: c.Program.Version, PID: os.Getpid(),
+	}
+	if c.DryRun() && a.effect != "" {
+		entry.Effect = string(a.effect.would())
+	}
+	if a.fault != nil {
+		entry.ErrorCode = string(a.fault.Code)
+	}
+	if err := c.AuditLog().Write(entry); err != nil {
+		c.Log(levelDebug, "the call is not recorded: %v", fault.Of(err))
+	}
+}
+
+// Operator is the user who calls.
+func Operator(h Host) string {
+	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
+		if v := h.env(name); v != "" {
+			return cleanLine(v)
+		}
+	}
+	return itoa(os.Getuid())
+}

@@ -1,0 +1,421 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
+)
+
+// What people read, after the habit of small Unix tools: the result on standard output, all else on standard error; an error is one
+// lower-case line that begins with the program's name, then hint lines; no frames, no colours, no emphasis.
+
+// format is the form of the result: the flag, the configuration, else JSON wherever a program reads.
+func (c *Call) format() string {
+	if c.Bool("stream") {
+		return "jsonl"
+	}
+	for _, wanted := range []string{c.String("output"), c.Config.String("output"), c.Host.env(prefix + "OUTPUT")} {
+		if slices.Contains([]string{"json", "jsonl", "tsv", "plain", "id"}, wanted) {
+			return wanted
+		}
+	}
+	if c.Host.machine() {
+		return "json"
+	}
+	return "plain"
+}
+
+// streams says that rows are written while they are made.
+func (c *Call) streams() bool {
+	return c.Command.Streaming && (c.Bool("stream") || c.format() == "jsonl" && !c.Bool("no-stream"))
+}
+
+// rowEmitter writes rows as they come, until the size limit is reached.
+func (c *Call) rowEmitter() func(any) bool {
+	left := int(c.Config.Int("max_output_bytes"))
+	unlimited := left == 0
+	return func(row any) bool {
+		if o, ok := row.(object); ok {
+			if wanted := c.Strings("fields"); len(wanted) > 0 {
+				row = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_") })
+			}
+		}
+		line := append(appendJSON(nil, row), '\n')
+		if left -= len(line); left < 0 && !unlimited {
+			return false
+		}
+		c.out.write(line)
+		broken, err := c.out.state()
+		return !broken && err == nil
+	}
+}
+
+// render is what standard output gets.
+func (c *Call) render(a *answer, status int) []byte {
+	format := c.format()
+	c.complain(*a, status, format)
+	if a.bare {
+		return []byte(a.human)
+	}
+	if a.human != "" && format == "plain" {
+		return []byte(a.human)
+	}
+	switch {
+	case format == "json", status != 0 && format == "jsonl":
+		return c.encode(a, status)
+	case status != 0 && a.data == nil:
+		return nil
+	}
+	switch format {
+	case "jsonl":
+		return c.lines(a)
+	case "tsv":
+		return c.table(a.data, "\t")
+	case "id":
+		return c.ids(a.data)
+	}
+	return c.prose(a)
+}
+
+// encode makes the envelope, cut to the size limit.
+func (c *Call) encode(a *answer, status int) []byte {
+	body := appendJSON(nil, c.envelope(a, status))
+	limit := int(c.Config.Int("max_output_bytes"))
+	if limit > 0 && len(body)+1 > limit && a.data != nil {
+		room := max(0, limit-(len(body)-size(a.data))-2048) // the cut itself has to be told too
+		c.cut(a, room, fmt.Sprintf("%sMAX_OUTPUT_BYTES=%d %s", prefix, 2*len(body), c.line()))
+		body = appendJSON(nil, c.envelope(a, status))
+	}
+	return append(body, '\n')
+}
+
+// lines are the rows alone, or the data as one line; a stream ends with a summary.
+func (c *Call) lines(a *answer) []byte {
+	var b []byte
+	rows, isList := c.rows(a.data)
+	for _, row := range rows {
+		b = append(appendJSON(b, row), '\n')
+	}
+	if !isList && a.data != nil {
+		b = append(appendJSON(b, a.data), '\n')
+	}
+	if c.Bool("stream") && a.page != nil {
+		summary := append(object{{"_summary", true}}, c.pageMeta(a)...)
+		b = append(appendJSON(b, summary), '\n')
+	}
+	return b
+}
+
+// rows are the list in the data.
+func (c *Call) rows(data any) ([]any, bool) {
+	o, ok := data.(object)
+	if !ok || c.Command.List == nil {
+		return nil, false
+	}
+	v, _ := o.get(c.Command.List.Key)
+	rows, ok := v.([]any)
+	return rows, ok
+}
+
+func (c *Call) ids(data any) []byte {
+	var b strings.Builder
+	rows, isList := c.rows(data)
+	if !isList {
+		rows = []any{data}
+	}
+	for _, row := range rows {
+		o, _ := row.(object)
+		for _, name := range []string{c.idMember(), "id", "name", "key", "path"} {
+			if v, found := o.get(name); found {
+				fmt.Fprintln(&b, cell(v))
+				break
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+func (c *Call) idMember() string {
+	if c.Command.List != nil {
+		return c.Command.List.ID
+	}
+	return ""
+}
+
+// table is tab-separated: a header and the rows; other data is one row.
+func (c *Call) table(data any, separator string) []byte {
+	rows, isList := c.rows(data)
+	if !isList {
+		rows = []any{data}
+	}
+	columns := columnsOf(rows)
+	var b strings.Builder
+	fmt.Fprintln(&b, strings.Join(columns, separator))
+	for _, row := range rows {
+		o, _ := row.(object)
+		cells := make([]string, len(columns))
+		for i, name := range columns {
+			v, _ := o.get(name)
+			cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(cell(v))
+		}
+		fmt.Fprintln(&b, strings.Join(cells, separator))
+	}
+	return []byte(b.String())
+}
+
+func columnsOf(rows []any) []string {
+	columns := []string{}
+	for _, row := range rows {
+		o, _ := row.(object)
+		for _, m := range o {
+			if !slices.Contains(columns, m.name) {
+				columns = append(columns, m.name)
+			}
+		}
+	}
+	return columns
+}
+
+// cell is a value on one line.
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case json.Number:
+		return string(v)
+	case []any:
+		if list := scalars(v); list != nil {
+			return strings.Join(list, ", ")
+		}
+	}
+	return string(appendJSON(nil, v))
+}
+
+func scalars(list []any) []string {
+	out := []string{}
+	for _, item := range list {
+		switch item.(type) {
+		case object, []any:
+			return nil
+		}
+		out = append(out, cell(item))
+	}
+	return out
+}
+
+// prose is the data for a person: members with their values, lists of objects as tables.
+func (c *Call) prose(a *answer) []byte {
+	var b strings.Builder
+	o, _ := a.data.(object)
+	if rows, isList := c.rows(a.data); isList {
+		writeTable(&b, rows)
+		return []byte(b.String())
+	}
+	writeObject(&b, o, "")
+	return []byte(b.String())
+}
+
+func writeObject(b *strings.Builder, o object, indent string) {
+	width := 0
+	for _, m := range o {
+		if !nested(m.value) {
+			width = max(width, utf8.RuneCountInString(m.name))
+		}
+	}
+	for _, m := range o {
+		if nested(m.value) || strings.HasPrefix(m.name, "_") {
+			continue
+		}
+		value := strings.ReplaceAll(cell(m.value), "\n", "\n"+indent+strings.Repeat(" ", width+2))
+		fmt.Fprintf(b, "%s%-*s  %s\n", indent, width, label(m.name), value)
+	}
+	for _, m := range o {
+		if !nested(m.value) {
+			continue
+		}
+		fmt.Fprintf(b, "\n%s%s:\n", indent, label(m.name))
+		switch v := m.value.(type) {
+		case object:
+			writeObject(b, v, indent+"  ")
+		case []any:
+			writeTable(b, v)
+		}
+	}
+}
+
+func label(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+func nested(v any) bool {
+	switch v := v.(type) {
+	case object:
+		return len(v) > 0
+	case []any:
+		return len(v) > 0 && scalars(v) == nil
+	}
+	return false
+}
+
+func writeTable(b *strings.Builder, rows []any) {
+	if len(rows) > 0 {
+		if _, isObject := rows[0].(object); !isObject {
+			for _, row := range rows {
+				fmt.Fprintln(b, cell(row))
+			}
+			return
+		}
+	}
+	columns := slices.DeleteFunc(columnsOf(rows), func(n string) bool { return strings.HasPrefix(n, "_") })
+	widths := make([]int, len(columns))
+	cells := make([][]string, 0, len(rows)+1)
+	header := []string{}
+	for _, name := range columns {
+		header = append(header, strings.ToUpper(label(name)))
+	}
+	cells = append(cells, header)
+	for _, row := range rows {
+		o, _ := row.(object)
+		line := []string{}
+		for _, name := range columns {
+			v, _ := o.get(name)
+			line = append(line, strings.ReplaceAll(cell(v), "\n", " "))
+		}
+		cells = append(cells, line)
+	}
+	for _, line := range cells {
+		for i, s := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(s))
+		}
+	}
+	for _, line := range cells {
+		row := ""
+		for i, s := range line {
+			row += s + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s)+2)
+		}
+		fmt.Fprintln(b, strings.TrimRight(row, " "))
+	}
+}
+
+// complain says on standard error what a person must know: what failed, what to do, what was odd.
+func (c *Call) complain(a answer, status int, format string) {
+	if c.Bool("quiet") {
+		return
+	}
+	say := func(line string) {
+		line = redact.String(line)
+		if trace := c.trace(); trace != "" {
+			line = "[TRACE " + trace + "] " + line
+		}
+		_, _ = io.WriteString(c.Host.Stderr, wrap(line, c.Int("width"))+"\n")
+	}
+	if format != "json" {
+		for _, w := range c.warnings {
+			say("warning: " + cleanLine(w.Message))
+		}
+	}
+	if a.page != nil && a.page.next() != "" && format == "plain" && status == 0 {
+		say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))
+	}
+	if status == 0 || a.fault == nil {
+		return
+	}
+	for _, line := range c.errorLines(a.fault) {
+		say(line)
+	}
+	if c.Host.machine() {
+		_, _ = io.WriteString(c.Host.Stderr, "TOOL_FAILED=1\n")
+	}
+}
+
+// errorLines is one error as people read it.
+func (c *Call) errorLines(f *fault.Fault) []string {
+	lines := []string{c.Program.Name + ": " + cleanLine(f.Error())}
+	if len(f.Problems) > 1 {
+		lines[0] = c.Program.Name + ": " + itoa(len(f.Problems)) + " arguments are wrong"
+		for _, p := range f.Problems {
+			lines = append(lines, "  "+cleanLine(p.Message))
+		}
+	}
+	for _, hint := range []string{f.Suggestion, f.FixCommand} {
+		if hint != "" {
+			lines = append(lines, "hint: "+cleanLine(hint))
+		}
+	}
+	if len(lines) == 1 {
+		if next := f.Code.Entry().NextStep; next != "" {
+			lines = append(lines, "hint: "+next)
+		}
+	}
+	return lines
+}
+
+// deliver writes the answer. A reader that has gone away is no failure of a command that only reads.
+func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Signal) int {
+	if len(body) > 0 {
+		if s, done := c.out.deliver(body, signals); !done {
+			n, _ := c.Command.number(codeFor(cancelled(c, s)))
+			return n
+		}
+	}
+	broken, err := c.out.state()
+	switch {
+	case broken && c.Command.Danger == Safe:
+		return 0
+	case broken, err == nil:
+		return status
+	}
+	if !c.Bool("quiet") {
+		what := "the result"
+		if c.Command.Danger != Safe && a.fault == nil && !c.DryRun() {
+			what = "the work is done, but its result"
+		}
+		_, _ = fmt.Fprintf(c.Host.Stderr, "%s: %s could not be written: %v\n", c.Program.Name, what, err)
+	}
+	if status == 0 {
+		status, _ = c.Command.number(GeneralError)
+	}
+	return status
+}
+
+func cleanLine(s string) string {
+	clean, _ := text.Clean(s)
+	return strings.Join(strings.Fields(clean), " ")
+}
+
+// wrap breaks a line between words; 0 never does.
+func wrap(line string, width int) string {
+	if width <= 0 {
+		return line
+	}
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Split(line, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteString("\n")
+			column = 0
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}

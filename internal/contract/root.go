@@ -1,0 +1,156 @@
+package contract
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
+)
+
+// rootCommand stands for the program itself: what can be asked of it without naming a command.
+func (p *Program) rootCommand() *Command {
+	return &Command{
+		Class: Envelope, Danger: Safe, Quiet: true, LooseConfig: true, Version: "1.0.0", Summary: p.Summary, Output: TypeOf[map[string]any](), Scopes: []string{},
+		Params: []Param{
+			{Name: "version", Short: "V", Kind: Bool, Help: "print the version"},
+			{Name: "print-schema", Kind: Bool, Help: "the same as --schema"},
+			{Name: "show-config", Kind: Bool, Help: "show the configuration in force and where it comes from"},
+		},
+		Exits:    []Exit{{Code: Success, When: "what was asked for is printed", Changed: None}},
+		Examples: []Example{{"List the commands", p.Name}},
+		Run: func(_ context.Context, c *Call) (Result, error) {
+			return Result{Data: c.ShowConfig()}, nil
+		},
+	}
+}
+
+// root answers calls that name no command.
+func (p *Program) root(call *Call, words, rest []string) int {
+	call.Command = p.rootCommand()
+	if len(call.words) > 0 && strings.HasPrefix(call.words[0], "__complete") {
+		return p.complete(call.Host)
+	}
+	if word, found := firstWord(rest); found && !slices.Contains(rest, "--help") {
+		return call.finish(answer{fault: p.noCommand(call, words, word, rest), pure: len(rest) == 0}, nil)
+	}
+	if f := p.parse(call, []string{p.Name}, rest); f != nil {
+		return call.finish(answer{fault: f}, nil)
+	}
+	group := strings.Join(words, " ")
+	switch {
+	case group != "":
+		return call.finish(call.helpAnswer(p.groupHelp(group), p.summaries(group+" ")), nil)
+	case call.Bool("version"):
+		if call.Given("output") && call.format() == "json" {
+			return call.finish(answer{data: object{{"version", p.Version}}, pure: true}, nil)
+		}
+		return call.finish(answer{human: p.Version + "\n", bare: true, pure: true}, nil)
+	case call.Bool("schema"), call.Bool("print-schema"):
+		return call.finish(p.wholeSchema(), nil)
+	case call.Bool("show-config"):
+		if f := call.prepare(); f != nil {
+			return call.finish(answer{fault: f}, nil)
+		}
+		return call.finish(call.supervise(context.Background(), make(chan os.Signal)), nil)
+	case call.Bool("help"):
+		return call.finish(call.helpAnswer(p.rootHelp(true), p.summaries("")), nil)
+	case len(rest) > 0 && !onlyShared(call):
+		return call.finish(answer{fault: p.noCommand(call, words, "", rest)}, nil)
+	}
+	return call.finish(call.helpAnswer(p.rootHelp(false), p.summaries("")), nil)
+}
+
+func onlyShared(call *Call) bool {
+	for name := range call.given {
+		if !call.params[name].Global {
+			return false
+		}
+	}
+	return true
+}
+
+// summaries are the commands with one line each.
+func (p *Program) summaries(below string) object {
+	list := []any{}
+	for _, c := range p.Commands {
+		if strings.HasPrefix(c.Path, below) {
+			list = append(list, object{{"command", c.Key()}, {"description", c.Summary}})
+		}
+	}
+	return object{{"commands", list}}
+}
+
+// firstWord finds the first argument that is no flag.
+func firstWord(rest []string) (string, bool) {
+	for _, arg := range rest {
+		if arg == "--" {
+			return "", false
+		}
+		if !strings.HasPrefix(arg, "-") {
+			return arg, true
+		}
+	}
+	return "", false
+}
+
+// noCommand explains a word that is no command, and what was probably meant.
+func (p *Program) noCommand(call *Call, words []string, word string, rest []string) *fault.Fault {
+	call.params = map[string]Param{}
+	for _, param := range call.Command.allParams() {
+		call.params[param.Name] = param
+	}
+	typed := strings.TrimSpace(strings.Join(append(slices.Clone(words), word), " "))
+	if i := slices.Index(rest, word); i > 0 && p.begins(word) { // the command stands behind an option
+		command := strings.Join(append([]string{p.Name}, quotedAll(append(slices.Clone(rest[i:]), rest[:i]...))...), " ")
+		f := fault.New(fault.UnknownCommand, "%s stands before the command; options come after it", redact.String(rest[0]))
+		return f.FixBy("put the command first", "").Hint("%s", command).With("corrected_input", command).With("input_value", redact.String(rest[0]))
+	}
+	paths := []string{}
+	for _, c := range p.Commands {
+		paths = append(paths, c.Path)
+		if first, _, nested := strings.Cut(c.Path, " "); nested && len(words) == 0 {
+			paths = append(paths, first)
+		}
+	}
+	near := text.Nearest(typed, paths)
+	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed), meant(near))
+	f.Problems = []fault.Problem{{Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed), Message: f.Message, Corrected: near}}
+	if near == "" {
+		return f.FixBy("name a command of the manifest", "").Hint("%s manifest lists the commands", p.Name).With("input_value", redact.String(typed))
+	}
+	return f.FixBy("name a command of the manifest", "").Hint("%s %s", p.Name, near).With("corrected_input", near).With("input_value", redact.String(typed))
+}
+
+func quotedAll(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = quoted(w)
+	}
+	return out
+}
+
+// ShowConfig tells every setting, its value and where that comes from.
+func (c *Call) ShowConfig() any {
+	effective, sources, shadowed := object{}, object{}, object{}
+	for _, e := range c.Config.All() {
+		var value any = e.Value.Text
+		if e.Value.Text == "" {
+			value = nil
+		}
+		effective = append(effective, member{e.Key.Name, value})
+		sources = append(sources, member{e.Key.Name, e.Value.Source})
+		if len(e.Value.Shadowed) > 0 {
+			shadowed = append(shadowed, member{e.Key.Name, names(e.Value.Shadowed)})
+		}
+	}
+	return object{
+		{"effective_config", effective},
+		{"sources", sources},
+		{"shadowed", shadowed},
+		{"precedence_order", []any{"flag", "env", "project file, once trusted", "user file", "default"}},
+	}
+}

@@ -1,0 +1,128 @@
+package contract
+
+import (
+	"context"
+	"slices"
+
+	"omniagent/internal/fault"
+)
+
+// stepLog is how far a stepped command has come.
+type stepLog struct {
+	completed []string
+	skipped   []string
+	current   string
+	failed    string
+	undo      []func(context.Context) error
+	rollback  string // completed, failed, not_attempted
+}
+
+// Step does one declared step. Steps before --resume-from are skipped; none begins after one has failed or the call has ended. undo
+// may be nil.
+func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Context) error) error {
+	if !slices.Contains(c.Command.Steps, name) {
+		return c.undeclared("the step " + name)
+	}
+	if from := c.String("resume-from"); from != "" && slices.Index(c.Command.Steps, name) < slices.Index(c.Command.Steps, from) {
+		c.withSteps(func(s *stepLog) { s.skipped = append(s.skipped, name) })
+		return nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	c.withSteps(func(s *stepLog) { s.current = name })
+	c.stepEvent("step_started", name)
+	if err := do(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.withSteps(func(s *stepLog) { s.failed, s.current = name, "" })
+			c.stepEvent("step_failed", name)
+			c.rollback(ctx)
+		}
+		return err
+	}
+	c.withSteps(func(s *stepLog) {
+		s.completed, s.current = append(s.completed, name), ""
+		if undo != nil {
+			s.undo = append(s.undo, undo)
+		}
+	})
+	c.stepEvent("step_completed", name)
+	return nil
+}
+
+func (c *Call) withSteps(f func(*stepLog)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.steps)
+}
+
+func (c *Call) currentStep() (name string) {
+	c.withSteps(func(s *stepLog) { name = s.current })
+	return name
+}
+
+// stepEvent tells a reader of lines how it goes.
+func (c *Call) stepEvent(event, step string) {
+	c.Progress("%s %s", event, step)
+	if c.format() == "jsonl" {
+		c.out.beat(append(appendJSON(nil, object{{"event", event}, {"step", step}}), '\n'))
+	}
+}
+
+// rollback undoes the finished steps, last first, if that was asked for.
+func (c *Call) rollback(ctx context.Context) {
+	if !c.Command.Rollback {
+		return
+	}
+	status, undo := "not_attempted", []func(context.Context) error(nil)
+	if c.Bool("rollback-on-failure") {
+		status = "completed"
+		c.withSteps(func(s *stepLog) { undo = s.undo })
+	}
+	for i := len(undo) - 1; i >= 0; i-- {
+		if err := undo[i](ctx); err != nil {
+			status = "failed"
+			c.Warn("ROLLBACK_FAILED", "%v", err)
+		}
+	}
+	c.withSteps(func(s *stepLog) { s.rollback = status })
+}
+
+// stepMembers are what the data tells of the steps, whatever the end.
+func (c *Call) stepMembers(o object, failed *fault.Fault) object {
+	if len(c.Command.Steps) == 0 {
+		return o
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.steps
+	pending := []any{}
+	for _, name := range c.Command.Steps {
+		if !slices.Contains(s.completed, name) && !slices.Contains(s.skipped, name) {
+			pending = append(pending, name)
+		}
+	}
+	o = o.set("completed_steps", names(s.completed)).set("skipped_steps", names(s.skipped))
+	if failed == nil {
+		return o
+	}
+	o = o.set("pending_steps", pending)
+	if s.failed != "" {
+		o = o.set("failed_step", s.failed)
+	}
+	if c.Command.Resumable && len(pending) > 0 {
+		o = o.set("resume_from", pending[0])
+	}
+	if s.rollback != "" {
+		o = o.set("rollback_status", s.rollback)
+	}
+	return o
+}
+
+func names(list []string) []any {
+	out := []any{}
+	for _, s := range list {
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+// supervise runs the command under its clock. Whatever the handler does (returns, panics, hangs, is told to stop and does not), there
+// is an answer, and soon.
+func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
+	limit := c.limit()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var clock <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		clock = timer.C
+	}
+	stopBeats := c.heartbeat()
+	defer stopBeats()
+	done := make(chan answer, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				done <- answer{fault: c.panicked(r, debug.Stack())}
+			}
+		}()
+		done <- c.handle(ctx)
+	}()
+	select {
+	case a := <-done:
+		return a
+	case s := <-signals:
+		return c.end(cancel, cancelled(c, s), done, signals)
+	case <-clock:
+		return c.end(cancel, c.expired(limit), done, signals)
+	case <-ctx.Done():
+		return c.end(cancel, fault.New(fault.Interrupted, "the batch that this call belongs to ended").With("signal", "SIGTERM"), done, signals)
+	}
+}
+
+// end tells the handler to stop and gives it a moment to hand in what it has. A second signal cuts even that.
+func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan answer, signals <-chan os.Signal) answer {
+	cancel(f)
+	grace := handGrace
+	if len(c.Command.Children) > 0 {
+		grace += c.Config.Duration("grace") // its children are given theirs
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case a := <-done:
+		a.fault = f // whatever it says of itself, it was stopped
+		return a.partial()
+	case <-timer.C:
+	case <-signals:
+	}
+	return answer{fault: f, dead: true}.partial()
+}
+
+const handGrace = 500 * time.Millisecond
+
+// handle runs the handler and turns its result into a tree, which may run code of the handler too.
+func (c *Call) handle(ctx context.Context) answer {
+	result, err := c.Command.Run(ctx, c)
+	a := answer{exit: result.Exit, effect: result.Effect, target: result.Target, fault: fault.Of(err)}
+	for _, name := range sortedKeys(result.Meta) {
+		a.meta = a.meta.set(name, (&walker{unmask: true}).tree(result.Meta[name]))
+	}
+	a.bare = result.Lines
+	if a.fault == nil && result.Failed > 0 {
+		a.fault = fault.New(fault.PartialFailure, "%d of the items failed", result.Failed).Hint("read data.results: each item has its own error")
+		a.fault.Phase = fault.Execution
+	}
+	if result.Data != nil {
+		if p, ok := result.Data.(PlainTexter); ok && c.format() == "plain" {
+			a.human = p.PlainText()
+		}
+		a.shape(c, result.Data)
+	}
+	if c.Command.Danger != Safe && a.fault == nil && a.effect == "" {
+		a.fault = fault.New(fault.Internal, "%s did not say what it changed", c.Command.Path)
+	}
+	return a
+}
+
+func (c *Call) expired(limit time.Duration) *fault.Fault {
+	f := fault.New(fault.TimedOut, "%s did not end within %s", c.Command.Path, limit)
+	f.Phase = fault.Execution
+	retry := c.Command.Danger == Safe
+	f.Retry = &retry
+	return f.Hint("%s", c.line("--timeout", (2*limit).String())).With("timeout_ms", limit.Milliseconds())
+}
+
+func cancelled(c *Call, s os.Signal) *fault.Fault {
+	name := "SIGTERM"
+	switch s {
+	case syscall.SIGINT:
+		name = "SIGINT"
+	case syscall.SIGHUP:
+		name = "SIGHUP"
+	}
+	return fault.New(fault.Interrupted, "%s was ended by %s", c.Command.Path, name).With("signal", name)
+}
+
+// panicked keeps the stack out of the answer: it goes to standard error, and only with --debug.
+func (c *Call) panicked(reason any, stack []byte) *fault.Fault {
+	c.Log(levelDebug, "panic: %v\n%s", reason, stack)
+	return fault.New(fault.Internal, "%s failed inside: %s", c.Command.Path, fmt.Sprint(reason)).Hint("%s", c.line("--debug"))
+}
+
+// heartbeat shows that a long-running command is alive, on standard output for programs and on standard error for people.
+func (c *Call) heartbeat() (stop func()) {
+	if !c.Command.LongRunning {
+		return func() {}
+	}
+	type beat struct {
+		every time.Duration
+		say   func(elapsed time.Duration)
+	}
+	var beats []beat
+	if ms := c.Int("heartbeat-ms"); ms > 0 && (c.format() == "json" || c.format() == "jsonl") {
+		beats = append(beats, beat{time.Duration(ms) * time.Millisecond, func(elapsed time.Duration) {
+			o := object{{"status", "running"}, {"heartbeat", true}, {"elapsed_ms", number(float64(elapsed.Milliseconds()))}}
+			if step := c.currentStep(); step != "" {
+				o = append(o, member{"step", step})
+			}
+			c.out.beat(append(appendJSON(nil, o), '\n'))
+		}})
+	}
+	if s := c.Int("heartbeat-interval"); s > 0 && !c.Bool("quiet") {
+		beats = append(beats, beat{time.Duration(s) * time.Second, func(elapsed time.Duration) {
+			c.Log(levelWarn, "[%ds] running %s", int(elapsed.Seconds()), c.currentStep())
+		}})
+	}
+	quit := make(chan struct{})
+	for _, b := range beats {
+		go func() {
+			tick := time.NewTicker(b.every)
+			defer tick.Stop()
+			for {
+				select {
+				case <-quit:
+					return
+				case <-tick.C:
+					b.say(time.Since(c.started))
+				}
+			}
+		}()
+	}
+	return func() { close(quit) }
+}

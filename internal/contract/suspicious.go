@@ -1,0 +1,81 @@
+package contract
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// suspicious finds values that a program made up or that try to be more than a name: placeholders that were never filled in,
+// escapes that some later layer would decode, climbing paths. It returns the reason and, where there is one, the plain form.
+//
+// Text is free: a prompt may contain anything but NUL. A path may climb if its caller says so (--cwd ..), so only what can never be
+// meant is refused there.
+func suspicious(kind Kind, value string) (reason, corrected string) {
+	if strings.ContainsRune(value, 0) {
+		return "contains a NUL character", strings.ReplaceAll(value, "\x00", "")
+	}
+	switch kind {
+	case ID, File, Enum, Names, Int, Duration:
+	default:
+		return "", ""
+	}
+	if name, ok := placeholder(value); ok {
+		return "is a placeholder that was never filled in", name
+	}
+	if kind != ID && kind != File {
+		return "", ""
+	}
+	if v := strings.ToLower(value); v == "null" || v == "undefined" || v == "none" || v == "nan" {
+		return "is the word " + value + ", which stands for no value", ""
+	}
+	if plain, err := url.PathUnescape(value); err == nil && plain != value && (kind == ID || dangerousEscape(value)) {
+		if reason, _ := suspicious(kind, plain); reason != "" || strings.ContainsAny(plain, "/\\@ ?#&") && kind == ID {
+			plain = lastElement(plain)
+		}
+		return "contains a percent escape", plain
+	}
+	if kind == ID {
+		switch {
+		case strings.Contains(value, ".."), strings.ContainsAny(value, `/\`):
+			return "contains a path where a name belongs", lastElement(value)
+		case strings.ContainsAny(value, "?#&"):
+			return "contains a piece of a URL", value[:strings.IndexAny(value, "?#&")]
+		case strings.TrimSpace(value) != value || strings.ContainsAny(value, " \t\r\n"):
+			return "contains white space", strings.Join(strings.Fields(value), "-")
+		}
+	}
+	if kind == File && strings.ContainsAny(value, "\r\n") {
+		return "contains a line break", strings.NewReplacer("\r", "", "\n", "").Replace(value)
+	}
+	return "", ""
+}
+
+// dangerousEscape finds the escapes that would change where a path leads; a file may well be called a%20b.
+func dangerousEscape(v string) bool {
+	v = strings.ToLower(v)
+	for _, e := range []string{"%2e", "%2f", "%5c", "%00", "%40", "%25"} {
+		if strings.Contains(v, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and the like. The name inside is no correction: only the caller knows the value.
+func placeholder(v string) (corrected string, ok bool) {
+	if len(v) > 80 {
+		return "", false
+	}
+	return "", regexp.MustCompile(`^(<[^<>]*>|\$?\{[^{}]*\}|\{\{.*\}\}|\[[A-Za-z_ -]+\]|(?i:your[_-][a-z_-]+)|(?i:x{3,})|\$[A-Z_]+|\.\.\.)$`).MatchString(v)
+}
+
+func lastElement(v string) string {
+	parts := strings.FieldsFunc(v, func(r rune) bool { return r == '/' || r == '\\' })
+	for i := len(parts) - 1; i >= 0; i-- {
+		if clean := strings.Trim(parts[i], ". @?#&"); clean != "" {
+			return clean
+		}
+	}
+	return ""
+}

@@ -1,0 +1,154 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+)
+
+// validate finds everything that is wrong with the arguments: their form, what is missing, what excludes what, and what the command
+// itself knows. It reads, at most; it changes nothing.
+func (c *Call) validate() *fault.Fault {
+	if f := c.fromStdin(); f != nil {
+		return f
+	}
+	var problems []fault.Problem
+	for _, param := range c.Command.allParams() {
+		problems = append(problems, c.checkParam(param)...)
+	}
+	problems = append(problems, c.checkRules()...)
+	problems = append(problems, c.checkShared()...)
+	if len(problems) == 0 && c.Command.Validate != nil {
+		problems = append(problems, c.Command.Validate(c)...)
+	}
+	if _, problem := c.window(); problem != nil {
+		problems = append(problems, *problem)
+	}
+	if len(problems) > 0 {
+		return invalid(c.Program, c, problems)
+	}
+	return nil
+}
+
+func (c *Call) checkParam(p Param) []fault.Problem {
+	values := c.given[p.Name]
+	if p.Required && len(values) == 0 {
+		where := "--" + p.Name
+		if p.Position > 0 {
+			where = strings.ToUpper(p.Name)
+		}
+		return []fault.Problem{{Param: p.Name, Code: fault.MissingArgument, Message: fmt.Sprintf("%s needs %s: %s", c.Command.Path, where, p.Help)}}
+	}
+	var problems []fault.Problem
+	for _, v := range values {
+		if v == "" && p.Required {
+			problems = append(problems, fault.Problem{Param: p.Name, Code: fault.ArgError, Message: fmt.Sprintf("--%s is empty", p.Name)})
+			continue
+		}
+		problems = append(problems, p.check(v)...)
+	}
+	return problems
+}
+
+func (c *Call) checkRules() []fault.Problem {
+	var problems []fault.Problem
+	for _, rule := range c.Command.Rules {
+		if !c.Given(rule.If) || rule.Is != "" && c.String(rule.If) != rule.Is {
+			continue
+		}
+		for _, name := range rule.Then {
+			if !c.Given(name) {
+				problems = append(problems, fault.Problem{Param: name, Code: fault.MissingArgument, Message: fmt.Sprintf("--%s needs --%s too", rule.If, name)})
+			}
+		}
+		for _, name := range rule.Not {
+			if c.Given(name) {
+				problems = append(problems, fault.Problem{Param: name, Code: fault.ArgError, Value: c.String(name), Message: fmt.Sprintf("--%s and --%s exclude each other", rule.If, name)})
+			}
+		}
+		for name, value := range rule.Default {
+			if !c.Given(name) {
+				c.given[name] = []string{value}
+			}
+		}
+	}
+	return problems
+}
+
+// checkShared are the rules among the shared flags.
+func (c *Call) checkShared() []fault.Problem {
+	var problems []fault.Problem
+	exclude := func(names ...string) {
+		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Bool(n) })
+		if len(given) > 1 {
+			problems = append(problems, fault.Problem{Param: given[1], Code: fault.ArgError, Message: fmt.Sprintf("--%s and --%s exclude each other", given[0], given[1])})
+		}
+	}
+	exclude("quiet", "verbose", "debug")
+	exclude("stream", "no-stream")
+	exclude("live", "dry-run")
+	if v := c.String("schema-version"); v != "" && v != "1" {
+		problems = append(problems, fault.Problem{Param: "schema-version", Code: fault.SchemaVersion, Value: v, Corrected: "1", Message: "--schema-version: only version 1 is offered"})
+	}
+	if c.Bool("no-injection-protection") && c.Host.nobody() && !c.Bool("yes") {
+		problems = append(problems, fault.Problem{Param: "no-injection-protection", Code: fault.ConfirmationRequired, Message: "--no-injection-protection without a terminal needs --yes as well"})
+	}
+	if step := c.String("resume-from"); step != "" && !slices.Contains(c.Command.Steps, step) {
+		problems = append(problems, fault.Problem{Param: "resume-from", Code: fault.ArgError, Value: step, Message: fmt.Sprintf("--resume-from takes one of %s", strings.Join(c.Command.Steps, ", "))})
+	}
+	return problems
+}
+
+// invalid is the fault that tells all problems. Some have a code that programs look for at the top when they are alone.
+func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
+	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
+	code, message := fault.Invalid, problems[0].Message
+	alone := []fault.Code{fault.InvalidJSON, fault.SecretOnCommandLine, fault.UnknownCommand, fault.StdinEmpty, fault.InvalidCursor, fault.SchemaVersion, fault.ConfirmationRequired, fault.FieldTooLarge, fault.ConfigKeyUnknown}
+	if len(problems) == 1 && slices.Contains(alone, problems[0].Code) {
+		code = problems[0].Code
+	} else if n := len(problems) - 1; n > 0 {
+		message = fmt.Sprintf("%s (and %d more)", message, n)
+	}
+	f := fault.New(code, "%s", message)
+	f.Phase, f.Problems = fault.Validation, problems
+	f.Fix = "correct " + strings.Join(namesOf(problems), ", ")
+	first := problems[0]
+	f.With("input_value", redact.String(first.Value))
+	if first.Pattern != "" {
+		f.With("rejected_pattern", first.Pattern)
+	}
+	if missing := missingOf(problems); len(missing) > 0 {
+		f.With("missing_args", missing)
+	}
+	if first.Corrected != "" {
+		f.With("corrected_input", first.Corrected)
+		return f.Hint("use %s", first.Corrected)
+	}
+	if c != nil && c.Command != nil {
+		return f.Hint("%s %s --help", p.Name, c.Command.Path)
+	}
+	return f
+}
+
+func namesOf(problems []fault.Problem) []string {
+	names := []string{}
+	for _, p := range problems {
+		if !slices.Contains(names, p.Param) {
+			names = append(names, p.Param)
+		}
+	}
+	return names
+}
+
+func missingOf(problems []fault.Problem) []string {
+	var names []string
+	for _, p := range problems {
+		if p.Code == fault.MissingArgument {
+			names = append(names, p.Param)
+		}
+	}
+	return names
+}
