@@ -1,0 +1,82 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"omniagent/internal/audit"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+)
+
+type auditData struct {
+	Entries contract.Rows[contract.Foreign[audit.Entry]] `json:"entries"`
+}
+
+func auditLog() *contract.Command {
+	return &contract.Command{
+		Path: "audit-log", Summary: "show the record of calls, the oldest first", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Every call is recorded, failures too, but for help, version, completion and manifest. Secrets are removed before anything is\n" +
+			"written. Arguments came from callers: they are marked as foreign.",
+		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[auditData](), Volatile: []string{"entries"}, Streaming: true,
+		List: &contract.List{Key: "entries", ID: "request_id", Order: "timestamp"},
+		Params: []contract.Param{
+			{Name: "since", Kind: contract.Text, MaxLen: 40, Help: "a time such as 2026-01-31T12:00:00Z, or a span back from now such as 24h"},
+			{Name: "command", Kind: contract.ID, Help: "only this command, or those below it"},
+			{Name: "trace-id", Kind: contract.Text, MaxLen: 128, Help: "only calls of this trace"},
+		},
+		Exits: []contract.Exit{{Code: contract.Success, When: "the entries are listed"}},
+		Examples: []contract.Example{
+			{Description: "Calls of the last hour", Command: "omniagent audit-log --since 1h"},
+			{Description: "All changes of the configuration, a JSON object a line", Command: "omniagent audit-log --command config.set --limit 0 --output jsonl"},
+		},
+		Validate: func(c *contract.Call) []fault.Problem {
+			if _, err := since(c.String("since")); err != nil {
+				return []fault.Problem{{
+					Param: "since", Code: fault.ArgError, Value: c.String("since"),
+					Message: "--since takes a time such as 2026-01-31T12:00:00Z or a span such as 24h",
+				}}
+			}
+			return nil
+		},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			from, _ := since(c.String("since"))
+			skipped := 0
+			entries := c.AuditLog().Entries(audit.Filter{Since: from, Command: c.String("command"), TraceID: c.String("trace-id"), Skipped: &skipped})
+			rows := func(yield func(contract.Foreign[audit.Entry]) bool) {
+				for entry, err := range entries {
+					if ctx.Err() != nil {
+						return
+					}
+					if err != nil {
+						c.Warn("AUDIT_UNREADABLE", "%v", err)
+						continue
+					}
+					if !yield(contract.Foreign[audit.Entry]{Value: entry}) {
+						return
+					}
+				}
+				if skipped > 0 {
+					c.Warn("AUDIT_LINES_SKIPPED", "%d lines of the log are no entries", skipped)
+				}
+			}
+			return contract.Result{Data: auditData{contract.Rows[contract.Foreign[audit.Entry]]{Seq: rows}}}, nil
+		},
+	}
+}
+
+// since reads a time or a span back from now.
+func since(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if span, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(-span), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fault.New(fault.ArgError, "%q is no time", text)
+}

@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"omniagent"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+)
+
+type changelogEntry struct {
+	Version  string   `json:"version"`
+	Date     *string  `json:"date" doc:"null: not released yet"`
+	Breaking []string `json:"breaking"`
+	Added    []string `json:"added"`
+	Changed  []string `json:"changed"`
+	Removed  []string `json:"removed"`
+	Fixed    []string `json:"fixed"`
+}
+
+type changelogData struct {
+	Entries contract.Rows[changelogEntry] `json:"entries"`
+}
+
+const versionPattern = `^[0-9]+\.[0-9]+\.[0-9]+$`
+
+func changelog() *contract.Command {
+	return &contract.Command{
+		Path: "changelog", Summary: "show what changed from version to version", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		NoConfig: true, Scopes: []string{}, Output: contract.TypeOf[changelogData](),
+		List:   &contract.List{Key: "entries", ID: "version", Order: "given"},
+		Params: []contract.Param{{Name: "since", Kind: contract.ID, Pattern: versionPattern, Help: "only versions after this one"}},
+		Exits:  []contract.Exit{{Code: contract.Success, When: "the entries are listed, newest first"}},
+		Examples: []contract.Example{
+			{Description: "All versions", Command: "omniagent changelog"},
+			{Description: "What is new since 0.1.0", Command: "omniagent changelog --since 0.1.0"},
+		},
+		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+			entries, err := parseChangelog(omniagent.Changelog)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			rows := []changelogEntry{}
+			for _, e := range entries {
+				if !c.Given("since") || newer(e.Version, c.String("since")) {
+					rows = append(rows, e)
+				}
+			}
+			return contract.Result{Data: changelogData{contract.RowsOf(rows)}}, nil
+		},
+	}
+}
+
+// parseChangelog reads "## 1.2.3 - 2026-01-02" headings with "### Added" lists below. A list item may run over several lines.
+func parseChangelog(text string) ([]changelogEntry, error) {
+	heading := regexp.MustCompile(`^## \[?([0-9]+\.[0-9]+\.[0-9]+)\]?(?: - ([0-9]{4}-[0-9]{2}-[0-9]{2}))?`)
+	var entries []changelogEntry
+	var list *[]string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case strings.HasPrefix(line, "## "):
+			m := heading.FindStringSubmatch(line)
+			if m == nil {
+				return nil, fault.New(fault.Internal, "the changelog has a heading that is no version: %q", line)
+			}
+			e := changelogEntry{Version: m[1], Breaking: []string{}, Added: []string{}, Changed: []string{}, Removed: []string{}, Fixed: []string{}}
+			if m[2] != "" {
+				e.Date = &m[2]
+			}
+			entries, list = append(entries, e), nil
+		case strings.HasPrefix(line, "### ") && len(entries) > 0:
+			list = entries[len(entries)-1].section(strings.TrimPrefix(line, "### "))
+		case strings.HasPrefix(line, "- ") && list != nil:
+			*list = append(*list, strings.TrimPrefix(line, "- "))
+		case strings.HasPrefix(line, "  ") && list != nil && len(*list) > 0:
+			(*list)[len(*list)-1] += " " + strings.TrimSpace(line)
+		}
+	}
+	return entries, nil
+}
+
+func (e *changelogEntry) section(name string) *[]string {
+	switch name {
+	case "Breaking":
+		return &e.Breaking
+	case "Added":
+		return &e.Added
+	case "Changed":
+		return &e.Changed
+	case "Removed":
+		return &e.Removed
+	case "Fixed":
+		return &e.Fixed
+	}
+	return nil
+}
+
+// newer compares versions number by number.
+func newer(a, b string) bool {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range x {
+		m, _ := strconv.Atoi(x[i])
+		n, _ := strconv.Atoi(y[i])
+		if m != n {
+			return m > n
+		}
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/workspace"
+)
+
+type cleanedFile struct {
+	Path  string `json:"path"`
+	Type  string `json:"type"`
+	Bytes int64  `json:"bytes_freed"`
+}
+
+type cleanupData struct {
+	Scope   string        `json:"scope"`
+	MinAge  int           `json:"min_age_seconds"`
+	Cleaned []cleanedFile `json:"cleaned"`
+	Total   int64         `json:"total_bytes_freed"`
+}
+
+func cleanup() *contract.Command {
+	return &contract.Command{
+		Path: "cleanup", Summary: "delete what earlier calls left behind", Class: contract.Envelope, Danger: contract.Destructive, Version: "1.0.0",
+		Detail: "Shows what it would delete; --live does it. Only what this program made is ever touched: its own temporary directories, results\n" +
+			"kept for idempotency keys, records of ended children, caches, and rotated audit logs.",
+		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true, Steps: []string{"temp", "cache", "logs"}, Resumable: true,
+		Scopes: []string{}, Output: contract.TypeOf[cleanupData](), Volatile: []string{"cleaned", "total_bytes_freed"},
+		Params: []contract.Param{
+			{Name: "scope", Kind: contract.Enum, Enum: []string{"all", "temp", "cache", "logs"}, Default: "all", Help: "what to delete"},
+			{Name: "min-age", Kind: contract.Int, Max: 1 << 32, Default: "3600", Help: "seconds that it must not have been touched"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is deleted, or shown without --live"},
+			{Code: contract.PartialFailure, When: "some of it could not be deleted; resume_from names the step"},
+		},
+		Examples: []contract.Example{
+			{Description: "What could go", Command: "omniagent cleanup"},
+			{Description: "Delete temporary files of the last days", Command: "omniagent cleanup --scope temp --live"},
+		},
+		Run: runCleanup,
+	}
+}
+
+func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	data := cleanupData{Scope: c.String("scope"), MinAge: c.Int("min-age"), Cleaned: []cleanedFile{}}
+	targets := []string{}
+	var failed error
+	for _, step := range c.Command.Steps {
+		err := c.Step(ctx, step, func(ctx context.Context) error {
+			if data.Scope != "all" && data.Scope != step {
+				return nil
+			}
+			for _, found := range leftovers(c, step) {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				targets = append(targets, found.path)
+				if c.DryRun() {
+					continue
+				}
+				removed, err := workspace.RemoveTree(found.root, found.path, workspace.Walk{MaxDepth: c.Int("max-depth"), NoFollow: c.Bool("no-follow-symlinks")})
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+				data.Cleaned = append(data.Cleaned, cleanedFile{found.path, step, removed.Bytes})
+				data.Total += removed.Bytes
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			failed = err
+			break
+		}
+	}
+	result := contract.Result{Data: data, Effect: contract.Deleted, Target: map[string]any{"paths": targets, "count": len(targets)}}
+	if len(targets) == 0 {
+		result.Effect = contract.Noop
+	}
+	if failed != nil {
+		return result, fault.New(fault.PartialFailure, "not everything could be deleted").Because(failed).
+			With("cause_code", string(fault.Of(failed).Code)).Hint("put right what the cause names, then give --resume-from the failed step")
+	}
+	return result, nil
+}
+
+type leftover struct{ root, path string }
+
+// leftovers finds what a step would delete: nothing that is not ours, nothing that was touched lately.
+func leftovers(c *contract.Call, step string) []leftover {
+	young := time.Now().Add(-time.Duration(c.Int("min-age")) * time.Second)
+	switch step {
+	case "temp":
+		list := oldIn(c.Paths.Temp, young, func(path string) bool { return c.Program.OwnsTemp(path) })
+		if c.Paths.State == "" {
+			return list
+		}
+		kept := time.Now().Add(-contract.KeptFor)
+		if young.Before(kept) {
+			kept = young
+		}
+		list = append(list, oldIn(filepath.Join(c.Paths.State, "idempotency"), kept, func(path string) bool { return strings.HasSuffix(path, ".json") })...)
+		return append(list, endedSessions(filepath.Join(c.Paths.State, "sessions"), young)...)
+	case "cache":
+		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
+	case "logs":
+		list := []leftover{}
+		for _, file := range c.AuditLog().Files() {
+			if file != c.AuditPath() && olderThan(file, young) {
+				list = append(list, leftover{filepath.Dir(file), file})
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+// oldIn lists the entries of a directory that are ours and old.
+func oldIn(dir string, before time.Time, ours func(path string) bool) []leftover {
+	list := []leftover{}
+	if dir == "" {
+		return list
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return list
+	}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); ours(path) && olderThan(path, before) {
+			list = append(list, leftover{dir, path})
+		}
+	}
+	return list
+}
+
+func olderThan(path string, before time.Time) bool {
+	info, err := os.Lstat(path)
+	return err == nil && !info.ModTime().After(before)
+}
+
+// endedSessions are records of children none of which is alive.
+func endedSessions(dir string, before time.Time) []leftover {
+	alive := map[string]bool{}
+	children, err := process.Sessions(dir)
+	if err != nil {
+		return nil
+	}
+	for _, child := range children {
+		alive[child.File] = alive[child.File] || child.Alive
+	}
+	return oldIn(dir, before, func(path string) bool { return strings.HasSuffix(path, ".jsonl") && !alive[path] })
+}

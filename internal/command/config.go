@@ -1,0 +1,343 @@
+package command
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+)
+
+// What the commands of "config" share: keys, files and scopes.
+
+func keyParam(required bool) contract.Param {
+	return contract.Param{Name: "key", Kind: contract.ID, Position: 1, Required: required, Stdin: true, Help: "name of the setting, such as audit.keep"}
+}
+
+func globalParam() contract.Param {
+	return contract.Param{Name: "global", Kind: contract.Bool, Help: "your own configuration instead of the project's"}
+}
+
+// checkEdit finds what is wrong with a key, and with a value for it.
+func checkEdit(c *contract.Call, value bool) []fault.Problem {
+	key := c.String("key")
+	if redact.Name(key) {
+		return []fault.Problem{{
+			Param: "key", Code: fault.SecretOnCommandLine, Value: key,
+			Message: "secrets are not kept in the configuration: set an environment variable instead",
+		}}
+	}
+	if kind, secret := redact.LooksSecret(c.String("value")); value && secret {
+		return []fault.Problem{{
+			Param: "value", Code: fault.SecretOnCommandLine, Value: "[REDACTED]",
+			Message: "the value is a secret (" + kind + "); set it as an environment variable instead",
+		}}
+	}
+	err := config.Check(config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}, value)
+	if err == nil {
+		return nil
+	}
+	f := fault.Of(err)
+	if len(f.Problems) > 0 {
+		return f.Problems
+	}
+	near, _ := f.Detail["did_you_mean"].(string)
+	return []fault.Problem{{Param: "key", Code: f.Code, Value: key, Message: f.Message, Corrected: near}}
+}
+
+// projectRoot is the repository around a directory, or the directory itself.
+func projectRoot(dir string) string {
+	root, _ := config.ProjectRoot(dir)
+	return root
+}
+
+// target is the file that is written, its scope, and what trust has to do with it.
+func target(c *contract.Call) (config.Edit, string, error) {
+	edit := config.Edit{Key: c.String("key"), Keys: c.Program.ConfigKeys(), Wait: c.LockWait(), LockDir: c.LockDir()}
+	switch {
+	case c.Given("config"):
+		edit.File = c.Path("config")
+		return edit, "session", nil
+	case c.Bool("global"):
+		if c.Paths.Config == "" {
+			return edit, "", fault.New(fault.NoHome, "no home directory is known, so there is no configuration of your own").Hint("set HOME or XDG_CONFIG_HOME")
+		}
+		edit.File = filepath.Join(c.Paths.Config, "config.toml")
+		return edit, "global", nil
+	}
+	edit.Root = projectRoot(c.Dir())
+	edit.File = filepath.Join(edit.Root, ".omniagent", "config.toml")
+	edit.Trust = config.OpenTrust(c.TrustFile())
+	return edit, "local", nil
+}
+
+// shown is a value as people and programs read it: what was configured, not how it is kept in memory.
+func shown(v config.Value) any {
+	switch raw := v.Raw.(type) {
+	case nil:
+		return nil
+	case int64, bool, []string:
+		return raw
+	}
+	return v.Text
+}
+
+type changeData struct {
+	Key   string  `json:"key"`
+	Old   *string `json:"old_value"`
+	New   *string `json:"value"`
+	Scope string  `json:"scope"`
+	File  string  `json:"file"`
+}
+
+func orNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// tellScope warns where the change reaches further than this directory, or not as far as was meant.
+func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
+	if scope == "global" {
+		c.Warn("GLOBAL_CONFIG_MODIFIED", "%s holds for every project", edit.File)
+	}
+	if held, ok := c.Config.Lookup(edit.Key); ok && value != "" && held.Text != value && held.File != edit.File && higher(held.Source, scope) {
+		c.Warn("VALUE_SHADOWED", "%s is set by %s, which wins", edit.Key, held.Source)
+	}
+}
+
+// higher says whether a source wins over the file of a scope.
+func higher(source, scope string) bool {
+	if len(source) > 4 && (source[:4] == "env:" || source[:4] == "flag") {
+		return true
+	}
+	return scope == "global" && source != "default"
+}
+
+func configCommand(c contract.Command) *contract.Command {
+	c.Class, c.Version, c.Scopes = contract.Envelope, "1.0.0", []string{}
+	return &c
+}
+
+func configSet() *contract.Command {
+	return configCommand(contract.Command{
+		Path: "config set", Summary: "set a configuration value", Danger: contract.Mutating, DryRun: true, Reversible: true,
+		Detail: "Writes .omniagent/config.toml of the project, or with --global your own. Comments and order stay. A project file that was\n" +
+			"trusted before, or is new, is trusted with the new content.",
+		Output: contract.TypeOf[changeData](), ConfigScope: "local", LooseConfig: true,
+		Params: []contract.Param{keyParam(true), {Name: "value", Kind: contract.Text, Position: 2, Required: true, MaxLen: 4096, Help: "the value"}, globalParam()},
+		Files:  []contract.FileEffect{{Path: ".omniagent/config.toml", Type: "config"}, {Path: "~/.config/omniagent/config.toml", Type: "config"}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the value is set, or was so already"},
+			{Code: contract.PreconditionFailed, When: "no home directory, or an unsafe file"},
+			{Code: contract.Conflict, When: "another process is changing the file", Retryable: true},
+			{Code: contract.PermissionDenied, When: "the file cannot be written"},
+		},
+		Examples: []contract.Example{
+			{Description: "Results as text in this project", Command: "omniagent config set output plain"},
+			{Description: "Keep more audit logs, everywhere", Command: "omniagent config set audit.keep 10 --global"},
+		},
+		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, true) },
+		Run:      runConfigSet,
+	})
+}
+
+func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	edit, scope, err := target(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	edit.Value = c.String("value")
+	data := changeData{Key: edit.Key, New: &edit.Value, Scope: scope, File: edit.File}
+	meta := map[string]any{"write_scope": scope}
+	if c.DryRun() {
+		old, err := config.Peek(edit)
+		data.Old = orNil(old)
+		return contract.Result{Data: data, Effect: effectOf(old, edit.Value), Meta: meta, Target: map[string]any{"file": edit.File, "key": edit.Key, "old_value": orNil(old), "value": edit.Value}}, err
+	}
+	old, changed, err := config.Write(ctx, edit)
+	data.Old = orNil(old)
+	tellScope(c, edit, scope, edit.Value)
+	if err != nil {
+		return contract.Result{}, busy(err)
+	}
+	effect := effectOf(old, edit.Value)
+	if !changed {
+		effect = contract.Noop
+	}
+	return contract.Result{Data: data, Effect: effect, Meta: meta}, nil
+}
+
+func effectOf(old, value string) contract.Effect {
+	switch old {
+	case "":
+		return contract.Created
+	case value:
+		return contract.Noop
+	}
+	return contract.Updated
+}
+
+// busy gives a lock that was not had the name that configuration has for it.
+func busy(err error) error {
+	if f := fault.Of(err); f.Code == fault.LockHeld {
+		f.Code = fault.ConcurrentModification
+		return f
+	}
+	return err
+}
+
+func configUnset() *contract.Command {
+	return configCommand(contract.Command{
+		Path: "config unset", Summary: "remove a configuration value", Danger: contract.Mutating, DryRun: true, Reversible: true,
+		Output: contract.TypeOf[unsetData](), ConfigScope: "local", LooseConfig: true,
+		Params: []contract.Param{keyParam(true), globalParam()},
+		Files:  []contract.FileEffect{{Path: ".omniagent/config.toml", Type: "config"}, {Path: "~/.config/omniagent/config.toml", Type: "config"}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the value is gone, or was not there"},
+			{Code: contract.PreconditionFailed, When: "no home directory, or an unsafe file"},
+			{Code: contract.Conflict, When: "another process is changing the file", Retryable: true},
+			{Code: contract.PermissionDenied, When: "the file cannot be written"},
+		},
+		Examples: []contract.Example{{Description: "Back to the default", Command: "omniagent config unset output"}},
+		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, false) },
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			edit, scope, err := target(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			data := unsetData{Key: edit.Key, Scope: scope, File: edit.File, Status: "deleted"}
+			old, err := config.Peek(edit)
+			changed := old != ""
+			if !c.DryRun() {
+				old, changed, err = config.Remove(ctx, edit)
+				tellScope(c, edit, scope, "")
+			}
+			if err != nil {
+				return contract.Result{}, busy(err)
+			}
+			effect := contract.Deleted
+			if data.Old = orNil(old); !changed {
+				data.Status, effect = "not_found", contract.Noop
+			}
+			return contract.Result{
+				Data: data, Effect: effect, Meta: map[string]any{"write_scope": scope},
+				Target: map[string]any{"file": edit.File, "key": edit.Key, "old_value": data.Old},
+			}, nil
+		},
+	})
+}
+
+type unsetData struct {
+	Key    string  `json:"key"`
+	Old    *string `json:"old_value"`
+	Status string  `json:"status" enum:"deleted,not_found"`
+	Scope  string  `json:"scope"`
+	File   string  `json:"file"`
+}
+
+type settingData struct {
+	Key      string   `json:"key"`
+	Value    any      `json:"value" doc:"null: not set"`
+	Source   string   `json:"source"`
+	Shadowed []string `json:"shadowed" doc:"lower sources that set it too"`
+}
+
+func configGet() *contract.Command {
+	return configCommand(contract.Command{
+		Path: "config get", Summary: "show one configuration value and where it comes from", Danger: contract.Safe,
+		Output: contract.TypeOf[settingData](), Params: []contract.Param{keyParam(true)},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "the value is shown; null when nothing sets it"}},
+		Examples: []contract.Example{{Description: "The form of results", Command: "omniagent config get output"}},
+		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, false) },
+		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+			v, found := c.Config.Lookup(c.String("key"))
+			if !found {
+				return contract.Result{}, fault.New(fault.ConfigKeyUnknown, "%s is a key of one context; name the context with --context", c.String("key"))
+			}
+			return contract.Result{Data: settingOf(c.String("key"), v)}, nil
+		},
+	})
+}
+
+func settingOf(key string, v config.Value) settingData {
+	return settingData{Key: key, Value: shown(v), Source: v.Source, Shadowed: slices.Concat([]string{}, v.Shadowed)}
+}
+
+type settingRow struct {
+	settingData
+	Help string `json:"help"`
+}
+
+type settingsData struct {
+	Settings contract.Rows[settingRow] `json:"settings"`
+}
+
+func configList() *contract.Command {
+	return configCommand(contract.Command{
+		Path: "config list", Summary: "list every configuration key with its value and source", Danger: contract.Safe,
+		Output:   contract.TypeOf[settingsData](),
+		List:     &contract.List{Key: "settings", ID: "key", Order: "key"},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "the settings are listed"}},
+		Examples: []contract.Example{{Description: "All settings", Command: "omniagent config list"}},
+		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+			rows := []settingRow{}
+			for _, e := range c.Config.All() {
+				rows = append(rows, settingRow{settingOf(e.Key.Name, e.Value), e.Key.Help})
+			}
+			return contract.Result{Data: settingsData{contract.RowsOf(rows)}}, nil
+		},
+	})
+}
+
+type pathRow struct {
+	Layer   string `json:"layer" enum:"explicit,project,user"`
+	Path    string `json:"path"`
+	Exists  bool   `json:"exists"`
+	Used    bool   `json:"used"`
+	Trusted bool   `json:"trusted"`
+}
+
+type pathsData struct {
+	Files contract.Rows[pathRow] `json:"files"`
+}
+
+func configPath() *contract.Command {
+	return configCommand(contract.Command{
+		Path: "config path", Summary: "show the configuration files, the strongest first", Danger: contract.Safe, LooseConfig: true,
+		Output:   contract.TypeOf[pathsData](),
+		List:     &contract.List{Key: "files", ID: "path", Order: "given"},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "the files are listed, even if they cannot be read"}},
+		Examples: []contract.Example{{Description: "Where the configuration is", Command: "omniagent config path"}},
+		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+			return contract.Result{Data: pathsData{contract.RowsOf(configFiles(c))}}, nil
+		},
+	})
+}
+
+// configFiles are the files that count, or would if they existed.
+func configFiles(c *contract.Call) []pathRow {
+	rows := []pathRow{}
+	add := func(layer, path string, trusted bool) {
+		if path != "" {
+			rows = append(rows, pathRow{layer, path, fileExists(path), slices.Contains(c.Config.Sources(), path), trusted})
+		}
+	}
+	if c.Given("config") {
+		add("explicit", c.Path("config"), true)
+		return rows
+	}
+	project := filepath.Join(projectRoot(c.Dir()), ".omniagent", "config.toml")
+	if found := c.Config.ProjectFile(); found != "" {
+		project = found
+	}
+	add("project", project, trustedNow(c, project))
+	if c.Paths.Config != "" {
+		add("user", filepath.Join(c.Paths.Config, "config.toml"), true)
+	}
+	return rows
+}

@@ -1,0 +1,197 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/sandbox"
+)
+
+type check struct {
+	Name     string  `json:"name"`
+	OK       bool    `json:"ok"`
+	Required bool    `json:"required"`
+	Version  *string `json:"version"`
+	Detail   *string `json:"detail"`
+	Error    *string `json:"error"`
+	Fix      *string `json:"fix" doc:"a command that can be run as it stands, or what to change"`
+}
+
+type dependency struct {
+	Name         string  `json:"name"`
+	CheckCommand string  `json:"check_command"`
+	VersionRegex string  `json:"version_regex"`
+	MinVersion   string  `json:"min_version"`
+	Version      *string `json:"version"`
+	OK           bool    `json:"ok"`
+	FixCommand   string  `json:"fix_command"`
+}
+
+type sandboxData struct {
+	Tier       string   `json:"tier"`
+	Privileged bool     `json:"privileged" doc:"tried as root: others may be allowed less"`
+	Holes      []string `json:"holes"`
+}
+
+type doctorData struct {
+	Platform     string       `json:"platform"`
+	Checks       []check      `json:"checks"`
+	Dependencies []dependency `json:"dependencies"`
+	Sandbox      sandboxData  `json:"sandbox"`
+}
+
+func doctor(drivers []agent.Driver) *contract.Command {
+	return &contract.Command{
+		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Nothing is changed and no agent is started. What the kernel can enforce is tried, not read off a version. No connection is\n" +
+			"opened: the proxy settings are only shown.",
+		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](), Volatile: []string{"checks.detail"},
+		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}},
+		Tools:    map[string]string{"git": gitMinimum},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "every required check is well"},
+			{Code: contract.GeneralError, When: "a required check failed; checks[] has the fix", Changed: contract.None},
+		},
+		Examples: []contract.Example{
+			{Description: "Everything", Command: "omniagent doctor"},
+			{Description: "Only what can be enforced", Command: "omniagent doctor --fields sandbox"},
+		},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			data := doctorData{Platform: runtime.GOOS + "/" + runtime.GOARCH, Dependencies: []dependency{}}
+			data.Checks = append(checkConfig(c), checkPlaces(c)...)
+			git, gitCheck := checkGit(ctx, c)
+			data.Dependencies, data.Checks = append(data.Dependencies, git), append(data.Checks, gitCheck)
+			data.Checks = append(data.Checks, checkAgents(c, drivers)...)
+			data.Checks = append(data.Checks, checkProxy(c))
+			report := sandbox.Probe(ctx, sandbox.Options{Self: self()})
+			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, append([]string{}, report.Holes...)}
+			for _, f := range report.Facts {
+				data.Checks = append(data.Checks, check{Name: "kernel:" + f.Name, OK: f.OK, Detail: orNil(f.Detail), Fix: orNil(f.Fix)})
+			}
+			failed := []string{}
+			for _, k := range data.Checks {
+				if k.Required && !k.OK {
+					failed = append(failed, k.Name)
+				}
+			}
+			if len(failed) > 0 {
+				return contract.Result{Data: data}, fault.New(fault.PreflightFailed, "required checks failed: %s", strings.Join(failed, ", ")).With("failed_checks", failed)
+			}
+			return contract.Result{Data: data}, nil
+		},
+	}
+}
+
+// self is a call of this program that does nothing.
+func self() []string {
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{path, "--version"}
+}
+
+func failed(k check, err error, fix string) check {
+	message := err.Error()
+	k.OK, k.Error, k.Fix = false, &message, orNil(fix)
+	return k
+}
+
+func checkConfig(c *contract.Call) []check {
+	k := check{Name: "config", OK: true, Required: true}
+	if err := c.ConfigError(); err != nil {
+		f := fault.Of(err)
+		return []check{failed(k, err, f.Suggestion)}
+	}
+	return []check{k}
+}
+
+// checkPlaces finds out whether state can be kept.
+func checkPlaces(c *contract.Call) []check {
+	log := check{Name: "audit-log", OK: true, Required: true}
+	if c.Paths.Data == "" {
+		return []check{failed(log, fault.New(fault.NoHome, "no home directory is known"), "export HOME=~")}
+	}
+	if err := c.AuditLog().Check(); err != nil {
+		log = failed(log, err, "chmod u+rwx "+filepath.Dir(c.AuditPath()))
+	}
+	temp := check{Name: "temp", OK: true, Required: true, Detail: orNil(c.Paths.Temp)}
+	if _, err := c.Temp(); err != nil {
+		temp = failed(temp, err, "export TMPDIR="+filepath.Join(c.Paths.State, "tmp"))
+	}
+	return []check{log, temp}
+}
+
+const gitMinimum = "2.20"
+
+// checkGit asks git itself: it is wanted for work trees and for what changed.
+func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
+	d := dependency{Name: "git", CheckCommand: "git --version", VersionRegex: `git version ([0-9.]+)`, MinVersion: gitMinimum, FixCommand: installGit()}
+	k := check{Name: "git"}
+	result, err := c.Spawn(ctx, "git", "--version")
+	if err != nil {
+		return d, failed(k, err, d.FixCommand)
+	}
+	m := regexp.MustCompile(d.VersionRegex).FindStringSubmatch(string(result.Stdout))
+	if m == nil {
+		return d, failed(k, fault.New(fault.Internal, "git did not tell its version"), d.FixCommand)
+	}
+	version := strings.Trim(m[1], ".")
+	d.Version, k.Version = &version, &version
+	d.OK = !newer(pad(gitMinimum), pad(version))
+	if k.OK = d.OK; !d.OK {
+		k = failed(k, fault.New(fault.PreflightFailed, "git %s is older than %s", version, gitMinimum), d.FixCommand)
+	}
+	return d, k
+}
+
+// pad gives a version three numbers.
+func pad(version string) string {
+	parts := append(strings.Split(version, "."), "0", "0")
+	return strings.Join(parts[:3], ".")
+}
+
+func installGit() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "xcode-select --install"
+	case "windows":
+		return "winget install --id Git.Git -e --source winget"
+	}
+	return "sudo apt-get install -y git"
+}
+
+func checkAgents(c *contract.Call, drivers []agent.Driver) []check {
+	list := []check{}
+	for _, d := range drivers {
+		row := describeAgent(c, d)
+		k := check{Name: "agent:" + row.Name, OK: row.Installed, Version: row.Version, Detail: row.Path}
+		if !row.Installed {
+			k = failed(k, fault.New(fault.NotInstalled, "%s is not installed", row.Title), row.InstallCommand)
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
+// checkProxy shows which proxy connections would take.
+func checkProxy(c *contract.Call) check {
+	found := []string{}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"} {
+		if v, ok := c.Host.Lookup(name); ok && v != "" {
+			found = append(found, name+"="+v)
+		}
+	}
+	detail := strings.Join(found, " ")
+	if detail == "" {
+		detail = "none is set"
+	}
+	return check{Name: "proxy", OK: true, Detail: &detail}
+}

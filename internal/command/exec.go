@@ -1,0 +1,81 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+)
+
+type execData struct{}
+
+func exec() *contract.Command {
+	return &contract.Command{
+		Path: "exec", Summary: "run many commands from JSON lines, in one process", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Each line is an object: _cmd names the command as in the manifest, _opts holds flags, all else are its arguments. Each line gets\n" +
+			"one envelope line with meta._cmd and meta._line. The batch stops at the first failure unless --ignore-errors is given. What a\n" +
+			"line may change is what its own command may change.",
+		Timeout: 0, Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{Format: "jsonl", Required: true},
+		Params: []contract.Param{
+			{Name: "ignore-errors", Kind: contract.Bool, Help: "go on after a line that failed"},
+			{Name: "preview", Kind: contract.Bool, Help: "give --dry-run to every line that can take it"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "every line succeeded"},
+			{Code: contract.GeneralError, When: "a line failed; its own envelope says why", Changed: contract.None},
+			{Code: contract.PreconditionFailed, When: "standard input is empty or a terminal"},
+			{Code: contract.NotFound, When: "the input file does not exist"},
+		},
+		Examples: []contract.Example{
+			{Description: "Two calls at the price of one start", Command: `printf '{"_cmd":"version"}\n{"_cmd":"config.get","key":"output"}\n' | omniagent exec`},
+			{Description: "From a file, going on after failures", Command: "omniagent exec --input-file calls.jsonl --ignore-errors"},
+		},
+		Run: runExec,
+	}
+}
+
+func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	input, err := c.Input(ctx)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	defer func() { _ = input.Close() }()
+	var forward []string
+	if c.Bool("preview") {
+		forward = append(forward, "--dry-run")
+	}
+	lines := bufio.NewReaderSize(input, 64<<10)
+	ran, failed, parsed := 0, 0, 0
+	for number := 1; ctx.Err() == nil; number++ {
+		line, err := lines.ReadBytes('\n')
+		if text := bytes.TrimSpace(line); len(text) > 0 {
+			ran++
+			status := c.Dispatch(ctx, text, number, forward)
+			if status != 2 {
+				parsed++
+			}
+			if status != 0 {
+				failed++
+			}
+			if status != 0 && !c.Bool("ignore-errors") {
+				break
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return contract.Result{Lines: true}, fault.New(fault.Internal, "the input cannot be read").Because(err)
+		}
+	}
+	switch {
+	case failed == 0:
+		return contract.Result{Lines: true}, nil
+	case parsed == 0 && failed == ran:
+		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out").Hint("each line has an envelope that says why")
+	}
+	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed", failed, ran).Hint("each line has an envelope that says why; --ignore-errors goes on after a failure")
+}

@@ -1,0 +1,62 @@
+// Package command is the tree: every subcommand in a file of its own, declared and carried out.
+//
+// It promises that a command reaches children, network and standard input only through contract.Call, whose doors open for what was
+// declared. Commands that run agents get what they need handed down as values; nothing here is global.
+package command
+
+import (
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/claude"
+	"omniagent/internal/agent/codex"
+	"omniagent/internal/agent/copilot"
+	"omniagent/internal/agent/gemini"
+	"omniagent/internal/agent/opencode"
+	"omniagent/internal/contract"
+)
+
+// Version is the program's version: the same in the manifest, AGENTS.md and the skills.
+const Version = "0.1.0"
+
+// Program is the whole command line.
+func Program() (*contract.Program, error) {
+	return contract.New(contract.App{
+		Name:    "omniagent",
+		Version: Version,
+		Summary: "coding agents behind one command line that people and programs can trust",
+		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program reads. Exit codes are declared\n" +
+			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
+		Groups: map[string]string{
+			"agents": "the coding agents that this program knows",
+			"config": "read and write the configuration",
+			"errors": "the codes of failures",
+		},
+		Commands: []*contract.Command{
+			agentsList(drivers()),
+			auditLog(),
+			changelog(),
+			checkPermissions(),
+			cleanup(),
+			completion(),
+			configGet(),
+			configList(),
+			configPath(),
+			configSet(),
+			configUnset(),
+			doctor(drivers()),
+			errorsList(),
+			exec(),
+			generateMan(),
+			generateSkills(),
+			manifest(),
+			status(),
+			trust(),
+			trustList(),
+			version(),
+		},
+	})
+}
+
+// drivers are the agents, by name.
+func drivers() []agent.Driver {
+	return []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), opencode.New()}
+}

@@ -1,0 +1,124 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/workspace"
+)
+
+type statusData struct {
+	LoggedIn       *bool        `json:"logged_in" doc:"null: this program logs in nowhere; agents keep their own logins"`
+	User           string       `json:"user"`
+	CurrentContext *string      `json:"current_context"`
+	TokenExpires   *string      `json:"token_expires"`
+	Instance       string       `json:"instance"`
+	ConfigFiles    []pathRow    `json:"config_files"`
+	StateFiles     []stateFile  `json:"state_files"`
+	SideEffects    []sideEffect `json:"side_effects"`
+	Config         any          `json:"config" doc:"with --show-config"`
+}
+
+type stateFile struct {
+	Path   string `json:"path"`
+	Type   string `json:"type"`
+	Exists bool   `json:"exists"`
+	Bytes  int64  `json:"bytes"`
+}
+
+type sideEffect struct {
+	Command string `json:"command"`
+	Path    string `json:"path"`
+	Type    string `json:"type"`
+	Clear   string `json:"clearable_with"`
+}
+
+func status() *contract.Command {
+	return &contract.Command{
+		Path: "status", Summary: "show what is configured and what is kept on disk", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[statusData](), Volatile: []string{"state_files.bytes"},
+		Params: []contract.Param{
+			{Name: "show-config", Kind: contract.Bool, Help: "every setting with its source"},
+			{Name: "show-side-effects", Kind: contract.Bool, Help: "what each command leaves on disk"},
+			{Name: "show-state-files", Kind: contract.Bool, Help: "the files and directories that hold state"},
+		},
+		Exits: []contract.Exit{{Code: contract.Success, When: "the state is shown"}},
+		Examples: []contract.Example{
+			{Description: "An overview", Command: "omniagent status"},
+			{Description: "Why a setting has its value", Command: "omniagent status --show-config"},
+		},
+		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+			data := statusData{
+				User: contract.Operator(c.Host), CurrentContext: orNil(c.Config.ContextName()), Instance: c.Instance(),
+				ConfigFiles: configFiles(c), StateFiles: []stateFile{}, SideEffects: []sideEffect{},
+			}
+			if !c.Bool("show-config") && !c.Bool("show-side-effects") || c.Bool("show-state-files") {
+				data.StateFiles = stateFiles(c)
+			}
+			if c.Bool("show-side-effects") {
+				data.SideEffects = sideEffects(c)
+			}
+			if c.Bool("show-config") {
+				data.Config = c.ShowConfig()
+			}
+			return contract.Result{Data: data}, nil
+		},
+	}
+}
+
+// stateFiles are the places where something is kept, and how much.
+func stateFiles(c *contract.Call) []stateFile {
+	files := []stateFile{}
+	for _, place := range []struct{ path, kind string }{
+		{c.Paths.State, "state"}, {c.Paths.Data, "log"}, {c.Paths.Cache, "cache"}, {c.TrustFile(), "state"},
+	} {
+		if place.path == "" {
+			continue
+		}
+		f := stateFile{Path: place.path, Type: place.kind}
+		if info, err := os.Lstat(place.path); err == nil {
+			f.Exists, f.Bytes = true, info.Size()
+			if info.IsDir() {
+				f.Bytes, _, _ = workspace.Usage(place.path, workspace.Walk{NoFollow: true})
+			}
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// sideEffects collects what the commands declare, as absolute paths.
+func sideEffects(c *contract.Call) []sideEffect {
+	list := []sideEffect{}
+	for _, command := range c.Program.Commands {
+		for _, f := range command.Files {
+			list = append(list, sideEffect{command.Path, expandPath(c, f.Path), f.Type, f.ClearableWith})
+		}
+	}
+	return append(list, sideEffect{"every command", c.AuditPath(), "log", "omniagent cleanup --scope logs"})
+}
+
+// expandPath turns the written form of a declaration into the place it means here.
+func expandPath(c *contract.Call, path string) string {
+	for _, known := range []struct{ written, place string }{
+		{"~/.config/omniagent", c.Paths.Config},
+		{"~/.local/state/omniagent", c.Paths.State},
+		{"~/.local/share/omniagent", c.Paths.Data},
+		{"~/.cache/omniagent", c.Paths.Cache},
+		{"$TMPDIR", c.Paths.Temp},
+	} {
+		if rest, found := cutPath(path, known.written); found && known.place != "" {
+			return filepath.Join(known.place, rest)
+		}
+	}
+	return c.Abs(path)
+}
+
+func cutPath(path, prefix string) (string, bool) {
+	if len(path) >= len(prefix) && path[:len(prefix)] == prefix {
+		return path[len(prefix):], true
+	}
+	return "", false
+}

@@ -1,0 +1,195 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/workspace"
+)
+
+type trustResult struct {
+	ID     string       `json:"id" doc:"the file"`
+	OK     bool         `json:"ok"`
+	SHA256 string       `json:"sha256"`
+	Change string       `json:"change" enum:"trusted,changed,unchanged,forgotten,not_found,failed"`
+	Error  *errorDetail `json:"error"`
+}
+
+type errorDetail struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+}
+
+type batchSummary struct {
+	Total     int `json:"total"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+}
+
+type trustData struct {
+	Summary batchSummary  `json:"summary"`
+	Results []trustResult `json:"results"`
+}
+
+func trust() *contract.Command {
+	return &contract.Command{
+		Path: "trust", Summary: "trust the configuration of a repository as it is now", Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
+		Detail: "A repository's .omniagent/config.toml has no effect until its exact content was trusted; a changed file has to be trusted again.\n" +
+			"Look at the file first.",
+		DryRun: true, Reversible: true, Batch: true, LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[trustData](),
+		Params: []contract.Param{
+			{Name: "path", Kind: contract.File, Position: 1, Variadic: true, Help: "repositories or configuration files; this directory unless given"},
+			{Name: "remove", Kind: contract.Bool, Help: "trust no longer"},
+		},
+		Files: []contract.FileEffect{{Path: "~/.local/state/omniagent/trust.json", Type: "state"}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the content is trusted, or with --remove no longer"},
+			{Code: contract.PartialFailure, When: "some files failed; see results[]"},
+			{Code: contract.PreconditionFailed, When: "no home directory, or the lock is held", Retryable: true},
+			{Code: contract.NotFound, When: "there is no configuration file to trust"},
+			{Code: contract.PermissionDenied, When: "a file cannot be read or written"},
+		},
+		Examples: []contract.Example{
+			{Description: "Trust the repository around this directory", Command: "omniagent trust"},
+			{Description: "See what would be trusted", Command: "omniagent trust . --dry-run"},
+			{Description: "Trust it no longer", Command: "omniagent trust --remove"},
+		},
+		Run: runTrust,
+	}
+}
+
+func runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
+	paths := c.Strings("path")
+	if len(paths) == 0 {
+		paths = []string{projectRoot(c.Dir())}
+	}
+	record := config.OpenTrust(c.TrustFile())
+	data := trustData{Summary: batchSummary{Total: len(paths)}, Results: []trustResult{}}
+	effect, first := contract.Noop, error(nil)
+	files := []string{}
+	for _, path := range paths {
+		result, err := trustOne(c, record, configFileAt(c.Abs(path)))
+		files = append(files, result.ID)
+		if err != nil {
+			f := fault.Of(err)
+			result.Change, result.Error = "failed", &errorDetail{string(f.Code), f.Message, f.Retryable()}
+			data.Summary.Failed++
+			if first == nil {
+				first = err
+			}
+		}
+		if result.OK = err == nil; result.OK {
+			data.Summary.Succeeded++
+		}
+		if e := trustEffect(result.Change); e != contract.Noop {
+			effect = e
+		}
+		data.Results = append(data.Results, result)
+	}
+	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: say why, not that part of it failed
+		return contract.Result{Data: data}, first
+	}
+	return contract.Result{Data: data, Effect: effect, Failed: data.Summary.Failed, Target: map[string]any{"files": files}}, nil
+}
+
+func trustEffect(change string) contract.Effect {
+	switch change {
+	case "trusted":
+		return contract.Created
+	case "changed":
+		return contract.Updated
+	case "forgotten":
+		return contract.Deleted
+	}
+	return contract.Noop
+}
+
+// configFileAt is the configuration file that a path means: itself, or the one of the repository.
+func configFileAt(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return filepath.Join(projectRoot(path), ".omniagent", "config.toml")
+	}
+	return path
+}
+
+func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
+	result := trustResult{ID: file}
+	old, had := record.Recorded(file)
+	if c.Bool("remove") {
+		result.Change = "forgotten"
+		if !had {
+			result.Change = "not_found"
+			return result, nil
+		}
+		result.SHA256 = old.SHA256
+		if c.DryRun() {
+			return result, nil
+		}
+		return result, record.Forget(file)
+	}
+	content, err := workspace.ReadFile(file, 1<<20)
+	if err != nil {
+		return result, err
+	}
+	sum := sha256.Sum256(content)
+	result.SHA256 = hex.EncodeToString(sum[:])
+	switch {
+	case !had:
+		result.Change = "trusted"
+	case old.SHA256 != result.SHA256:
+		result.Change = "changed"
+	default:
+		result.Change = "unchanged"
+		return result, nil
+	}
+	if c.DryRun() {
+		return result, nil
+	}
+	return result, record.Add(file, content)
+}
+
+type trustRow struct {
+	Path    string `json:"path"`
+	SHA256  string `json:"sha256"`
+	At      string `json:"at"`
+	Current bool   `json:"current" doc:"the file still has that content"`
+}
+
+type trustListData struct {
+	Trusted contract.Rows[trustRow] `json:"trusted"`
+}
+
+func trustList() *contract.Command {
+	return &contract.Command{
+		Path: "trust list", Summary: "list what is trusted", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0", LooseConfig: true,
+		Scopes: []string{}, Output: contract.TypeOf[trustListData](),
+		List:     &contract.List{Key: "trusted", ID: "path", Order: "path"},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "the trusted files are listed"}},
+		Examples: []contract.Example{{Description: "What is trusted", Command: "omniagent trust list"}},
+		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+			rows := []trustRow{}
+			for _, e := range config.OpenTrust(c.TrustFile()).List() {
+				rows = append(rows, trustRow{e.Path, e.SHA256, e.At.Format("2006-01-02T15:04:05Z"), trustedNow(c, e.Path)})
+			}
+			return contract.Result{Data: trustListData{contract.RowsOf(rows)}}, nil
+		},
+	}
+}
+
+// trustedNow says whether the file has the content that was trusted.
+func trustedNow(c *contract.Call, file string) bool {
+	content, err := workspace.ReadFile(file, 1<<20)
+	return err == nil && config.OpenTrust(c.TrustFile()).Trusted(file, content)
+}
+
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
