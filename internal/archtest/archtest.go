@@ -1,0 +1,164 @@
+// Package archtest keeps the house in order: it holds the source against the table of rooms in docs/architecture.md and
+// against the habits that a compiler does not check.
+//
+// Check promises to report, on every platform's files alike: a package without a row and a row without a package; an import
+// of the same or a higher floor; a package without a doc comment or with a name that says nothing; func init; a variable of
+// a package that can be changed (this one as the running platform builds it); a long file or function without its reason; a
+// module linked into a program but not listed in testdata/dependencies.txt, or listed and not linked; a direct requirement
+// in go.mod without a reason. It refuses to judge a tree that does not parse; a package that does not build is a problem.
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// tree is a module as it lies on the disk.
+type tree struct {
+	root     string
+	module   string
+	fset     *token.FileSet
+	packages map[string]*pkg // by folder relative to root, with slashes; "." is the root
+	rooms    map[string]room // by name as in the table
+	problems []string
+}
+
+// pkg is one folder with Go files, of all platforms.
+type pkg struct {
+	dir   string
+	name  string // as the table says it: without internal/; the module's own name for the root
+	files []*file
+}
+
+type file struct {
+	path   string // relative to the root, with slashes
+	syntax *ast.File
+	lines  int
+	test   bool
+}
+
+// Check returns all that is wrong in the module at root, one line a problem, sorted.
+func Check(root string) ([]string, error) {
+	t, err := load(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range t.packages {
+		t.checkPackage(p)
+		t.checkImports(p)
+		for _, f := range p.files {
+			t.checkFile(f)
+		}
+	}
+	t.checkRooms()
+	if err := t.checkVariables(); err != nil {
+		return nil, err
+	}
+	if err := t.checkDependencies(); err != nil {
+		return nil, err
+	}
+	if err := t.checkRequirements(); err != nil {
+		return nil, err
+	}
+	sort.Strings(t.problems)
+	return t.problems, nil
+}
+
+// load walks the tree itself rather than to ask go list: so it sees the files of all platforms, and the cache of go test
+// knows which folders and files the result depends on.
+func load(root string) (*tree, error) {
+	t := &tree{root: root, fset: token.NewFileSet(), packages: map[string]*pkg{}}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.SplitSeq(string(mod), "\n") {
+		if name, ok := strings.CutPrefix(line, "module "); ok {
+			t.module = strings.TrimSpace(name)
+		}
+	}
+	if t.module == "" {
+		return nil, fmt.Errorf("%s/go.mod names no module", root)
+	}
+	if t.rooms, err = readRooms(filepath.Join(root, "docs", "architecture.md")); err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != root && skipped(name, d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(d.Name(), "_") || strings.HasPrefix(d.Name(), ".") {
+			return nil
+		}
+		return t.add(name)
+	})
+	return t, err
+}
+
+// skipped says whether the go command would not look into a folder either.
+func skipped(name, base string) bool {
+	if base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(name, "go.mod")) // a module of its own
+	return err == nil
+}
+
+func (t *tree) add(name string) error {
+	rel, err := filepath.Rel(t.root, name)
+	if err != nil {
+		return err
+	}
+	rel = filepath.ToSlash(rel)
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	syntax, err := parser.ParseFile(t.fset, rel, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	dir := path.Dir(rel)
+	p := t.packages[dir]
+	if p == nil {
+		p = &pkg{dir: dir, name: t.roomName(dir)}
+		t.packages[dir] = p
+	}
+	p.files = append(p.files, &file{
+		path: rel, syntax: syntax, test: strings.HasSuffix(rel, "_test.go"),
+		lines: strings.Count(strings.TrimSuffix(string(src), "\n"), "\n") + 1,
+	})
+	return nil
+}
+
+// roomName is how the table calls the package in a folder.
+func (t *tree) roomName(dir string) string {
+	if dir == "." {
+		return t.module
+	}
+	return strings.TrimPrefix(dir, "internal/")
+}
+
+func (t *tree) problem(place, format string, args ...any) {
+	t.problems = append(t.problems, place+": "+fmt.Sprintf(format, args...))
+}
+
+// at is the place of a node, as an editor understands it.
+func (t *tree) at(n ast.Node) string {
+	p := t.fset.Position(n.Pos())
+	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+}

@@ -1,0 +1,10 @@
+// Command broken links a module.
+package main
+
+import (
+	"example.com/dep"
+
+	"broken/internal/high"
+)
+
+func main() { println(dep.Zero, high.Zero) }

@@ -1,0 +1,3 @@
+module example.com/farther
+
+go 1.26.0

@@ -1,0 +1,7 @@
+package habits
+
+import "broken/internal/high"
+
+var _ = []int{high.Zero}
+
+func init() {}

@@ -1,0 +1,5 @@
+package habits
+
+import "broken/internal/high"
+
+const windows = high.Zero

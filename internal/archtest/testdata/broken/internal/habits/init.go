@@ -1,0 +1,7 @@
+package habits
+
+func init() {}
+
+type method struct{}
+
+func (method) init() {}

@@ -1,0 +1,7 @@
+// Package high may import all that is below.
+package high
+
+import "broken/internal/low"
+
+// Zero is zero.
+const Zero = low.Zero

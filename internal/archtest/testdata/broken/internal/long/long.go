@@ -1,0 +1,2 @@
+// Package long is filled by the test.
+package long

@@ -1,0 +1,5 @@
+// Package low may be imported.
+package low
+
+// Zero is zero.
+const Zero = 0

@@ -1,0 +1,5 @@
+// Package peer stands beside habits.
+package peer
+
+// Zero is zero.
+const Zero = 0

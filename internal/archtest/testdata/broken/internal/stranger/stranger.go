@@ -1,0 +1,2 @@
+// Package stranger has no row.
+package stranger

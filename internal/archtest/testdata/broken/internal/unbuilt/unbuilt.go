@@ -1,0 +1,4 @@
+// Package unbuilt does not build.
+package unbuilt
+
+var _ = absent

@@ -1,0 +1,2 @@
+// Package undocumented is documented only in a test.
+package undocumented

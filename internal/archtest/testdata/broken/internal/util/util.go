@@ -1,0 +1,2 @@
+// Package util is called so.
+package util

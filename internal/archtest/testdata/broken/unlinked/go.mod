@@ -1,0 +1,3 @@
+module example.com/unlinked
+
+go 1.26.0

@@ -1,0 +1,122 @@
+package budget
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/measure"
+)
+
+// The limits.
+const (
+	maxStart      = 3.0        // median time of --version, as a multiple of an empty program's
+	maxInit       = 2.0        // work of package initialisation, as a multiple of that of a program that imports net/http
+	maxThirdParty = 1.0 / 3    // share of one package from elsewhere in the same measure
+	maxSize       = 25_000_000 // bytes, stripped, without cgo
+
+	attempts  = 3
+	startRuns = 25
+	initRuns  = 9
+)
+
+const root = "../.."
+
+func TestStart(t *testing.T) {
+	program, empty := built(t), source(t, "empty", measure.Empty)
+	var ours, theirs time.Duration
+	for range attempts {
+		times, err := measure.Runs(startRuns, program, empty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs = least(ours, times[0].Median()), least(theirs, times[1].Median())
+		ratio := float64(ours) / float64(theirs)
+		t.Logf("--version %v, an empty program %v: %.2f times", ours, theirs, ratio)
+		if ratio <= maxStart {
+			return
+		}
+	}
+	t.Errorf("--version takes %v, more than %v times the %v of an empty program", ours, maxStart, theirs)
+}
+
+func TestInit(t *testing.T) {
+	program, http := built(t), source(t, "http", measure.HTTP)
+	var ours, theirs time.Duration
+	packages := map[string]time.Duration{}
+	var heavy []string
+	for range attempts {
+		inits, err := measure.Inits(initRuns, program, http)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs = least(ours, inits[0].Sum), least(theirs, inits[1].Sum)
+		heavy = nil
+		for _, p := range inits[0].Packages {
+			packages[p.Path] = least(packages[p.Path], p.Took)
+			if p.ThirdParty() && float64(packages[p.Path]) > maxThirdParty*float64(theirs) {
+				heavy = append(heavy, p.Path)
+			}
+		}
+		ratio := float64(ours) / float64(theirs)
+		t.Logf("package initialisation %v, with net/http alone %v: %.2f times", ours, theirs, ratio)
+		if ratio <= maxInit && len(heavy) == 0 {
+			return
+		}
+	}
+	if float64(ours) > maxInit*float64(theirs) {
+		t.Errorf("package initialisation takes %v, more than %v times the %v of a program with net/http", ours, maxInit, theirs)
+	}
+	for _, path := range heavy {
+		t.Errorf("the initialisation of %s takes %v, more than a third of the %v of a program with net/http", path, packages[path], theirs)
+	}
+}
+
+func TestSize(t *testing.T) {
+	size, err := built(t).Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", size)
+	if size > maxSize {
+		t.Errorf("the program has %d bytes, more than %d", size, maxSize)
+	}
+}
+
+// least is the smaller one; zero stands for none yet.
+func least(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
+
+// built builds the program. The walk makes the cache of go test aware of the sources, which only the compiler reads.
+func built(t *testing.T) measure.Program {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := measure.Build(root, "./cmd/omniagent", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program.With("--version")
+}
+
+func source(t *testing.T, name, text string) measure.Program {
+	t.Helper()
+	program, err := measure.BuildSource(name, text, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
