@@ -201,10 +201,13 @@ func (c *Call) cut(a *answer, budget int, next string) {
 	} else {
 		k := &cutter{}
 		a.data = k.fit(a.data, budget, "")
-		for _, field := range k.fields {
-			c.warn(warning{Code: "FIELD_TRUNCATED", Message: field + " is longer than the answer may be; its end is missing", Detail: map[string]any{"field": field}})
+		fields := []string{}
+		for _, f := range k.fields {
+			fields = append(fields, f.name)
+			c.warn(warning{Code: "FIELD_TRUNCATED", Message: f.name + " is longer than the answer may be; its end is missing",
+				Detail: map[string]any{"field": f.name, "original_size": f.had, "returned_size": f.kept}})
 		}
-		a.meta = a.meta.set("truncated_fields", names(k.fields))
+		a.meta = a.meta.set("truncated_fields", names(fields))
 	}
 	a.meta = a.meta.set("truncated", true).set("truncation_hint", next)
 }

@@ -33,6 +33,7 @@ type Call struct {
 	instance string
 	batch    bool // one line of an exec
 	confirm  bool
+	preview  bool // run only to see what it would do
 
 	out *out
 
@@ -129,7 +130,7 @@ func (c *Call) ID() string { return c.id }
 
 // DryRun says that nothing may be changed.
 func (c *Call) DryRun() bool {
-	return c.Bool("dry-run") || c.Command.SafeDefault && !c.confirm
+	return c.preview || c.Bool("dry-run") || c.Command.SafeDefault && !c.confirm
 }
 
 // LockWait is how long to wait for another process's lock.

@@ -19,7 +19,12 @@ func size(v any) int { return len(appendJSON(nil, v)) }
 
 // cutter remembers what it left out.
 type cutter struct {
-	fields []string // cut members, dotted
+	fields []cutField
+}
+
+type cutField struct {
+	name      string // dotted
+	had, kept int    // bytes
 }
 
 // fit makes v fit into budget bytes.
@@ -29,11 +34,13 @@ func (k *cutter) fit(v any, budget int, path string) any {
 	}
 	switch v := v.(type) {
 	case string:
-		k.fields = append(k.fields, path)
-		return cutText(v, budget)
+		kept := cutText(v, budget)
+		k.fields = append(k.fields, cutField{path, len(v), len(kept)})
+		return kept
 	case []any:
-		k.fields = append(k.fields, path)
-		return cutList(v, budget)
+		kept := cutList(v, budget)
+		k.fields = append(k.fields, cutField{path, size(v), size(kept)})
+		return kept
 	case object:
 		return k.members(v, budget, path)
 	}

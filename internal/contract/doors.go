@@ -30,6 +30,9 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 	c.mu.Lock()
 	c.children = true
 	c.mu.Unlock()
+	if err := c.readyForChildren(); err != nil {
+		return process.Result{}, err
+	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	return process.Run(ctx, process.Spec{
 		Argv: argv, Dir: c.dir, Grace: c.Config.Duration("grace"), PIDFile: c.pidFile(),

@@ -41,14 +41,17 @@ func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, 
 	if f := call.prepare(); f != nil {
 		return answer{fault: f}
 	}
+	if f := call.conditions(); f != nil {
+		return answer{fault: f}
+	}
 	if f := call.validate(); f != nil {
 		return answer{fault: f}
 	}
 	if call.Bool("validate-only") {
 		return answer{meta: object{{"validation_only", true}}}
 	}
-	if f := call.confirmed(); f != nil {
-		return answer{fault: f}
+	if !call.confirmed() {
+		return call.unconfirmed(ctx, signals)
 	}
 	return call.once(ctx, func() answer { return call.supervise(ctx, signals) })
 }
@@ -156,16 +159,10 @@ func (c *Call) limit() time.Duration {
 	return defaultTimeout
 }
 
-// confirmed stops what destroys until the caller has said so.
-func (c *Call) confirmed() *fault.Fault {
+// confirmed says whether the call may go on: what destroys needs a word of the caller's, unless it is only tried.
+func (c *Call) confirmed() bool {
 	c.confirm = c.Bool("confirm-destructive") || c.Bool("live") && c.Command.SafeDefault
-	if c.Command.Danger != Destructive || c.confirm || c.DryRun() {
-		return nil
-	}
-	command := c.line("--dry-run")
-	return fault.New(fault.ConfirmationRequired, "%s destroys what it touches and was not confirmed", c.Command.Path).
-		FixBy("add --confirm-destructive", "").Hint("see what would be lost: %s", command).
-		With("requires", "--confirm-destructive").With("preview_command", command)
+	return c.Command.Danger != Destructive || c.confirm || c.DryRun()
 }
 
 // line is the call as it was typed, with more arguments: the command to run next.

@@ -190,6 +190,11 @@ func (c *Call) unknownFlag(name string) fault.Problem {
 		problem.Message = fmt.Sprintf("--%s is not taken: a secret on the command line can be read by every process; use an environment variable or a file", name)
 		return problem
 	}
+	if name == "stream" {
+		problem.Code = fault.StreamingNotSupported
+		problem.Message = c.Command.Path + " cannot stream; its answer is one envelope"
+		return problem
+	}
 	names := []string{}
 	for n := range c.params {
 		names = append(names, n)

@@ -243,6 +243,12 @@ func (r *registrar) needs2(c *Command) {
 	r.need(c, !c.NeedsPerson || c.Class == Terminal, "only a terminal command may need a person")
 	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream, "there are no rows to stream")
 	r.need(c, !c.StreamsRows || c.Streaming, "what streams by default must be able to stream")
+	schema := schemaOf(c.Output)
+	r.need(c, c.Job != nil || !hasField(schema, "job_id"), "its data has a job_id: declare the Job")
+	r.need(c, c.Background != nil || !hasField(schema, "background_pid"), "its data has a background_pid: declare the Background")
+	for _, f := range c.Files {
+		r.need(c, c.Cache || f.Type != "cache", "it leaves the cache %s: declare Cache", f.Path)
+	}
 	r.need(c, !c.Batch || c.Output == nil || c.Output.Kind() == reflect.Struct && hasField(schemaOf(c.Output), "results") && hasField(schemaOf(c.Output), "summary"),
 		"a batch reports summary and results")
 }

@@ -70,7 +70,7 @@ const handGrace = 500 * time.Millisecond
 // handle runs the handler and turns its result into a tree, which may run code of the handler too.
 func (c *Call) handle(ctx context.Context) answer {
 	result, err := c.Command.Run(ctx, c)
-	a := answer{exit: result.Exit, effect: result.Effect, target: result.Target, fault: fault.Of(err)}
+	a := answer{exit: result.Exit, effect: result.Effect, target: result.Target, fault: systemFault(fault.Of(err))}
 	for _, name := range sortedKeys(result.Meta) {
 		a.meta = a.meta.set(name, (&walker{unmask: true}).tree(result.Meta[name]))
 	}

@@ -21,8 +21,12 @@ func (c *Call) validate() *fault.Fault {
 	}
 	problems = append(problems, c.checkRules()...)
 	problems = append(problems, c.checkShared()...)
-	if len(problems) == 0 && c.Command.Validate != nil {
-		problems = append(problems, c.Command.Validate(c)...)
+	if c.Command.Validate != nil {
+		for _, found := range c.Command.Validate(c) { // it may stumble over what was found already: once is enough
+			if !slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == found.Param }) {
+				problems = append(problems, found)
+			}
+		}
 	}
 	if _, problem := c.window(); problem != nil {
 		problems = append(problems, *problem)
@@ -48,7 +52,11 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 			problems = append(problems, fault.Problem{Param: p.Name, Code: fault.ArgError, Message: fmt.Sprintf("--%s is empty", p.Name)})
 			continue
 		}
-		problems = append(problems, p.check(v)...)
+		found := p.check(v)
+		if len(found) == 0 && c.Command.forChild(p) && strings.ContainsAny(v, shellCharacters) {
+			found = []fault.Problem{{Param: p.Name, Code: fault.InvalidAgentInput, Value: redact.String(v), Message: fmt.Sprintf("--%s contains a character that shells give a meaning to", p.Name)}}
+		}
+		problems = append(problems, found...)
 	}
 	return problems
 }
@@ -106,7 +114,7 @@ func (c *Call) checkShared() []fault.Problem {
 func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
 	code, message := fault.Invalid, problems[0].Message
-	alone := []fault.Code{fault.InvalidJSON, fault.SecretOnCommandLine, fault.UnknownCommand, fault.StdinEmpty, fault.InvalidCursor, fault.SchemaVersion, fault.ConfirmationRequired, fault.FieldTooLarge, fault.ConfigKeyUnknown}
+	alone := []fault.Code{fault.InvalidJSON, fault.SecretOnCommandLine, fault.UnknownCommand, fault.StdinEmpty, fault.InvalidCursor, fault.SchemaVersion, fault.ConfirmationRequired, fault.FieldTooLarge, fault.ConfigKeyUnknown, fault.StreamingNotSupported}
 	if len(problems) == 1 && slices.Contains(alone, problems[0].Code) {
 		code = problems[0].Code
 	} else if n := len(problems) - 1; n > 0 {

@@ -13,6 +13,7 @@ const (
 	PreflightFailed      Code = "PREFLIGHT_FAILED"
 	BatchFailed          Code = "BATCH_FAILED"
 	UndeclaredCapability Code = "UNDECLARED_CAPABILITY"
+	DiskFull             Code = "DISK_FULL"
 
 	Invalid               Code = "VALIDATION_ERROR"
 	ArgError              Code = "ARG_ERROR"
@@ -95,6 +96,8 @@ func Catalogue() []Entry {
 		{PreflightFailed, General, false, "A required check of doctor failed.", "Run the fix that the failing check names."},
 		{BatchFailed, General, false, "At least one line of the batch failed.", "Read the line's own error; later lines ran only with --ignore-errors."},
 		{UndeclaredCapability, General, false, "The command used something that its declaration does not mention.", "Report it: this is a fault of the program."},
+
+		{DiskFull, General, false, "The disk is full.", "Make room, for example with: omniagent cleanup"},
 
 		{Invalid, Input, false, "One or more arguments are wrong; errors[] lists all of them.", "Correct the arguments that errors[] names and call again."},
 		{ArgError, Input, false, "The argument has the wrong type, value or form.", "Give a value that the message allows."},

@@ -1,0 +1,116 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/workspace"
+)
+
+// conditions are what must hold of the surroundings before a command may run: a person where one is needed, an editor or its
+// substitute, the right system. What is merely odd becomes a warning.
+func (c *Call) conditions() *fault.Fault {
+	command := c.Command
+	if command.NeedsPerson && c.Host.nobody() {
+		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal", command.Path).FixBy("run it on a terminal", "").Hint("%s", oneShot(c))
+	}
+	if e := command.Editor; e != nil && c.Host.nobody() && !slices.ContainsFunc(e.Alternatives, c.Given) {
+		list := []any{}
+		for _, name := range e.Alternatives {
+			p, _ := command.param(name)
+			list = append(list, object{{"flag", "--" + name}, {"description", p.Help}})
+		}
+		return fault.New(fault.EditorRequired, "%s would open an editor, and there is no terminal", command.Path).
+			FixBy("give the text with --"+strings.Join(e.Alternatives, " or --"), "").With("alternatives", list)
+	}
+	if len(command.Platforms) > 0 && !slices.Contains(command.Platforms, runtime.GOOS) {
+		c.Warn("PLATFORM_UNSUPPORTED", "%s is made for %s, not for %s", command.Path, strings.Join(command.Platforms, ", "), runtime.GOOS)
+	}
+	active := c.Config.List("scopes")
+	if len(command.Scopes) > 0 && slices.ContainsFunc(active, func(s string) bool { return !slices.Contains(command.Scopes, s) }) {
+		c.Warn("OVER_PRIVILEGED", "the configured rights (%s) go beyond what %s needs (%s)", strings.Join(active, ", "), command.Path, strings.Join(command.Scopes, ", "))
+	}
+	c.deprecations()
+	return nil
+}
+
+// oneShot is what to run instead of a conversation.
+func oneShot(c *Call) string {
+	if c.Command.Replacement != "" {
+		return c.Program.Name + " " + c.Command.Replacement
+	}
+	return c.Program.Name + " --help lists the commands that need no terminal"
+}
+
+// deprecations tells once, as a line that programs can read, what will go and what takes its place.
+func (c *Call) deprecations() {
+	say := func(what, replacement, removed string) {
+		c.Warn("DEPRECATED", "%s is deprecated; use %s", what, replacement)
+		if c.Bool("quiet") {
+			return
+		}
+		line := object{{"level", "warn"}, {"code", "DEPRECATED"}, {"message", what + " is deprecated; use " + replacement}, {"replacement", replacement}}
+		if removed != "" {
+			line = append(line, member{"removed_in", removed})
+		}
+		_, _ = io.WriteString(c.Host.Stderr, string(appendJSON(nil, line))+"\n")
+	}
+	if c.Command.DeprecatedIn != "" {
+		say(c.Program.Name+" "+c.Command.Path, c.Program.Name+" "+c.Command.Replacement, c.Command.RemovedIn)
+	}
+	for _, p := range c.Command.Params {
+		if p.Replacement != "" && c.Given(p.Name) {
+			say("--"+p.Name, "--"+p.Replacement, "")
+		}
+	}
+}
+
+// unconfirmed is the answer to a call that would destroy something and was not confirmed: what it would touch is found by a dry run.
+func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer {
+	c.preview = true
+	tried := c.supervise(ctx, signals)
+	if tried.fault != nil {
+		return answer{fault: tried.fault}
+	}
+	target := tried.target
+	if target == nil {
+		target = map[string]any{}
+	}
+	command := c.line("--dry-run")
+	f := fault.New(fault.ConfirmationRequired, "%s destroys what it touches and was not confirmed", c.Command.Path).
+		FixBy("add --confirm-destructive", "").Hint("see what would be lost: %s", command)
+	return answer{fault: f.With("requires", "--confirm-destructive").With("preview_command", command).With("would_affect", target)}
+}
+
+// shellCharacters have a meaning to shells. Ours never see a shell, but what a caller gives to a child as a name or a path has no use
+// for them.
+const shellCharacters = ";|&$()<>`\n\r"
+
+// forChild says whether a parameter's value becomes an argument of a child.
+func (c *Command) forChild(p Param) bool {
+	return p.Kind != Text && slices.ContainsFunc(c.Children, func(s Subprocess) bool { return slices.Contains(s.CallerArgs, p.Name) })
+}
+
+// systemFault gives failures of the system that have no fault of their own the code that callers can act on.
+func systemFault(f *fault.Fault) *fault.Fault {
+	if f != nil && f.Code == fault.Internal && errors.Is(f, syscall.ENOSPC) {
+		f.Code = fault.DiskFull
+	}
+	return f
+}
+
+// readyForChildren makes the place where children are recorded.
+func (c *Call) readyForChildren() error {
+	if file := c.pidFile(); file != "" {
+		return workspace.MkdirAll(filepath.Dir(file))
+	}
+	return nil
+}
