@@ -2,17 +2,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"omniagent/internal/command"
 )
 
-func main() {
-	program, err := command.Program()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "omniagent:", err)
-		os.Exit(1)
-	}
-	os.Exit(program.Main())
-}
+func main() { os.Exit(command.Program().Main()) }

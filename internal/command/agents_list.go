@@ -25,7 +25,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 		Path: "agents list", Summary: "list the coding agents, with version and path of those installed", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		Detail: "No agent is started: versions are read from the files beside the program. A version that cannot be read so is left out.",
 		Scopes: []string{}, Output: contract.TypeOf[agentsData](), Volatile: []string{"agents"},
-		List:   &contract.List{Key: "agents", ID: "name", Order: "name"},
+		List:   &contract.List{Key: "agents", ID: "name", Order: "name", Columns: []string{"name", "installed", "version", "path"}},
 		Params: []contract.Param{{Name: "installed", Kind: contract.Bool, Help: "only those that are installed"}},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "the agents are listed, installed or not"}},
 		Examples: []contract.Example{

@@ -19,7 +19,7 @@ func auditLog() *contract.Command {
 		Detail: "Every call is recorded, failures too, but for help, version, completion and manifest. Secrets are removed before anything is\n" +
 			"written. Arguments came from callers: they are marked as foreign.",
 		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[auditData](), Volatile: []string{"entries"}, Streaming: true,
-		List: &contract.List{Key: "entries", ID: "request_id", Order: "timestamp"},
+		List: &contract.List{Key: "entries", ID: "request_id", Order: "timestamp", Columns: []string{"timestamp", "command", "exit_code", "error_code", "duration_ms"}},
 		Params: []contract.Param{
 			{Name: "since", Kind: contract.Text, MaxLen: 40, Help: "a time such as 2026-01-31T12:00:00Z, or a span back from now such as 24h"},
 			{Name: "command", Kind: contract.ID, Help: "only this command, or those below it"},

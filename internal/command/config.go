@@ -256,7 +256,7 @@ func configGet() *contract.Command {
 		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, false) },
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			v, found := c.Config.Lookup(c.String("key"))
-			if !found {
+			if !found && !slices.ContainsFunc(c.Program.ConfigKeys(), func(k config.Key) bool { return k.Name == c.String("key") }) {
 				return contract.Result{}, fault.New(fault.ConfigKeyUnknown, "%s is a key of one context; name the context with --context", c.String("key"))
 			}
 			return contract.Result{Data: settingOf(c.String("key"), v)}, nil
@@ -281,7 +281,7 @@ func configList() *contract.Command {
 	return configCommand(contract.Command{
 		Path: "config list", Summary: "list every configuration key with its value and source", Danger: contract.Safe,
 		Output:   contract.TypeOf[settingsData](),
-		List:     &contract.List{Key: "settings", ID: "key", Order: "key"},
+		List:     &contract.List{Key: "settings", ID: "key", Order: "key", Columns: []string{"key", "value", "source"}},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the settings are listed"}},
 		Examples: []contract.Example{{Description: "All settings", Command: "omniagent config list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {

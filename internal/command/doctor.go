@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -87,6 +88,36 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			return contract.Result{Data: data}, nil
 		},
 	}
+}
+
+// PlainText is the report for people: a line a check, what is amiss and its fix below it.
+func (d doctorData) PlainText() string {
+	var b strings.Builder
+	for _, k := range d.Checks {
+		mark := map[bool]string{true: "ok", false: "--"}[k.OK]
+		if !k.OK && k.Required {
+			mark = "FAIL"
+		}
+		about := []string{}
+		for _, s := range []*string{k.Version, k.Detail, k.Error} {
+			if s != nil {
+				about = append(about, *s)
+			}
+		}
+		fmt.Fprintf(&b, "%-4s  %-24s  %s\n", mark, k.Name, strings.Join(about, "  "))
+		if k.Fix != nil {
+			fmt.Fprintf(&b, "%32sfix: %s\n", "", *k.Fix)
+		}
+	}
+	fmt.Fprintf(&b, "\nWalls that can be built here: %s", d.Sandbox.Tier)
+	if d.Sandbox.Privileged {
+		b.WriteString(" (tried as root; other users may be allowed less)")
+	}
+	b.WriteString(".\n")
+	for _, hole := range d.Sandbox.Holes {
+		fmt.Fprintf(&b, "  They do not stop: %s\n", hole)
+	}
+	return b.String()
 }
 
 // self is a call of this program that does nothing.

@@ -18,8 +18,10 @@ import (
 const Version = "0.1.0"
 
 // Program is the whole command line.
-func Program() (*contract.Program, error) {
-	return contract.New(contract.App{
+func Program() *contract.Program { return contract.Open(app()) }
+
+func app() contract.App {
+	return contract.App{
 		Name:    "omniagent",
 		Version: Version,
 		Summary: "coding agents behind one command line that people and programs can trust",
@@ -53,7 +55,7 @@ func Program() (*contract.Program, error) {
 			trustList(),
 			version(),
 		},
-	})
+	}
 }
 
 // drivers are the agents, by name.

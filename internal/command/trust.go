@@ -170,7 +170,7 @@ func trustList() *contract.Command {
 	return &contract.Command{
 		Path: "trust list", Summary: "list what is trusted", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0", LooseConfig: true,
 		Scopes: []string{}, Output: contract.TypeOf[trustListData](),
-		List:     &contract.List{Key: "trusted", ID: "path", Order: "path"},
+		List:     &contract.List{Key: "trusted", ID: "path", Order: "path", Columns: []string{"path", "current", "at"}},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the trusted files are listed"}},
 		Examples: []contract.Example{{Description: "What is trusted", Command: "omniagent trust list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {

@@ -96,6 +96,9 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	}
 	c.complete(&a)
 	body := c.render(&a, status)
+	if !a.pure || a.fault != nil {
+		defer c.complain(a, status, c.format()) // after the answer: the hint is what a person reads last
+	}
 	status = c.deliver(body, a, status, signals)
 	if !a.pure {
 		c.record(a, status)

@@ -28,7 +28,8 @@ type Variable struct {
 // Program is an App whose declarations hold.
 type Program struct {
 	App
-	keys []config.Key
+	keys    []config.Key
+	checked bool
 }
 
 // prefix begins the names of the program's own variables.

@@ -134,6 +134,8 @@ type List struct {
 	ID    string // the member of a row that identifies it: --output id
 	Order string // the member that rows are sorted by, or "given" where their order means something
 	Limit int    // rows of a page unless told otherwise; zero: 20
+
+	Columns []string // what a person sees of a row unless --fields says otherwise; empty: everything
 }
 
 // Stdin declares what standard input is read for.

@@ -24,6 +24,9 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 		return p.root(call, words, rest)
 	}
 	call.Command = command
+	if err := p.holds(command); err != nil {
+		return call.finish(answer{fault: fault.New(fault.Internal, "%v", err), pure: true}, signals)
+	}
 	return call.finish(p.invoke(ctx, call, words, rest, signals), signals)
 }
 

@@ -10,6 +10,9 @@ import (
 
 // Main runs the program as the process that it is, and returns the exit status.
 func (p *Program) Main() int {
+	if p.plainVersion() {
+		return 0
+	}
 	host := Process()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -22,6 +25,15 @@ func (p *Program) Main() int {
 		}
 	}
 	return p.Run(context.Background(), host, signals)
+}
+
+// plainVersion answers the most frequent question of all before anything is set up.
+func (p *Program) plainVersion() bool {
+	if len(os.Args) != 2 || os.Args[1] != "--version" && os.Args[1] != "-V" {
+		return false
+	}
+	_, err := os.Stdout.WriteString(p.Version + "\n")
+	return err == nil
 }
 
 // strayLimit bounds what is kept of the writes of others to standard output.

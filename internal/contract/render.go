@@ -61,12 +61,11 @@ func (c *Call) rowEmitter() func(any) bool {
 // render is what standard output gets.
 func (c *Call) render(a *answer, status int) []byte {
 	format := c.format()
-	c.complain(*a, status, format)
 	if a.bare {
 		return []byte(a.human)
 	}
 	if a.human != "" && format == "plain" {
-		return []byte(a.human)
+		return []byte(presentable(a.human))
 	}
 	switch {
 	case format == "json", status != 0 && format == "jsonl":
@@ -198,6 +197,10 @@ func cell(v any) string {
 		return "no"
 	case json.Number:
 		return string(v)
+	case object:
+		if len(v) == 0 {
+			return ""
+		}
 	case []any:
 		if list := scalars(v); list != nil {
 			return strings.Join(list, ", ")
@@ -223,7 +226,11 @@ func (c *Call) prose(a *answer) []byte {
 	var b strings.Builder
 	o, _ := a.data.(object)
 	if rows, isList := c.rows(a.data); isList {
-		writeTable(&b, rows)
+		var columns []string
+		if !c.Given("fields") {
+			columns = c.Command.List.Columns
+		}
+		writeTable(&b, rows, columns)
 		return []byte(b.String())
 	}
 	writeObject(&b, o, "")
@@ -232,13 +239,14 @@ func (c *Call) prose(a *answer) []byte {
 
 func writeObject(b *strings.Builder, o object, indent string) {
 	width := 0
+	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return cell(m.value) == "" || strings.HasPrefix(m.name, "_") })
 	for _, m := range o {
 		if !nested(m.value) {
 			width = max(width, utf8.RuneCountInString(m.name))
 		}
 	}
 	for _, m := range o {
-		if nested(m.value) || strings.HasPrefix(m.name, "_") {
+		if nested(m.value) {
 			continue
 		}
 		value := strings.ReplaceAll(cell(m.value), "\n", "\n"+indent+strings.Repeat(" ", width+2))
@@ -253,9 +261,17 @@ func writeObject(b *strings.Builder, o object, indent string) {
 		case object:
 			writeObject(b, v, indent+"  ")
 		case []any:
-			writeTable(b, v)
+			writeTable(b, v, nil)
 		}
 	}
+}
+
+func emptyColumn(rows []any, name string) bool {
+	return !slices.ContainsFunc(rows, func(row any) bool {
+		o, _ := row.(object)
+		v, _ := o.get(name)
+		return cell(v) != ""
+	})
 }
 
 func label(name string) string { return strings.ReplaceAll(name, "_", " ") }
@@ -270,16 +286,26 @@ func nested(v any) bool {
 	return false
 }
 
-func writeTable(b *strings.Builder, rows []any) {
-	if len(rows) > 0 {
-		if _, isObject := rows[0].(object); !isObject {
-			for _, row := range rows {
-				fmt.Fprintln(b, cell(row))
-			}
-			return
-		}
+// presentable gives a text that a command made for people the care that the tree gives to every string.
+func presentable(human string) string {
+	clean, _ := text.Clean(human)
+	return redact.String(clean)
+}
+
+// writeTable aligns rows below their names. columns are those to show; nil: all that hold something.
+func writeTable(b *strings.Builder, rows []any, columns []string) {
+	if len(rows) == 0 {
+		return
 	}
-	columns := slices.DeleteFunc(columnsOf(rows), func(n string) bool { return strings.HasPrefix(n, "_") })
+	if _, isObject := rows[0].(object); !isObject {
+		for _, row := range rows {
+			fmt.Fprintln(b, cell(row))
+		}
+		return
+	}
+	if columns == nil {
+		columns = slices.DeleteFunc(columnsOf(rows), func(n string) bool { return strings.HasPrefix(n, "_") || emptyColumn(rows, n) })
+	}
 	widths := make([]int, len(columns))
 	cells := make([][]string, 0, len(rows)+1)
 	header := []string{}
