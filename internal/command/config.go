@@ -259,6 +259,9 @@ func configGet() *contract.Command {
 			if !found && !slices.ContainsFunc(c.Program.ConfigKeys(), func(k config.Key) bool { return k.Name == c.String("key") }) {
 				return contract.Result{}, fault.New(fault.ConfigKeyUnknown, "%s is a key of one context; name the context with --context", c.String("key"))
 			}
+			if v.Source == "" {
+				v.Source = "default"
+			}
 			return contract.Result{Data: settingOf(c.String("key"), v)}, nil
 		},
 	})

@@ -31,7 +31,6 @@ type Call struct {
 	dir      string
 	timeout  time.Duration
 	instance string
-	batch    bool // one line of an exec
 	confirm  bool
 	preview  bool // run only to see what it would do
 
@@ -120,6 +119,14 @@ func (c *Call) name() string {
 		return c.Program.Name
 	}
 	return c.Command.Key()
+}
+
+// title is how a person would name the command.
+func (c *Call) title() string {
+	if c.Command.Path == "" {
+		return c.Program.Name
+	}
+	return c.Command.Path
 }
 
 // Instance is the name that keeps this call's state apart, or "".

@@ -25,7 +25,7 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 		host.Args = nil
 		call := &Call{
 			Program: c.Program, Command: c.Program.rootCommand(), Host: host, words: []string{"exec"}, id: newID(), started: c.started, dir: c.dir,
-			given: map[string][]string{"output": {"json"}}, Config: c.Config, batch: true, out: &out{w: c.out},
+			given: map[string][]string{}, Config: c.Config, out: &out{w: c.out},
 		}
 		return call.finish(answer{fault: f, pure: true}, nil)
 	}
@@ -67,7 +67,7 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	case notInBatch(command):
 		return bad("%s cannot be part of a batch", name)
 	}
-	args = append(strings.Fields(command.Path), "--output=json")
+	args = strings.Fields(command.Path)
 	payload := object{}
 	for _, m := range v.Members {
 		switch m.Key {

@@ -20,7 +20,7 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	call := &Call{Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir, given: map[string][]string{}, Config: emptyConfig()}
 	call.out = &out{w: h.Stdout}
 	command, known := p.Find(strings.Join(words, " "))
-	if !known {
+	if !known || strings.HasPrefix(h.Args[0], "-") { // what begins with an option is no call of a command
 		return p.root(call, words, rest)
 	}
 	call.Command = command

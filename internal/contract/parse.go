@@ -143,7 +143,8 @@ func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 			}
 			continue
 		}
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		typed, _, _ := strings.Cut(arg, "=")
+		name := strings.TrimLeft(typed, "-")
 		param, known := call.named(arg, name)
 		if known {
 			if param.Kind != Bool && !strings.Contains(arg, "=") && (strings.HasPrefix(arg, "--") || strings.HasSuffix(name, param.Short)) {
@@ -151,7 +152,7 @@ func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 			}
 			continue
 		}
-		problems = append(problems, call.unknownFlag(name))
+		problems = append(problems, call.unknownFlag(name, typed))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -183,8 +184,9 @@ func (c *Call) named(arg, name string) (Param, bool) {
 	return last, name != ""
 }
 
-func (c *Call) unknownFlag(name string) fault.Problem {
-	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: "--" + name}
+// unknownFlag explains a flag that the command does not have, as it was typed.
+func (c *Call) unknownFlag(name, typed string) fault.Problem {
+	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: typed}
 	if redact.Name(name) {
 		problem.Code = fault.SecretOnCommandLine
 		problem.Message = fmt.Sprintf("--%s is not taken: a secret on the command line can be read by every process; use an environment variable or a file", name)
@@ -204,7 +206,7 @@ func (c *Call) unknownFlag(name string) fault.Problem {
 	if near != "" {
 		problem.Corrected = "--" + near
 	}
-	problem.Message = fmt.Sprintf("%s has no flag --%s%s", c.Command.Path, name, meant(problem.Corrected))
+	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, meant(problem.Corrected))
 	return problem
 }
 
@@ -256,7 +258,7 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	v, _ := literal.ParseJSON5([]byte(raw[0]))
 	for _, m := range v.Members {
 		if _, own := call.Command.param(m.Key); !own {
-			problem := call.unknownFlag(m.Key)
+			problem := call.unknownFlag(m.Key, "--"+m.Key)
 			problem.Message = fmt.Sprintf("the payload has a member %s that %s does not take", m.Key, call.Command.Path)
 			problems = append(problems, problem)
 			continue

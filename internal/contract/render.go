@@ -19,6 +19,9 @@ import (
 
 // format is the form of the result: the flag, the configuration, else JSON wherever a program reads.
 func (c *Call) format() string {
+	if c.Host.line != nil {
+		return "json" // a line of a batch is always an envelope
+	}
 	if c.Bool("stream") {
 		return "jsonl"
 	}

@@ -34,7 +34,17 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	if len(call.words) > 0 && strings.HasPrefix(call.words[0], "__complete") {
 		return p.complete(call.Host)
 	}
-	if word, found := firstWord(rest); found && !slices.Contains(rest, "--help") {
+	if len(words) > 0 && strings.HasPrefix(call.words[0], "-") {
+		words, rest = nil, call.words
+	}
+	call.params = map[string]Param{}
+	for _, param := range call.Command.allParams() {
+		call.params[param.Name] = param
+	}
+	if f := p.unknown(call, rest); f != nil && len(words) == 0 && !p.commandBehind(rest) {
+		return call.finish(answer{fault: f}, nil)
+	}
+	if word, found := p.firstWord(rest); found && !slices.Contains(rest, "--help") {
 		return call.finish(answer{fault: p.noCommand(call, words, word, rest), pure: len(rest) == 0}, nil)
 	}
 	if f := p.parse(call, []string{p.Name}, rest); f != nil {
@@ -84,25 +94,27 @@ func (p *Program) summaries(below string) object {
 	return object{{"commands", list}}
 }
 
-// firstWord finds the first argument that is no flag.
-func firstWord(rest []string) (string, bool) {
-	for _, arg := range rest {
-		if arg == "--" {
-			return "", false
-		}
-		if !strings.HasPrefix(arg, "-") {
-			return arg, true
+// firstWord finds the first argument that is neither a flag nor a flag's value.
+func (p *Program) firstWord(rest []string) (string, bool) {
+	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+		switch {
+		case !strings.HasPrefix(rest[i], "-"):
+			return rest[i], true
+		case p.takesNext(rest[i]):
+			i++
 		}
 	}
 	return "", false
 }
 
+// commandBehind says whether options stand before a command that exists.
+func (p *Program) commandBehind(rest []string) bool {
+	word, found := p.firstWord(rest)
+	return found && p.begins(word)
+}
+
 // noCommand explains a word that is no command, and what was probably meant.
 func (p *Program) noCommand(call *Call, words []string, word string, rest []string) *fault.Fault {
-	call.params = map[string]Param{}
-	for _, param := range call.Command.allParams() {
-		call.params[param.Name] = param
-	}
 	typed := strings.TrimSpace(strings.Join(append(slices.Clone(words), word), " "))
 	if i := slices.Index(rest, word); i > 0 && p.begins(word) { // the command stands behind an option
 		command := strings.Join(append([]string{p.Name}, quotedAll(append(slices.Clone(rest[i:]), rest[:i]...))...), " ")

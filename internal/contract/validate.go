@@ -136,7 +136,7 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 		return f.Hint("use %s", first.Corrected)
 	}
 	if c != nil && c.Command != nil {
-		return f.Hint("%s %s --help", p.Name, c.Command.Path)
+		return f.Hint("%s --help", strings.TrimSpace(p.Name+" "+c.Command.Path))
 	}
 	return f
 }
