@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"omniagent/internal/audit"
@@ -23,10 +24,12 @@ func auditLog() *contract.Command {
 		Params: []contract.Param{
 			{Name: "since", Kind: contract.Text, MaxLen: 40, Help: "a time such as 2026-01-31T12:00:00Z, or a span back from now such as 24h"},
 			{Name: "command", Kind: contract.ID, Help: "only this command, or those below it"},
+			{Name: "last", Kind: contract.Int, Max: 100000, Help: "only so many of the newest"},
 			{Name: "trace-id", Kind: contract.Text, MaxLen: 128, Help: "only calls of this trace"},
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "the entries are listed"}},
 		Examples: []contract.Example{
+			{Description: "The last ten calls", Command: "omniagent audit-log --last 10"},
 			{Description: "Calls of the last hour", Command: "omniagent audit-log --since 1h"},
 			{Description: "All changes of the configuration, a JSON object a line", Command: "omniagent audit-log --command config.set --limit 0 --output jsonl"},
 		},
@@ -43,7 +46,7 @@ func auditLog() *contract.Command {
 			from, _ := since(c.String("since"))
 			skipped := 0
 			entries := c.AuditLog().Entries(audit.Filter{Since: from, Command: c.String("command"), TraceID: c.String("trace-id"), Skipped: &skipped})
-			rows := func(yield func(contract.Foreign[audit.Entry]) bool) {
+			var rows iter.Seq[contract.Foreign[audit.Entry]] = func(yield func(contract.Foreign[audit.Entry]) bool) {
 				for entry, err := range entries {
 					if ctx.Err() != nil {
 						return
@@ -60,8 +63,28 @@ func auditLog() *contract.Command {
 					c.Warn("AUDIT_LINES_SKIPPED", "%d lines of the log are no entries", skipped)
 				}
 			}
+			if n := c.Int("last"); n > 0 {
+				rows = newest(rows, n)
+			}
 			return contract.Result{Data: auditData{contract.Rows[contract.Foreign[audit.Entry]]{Seq: rows}}}, nil
 		},
+	}
+}
+
+// newest keeps the last n of a sequence, in their order.
+func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		kept := []T{}
+		for v := range seq {
+			if kept = append(kept, v); len(kept) > 2*n { // now and then, so that it costs little
+				kept = append(kept[:0:0], kept[len(kept)-n:]...)
+			}
+		}
+		for _, v := range kept[max(0, len(kept)-n):] {
+			if !yield(v) {
+				return
+			}
+		}
 	}
 }
 

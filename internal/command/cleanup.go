@@ -56,10 +56,11 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 	targets := []string{}
 	var failed error
 	for _, step := range c.Command.Steps {
+		if data.Scope != "all" && data.Scope != step {
+			c.SkipStep(step)
+			continue
+		}
 		err := c.Step(ctx, step, func(ctx context.Context) error {
-			if data.Scope != "all" && data.Scope != step {
-				return nil
-			}
 			for _, found := range leftovers(c, step) {
 				if err := ctx.Err(); err != nil {
 					return err

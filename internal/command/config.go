@@ -36,6 +36,9 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 			Message: "the value is a secret (" + kind + "); set it as an environment variable instead",
 		}}
 	}
+	if !c.Bool("global") && !c.Given("config") && c.ProjectAt(c.Dir()).Home {
+		return []fault.Problem{{Param: "global", Code: fault.MissingArgument, Message: "the home directory is no project; add --global to change your own configuration"}}
+	}
 	err := config.Check(config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}, value)
 	if err == nil {
 		return nil
@@ -46,12 +49,6 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	}
 	near, _ := f.Detail["did_you_mean"].(string)
 	return []fault.Problem{{Param: "key", Code: f.Code, Value: key, Message: f.Message, Corrected: near}}
-}
-
-// projectRoot is the repository around a directory, or the directory itself.
-func projectRoot(dir string) string {
-	root, _ := config.ProjectRoot(dir)
-	return root
 }
 
 // target is the file that is written, its scope, and what trust has to do with it.
@@ -68,8 +65,8 @@ func target(c *contract.Call) (config.Edit, string, error) {
 		edit.File = filepath.Join(c.Paths.Config, "config.toml")
 		return edit, "global", nil
 	}
-	edit.Root = projectRoot(c.Dir())
-	edit.File = filepath.Join(edit.Root, ".omniagent", "config.toml")
+	place := c.ProjectAt(c.Dir())
+	edit.Root, edit.File = place.Root, place.File
 	edit.Trust = config.OpenTrust(c.TrustFile())
 	return edit, "local", nil
 }
@@ -334,11 +331,9 @@ func configFiles(c *contract.Call) []pathRow {
 		add("explicit", c.Path("config"), true)
 		return rows
 	}
-	project := filepath.Join(projectRoot(c.Dir()), ".omniagent", "config.toml")
-	if found := c.Config.ProjectFile(); found != "" {
-		project = found
+	if place := c.ProjectAt(c.Dir()); !place.Home {
+		add("project", place.File, trustedNow(c, place.File))
 	}
-	add("project", project, trustedNow(c, project))
 	if c.Paths.Config != "" {
 		add("user", filepath.Join(c.Paths.Config, "config.toml"), true)
 	}

@@ -56,6 +56,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](), Volatile: []string{"checks.detail"},
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}},
 		Tools:    map[string]string{"git": gitMinimum},
+		Files:    []contract.FileEffect{{Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every required check is well"},
 			{Code: contract.GeneralError, When: "a required check failed; checks[] has the fix", Changed: contract.None},
@@ -72,6 +73,9 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Checks = append(data.Checks, checkAgents(c, drivers)...)
 			data.Checks = append(data.Checks, checkProxy(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self()})
+			if ctx.Err() != nil { // what was not tried is not known: no claim
+				return contract.Result{}, context.Cause(ctx)
+			}
 			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, append([]string{}, report.Holes...)}
 			for _, f := range report.Facts {
 				data.Checks = append(data.Checks, check{Name: "kernel:" + f.Name, OK: f.OK, Detail: orNil(f.Detail), Fix: orNil(f.Fix)})
@@ -104,7 +108,7 @@ func (d doctorData) PlainText() string {
 				about = append(about, *s)
 			}
 		}
-		fmt.Fprintf(&b, "%-4s  %-24s  %s\n", mark, k.Name, strings.Join(about, "  "))
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-4s  %-24s  %s", mark, k.Name, strings.Join(about, "  ")), " "))
 		if k.Fix != nil {
 			fmt.Fprintf(&b, "%32sfix: %s\n", "", *k.Fix)
 		}

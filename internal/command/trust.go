@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
-	"path/filepath"
 
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
@@ -68,14 +67,14 @@ func trust() *contract.Command {
 func runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
 	paths := c.Strings("path")
 	if len(paths) == 0 {
-		paths = []string{projectRoot(c.Dir())}
+		paths = []string{c.Dir()}
 	}
 	record := config.OpenTrust(c.TrustFile())
 	data := trustData{Summary: batchSummary{Total: len(paths)}, Results: []trustResult{}}
 	effect, first := contract.Noop, error(nil)
 	files := []string{}
 	for _, path := range paths {
-		result, err := trustOne(c, record, configFileAt(c.Abs(path)))
+		result, err := trustOne(c, record, configFileAt(c, c.Abs(path)))
 		files = append(files, result.ID)
 		if err != nil {
 			f := fault.Of(err)
@@ -112,9 +111,9 @@ func trustEffect(change string) contract.Effect {
 }
 
 // configFileAt is the configuration file that a path means: itself, or the one of the repository.
-func configFileAt(path string) string {
+func configFileAt(c *contract.Call, path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return filepath.Join(projectRoot(path), ".omniagent", "config.toml")
+		return c.ProjectAt(path).File
 	}
 	return path
 }
@@ -136,7 +135,11 @@ func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult,
 	}
 	content, err := workspace.ReadFile(file, 1<<20)
 	if err != nil {
-		return result, err
+		f := fault.Of(err)
+		if f.Code == fault.FileMissing {
+			f.Hint("omniagent config path shows where the configuration is looked for")
+		}
+		return result, f
 	}
 	sum := sha256.Sum256(content)
 	result.SHA256 = hex.EncodeToString(sum[:])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
@@ -17,7 +18,7 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 	switch {
 	case err == nil:
 		return data, true, nil
-	case errors.Is(err, fault.FileMissing):
+	case errors.Is(err, fault.FileMissing), errors.Is(err, syscall.ENOTDIR): // HOME=/dev/null says that there is no home
 		return nil, false, nil
 	case errors.Is(err, fault.FieldTooLarge):
 		return nil, true, errors.New("the file is larger than 1 MiB")

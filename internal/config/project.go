@@ -23,33 +23,53 @@ func ProjectRoot(dir string) (root string, repository bool) {
 	}
 }
 
-// findProject looks for the root of the project and for the file nearest to the working directory.
-func (l *loader) findProject() {
-	dir := filepath.Clean(l.options.Dir)
-	if l.options.Dir == "" {
-		return
-	}
+// Project is where a directory's project keeps its configuration.
+type Project struct {
+	Root   string
+	File   string // the nearest one that exists, else where one would be made
+	Exists bool
+	Home   bool // the place is the home directory's, which is no project: nothing there counts
+}
+
+// Project finds the project around o.Dir.
+func (o Options) Project() Project {
+	dir := filepath.Clean(o.Dir)
 	root, _ := ProjectRoot(dir)
-	l.set.projectRoot = root
+	p := Project{Root: root, File: projectPath(root), Home: o.belongsToUser(root, projectPath(root))}
 	for at := dir; ; at = filepath.Dir(at) {
 		path := projectPath(at)
-		if _, err := os.Lstat(path); err == nil && !l.belongsToUser(at, path) {
-			l.set.projectFile = path
-			return
+		if _, err := os.Lstat(path); err == nil && !o.belongsToUser(at, path) {
+			p.File, p.Exists, p.Home = path, true, false
+			return p
 		}
 		if at == root || at == filepath.Dir(at) {
-			return
+			return p
 		}
 	}
 }
 
+// findProject looks for the root of the project and for the file nearest to the working directory.
+func (l *loader) findProject() {
+	if l.options.Dir == "" {
+		return
+	}
+	p := l.options.Project()
+	l.set.projectRoot = p.Root
+	if p.Exists {
+		l.set.projectFile = p.File
+	}
+}
+
 // belongsToUser is true in the home directory, whose file is no project's, even when the home directory is a repository.
-func (l *loader) belongsToUser(dir, path string) bool {
-	if l.options.UserFile != "" && sameFile(path, l.options.UserFile) {
+func (o Options) belongsToUser(dir, path string) bool {
+	if o.UserFile != "" && sameFile(path, o.UserFile) {
 		return true
 	}
 	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home, ok := l.options.Getenv(name); ok && home != "" && sameFile(dir, home) {
+		if o.Getenv == nil {
+			break
+		}
+		if home, ok := o.Getenv(name); ok && home != "" && sameFile(dir, home) {
 			return true
 		}
 	}

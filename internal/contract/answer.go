@@ -10,7 +10,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
-	"omniagent/internal/text"
+	"omniagent/internal/redact"
 )
 
 // answer is how a call ended, before it is written.
@@ -86,6 +86,7 @@ func (a answer) code() Code {
 func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.out.end()
 	c.cleanup()
+	c = c.left()
 	c.strays()
 	if a.fault == nil && c.Bool("warnings-as-errors") && len(c.warnings) > 0 {
 		a.fault = fault.New(fault.WarningsAsErrors, "there were %d warnings", len(c.warnings)).Hint("correct what the warnings name")
@@ -139,6 +140,9 @@ func (c *Call) complete(a *answer) {
 	o, isObject := a.data.(object)
 	if a.data == nil && a.fault != nil && len(c.Command.Steps) > 0 && !slices.Contains([]fault.Phase{fault.Validation}, a.fault.In()) {
 		o, isObject = object{}, true
+		if _, cut := a.meta.get("partial"); cut {
+			o = object{{"partial", true}}
+		}
 	}
 	if isObject {
 		o = c.stepMembers(o, a.fault)
@@ -165,78 +169,31 @@ func (c *Call) complete(a *answer) {
 	if c.confirm {
 		a.meta = a.meta.set("confirmed", true)
 	}
-	c.cutToTokens(a)
 	a.data = c.project(a.data)
+	c.cutToTokens(a)
 }
 
-// cutToTokens serves --token-offset, --token-limit and --token-count.
-func (c *Call) cutToTokens(a *answer) {
-	if c.Bool("token-count") && a.fault == nil {
-		a.meta = a.meta.set("token_count", number(float64(tokens(size(a.data)))))
-		a.data = nil
+// unknownFields warns of names that no answer of the command can have.
+func (c *Call) unknownFields(wanted []string) {
+	if len(wanted) == 0 || c.Command.Output == nil {
 		return
 	}
-	if n := c.Int("token-offset"); n > 0 {
-		a.meta = a.meta.set("token_offset", number(float64(n)))
-		a.data = skip(a.data, n*bytesPerToken)
+	schema := schemaOf(c.Command.Output)
+	if _, described := schema.get("properties"); !described {
+		return
 	}
-	if n := c.Int("token-limit"); n > 0 && a.data != nil {
-		a.meta = a.meta.set("token_limit", number(float64(n)))
-		if size(a.data) > n*bytesPerToken {
-			c.cut(a, n*bytesPerToken, c.line("--token-offset", itoa(c.Int("token-offset")+n)))
+	for _, name := range wanted {
+		if !hasField(schema, name) && (c.Command.List == nil || !hasField(schema, c.Command.List.Key+"."+name)) && name != "effect" && name != "would_affect" {
+			c.Warn("FIELD_UNKNOWN", "the data has no member %s", name)
 		}
 	}
-}
-
-// cut makes the data fit and says what is missing and which command brings it.
-func (c *Call) cut(a *answer, budget int, next string) {
-	a.meta = a.meta.set("total_bytes", number(float64(size(a.data))))
-	if pg := a.page; pg != nil {
-		if o, ok := a.data.(object); ok {
-			rows, _ := o.get(pg.key)
-			list, _ := rows.([]any)
-			head := size(o) - size(list)
-			kept := cutList(list, max(0, budget-head))
-			pg.returned = len(kept)
-			a.data = slices.Clone(o).set(pg.key, kept)
-			next = c.next(pg)
-		}
-	} else {
-		k := &cutter{}
-		a.data = k.fit(a.data, budget, "")
-		fields := []string{}
-		for _, f := range k.fields {
-			fields = append(fields, f.name)
-			c.warn(warning{Code: "FIELD_TRUNCATED", Message: f.name + " is longer than the answer may be; its end is missing",
-				Detail: map[string]any{"field": f.name, "original_size": f.had, "returned_size": f.kept}})
-		}
-		a.meta = a.meta.set("truncated_fields", names(fields))
-	}
-	a.meta = a.meta.set("truncated", true).set("truncation_hint", next)
-}
-
-// next is the command that brings the page after this one.
-func (c *Call) next(pg *page) string {
-	words, skip := []string{c.Program.Name}, false
-	for _, w := range c.words {
-		switch {
-		case skip:
-			skip = false
-		case w == "--cursor":
-			skip = true
-		case strings.HasPrefix(w, "--cursor="):
-		default:
-			words = append(words, quoted(w))
-		}
-	}
-	return strings.Join(append(words, "--cursor", pg.next()), " ")
 }
 
 // project keeps only the wanted members: of the rows where there are rows, else of the data.
 func (c *Call) project(data any) any {
 	wanted := c.Strings("fields")
 	o, ok := data.(object)
-	if len(wanted) == 0 || !ok {
+	if len(wanted) == 0 || !ok || c.format() == "id" { // which looks for one member only
 		return data
 	}
 	keep := func(o object) object {
@@ -265,10 +222,10 @@ func (c *Call) envelope(a *answer, status int) object {
 	}
 	list := []any{}
 	for _, w := range c.warnings {
-		clean, _ := text.Clean(w.Code + ": " + w.Message)
-		list = append(list, clean)
+		list = append(list, (&walker{}).text(w.Code+": "+w.Message, "", false))
 	}
-	return append(e.set("warnings", list), member{"meta", c.meta(a, status)})
+	meta := (&walker{unmask: true}).tree(c.meta(a, status)) // names of directories and arguments may hold anything
+	return append(e.set("warnings", list), member{"meta", meta})
 }
 
 // errorObject tells a failure: what it is, whether to try again, what to correct.
@@ -283,8 +240,8 @@ func (c *Call) errorObject(a *answer, status int) object {
 	switch {
 	case f.Retryable():
 		o = append(o, member{"retry_strategy", "exponential_backoff"}, member{"max_retries", json.Number("3")})
-		if f.RetryAfter > 0 {
-			o = append(o, member{"retry_after_ms", json.Number(itoa(int(f.RetryAfter.Milliseconds())))})
+		if wait := f.Wait(); wait > 0 {
+			o = append(o, member{"retry_after_ms", json.Number(itoa(int(wait.Milliseconds())))})
 		}
 	case f.Fix != "" || f.FixCommand != "":
 		o = append(o, member{"fix_required", f.Fix})
@@ -326,7 +283,8 @@ func problemTree(problems []fault.Problem) []any {
 	list := []any{}
 	for _, p := range problems {
 		o := (&walker{}).tree(p).(object)
-		list = append(list, append(object{{"param", p.Param}, {"field", p.Param}}, o.without("param")...))
+		name, _ := o.get("param")
+		list = append(list, append(object{{"param", name}, {"field", name}}, o.without("param")...))
 	}
 	return list
 }
@@ -376,8 +334,10 @@ func (c *Call) meta(a *answer, status int) object {
 	optional("trace_id", c.trace())
 	optional("instance_id", c.instance)
 	optional("session_id", c.String("session-id"))
-	optional("session_tmp_dir", c.temp)
-	optional("session_pid_file", c.pidFile())
+	if !stable {
+		optional("session_tmp_dir", c.temp)
+		optional("session_pid_file", c.pidFile())
+	}
 	if !c.Command.Quiet {
 		optional("audit_log_path", c.AuditPath())
 	}
@@ -398,7 +358,7 @@ func (c *Call) meta(a *answer, status int) object {
 		o = o.set(m.name, m.value)
 	}
 	if c.Bool("debug") {
-		o = append(o, member{"debug", object{{"args", names(c.words)}, {"limit", fmt.Sprint(c.limit())}}})
+		o = append(o, member{"debug", object{{"args", names(redact.Args(c.words))}, {"limit", fmt.Sprint(c.limit())}}})
 	}
 	return o
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // Call is one invocation: what was given, where it stands, and the doors to the world that its command declared.
@@ -25,6 +27,7 @@ type Call struct {
 
 	params   map[string]Param
 	given    map[string][]string // by parameter; what was typed, or stood in the payload
+	misgiven []fault.Problem     // what is wrong with --raw-payload as a whole
 	words    []string            // the command line as it was typed, for hints and the record
 	id       string
 	started  time.Time
@@ -36,7 +39,7 @@ type Call struct {
 
 	out *out
 
-	mu       sync.Mutex // a handler that was given up on may still be writing
+	mu       *sync.Mutex // a handler that was given up on may still be writing
 	warnings []warning
 	steps    stepLog
 	torn     error // what is wrong with the configuration, where the command goes on all the same
@@ -44,7 +47,7 @@ type Call struct {
 	temp     string
 	beats    func() // stops the heartbeat
 	children bool
-	closed   bool
+	over     bool // nothing more may be taken that would have to be given back
 }
 
 type warning struct {
@@ -137,7 +140,7 @@ func (c *Call) ID() string { return c.id }
 
 // DryRun says that nothing may be changed.
 func (c *Call) DryRun() bool {
-	return c.preview || c.Bool("dry-run") || c.Command.SafeDefault && !c.confirm
+	return c.preview || c.Bool("dry-run") || c.Command.SafeDefault && !c.Bool("live")
 }
 
 // LockWait is how long to wait for another process's lock.
@@ -151,29 +154,33 @@ func (c *Call) Warn(code, format string, args ...any) {
 func (c *Call) warn(w warning) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
-		c.warnings = append(c.warnings, w)
-	}
+	c.warnings = append(c.warnings, w)
 }
 
-// OnCleanup runs f when the call ends, however it ends; the last one first.
+// OnCleanup runs f when the call ends, however it ends; the last one first. When it has ended already, f runs at once.
 func (c *Call) OnCleanup(f func()) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cleanups = append(c.cleanups, f)
+	over := c.over
+	if !over {
+		c.cleanups = append(c.cleanups, f)
+	}
+	c.mu.Unlock()
+	if over {
+		f()
+	}
 }
 
 // cleanup runs the hooks once. A hook that hangs is left behind after a moment: the process is about to end.
 func (c *Call) cleanup() {
 	c.mu.Lock()
 	hooks := c.cleanups
-	c.cleanups = nil
+	c.cleanups, c.over = nil, true
 	c.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := len(hooks) - 1; i >= 0; i-- {
-			hooks[i]()
+			c.tidy(hooks[i])
 		}
 	}()
 	select {
@@ -181,6 +188,26 @@ func (c *Call) cleanup() {
 	case <-time.After(cleanupLimit):
 		c.Log(levelError, "a cleanup did not end in time")
 	}
+}
+
+// left is the call as it stands when it is over, for making the answer. A handler that was given up on goes on with the old one, and
+// what it does to that is not told any more.
+func (c *Call) left() *Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := *c
+	left.mu, left.warnings = &sync.Mutex{}, slices.Clone(c.warnings)
+	return &left
+}
+
+// tidy runs one hook. One that panics keeps neither the others nor the answer from their turn.
+func (c *Call) tidy(hook func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.Warn("CLEANUP_FAILED", "a cleanup of %s failed: %v", c.title(), r)
+		}
+	}()
+	hook()
 }
 
 const cleanupLimit = time.Second
@@ -205,11 +232,18 @@ func (c *Call) Log(level int, format string, args ...any) {
 	case level == levelDebug && !c.Bool("debug"):
 		return
 	}
-	line := redact.String(fmt.Sprintf(format, args...))
+	c.say(fmt.Sprintf(format, args...))
+}
+
+// say writes to standard error, in one piece: clean, without secrets, each line with the mark of the trace.
+func (c *Call) say(lines string) {
+	clean, _ := text.Clean(lines)
+	lines = wrap(redact.String(clean), c.Int("width"))
 	if trace := c.trace(); trace != "" {
-		line = "[TRACE " + trace + "] " + line
+		mark := "[TRACE " + trace + "] "
+		lines = mark + strings.ReplaceAll(lines, "\n", "\n"+mark)
 	}
-	_, _ = io.WriteString(c.Host.Stderr, wrap(line, c.Int("width"))+"\n")
+	_, _ = io.WriteString(c.Host.Stderr, lines+"\n")
 }
 
 // Progress tells a person what is going on.
@@ -233,6 +267,9 @@ func (c *Call) Temp() (string, error) {
 	defer c.mu.Unlock()
 	if c.temp != "" {
 		return c.temp, nil
+	}
+	if c.over {
+		return "", c.ended()
 	}
 	name := c.id
 	if session := c.given["session-id"]; len(session) > 0 {
@@ -263,6 +300,11 @@ func (p *Program) OwnsTemp(path string) bool {
 	}
 	mark, err := os.ReadFile(filepath.Join(path, tempMark))
 	return err == nil && len(mark) > 0 && strings.HasSuffix(name, string(mark))
+}
+
+// ended is what a handler gets that goes on after its call is over.
+func (c *Call) ended() *fault.Fault {
+	return fault.New(fault.Interrupted, "the call of %s is over", c.title())
 }
 
 // ConfigError is what is wrong with the configuration, for commands that go on all the same.

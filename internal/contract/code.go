@@ -105,8 +105,8 @@ func codeFor(f *fault.Fault) Code {
 	if f == nil {
 		return Success
 	}
-	if signal, ok := f.Detail["signal"]; ok && f.Kind() == fault.Cancelled {
-		switch signal {
+	if f.Kind() == fault.Cancelled {
+		switch f.Detail["signal"] {
 		case "SIGINT":
 			return Interrupted
 		case "SIGHUP":
@@ -151,6 +151,7 @@ func shared130(c *Command) []Exit {
 	list := []Exit{
 		{Code: GeneralError, When: "something failed that has no code of its own"},
 		{Code: ArgError, When: "the input is wrong; nothing was done"},
+		{Code: Hangup, When: "SIGHUP ended it"},
 		{Code: Interrupted, When: "SIGINT ended it"},
 		{Code: Terminated, When: "SIGTERM ended it"},
 	}

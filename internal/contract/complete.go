@@ -13,20 +13,28 @@ import (
 // Shells are those that a completion script can be made for.
 func Shells() []string { return []string{"bash", "fish", "powershell", "zsh"} }
 
-// Completion writes the script that teaches a shell to complete our commands.
+// Completion writes the script that teaches a shell to complete our commands. The script asks the program, so it knows every command;
+// its second line tells which version it came from. The first line belongs to the shell.
 func (p *Program) Completion(w io.Writer, shell string) error {
-	root := p.cobra()
+	root, script := p.cobra(), &strings.Builder{}
+	var err error
 	switch shell {
 	case "bash":
-		return root.GenBashCompletionV2(w, true)
+		err = root.GenBashCompletionV2(script, true)
 	case "fish":
-		return root.GenFishCompletion(w, true)
+		err = root.GenFishCompletion(script, true)
 	case "powershell":
-		return root.GenPowerShellCompletionWithDesc(w)
+		err = root.GenPowerShellCompletionWithDesc(script)
 	case "zsh":
-		return root.GenZshCompletion(w)
+		err = root.GenZshCompletion(script)
+	default:
+		return fault.New(fault.ArgError, "there is no completion for %s", shell)
 	}
-	return fault.New(fault.ArgError, "there is no completion for %s", shell)
+	first, rest, _ := strings.Cut(script.String(), "\n")
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%s\n# %s %s\n%s", first, p.Name, p.Version, rest)
+	}
+	return err
 }
 
 // complete answers the question that such a script asks.

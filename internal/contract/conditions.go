@@ -19,7 +19,7 @@ import (
 // substitute, the right system. What is merely odd becomes a warning.
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
-	if command.NeedsPerson && c.Host.nobody() {
+	if command.NeedsPerson && (c.Host.nobody() || c.Bool("non-interactive")) {
 		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal", command.Path).FixBy("run it on a terminal", "").Hint("%s", oneShot(c))
 	}
 	if e := command.Editor; e != nil && c.Host.nobody() && !slices.ContainsFunc(e.Alternatives, c.Given) {
@@ -38,6 +38,7 @@ func (c *Call) conditions() *fault.Fault {
 	if len(command.Scopes) > 0 && slices.ContainsFunc(active, func(s string) bool { return !slices.Contains(command.Scopes, s) }) {
 		c.Warn("OVER_PRIVILEGED", "the configured rights (%s) go beyond what %s needs (%s)", strings.Join(active, ", "), command.Path, strings.Join(command.Scopes, ", "))
 	}
+	c.unknownFields(c.Strings("fields"))
 	c.deprecations()
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"omniagent/internal/redact"
 )
 
 // Answers have a size limit, in bytes for every caller and in tokens for those that ask. Both are the same: a budget of bytes that the
@@ -60,15 +62,18 @@ func (k *cutter) note(path string, had, kept int) {
 
 // cutText is false where there is no room even for the mark.
 func cutText(s string, budget int) (string, bool) {
-	keep := min(len(s), budget-len(cutMark)-2)
-	for keep > 0 && size(s[:keep])+len(cutMark) > budget { // escapes count too
-		keep -= max(1, keep/16)
-	}
-	for keep > 0 && !utf8.RuneStart(s[keep]) {
-		keep--
-	}
-	if keep < 0 {
+	left := budget - len(cutMark) - len(`""`)
+	if left < 0 {
 		return "", false
+	}
+	keep := 0
+	for ; keep < len(s); keep++ {
+		if left -= len(appendString(nil, s[keep:keep+1])) - len(`""`); left < 0 { // escapes count too
+			break
+		}
+	}
+	for keep > 0 && keep < len(s) && !utf8.RuneStart(s[keep]) {
+		keep--
 	}
 	return s[:keep] + cutMark, true
 }
@@ -121,6 +126,125 @@ func (k *cutter) members(o object, budget int, path string) any {
 		left -= size(out[i].value)
 	}
 	return out
+}
+
+// cutToTokens serves --token-offset, --token-limit and --token-count.
+func (c *Call) cutToTokens(a *answer) {
+	if c.Bool("token-count") && a.fault == nil {
+		a.meta = a.meta.set("token_count", number(float64(tokens(size(a.data)))))
+		a.data = nil
+		return
+	}
+	whole, way, offset := a.data, longest(a.data), c.Int("token-offset")
+	if offset > 0 && a.data != nil {
+		a.meta = a.meta.set("token_offset", number(float64(offset)))
+		a.data = c.skipRows(a, offset)
+		if a.page == nil {
+			a.data = replace(whole, way, skip(follow(whole, way), offset))
+		}
+	}
+	n := c.Int("token-limit")
+	if n <= 0 || a.data == nil {
+		return
+	}
+	a.meta = a.meta.set("token_limit", number(float64(n)))
+	if size(a.data) <= n*bytesPerToken {
+		return
+	}
+	c.cut(a, n*bytesPerToken, c.again("--token-limit", itoa(2*n)))
+	if a.page != nil {
+		return
+	}
+	if leaf := follow(a.data, way); leaf != nil {
+		kept, next := resume(follow(whole, way), leaf, offset)
+		if a.data = replace(a.data, way, kept); next > offset {
+			a.meta = a.meta.set("truncation_hint", c.again("--token-offset", itoa(next)))
+		}
+	}
+}
+
+// skipRows leaves out the first rows of a page: the next one then begins that much later.
+func (c *Call) skipRows(a *answer, offset int) any {
+	rows, isList := c.rows(a.data)
+	if a.page == nil || !isList {
+		return a.data
+	}
+	left := skip(rows, offset).([]any)
+	a.page.offset += len(rows) - len(left)
+	a.page.returned = len(left)
+	return slices.Clone(a.data.(object)).set(a.page.key, left)
+}
+
+// cut makes the data fit and says what is missing and which command brings it: next, unless it is the page after this one.
+func (c *Call) cut(a *answer, budget int, next string) {
+	a.meta = a.meta.set("total_bytes", number(float64(size(a.data))))
+	k := &cutter{}
+	if list, isList := c.rows(a.data); isList && a.page != nil {
+		head := size(a.data) - size(list)
+		kept := k.list(list, max(0, budget-head), a.page.key)
+		a.page.returned = len(kept)
+		a.data = slices.Clone(a.data.(object)).set(a.page.key, kept)
+		if len(kept) > 0 && a.page.next() != "" {
+			next = c.next(a.page)
+		}
+	} else {
+		a.data = k.fit(a.data, budget, "")
+	}
+	if a.page == nil || len(k.fields) > 0 {
+		c.tellCuts(a, k.fields)
+	}
+	a.meta = a.meta.set("truncated", true).set("truncation_hint", next)
+}
+
+// cutsTold is how many shortened members are told one by one: the telling must have room beside what is left of them.
+const cutsTold = 10
+
+func (c *Call) tellCuts(a *answer, cuts []cutField) {
+	slices.SortStableFunc(cuts, func(a, b cutField) int { return (b.had - b.kept) - (a.had - a.kept) })
+	fields := []any{}
+	for i, f := range cuts {
+		if i == cutsTold {
+			c.Warn("FIELD_TRUNCATED", "%d more members are shortened or missing", len(cuts)-i)
+			break
+		}
+		if f.name == "" {
+			f.name = "data"
+		}
+		fields = append(fields, f.name)
+		c.warn(warning{Code: "FIELD_TRUNCATED", Message: f.name + " is longer than the answer may be; its end is missing",
+			Detail: map[string]any{"field": f.name, "original_size": f.had, "returned_size": f.kept}})
+	}
+	a.meta = a.meta.set("truncated_fields", fields)
+}
+
+// next is the command that brings the page after this one.
+func (c *Call) next(pg *page) string { return c.again("--token-offset", "", "--cursor", pg.next()) }
+
+// again is the call as it was typed with other values for some flags, which take one each: the command to run next. Without a value a
+// flag is left out.
+func (c *Call) again(flags ...string) string {
+	var words, end []string
+	typed := redact.Args(c.words)
+	for i := 0; i < len(typed); i++ {
+		name, _, joined := strings.Cut(typed[i], "=")
+		if typed[i] == "--" {
+			end = quotedAll(typed[i:])
+			break
+		}
+		if at := slices.Index(flags, name); at >= 0 && at%2 == 0 {
+			if !joined {
+				i++
+			}
+			continue
+		}
+		words = append(words, quoted(typed[i]))
+	}
+	for i := 0; i+1 < len(flags); i += 2 {
+		if flags[i+1] != "" {
+			words = append(words, flags[i], flags[i+1])
+		}
+	}
+	return strings.Join(slices.Concat([]string{c.Program.Name}, words, end), " ")
 }
 
 // A caller reads on where the last answer was cut by skipping what it has, counted in tokens of the longest string or list. longest is

@@ -373,11 +373,16 @@ func nargs(p Param) string {
 // payloadSchema is what --raw-payload takes.
 func payloadSchema(c *Command) object {
 	properties, required := object{}, []any{}
-	for _, param := range c.Params {
-		kind := param.wireType()
-		s := object{{"type", kind}}
-		if kind == "enum" {
+	for _, param := range c.allParams() {
+		if param.Global {
+			continue
+		}
+		s := object{{"type", param.wireType()}}
+		switch param.Kind {
+		case Enum:
 			s = object{{"type", "string"}, {"enum", names(param.Enum)}}
+		case JSON:
+			s = object{{"type", "object"}}
 		}
 		properties = append(properties, member{param.Name, s})
 		if param.Required {

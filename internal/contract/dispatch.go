@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
@@ -19,12 +21,12 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 	host.stray = nil
 	host.Args, host.Dir = args, c.dir
 	host.Stdin, host.StdinTerminal = strings.NewReader(""), false
-	host.Stdout, host.Stderr = c.out, io.Discard
+	host.Stdout, host.StdoutTerminal, host.Stderr = c.out, false, io.Discard
 	host.line = object{{"_cmd", name}, {"_line", json.Number(itoa(number))}}
 	if f != nil {
 		host.Args = nil
 		call := &Call{
-			Program: c.Program, Command: c.Program.rootCommand(), Host: host, words: []string{"exec"}, id: newID(), started: c.started, dir: c.dir,
+			mu: &sync.Mutex{}, Program: c.Program, Command: c.Program.rootCommand(), Host: host, words: []string{"exec"}, id: newID(), started: c.started, dir: c.dir,
 			given: map[string][]string{}, Config: c.Config, out: &out{w: c.out},
 		}
 		return call.finish(answer{fault: f, pure: true}, nil)
@@ -79,7 +81,7 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 			for _, o := range m.Value.Members {
 				arg, ok := option(o)
 				if !ok {
-					return bad("the option %s must be a string, a number or true", o.Key)
+					return bad("the option %s must be a string, a number, true or false", o.Key)
 				}
 				args = append(args, arg...)
 			}
@@ -87,8 +89,8 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 			payload = append(payload, member{m.Key, literalTree(m.Value)})
 		}
 	}
-	args = append(args, p.forwarded(command, args, forward)...)
-	return append(args, payloadArgs(command, payload)...), name, nil
+	args = p.forwarded(command, args, forward)
+	return append(args, payloadArgs(payload)...), name, nil
 }
 
 // option is one member of _opts as it would be typed. The text "true" stays a value.
@@ -96,10 +98,7 @@ func option(m literal.Member) ([]string, bool) {
 	name := "--" + strings.ReplaceAll(m.Key, "_", "-")
 	switch m.Value.Kind {
 	case literal.Bool:
-		if m.Value.Bool {
-			return []string{name}, true
-		}
-		return nil, true
+		return []string{fmt.Sprintf("%s=%t", name, m.Value.Bool)}, true // false too: it outweighs what is forwarded
 	case literal.String:
 		return []string{name + "=" + m.Value.Str}, true
 	case literal.Number:
@@ -108,27 +107,24 @@ func option(m literal.Member) ([]string, bool) {
 	return nil, false
 }
 
-// forwarded are the batch's own flags for a line that has not set them itself.
+// forwarded adds the batch's own flags to a line that has not set them itself. A batch that is only tried runs no line for real.
 func (p *Program) forwarded(command *Command, args, forward []string) []string {
-	var more []string
 	for _, flag := range forward {
-		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
-		if !command.DryRun && name == "dry-run" || strings.Contains(strings.Join(args, "\x00")+"\x00", "\x00--"+name) {
+		name, _, _ := strings.Cut(flag, "=")
+		set := slices.ContainsFunc(args, func(arg string) bool { return arg == name || strings.HasPrefix(arg, name+"=") })
+		if set || name == "--dry-run" && !command.DryRun {
 			continue
 		}
-		more = append(more, flag)
+		if name == "--dry-run" {
+			args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--live" || strings.HasPrefix(arg, "--live=") })
+		}
+		args = append(args, flag)
 	}
-	return more
+	return args
 }
 
-// payloadArgs hands the payload on: whole, where the command takes one, else member by member.
-func payloadArgs(command *Command, payload object) []string {
-	if len(payload) == 0 {
-		return nil
-	}
-	if command.Danger != Safe {
-		return []string{"--raw-payload=" + string(appendJSON(nil, payload))}
-	}
+// payloadArgs hands the payload on, member by member.
+func payloadArgs(payload object) []string {
 	var args []string
 	for _, m := range payload {
 		switch v := m.value.(type) {

@@ -28,8 +28,12 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 		return process.Result{}, c.undeclared("the child " + strings.Join(argv[:min(1, len(argv))], ""))
 	}
 	c.mu.Lock()
-	c.children = true
+	over := c.over
+	c.children = c.children || !over
 	c.mu.Unlock()
+	if over {
+		return process.Result{}, c.ended()
+	}
 	if err := c.readyForChildren(); err != nil {
 		return process.Result{}, err
 	}
@@ -155,7 +159,7 @@ func (c *Call) Secret(name string) (string, error) {
 		if err != nil {
 			return "", invalid(c.Program, c, []fault.Problem{{Param: name + "-from-file", Code: fault.FileMissing, Value: path, Message: "the file " + path + " cannot be read"}})
 		}
-		return strings.TrimSpace(string(data)), nil
+		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil // editors end a file with a line break
 	}
 	return "", nil
 }

@@ -94,7 +94,7 @@ func (h Host) paths(name, instance string) Paths {
 			base = h.env(windowsVariable)
 		}
 		if !filepath.IsAbs(base) { // a relative one would depend on where we stand: the rules say to ignore it
-			if home == "" {
+			if !filepath.IsAbs(home) { // so would a relative home
 				return ""
 			}
 			base = filepath.Join(append([]string{home}, below...)...)

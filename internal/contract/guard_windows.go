@@ -27,8 +27,8 @@ func guardStdout() *stdoutGuard {
 	return g
 }
 
+// collect ends the capture and returns what was caught. What a handler that was given up on prints from here on fails: the pipe is closed.
 func (g *stdoutGuard) collect() string {
-	os.Stdout = g.real
 	_ = g.pipe.Close()
 	return string(<-g.text)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,7 +213,7 @@ func quick(c Command) *Command {
 func misbehaving() App {
 	return App{
 		Name: "oatest", Version: "9.8.7", Summary: "commands that misbehave", Groups: map[string]string{"group": "commands in a group"},
-		Commands: []*Command{
+		Commands: slices.Concat([]*Command{
 			quick(Command{Path: "ok"}),
 			quick(Command{Path: "hang", Run: func(_ context.Context, c *Call) (Result, error) {
 				ready(c)
@@ -229,5 +230,9 @@ func misbehaving() App {
 				return Result{}, fault.New(fault.FileMissing, "the file x does not exist")
 			}, Exits: []Exit{{Code: Success, When: "never"}, {Code: NotFound, When: "always"}}}),
 		},
+			misbehavingArguments(),
+			misbehavingOutput(),
+			misbehavingLifecycle(),
+		),
 	}
 }

@@ -115,7 +115,7 @@ func writeExits(b *strings.Builder, c *Command) {
 	all := c.exits()
 	b.WriteString("\nExit codes:\n")
 	for _, n := range exitOrder(all) {
-		fmt.Fprintf(b, "  %3s  %-16s  %s\n", n, all[n].Name, all[n].Description)
+		fmt.Fprintf(b, "  %3s  %-17s  %s\n", n, all[n].Name, all[n].Description)
 	}
 }
 

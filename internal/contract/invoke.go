@@ -6,7 +6,9 @@ import (
 	"encoding/base32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"omniagent/internal/config"
@@ -17,7 +19,7 @@ import (
 // Run carries out one call and returns its exit status. signals are those that end it; nil for none.
 func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int {
 	words, rest := p.split(h.Args)
-	call := &Call{Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir, given: map[string][]string{}, Config: emptyConfig()}
+	call := &Call{mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir, given: map[string][]string{}, Config: emptyConfig()}
 	call.out = &out{w: h.Stdout}
 	command, known := p.Find(strings.Join(words, " "))
 	if !known || strings.HasPrefix(h.Args[0], "-") { // what begins with an option is no call of a command
@@ -88,6 +90,15 @@ func (c *Call) prepare() *fault.Fault {
 	}
 	c.Paths = c.Host.paths(c.Program.Name, c.instance)
 	return c.configure()
+}
+
+// ProjectAt is where the project around a directory keeps its configuration.
+func (c *Call) ProjectAt(dir string) config.Project {
+	options := config.Options{Dir: dir, Getenv: c.Host.Lookup}
+	if c.Paths.Config != "" {
+		options.UserFile = filepath.Join(c.Paths.Config, "config.toml")
+	}
+	return options.Project()
 }
 
 // configure loads the configuration. Commands that must work whatever it looks like read none of it, or what can be read.
@@ -170,11 +181,12 @@ func (c *Call) confirmed() bool {
 
 // line is the call as it was typed, with more arguments: the command to run next.
 func (c *Call) line(more ...string) string {
-	words := append([]string{c.Program.Name}, redact.Args(c.words)...)
-	for i, w := range words {
-		words[i] = quoted(w)
+	words := quotedAll(redact.Args(c.words))
+	end := slices.Index(words, "--") // behind it everything is an argument
+	if end < 0 {
+		end = len(words)
 	}
-	return strings.Join(append(words, more...), " ")
+	return strings.Join(slices.Concat([]string{c.Program.Name}, words[:end], more, words[end:]), " ")
 }
 
 // quoted makes a word safe to paste into a shell.

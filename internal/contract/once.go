@@ -49,7 +49,7 @@ func (c *Call) once(ctx context.Context, run func() answer) answer {
 		return a
 	}
 	a := run()
-	if a.fault == nil && a.data != nil {
+	if a.fault == nil {
 		record, _ := json.Marshal(kept{c.Command.Path, given, time.Now().UTC(), appendJSON(nil, a.data)})
 		if err := workspace.WriteFile(file, record, 0o600); err != nil {
 			c.Warn("IDEMPOTENCY_NOT_RECORDED", "the result could not be kept: %v; the key does not protect a second call", err)
@@ -94,7 +94,8 @@ func (c *Call) repeat(file, given string) (answer, bool) {
 	if err != nil {
 		return answer{}, false
 	}
-	data, _ := literalTree(v).(object)
+	// What was kept was perhaps shown unmasked then: that is no leave to show it so now.
+	data := (&walker{unmask: c.Bool("unmask")}).tree(literalTree(v))
 	return answer{data: data, effect: Noop, meta: object{{"idempotency_hit", true}}}, true
 }
 

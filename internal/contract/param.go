@@ -129,6 +129,9 @@ func (p Param) check(value string) []fault.Problem {
 		return bad(fault.SecretOnCommandLine, "", "--%s holds a secret (%s); every process could read it here", p.Name, kind)
 	}
 	if problem, fixed := suspicious(p.Kind, value); problem != "" {
+		if again, _ := suspicious(p.Kind, fixed); again != "" || !p.matches(fixed) {
+			fixed = "" // what would be refused again is no help
+		}
 		return bad(fault.InvalidAgentInput, fixed, "--%s %s", p.Name, problem)
 	}
 	switch p.Kind {
@@ -160,10 +163,15 @@ func (p Param) check(value string) []fault.Problem {
 	case JSON:
 		return p.checkJSON(value, bad)
 	}
-	if pattern := p.pattern(); pattern != "" && value != "" && !regexp.MustCompile(pattern).MatchString(value) {
-		return bad(fault.ArgError, "", "--%s must match %s", p.Name, pattern)
+	if !p.matches(value) {
+		return bad(fault.ArgError, "", "--%s must match %s", p.Name, p.pattern())
 	}
 	return nil
+}
+
+func (p Param) matches(value string) bool {
+	pattern := p.pattern()
+	return pattern == "" || value == "" || regexp.MustCompile(pattern).MatchString(value)
 }
 
 func (p Param) checkJSON(value string, bad func(fault.Code, string, string, ...any) []fault.Problem) []fault.Problem {

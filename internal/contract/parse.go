@@ -189,7 +189,11 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: typed}
 	if redact.Name(name) {
 		problem.Code = fault.SecretOnCommandLine
-		problem.Message = fmt.Sprintf("--%s is not taken: a secret on the command line can be read by every process; use an environment variable or a file", name)
+		instead := "an environment variable or a file"
+		if _, offered := c.params[name+"-from-env"]; offered {
+			instead = "--" + name + "-from-env VARIABLE or --" + name + "-from-file FILE"
+		}
+		problem.Message = fmt.Sprintf("--%s is not taken: a secret on the command line can be read by every process; use %s", name, instead)
 		return problem
 	}
 	if name == "stream" {
@@ -246,42 +250,42 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	if problems := param.check(raw[0]); len(problems) > 0 {
 		return invalid(p, call, problems)
 	}
-	var problems []fault.Problem
-	for _, own := range call.Command.Params {
-		if call.Given(own.Name) {
-			problems = append(problems, fault.Problem{
-				Param: own.Name, Code: fault.ArgError, Value: redact.String(call.String(own.Name)),
-				Message: fmt.Sprintf("--%s and --raw-payload exclude each other", own.Name),
+	for name, own := range call.params {
+		if !own.Global && call.Given(name) {
+			call.misgiven = append(call.misgiven, fault.Problem{
+				Param: name, Code: fault.ArgError, Value: redact.String(call.String(name)),
+				Message: fmt.Sprintf("--%s and --raw-payload exclude each other", name),
 			})
 		}
 	}
 	v, _ := literal.ParseJSON5([]byte(raw[0]))
 	for _, m := range v.Members {
-		if _, own := call.Command.param(m.Key); !own {
+		if own, takes := call.params[m.Key]; !takes || own.Global {
 			problem := call.unknownFlag(m.Key, "--"+m.Key)
-			problem.Message = fmt.Sprintf("the payload has a member %s that %s does not take", m.Key, call.Command.Path)
-			problems = append(problems, problem)
+			if problem.Code == fault.UnknownFlag {
+				problem.Message = fmt.Sprintf("the payload has a member %s that %s does not take", m.Key, call.Command.Path)
+			}
+			call.misgiven = append(call.misgiven, problem)
 			continue
 		}
-		call.given[m.Key] = texts(m.Value.Any())
+		call.given[m.Key] = texts(m.Value)
 	}
-	if len(problems) > 0 {
-		return invalid(p, call, problems)
-	}
-	return nil
+	return nil // validation tells these problems together with its own
 }
 
 // texts turns a payload's value into what would have been typed.
-func texts(v any) []string {
-	switch v := v.(type) {
-	case nil:
+func texts(v literal.Value) []string {
+	switch v.Kind {
+	case literal.Null:
 		return nil
-	case []any:
+	case literal.Array:
 		list := []string{}
-		for _, item := range v {
+		for _, item := range v.Items {
 			list = append(list, texts(item)...)
 		}
 		return list
+	case literal.String:
+		return []string{v.Str}
 	}
-	return []string{fmt.Sprint(v)}
+	return []string{string(v.JSON())}
 }

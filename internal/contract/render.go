@@ -30,15 +30,18 @@ func (c *Call) format() string {
 			return wanted
 		}
 	}
-	if c.Host.machine() {
-		return "json"
+	switch {
+	case !c.Host.machine():
+		return "plain"
+	case c.Command.StreamsRows && !c.Bool("no-stream"):
+		return "jsonl"
 	}
-	return "plain"
+	return "json"
 }
 
 // streams says that rows are written while they are made.
 func (c *Call) streams() bool {
-	return c.Command.Streaming && (c.Bool("stream") || c.format() == "jsonl" && !c.Bool("no-stream"))
+	return c.Command.Streaming && c.Host.line == nil && (c.Bool("stream") || c.format() == "jsonl" && !c.Bool("no-stream"))
 }
 
 // rowEmitter writes rows as they come, until the size limit is reached.
@@ -55,9 +58,7 @@ func (c *Call) rowEmitter() func(any) bool {
 		if left -= len(line); left < 0 && !unlimited {
 			return false
 		}
-		c.out.write(line)
-		broken, err := c.out.state()
-		return !broken && err == nil
+		return c.out.beat(line)
 	}
 }
 
@@ -91,10 +92,20 @@ func (c *Call) render(a *answer, status int) []byte {
 func (c *Call) encode(a *answer, status int) []byte {
 	body := appendJSON(nil, c.envelope(a, status))
 	limit := int(c.Config.Int("max_output_bytes"))
-	if limit > 0 && len(body)+1 > limit && a.data != nil {
-		room := max(0, limit-(len(body)-size(a.data))-2048) // the cut itself has to be told too
-		c.cut(a, room, fmt.Sprintf("%sMAX_OUTPUT_BYTES=%d %s", prefix, 2*len(body), c.line()))
-		body = appendJSON(nil, c.envelope(a, status))
+	if limit <= 0 || len(body)+1 <= limit || a.data == nil {
+		return append(body, '\n')
+	}
+	next := fmt.Sprintf("%sMAX_OUTPUT_BYTES=%d %s", prefix, 2*len(body), c.line())
+	whole, said := *a, len(c.warnings)
+	room := limit - 1 - (len(body) - size(a.data))
+	for range 5 { // the cut itself has to be told too, and how long that gets shows only then
+		*a, c.warnings = whole, c.warnings[:said]
+		a.meta = slices.Clone(whole.meta)
+		c.cut(a, max(0, room), next)
+		if body = appendJSON(nil, c.envelope(a, status)); len(body)+1 <= limit {
+			break
+		}
+		room = min(room, size(a.data)) - (len(body) + 1 - limit)
 	}
 	return append(body, '\n')
 }
@@ -109,7 +120,7 @@ func (c *Call) lines(a *answer) []byte {
 	if !isList && a.data != nil {
 		b = append(appendJSON(b, a.data), '\n')
 	}
-	if c.Bool("stream") && a.page != nil {
+	if c.streams() && (c.Bool("stream") || c.Command.StreamsRows) && a.page != nil {
 		summary := append(object{{"_summary", true}}, c.pageMeta(a)...)
 		b = append(appendJSON(b, summary), '\n')
 	}
@@ -135,9 +146,9 @@ func (c *Call) ids(data any) []byte {
 	}
 	for _, row := range rows {
 		o, _ := row.(object)
-		for _, name := range []string{c.idMember(), "id", "name", "key", "path"} {
+		for _, name := range c.Command.idMembers() {
 			if v, found := o.get(name); found {
-				fmt.Fprintln(&b, cell(v))
+				fmt.Fprintln(&b, cleanLine(cell(v)))
 				break
 			}
 		}
@@ -145,11 +156,19 @@ func (c *Call) ids(data any) []byte {
 	return []byte(b.String())
 }
 
-func (c *Call) idMember() string {
-	if c.Command.List != nil {
-		return c.Command.List.ID
+// idMembers are the members that can identify the data, or each of its rows.
+func (c *Command) idMembers() []string {
+	if c.List != nil {
+		return []string{c.List.ID}
 	}
-	return ""
+	return []string{"id", "name", "key", "path"}
+}
+
+// identifies says whether --output id has anything to print. Maps are only known when they are there.
+func (c *Command) identifies() bool {
+	schema := schemaOf(c.Output)
+	_, known := schema.get("properties")
+	return c.List != nil || !known || slices.ContainsFunc(c.idMembers(), func(name string) bool { return hasField(schema, name) })
 }
 
 // table is tab-separated: a header and the rows; other data is one row.
@@ -166,7 +185,7 @@ func (c *Call) table(data any, separator string) []byte {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
 			v, _ := o.get(name)
-			cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(cell(v))
+			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(cell(v)) // as databases do: nothing is lost
 		}
 		fmt.Fprintln(&b, strings.Join(cells, separator))
 	}
@@ -253,13 +272,13 @@ func writeObject(b *strings.Builder, o object, indent string) {
 			continue
 		}
 		value := strings.ReplaceAll(cell(m.value), "\n", "\n"+indent+strings.Repeat(" ", width+2))
-		fmt.Fprintf(b, "%s%-*s  %s\n", indent, width, label(m.name), value)
+		fmt.Fprintf(b, "%s%-*s  %s\n", indent, width, m.name, value)
 	}
 	for _, m := range o {
 		if !nested(m.value) {
 			continue
 		}
-		fmt.Fprintf(b, "\n%s%s:\n", indent, label(m.name))
+		fmt.Fprintf(b, "\n%s%s:\n", indent, m.name)
 		switch v := m.value.(type) {
 		case object:
 			writeObject(b, v, indent+"  ")
@@ -276,8 +295,6 @@ func emptyColumn(rows []any, name string) bool {
 		return cell(v) != ""
 	})
 }
-
-func label(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 func nested(v any) bool {
 	switch v := v.(type) {
@@ -313,7 +330,7 @@ func writeTable(b *strings.Builder, rows []any, columns []string) {
 	cells := make([][]string, 0, len(rows)+1)
 	header := []string{}
 	for _, name := range columns {
-		header = append(header, strings.ToUpper(label(name)))
+		header = append(header, strings.ToUpper(name))
 	}
 	cells = append(cells, header)
 	for _, row := range rows {
@@ -344,26 +361,19 @@ func (c *Call) complain(a answer, status int, format string) {
 	if c.Bool("quiet") {
 		return
 	}
-	say := func(line string) {
-		line = redact.String(line)
-		if trace := c.trace(); trace != "" {
-			line = "[TRACE " + trace + "] " + line
-		}
-		_, _ = io.WriteString(c.Host.Stderr, wrap(line, c.Int("width"))+"\n")
-	}
 	if format != "json" {
 		for _, w := range c.warnings {
-			say("warning: " + cleanLine(w.Message))
+			c.say("warning: " + cleanLine(w.Message))
 		}
 	}
-	if a.page != nil && a.page.next() != "" && format == "plain" && status == 0 {
-		say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))
+	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 {
+		c.say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))
 	}
 	if status == 0 || a.fault == nil {
 		return
 	}
 	for _, line := range c.errorLines(a.fault) {
-		say(line)
+		c.say(line)
 	}
 	if c.Host.machine() {
 		_, _ = io.WriteString(c.Host.Stderr, "TOOL_FAILED=1\n")
@@ -374,7 +384,7 @@ func (c *Call) complain(a answer, status int, format string) {
 func (c *Call) errorLines(f *fault.Fault) []string {
 	lines := []string{c.Program.Name + ": " + cleanLine(f.Error())}
 	if len(f.Problems) > 1 {
-		lines[0] = c.Program.Name + ": " + itoa(len(f.Problems)) + " arguments are wrong"
+		lines[0] = c.Program.Name + ": " + itoa(len(f.Problems)) + " things are wrong"
 		for _, p := range f.Problems {
 			lines = append(lines, "  "+cleanLine(p.Message))
 		}

@@ -131,6 +131,9 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 	near := text.Nearest(typed, paths)
 	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed), meant(near))
 	f.Problems = []fault.Problem{{Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed), Message: f.Message, Corrected: near}}
+	if near == "" && len(words) > 0 {
+		return f.FixBy("name a command of the manifest", "").Hint("%s %s lists its commands", p.Name, strings.Join(words, " ")).With("input_value", redact.String(typed))
+	}
 	if near == "" {
 		return f.FixBy("name a command of the manifest", "").Hint("%s manifest lists the commands", p.Name).With("input_value", redact.String(typed))
 	}

@@ -93,7 +93,7 @@ func (p *Program) sharedUsed() []Param {
 func sharedFor(c *Command) []Param {
 	var list []Param
 	for _, s := range sharedParams() {
-		if s.on(c) && (c.Class == Envelope || s.Name == "help" || s.Name == "schema") {
+		if s.on(c) && (c.Class == Envelope || s.Name == "help" || s.Name == "schema" || s.Name == "non-interactive" && c.NeedsPerson) {
 			p := s.Param
 			p.Global = true
 			if p.Name == "limit" && c.List.Limit > 0 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // out is standard output: whole lines, one writer at a time, and it remembers how writing went.
@@ -35,13 +36,15 @@ func (o *out) put(b []byte) {
 	o.err = err
 }
 
-// beat writes a sign of life, unless the answer has been written.
-func (o *out) beat(b []byte) {
+// beat writes what comes before the answer: a sign of life, a row. It is false once nothing more may come, or nobody reads.
+func (o *out) beat(b []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.last {
-		o.put(b)
+	if o.last {
+		return false
 	}
+	o.put(b)
+	return o.err == nil && !o.broken
 }
 
 // end promises that no sign of life comes from here on.
@@ -57,7 +60,8 @@ func (o *out) state() (broken bool, err error) {
 	return o.broken, o.err
 }
 
-// deliver writes and waits, but not for a reader that has stopped reading once a signal says that the call is over.
+// deliver writes and waits, but not for a reader that has stopped reading once a signal says that the call is over. Who reads gets the
+// answer all the same: the signal may be one that was on its way before there was anything to write.
 func (o *out) deliver(b []byte, signals <-chan os.Signal) (os.Signal, bool) {
 	done := make(chan struct{})
 	go func() {
@@ -68,6 +72,11 @@ func (o *out) deliver(b []byte, signals <-chan os.Signal) (os.Signal, bool) {
 	case <-done:
 		return nil, true
 	case s := <-signals:
-		return s, false
+		select {
+		case <-done:
+			return nil, true
+		case <-time.After(handGrace):
+			return s, false
+		}
 	}
 }

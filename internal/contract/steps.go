@@ -14,6 +14,7 @@ type stepLog struct {
 	current   string
 	failed    string
 	undo      []func(context.Context) error
+	err       error  // of the failed step
 	rollback  string // completed, failed, not_attempted
 }
 
@@ -22,6 +23,11 @@ type stepLog struct {
 func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Context) error) error {
 	if !slices.Contains(c.Command.Steps, name) {
 		return c.undeclared("the step " + name)
+	}
+	if done, err := c.stepDone(name); err != nil {
+		return err
+	} else if done {
+		return c.undeclared("the step " + name + " a second time")
 	}
 	if from := c.String("resume-from"); from != "" && slices.Index(c.Command.Steps, name) < slices.Index(c.Command.Steps, from) {
 		c.withSteps(func(s *stepLog) { s.skipped = append(s.skipped, name) })
@@ -34,7 +40,7 @@ func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Cont
 	c.stepEvent("step_started", name)
 	if err := do(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.withSteps(func(s *stepLog) { s.failed, s.current = name, "" })
+			c.withSteps(func(s *stepLog) { s.failed, s.err, s.current = name, err, "" })
 			c.stepEvent("step_failed", name)
 			c.rollback(ctx)
 		}
@@ -48,6 +54,31 @@ func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Cont
 	})
 	c.stepEvent("step_completed", name)
 	return nil
+}
+
+// stepDone says whether the step had its turn. The error is that of a step that failed before: none follows it.
+func (c *Call) stepDone(name string) (done bool, err error) {
+	c.withSteps(func(s *stepLog) {
+		done, err = slices.Contains(s.completed, name) || slices.Contains(s.skipped, name) || s.current == name, s.err
+	})
+	return done, err
+}
+
+// halfDone is the fault of a call of which a step failed after others were done: whatever the reason, part of the work stands.
+func (c *Call) halfDone(f *fault.Fault) *fault.Fault {
+	half := false
+	c.withSteps(func(s *stepLog) { half = s.failed != "" && len(s.completed)+len(s.skipped) > 0 })
+	if !half || f == nil || f.Kind() == fault.Partial {
+		return f
+	}
+	partial := fault.New(fault.PartialFailure, "%s stopped half-way: %s", c.Command.Path, f.Message).With("cause_code", string(f.Code)).Because(f.Cause)
+	partial.Suggestion, partial.Fix = f.Suggestion, f.Fix
+	return partial
+}
+
+// SkipStep leaves a declared step out, because the caller did not ask for it.
+func (c *Call) SkipStep(name string) {
+	c.withSteps(func(s *stepLog) { s.skipped = append(s.skipped, name) })
 }
 
 func (c *Call) withSteps(f func(*stepLog)) {

@@ -27,12 +27,17 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	defer stopBeats()
 	done := make(chan answer, 1)
 	go func() {
+		a, returned := answer{}, false
 		defer func() {
 			if r := recover(); r != nil {
-				done <- answer{fault: c.panicked(r, debug.Stack())}
+				a = answer{fault: c.panicked(r, debug.Stack())}
+			} else if !returned { // runtime.Goexit: nobody would ever answer
+				a = answer{fault: c.panicked("the handler ended without returning", nil)}
 			}
+			done <- a
 		}()
-		done <- c.handle(ctx)
+		a = c.handle(ctx)
+		returned = true
 	}()
 	select {
 	case a := <-done:
@@ -70,7 +75,7 @@ const handGrace = 500 * time.Millisecond
 // handle runs the handler and turns its result into a tree, which may run code of the handler too.
 func (c *Call) handle(ctx context.Context) answer {
 	result, err := c.Command.Run(ctx, c)
-	a := answer{exit: result.Exit, effect: result.Effect, target: result.Target, fault: systemFault(fault.Of(err))}
+	a := answer{exit: result.Exit, effect: result.Effect, target: result.Target, fault: c.halfDone(systemFault(fault.Of(err)))}
 	for _, name := range sortedKeys(result.Meta) {
 		a.meta = a.meta.set(name, (&walker{unmask: true}).tree(result.Meta[name]))
 	}
@@ -80,7 +85,7 @@ func (c *Call) handle(ctx context.Context) answer {
 		a.fault.Phase = fault.Execution
 	}
 	if result.Data != nil {
-		if p, ok := result.Data.(PlainTexter); ok && c.format() == "plain" {
+		if p, ok := result.Data.(PlainTexter); ok && c.format() == "plain" && !c.Given("fields") {
 			a.human = p.PlainText()
 		}
 		a.shape(c, result.Data)
@@ -96,7 +101,7 @@ func (c *Call) expired(limit time.Duration) *fault.Fault {
 	f.Phase = fault.Execution
 	retry := c.Command.Danger == Safe
 	f.Retry = &retry
-	return f.Hint("%s", c.line("--timeout", (2*limit).String())).With("timeout_ms", limit.Milliseconds())
+	return f.Hint("%s", c.again("--timeout", (2*limit).String())).With("timeout_ms", limit.Milliseconds())
 }
 
 func cancelled(c *Call, s os.Signal) *fault.Fault {

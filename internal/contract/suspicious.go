@@ -29,7 +29,7 @@ func suspicious(kind Kind, value string) (reason, corrected string) {
 	if v := strings.ToLower(value); v == "null" || v == "undefined" || v == "none" || v == "nan" {
 		return "is the word " + value + ", which stands for no value", ""
 	}
-	if plain, err := url.PathUnescape(value); err == nil && plain != value && (kind == ID || dangerousEscape(value)) {
+	if plain := unescaped(value); plain != value && (kind == ID || dangerousEscape(value)) {
 		if reason, _ := suspicious(kind, plain); reason != "" || strings.ContainsAny(plain, "/\\@ ?#&") && kind == ID {
 			plain = lastElement(plain)
 		}
@@ -49,6 +49,17 @@ func suspicious(kind Kind, value string) (reason, corrected string) {
 		return "contains a line break", strings.NewReplacer("\r", "", "\n", "").Replace(value)
 	}
 	return "", ""
+}
+
+// unescaped undoes escapes, also those of escapes.
+func unescaped(v string) string {
+	for {
+		plain, err := url.PathUnescape(v)
+		if err != nil || plain == v {
+			return v
+		}
+		v = plain
+	}
 }
 
 // dangerousEscape finds the escapes that would change where a path leads; a file may well be called a%20b.

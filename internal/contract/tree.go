@@ -105,7 +105,7 @@ func (w *walker) value(v reflect.Value, path string, foreign bool) any {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return json.Number(strconv.FormatUint(v.Uint(), 10))
 	case reflect.Float32, reflect.Float64:
-		return number(v.Float())
+		return shortest(v.Float(), v.Type().Bits())
 	}
 	panic(fmt.Sprintf("data holds a %s at %q, which has no form on the wire", v.Type(), path))
 }
@@ -124,13 +124,15 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 		return json.Number(strconv.FormatInt(v.Milliseconds(), 10)), true
 	case []byte:
 		return w.bytes(v), true
-	case json.Number:
-		return v, true
+	case json.Number: // a text, in the end, and whoever made it may have put anything there
+		if c := strings.TrimPrefix(string(v), "-"); c != "" && c[0] >= '0' && c[0] <= '9' && json.Valid([]byte(v)) {
+			return v, true
+		}
+		return w.text(string(v), path, foreign), true
 	case object:
 		o := make(object, 0, len(v))
 		for _, m := range v {
-			clean, _ := text.Clean(m.name)
-			o = append(o, member{clean, w.named(m.name, reflect.ValueOf(m.value), path, foreign)})
+			o = append(o, member{w.clean(m.name, path), w.named(m.name, reflect.ValueOf(m.value), path, foreign)})
 		}
 		return o, true
 	case error:
@@ -139,11 +141,14 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 	return nil, false
 }
 
-func number(f float64) any {
+func number(f float64) any { return shortest(f, 64) }
+
+// shortest is the number with no more digits than its type can tell apart.
+func shortest(f float64, bits int) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
 	}
-	return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
+	return json.Number(strconv.FormatFloat(f, 'f', -1, bits))
 }
 
 func (w *walker) tag(v any) any {
@@ -204,13 +209,16 @@ func wireName(f reflect.StructField) (name string, optional bool) {
 }
 
 func (w *walker) mapping(v reflect.Value, path string, foreign bool) any {
-	o := make(object, 0, v.Len())
+	keys := map[string]reflect.Value{}
 	for _, k := range v.MapKeys() {
-		name := fmt.Sprint(k.Interface())
-		clean, _ := text.Clean(name)
-		o = append(o, member{clean, w.named(name, v.MapIndex(k), path, foreign)})
+		keys[fmt.Sprint(k.Interface())] = k
 	}
-	slices.SortFunc(o, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	o := make(object, 0, len(keys))
+	for _, name := range sortedKeys(keys) {
+		o = append(o, member{w.clean(name, path), w.named(name, v.MapIndex(keys[name]), path, foreign)})
+	}
+	// Names that differed only in what was removed still stand in an order that does not change.
+	slices.SortStableFunc(o, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	return o
 }
 
@@ -229,7 +237,8 @@ func (w *walker) named(name string, v reflect.Value, path string, foreign bool) 
 
 const redacted = "[REDACTED]"
 
-func (w *walker) text(s, path string, foreign bool) string {
+// clean is a text that can be printed; what had to be replaced is counted.
+func (w *walker) clean(s, path string) string {
 	clean, replaced := text.Clean(s)
 	if replaced > 0 {
 		if w.fields == nil {
@@ -237,6 +246,11 @@ func (w *walker) text(s, path string, foreign bool) string {
 		}
 		w.fields[path] += replaced
 	}
+	return clean
+}
+
+func (w *walker) text(s, path string, foreign bool) string {
+	clean := w.clean(s, path)
 	if foreign && commanding(clean) && !slices.Contains(w.suspect, path) {
 		w.suspect = append(w.suspect, path)
 	}

@@ -15,7 +15,7 @@ func (c *Call) validate() *fault.Fault {
 	if f := c.fromStdin(); f != nil {
 		return f
 	}
-	var problems []fault.Problem
+	problems := c.misgiven
 	for _, param := range c.Command.allParams() {
 		problems = append(problems, c.checkParam(param)...)
 	}
@@ -104,6 +104,9 @@ func (c *Call) checkShared() []fault.Problem {
 	if c.Bool("no-injection-protection") && c.Host.nobody() && !c.Bool("yes") {
 		problems = append(problems, fault.Problem{Param: "no-injection-protection", Code: fault.ConfirmationRequired, Message: "--no-injection-protection without a terminal needs --yes as well"})
 	}
+	if c.format() == "id" && !c.Command.identifies() {
+		problems = append(problems, fault.Problem{Param: "output", Code: fault.ArgError, Value: "id", Message: fmt.Sprintf("--output id: the result of %s has no id", c.title())})
+	}
 	if step := c.String("resume-from"); step != "" && !slices.Contains(c.Command.Steps, step) {
 		problems = append(problems, fault.Problem{Param: "resume-from", Code: fault.ArgError, Value: step, Message: fmt.Sprintf("--resume-from takes one of %s", strings.Join(c.Command.Steps, ", "))})
 	}
@@ -114,7 +117,7 @@ func (c *Call) checkShared() []fault.Problem {
 func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
 	code, message := fault.Invalid, problems[0].Message
-	alone := []fault.Code{fault.InvalidJSON, fault.SecretOnCommandLine, fault.UnknownCommand, fault.StdinEmpty, fault.InvalidCursor, fault.SchemaVersion, fault.ConfirmationRequired, fault.FieldTooLarge, fault.ConfigKeyUnknown, fault.StreamingNotSupported}
+	alone := []fault.Code{fault.InvalidAgentInput, fault.InvalidJSON, fault.SecretOnCommandLine, fault.UnknownCommand, fault.StdinEmpty, fault.InvalidCursor, fault.SchemaVersion, fault.ConfirmationRequired, fault.FieldTooLarge, fault.ConfigKeyUnknown, fault.StreamingNotSupported}
 	if len(problems) == 1 && slices.Contains(alone, problems[0].Code) {
 		code = problems[0].Code
 	} else if n := len(problems) - 1; n > 0 {
@@ -133,12 +136,31 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	}
 	if first.Corrected != "" {
 		f.With("corrected_input", first.Corrected)
-		return f.Hint("use %s", first.Corrected)
+		return f.Hint("%s", c.corrected(first))
 	}
 	if c != nil && c.Command != nil {
 		return f.Hint("%s --help", strings.TrimSpace(p.Name+" "+c.Command.Path))
 	}
 	return f
+}
+
+// corrected is the whole call with the one value put right, or the value where it cannot be found in what was typed.
+func (c *Call) corrected(p fault.Problem) string {
+	words, found := []string{c.Program.Name}, false
+	for _, w := range redact.Args(c.words) {
+		switch {
+		case found || p.Value == "":
+		case w == p.Value:
+			w, found = p.Corrected, true
+		case strings.HasSuffix(w, "="+p.Value), strings.HasPrefix(w, p.Value+"="):
+			w, found = strings.Replace(w, p.Value, p.Corrected, 1), true
+		}
+		words = append(words, quoted(w))
+	}
+	if !found || strings.TrimSpace(p.Corrected) == "" {
+		return "use " + p.Corrected
+	}
+	return strings.Join(words, " ")
 }
 
 func namesOf(problems []fault.Problem) []string {

@@ -88,6 +88,7 @@ func (c Code) Entry() Entry {
 }
 
 // Catalogue lists every code with its kind, whether the same call may be repeated, what it means and what to do.
+// Long because it is a table.
 func Catalogue() []Entry {
 	return []Entry{
 		{Internal, General, false, "Something failed that has no code of its own.", "Run it again with --debug and report what it prints."},

@@ -133,6 +133,17 @@ func (f *Fault) Retryable() bool {
 	return f.Code.Entry().Retryable
 }
 
+// usualWait is a wait that does no harm where whoever refused has not said how long.
+const usualWait = time.Second
+
+// Wait is how long to wait before a retry; 0 where that is not known. Who is told to come back later is always told when.
+func (f *Fault) Wait() time.Duration {
+	if f.RetryAfter == 0 && f.Retryable() && (f.Code == TooManyRequests || f.Code == LockHeld) {
+		return usualWait
+	}
+	return f.RetryAfter
+}
+
 // In says how far the call had come when it failed.
 func (f *Fault) In() Phase {
 	switch {
