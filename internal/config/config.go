@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/text"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
 )
@@ -145,23 +147,23 @@ func (l *loader) warn(w Warning) { l.set.warnings = append(l.set.warnings, w) }
 func (l *loader) flags() layer {
 	out := layer{}
 	for _, name := range sortedNames(l.options.Overrides) {
-		text := l.options.Overrides[name]
+		given := l.options.Overrides[name]
 		key, ok := findKey(l.options.Keys, name)
 		if !ok {
 			if name != contextKeyName {
 				l.problems.add(fault.Problem{
-					Param: name, Code: fault.ConfigKeyUnknown, Value: text,
-					Message: unknownKey(name, l.options.Keys), Corrected: Nearest(name, keyNames(l.options.Keys)),
+					Param: name, Code: fault.ConfigKeyUnknown, Value: given,
+					Message: unknownKey(name, l.options.Keys), Corrected: text.Nearest(name, keyNames(l.options.Keys)),
 				})
 			}
 			continue
 		}
-		raw, err := key.parse(text)
+		raw, err := key.parse(given)
 		if err != nil {
-			l.problems.given(key, key.flag(), text, err)
+			l.problems.given(key, key.flag(), given, err)
 			continue
 		}
-		out[name] = Value{Raw: raw, Text: showRaw(raw, text), Source: "flag:" + key.flag()}
+		out[name] = Value{Raw: raw, Text: showRaw(raw, given), Source: "flag:" + key.flag()}
 	}
 	return out
 }
@@ -239,5 +241,5 @@ func (l *loader) chooseContext(files []file) {
 	if len(available) > 0 {
 		there = "there is: " + strings.Join(available, ", ")
 	}
-	l.problems.context(origin, name, in, "there is no context "+quote(name)+"; "+there, Nearest(name, available))
+	l.problems.context(origin, name, in, "there is no context "+quote(name)+"; "+there, text.Nearest(name, available))
 }

@@ -342,17 +342,6 @@ func TestUnknownKeysAreWarnings(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	names := keyNames(testKeys())
-	for word, want := range map[string]string{
-		"modle": "model", "MODEL": "model", "keep": "audit.keep", "max_size": "audit.max_size", "xyz": "", "": "", "retry": "", "retris": "retries",
-	} {
-		if got := Nearest(word, names); got != want {
-			t.Errorf("%q: got %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestTextReadsBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		list := rapid.SliceOfN(rapid.String(), 0, 4).Draw(rt, "list")

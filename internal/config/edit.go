@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/text"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
 	"omniagent/internal/workspace"
@@ -110,7 +112,7 @@ func (e Edit) resolve() (path []string, key Key, err error) {
 		}
 	}
 	f := fault.New(fault.ConfigKeyUnknown, "%s", unknownKey(e.Key, e.Keys)).With("key", e.Key).Hint("omniagent config list shows all keys")
-	if near := Nearest(e.Key, keyNames(e.Keys)); near != "" {
+	if near := text.Nearest(e.Key, keyNames(e.Keys)); near != "" {
 		f.With("did_you_mean", near)
 	}
 	return nil, Key{}, f
@@ -138,6 +140,9 @@ func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byt
 	if e.Root != "" && leavesRoot(e.File, e.Root) {
 		return "", false, fault.New(fault.Unsafe, "%s is a link that leads out of the project", e.File).With("path", e.File).
 			Hint("Put a file in its place: rm %s", e.File)
+	}
+	if e.Trust != nil {
+		e.Trust.refresh() // whoever had the lock before us may have changed both
 	}
 	data, exists, err := readConfig(e.File)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"omniagent/internal/text"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
 	"omniagent/internal/workspace"
@@ -109,7 +111,7 @@ func (l *loader) leadsToKeys(table string) bool {
 
 func unknownKey(name string, keys []Key) string {
 	message := "there is no key " + quote(name)
-	if near := Nearest(name, keyNames(keys)); near != "" {
+	if near := text.Nearest(name, keyNames(keys)); near != "" {
 		message += "; did you mean " + near + "?"
 	}
 	return message

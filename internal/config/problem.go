@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"omniagent/internal/text"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
 )
@@ -76,11 +78,11 @@ func (p *problems) context(origin, name string, in Value, message, near string) 
 	p.list[len(p.list)-1].Corrected = near
 }
 
-func (k Key) corrected(text string) string {
+func (k Key) corrected(written string) string {
 	if k.Type != Enum {
 		return ""
 	}
-	return Nearest(text, k.Enum)
+	return text.Nearest(written, k.Enum)
 }
 
 // fault is nil when nothing is wrong. It speaks of the first problem and carries all.

@@ -88,6 +88,15 @@ func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 	return t.entries[i], true
 }
 
+// refresh reads the file again: another process may have changed it since OpenTrust.
+func (t *Trust) refresh() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file != "" {
+		t.entries, t.err = readTrust(t.file)
+	}
+}
+
 // Add trusts the content at the path, in place of what was trusted there.
 func (t *Trust) Add(path string, content []byte) error {
 	path = canonical(path)

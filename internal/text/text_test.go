@@ -52,9 +52,18 @@ func FuzzClean(f *testing.F) {
 
 func TestNearest(t *testing.T) {
 	words := []string{"manifest", "doctor", "config", "status", "cleanup", "audit-log"}
-	for in, want := range map[string]string{"manifset": "manifest", "docter": "doctor", "confg": "config", "zzzzzz": "", "audit_log": "audit-log", "STATUS": "status"} {
+	for in, want := range map[string]string{"manifset": "manifest", "docter": "doctor", "confg": "config", "zzzzzz": "", "audit_log": "audit-log", "STATUS": "status", "log": ""} {
 		if got := Nearest(in, words); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestNearestOfDottedNames(t *testing.T) {
+	names := []string{"model", "retries", "audit.keep", "audit.max_size"}
+	for word, want := range map[string]string{"modle": "model", "MODEL": "model", "keep": "audit.keep", "max_size": "audit.max_size", "xyz": "", "": "", "retry": "", "retris": "retries"} {
+		if got := Nearest(word, names); got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}
 }
