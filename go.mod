@@ -3,8 +3,11 @@ module omniagent
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.24 // tests: real pseudo terminals
 	github.com/google/go-cmp v0.7.0 // tests: readable differences
+	github.com/google/jsonschema-go v0.4.3 // tests: answers against the published schemas
 	github.com/pelletier/go-toml/v2 v2.4.3 // the TOML parser behind config edits that keep comments; 4 µs of init
+	github.com/rogpeppe/go-internal v1.16.0 // tests: scripts that read like the manual
 	github.com/spf13/cobra v1.10.2 // parsing and shell completion; 0.1 ms of init
 	github.com/spf13/pflag v1.0.9 // cobra's flags, declared from our own data
 	golang.org/x/sys v0.49.0 // landlock, seccomp, flock, pidfd: what syscall lacks
@@ -12,4 +15,7 @@ require (
 	pgregory.net/rapid v1.3.0 // tests: properties with shrinking
 )
 
-require github.com/inconshreveable/mousetrap v1.1.0 // indirect
+require (
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	golang.org/x/tools v0.26.0 // indirect
+)

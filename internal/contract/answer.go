@@ -52,6 +52,9 @@ func (a *answer) shape(c *Call, data any) {
 	if w.masked {
 		a.meta = a.meta.set("masked", true)
 	}
+	if w.unmask {
+		a.meta = a.meta.set("unmasked", true)
+	}
 }
 
 func detailOf(fields map[string]int) map[string]any {
@@ -129,7 +132,7 @@ func (c *Call) status(a answer) int {
 	if !known {
 		n = 1
 	}
-	if _, declared := c.Command.exits()[itoa(n)]; !declared && c.Command.Class == Envelope {
+	if _, declared := c.Command.exits()[itoa(n)]; (!declared || !known) && c.Command.Class == Envelope {
 		c.Warn("EXIT_CODE_UNDECLARED", "%s ended with %s, which it does not declare", c.Command.Path, a.code())
 	}
 	return n
@@ -347,18 +350,27 @@ func (c *Call) meta(a *answer, status int) object {
 	if len(c.warnings) > 0 {
 		o = append(o, member{"warnings", (&walker{}).tree(c.warnings)})
 	}
-	if f := a.fault; f != nil {
-		o = append(o, member{"phase", string(f.In())})
-		if len(f.Problems) > 0 {
-			o = append(o, member{"errors", problemTree(f.Problems)})
-		}
-	}
+	o = append(o, faultMeta(a.fault)...)
 	o = append(append(o, c.pageMeta(a)...), c.Host.line...)
 	for _, m := range a.meta {
 		o = o.set(m.name, m.value)
 	}
 	if c.Bool("debug") {
 		o = append(o, member{"debug", object{{"args", names(redact.Args(c.words))}, {"limit", fmt.Sprint(c.limit())}}})
+	}
+	return o
+}
+
+func faultMeta(f *fault.Fault) object {
+	if f == nil {
+		return nil
+	}
+	o := object{{"phase", string(f.In())}}
+	if f.Retryable() { // nothing here tries twice by itself
+		o = append(o, member{"attempt", json.Number("1")}, member{"max_attempts", json.Number("1")})
+	}
+	if len(f.Problems) > 0 {
+		o = append(o, member{"errors", problemTree(f.Problems)})
 	}
 	return o
 }

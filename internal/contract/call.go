@@ -41,6 +41,7 @@ type Call struct {
 
 	mu       *sync.Mutex // a handler that was given up on may still be writing
 	warnings []warning
+	warned   int // how many there were
 	steps    stepLog
 	torn     error // what is wrong with the configuration, where the command goes on all the same
 	cleanups []func()
@@ -154,7 +155,22 @@ func (c *Call) Warn(code, format string, args ...any) {
 func (c *Call) warn(w warning) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.warnings = append(c.warnings, w)
+	switch c.warned++; {
+	case c.warned < mostWarnings:
+		c.warnings = append(c.warnings, w)
+	case c.warned == mostWarnings:
+		c.warnings = append(c.warnings, warning{Code: "WARNINGS_OMITTED", Message: "there were more warnings"})
+	}
+}
+
+// mostWarnings keeps a handler that warns in a loop from filling the answer.
+const mostWarnings = 100
+
+// Settled takes back the warnings of a code: the command has put right what they tell.
+func (c *Call) Settled(code string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.warnings = slices.DeleteFunc(c.warnings, func(w warning) bool { return w.Code == code })
 }
 
 // OnCleanup runs f when the call ends, however it ends; the last one first. When it has ended already, f runs at once.
@@ -196,7 +212,7 @@ func (c *Call) left() *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := *c
-	left.mu, left.warnings = &sync.Mutex{}, slices.Clone(c.warnings)
+	left.mu, left.warnings, left.warned = &sync.Mutex{}, slices.Clone(c.warnings), 0
 	return &left
 }
 

@@ -155,6 +155,9 @@ func shared130(c *Command) []Exit {
 		{Code: Interrupted, When: "SIGINT ended it"},
 		{Code: Terminated, When: "SIGTERM ended it"},
 	}
+	if len(c.Scopes) > 0 {
+		list = append(list, Exit{Code: AuthRequired, When: "the configured rights do not cover it; nothing was done"})
+	}
 	if c.Class == Envelope {
 		list = append(list, Exit{Code: TimedOut, When: "the time limit passed", Retryable: c.Danger == Safe})
 	}

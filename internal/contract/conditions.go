@@ -35,12 +35,21 @@ func (c *Call) conditions() *fault.Fault {
 		c.Warn("PLATFORM_UNSUPPORTED", "%s is made for %s, not for %s", command.Path, strings.Join(command.Platforms, ", "), runtime.GOOS)
 	}
 	active := c.Config.List("scopes")
+	if missing := lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 { // none configured: nothing is known of the rights
+		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path, strings.Join(missing, ", ")).
+			FixBy("add missing_scopes to the configuration key scopes", "").With("missing_scopes", missing)
+	}
 	if len(command.Scopes) > 0 && slices.ContainsFunc(active, func(s string) bool { return !slices.Contains(command.Scopes, s) }) {
 		c.Warn("OVER_PRIVILEGED", "the configured rights (%s) go beyond what %s needs (%s)", strings.Join(active, ", "), command.Path, strings.Join(command.Scopes, ", "))
 	}
 	c.unknownFields(c.Strings("fields"))
 	c.deprecations()
 	return nil
+}
+
+// lacking are the needed rights that are not among those there are.
+func lacking(needed, active []string) []string {
+	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return slices.Contains(active, s) })
 }
 
 // oneShot is what to run instead of a conversation.

@@ -188,7 +188,10 @@ func (c *Call) cut(a *answer, budget int, next string) {
 			next = c.next(a.page)
 		}
 	} else {
-		a.data = k.fit(a.data, budget, "")
+		a.data = k.fit(a.data, budget-len(`,"_truncated":true`), "")
+		if o, ok := a.data.(object); ok {
+			a.data = o.set("_truncated", true)
+		}
 	}
 	if a.page == nil || len(k.fields) > 0 {
 		c.tellCuts(a, k.fields)

@@ -23,6 +23,11 @@ func (c *Call) describe() (answer, bool) {
 	return answer{}, false
 }
 
+// describes says that the answer is about the command: there are no rows in it, so it does not stream.
+func (c *Call) describes() bool {
+	return c.Bool("help") || c.Bool("schema") || c.Bool("output-schema") || c.Bool("show-requirements") || c.Bool("validate-only")
+}
+
 func (o object) append(more object) object { return append(o, more...) }
 
 // Manifest is the whole command tree. Flags and exit codes that all commands share stand once, in the entry of the program itself.
@@ -250,6 +255,7 @@ func (p *Program) extension(c *Command) object {
 		{"option_placement", placement(c)},
 		{"filesystem_side_effects", w.tree(orEmpty(c.Files))},
 		{"requires", w.tree(orEmpty(c.Rules))},
+		{"arg_groups", argGroups(c)},
 		{"volatile_fields", names(c.Volatile)},
 		{"subprocess", w.tree(children(c))},
 		{"docs_url", "docs/commands.md#" + strings.ReplaceAll(c.Path, " ", "-")},
@@ -353,9 +359,36 @@ func (p *Program) parameters(c *Command) object {
 		if param.Stdin {
 			e = append(e, member{"stdin_fallback", true})
 		}
+		if param.Sensitive || param.Secret {
+			e = append(e, member{"sensitive", true})
+		}
 		o = append(o, member{param.Name, e})
 	}
 	return o
+}
+
+// argGroups are the flags whose use depends on each other.
+func argGroups(c *Command) []any {
+	list := []any{}
+	add := func(args []string, condition string) {
+		list = append(list, object{{"args", names(args)}, {"condition", condition}})
+	}
+	all := c.allParams()
+	for _, group := range exclusions() {
+		had := slices.DeleteFunc(group, func(n string) bool { return !slices.ContainsFunc(all, func(p Param) bool { return p.Name == n }) })
+		if len(had) > 1 {
+			add(had, "at most one")
+		}
+	}
+	for _, rule := range c.Rules {
+		if len(rule.Then) > 0 {
+			add(append([]string{rule.If}, rule.Then...), "the first needs the others")
+		}
+		if len(rule.Not) > 0 {
+			add(append([]string{rule.If}, rule.Not...), "the first excludes the others")
+		}
+	}
+	return list
 }
 
 func nargs(p Param) string {

@@ -126,14 +126,16 @@ func tooMuchStdin(received, limit int) error {
 }
 
 // fromStdin replaces a parameter given as "-" by what stands on standard input, a value a line.
-func (c *Call) fromStdin() *fault.Fault {
+func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.Fault {
 	for _, p := range c.Command.Params {
 		if values := c.given[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), c.limit())
-		text, err := c.readStdin(ctx)
-		cancel()
+		attended, stop := c.attended(ctx, signals)
+		text, err := c.readStdin(attended)
+		if f := stop(); f != nil {
+			return f
+		}
 		if err != nil {
 			return fault.Of(err)
 		}

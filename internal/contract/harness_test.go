@@ -23,6 +23,9 @@ import (
 const asProgram = "OMNIAGENT_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == theWhole {
+		os.Exit(handedIn().Main())
+	}
 	if os.Getenv(asProgram) != "" {
 		p, err := New(misbehaving())
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +34,12 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 }
 
 // invoke is the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
-func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, signals <-chan os.Signal) answer {
+func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, signals <-chan os.Signal) (a answer) {
+	defer func() { // a Validate may panic as well as a Run
+		if r := recover(); r != nil {
+			a = answer{fault: call.panicked(r, debug.Stack())}
+		}
+	}()
 	if f := p.parse(call, words, rest); f != nil {
 		return answer{fault: f}
 	}
@@ -43,10 +49,15 @@ func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, 
 	if described, ok := call.describe(); ok {
 		return described
 	}
+	call.Debug("arguments %s", appendJSON(nil, names(redact.Args(call.words))))
 	if f := call.prepare(); f != nil {
 		return answer{fault: f}
 	}
+	call.Debug("configuration %s", appendJSON(nil, (&walker{}).tree(call.ShowConfig())))
 	if f := call.conditions(); f != nil {
+		return answer{fault: f}
+	}
+	if f := call.fromStdin(ctx, signals); f != nil {
 		return answer{fault: f}
 	}
 	if f := call.validate(); f != nil {
@@ -58,7 +69,7 @@ func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, 
 	if !call.confirmed() {
 		return call.unconfirmed(ctx, signals)
 	}
-	return call.once(ctx, func() answer { return call.supervise(ctx, signals) })
+	return call.once(ctx, signals, func() answer { return call.supervise(ctx, signals) })
 }
 
 // prepare finds the directory, the configuration and the places of the call.

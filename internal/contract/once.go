@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -27,7 +28,7 @@ type kept struct {
 // KeptFor is how long results are kept for their keys; cleanup removes older ones.
 const KeptFor = 24 * time.Hour
 
-func (c *Call) once(ctx context.Context, run func() answer) answer {
+func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() answer) answer {
 	key := c.String("idempotency-key")
 	if key == "" || c.DryRun() {
 		return run()
@@ -39,7 +40,14 @@ func (c *Call) once(ctx context.Context, run func() answer) answer {
 	if err := workspace.MkdirAll(filepath.Dir(file)); err != nil {
 		return answer{fault: fault.Of(err)}
 	}
-	held, err := workspace.Lock(ctx, file+".lock", c.LockWait())
+	attended, stop := c.attended(ctx, signals)
+	held, err := workspace.Lock(attended, file+".lock", c.LockWait())
+	if f := stop(); f != nil {
+		if held != nil {
+			_ = held.Unlock()
+		}
+		return answer{fault: f}
+	}
 	if err != nil {
 		return answer{fault: fault.Of(err)}
 	}

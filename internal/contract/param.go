@@ -32,22 +32,23 @@ const (
 
 // Param declares one parameter. Every parameter is a flag; one with a Position may also be given by its place.
 type Param struct {
-	Name     string
-	Short    string
-	Kind     Kind
-	Help     string
-	Default  string
-	Enum     []string
-	Required bool
-	Position int    // 1 is the first
-	Variadic bool   // takes all further positional arguments; may be repeated as a flag
-	Pattern  string // anchored regular expression; IDs have one of their own
-	MaxLen   int    // in bytes; zero: 64 KiB
-	Min, Max int64  // of an Int; both zero: no bounds
-	Secret   bool   // never on the command line: becomes --NAME-from-env and --NAME-from-file
-	Stdin    bool   // "-" reads it from standard input
-	Global   bool   // shared by every command it applies to; said once in the manifest
-	Repeat   bool   // may be given several times
+	Name      string
+	Short     string
+	Kind      Kind
+	Help      string
+	Default   string
+	Enum      []string
+	Required  bool
+	Position  int    // 1 is the first
+	Variadic  bool   // takes all further positional arguments; may be repeated as a flag
+	Pattern   string // anchored regular expression; IDs have one of their own
+	MaxLen    int    // in bytes; zero: 64 KiB
+	Min, Max  int64  // of an Int; both zero: no bounds
+	Secret    bool   // never on the command line: becomes --NAME-from-env and --NAME-from-file
+	Sensitive bool   // shows what is hidden otherwise
+	Stdin     bool   // "-" reads it from standard input
+	Global    bool   // shared by every command it applies to; said once in the manifest
+	Repeat    bool   // may be given several times
 
 	Replacement string // deprecated: the flag to use instead
 }

@@ -134,6 +134,7 @@ func flagIn(message string) string {
 
 // unknown finds every flag that the command does not have.
 func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
+	call.early(rest)
 	var problems []fault.Problem
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
 		arg := rest[i]
@@ -158,6 +159,24 @@ func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 		return nil
 	}
 	return invalid(p, call, problems)
+}
+
+// early takes what decides how a failure is told: --quiet, --stable-output and --output hold even where the arguments cannot be read as a whole.
+func (c *Call) early(rest []string) {
+	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
+		form, given := strings.CutPrefix(rest[i], "--output=")
+		switch {
+		case rest[i] == "--quiet", rest[i] == "-q":
+			c.given["quiet"] = []string{"true"}
+		case rest[i] == "--stable-output":
+			c.given["stable-output"] = []string{"true"}
+		case given:
+			c.given["output"] = []string{form}
+		case rest[i] == "--output" && i+1 < len(rest):
+			i++
+			c.given["output"] = []string{rest[i]}
+		}
+	}
 }
 
 // named is the parameter of a long flag, or of the last of a cluster of short ones.

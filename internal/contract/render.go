@@ -33,7 +33,7 @@ func (c *Call) format() string {
 	switch {
 	case !c.Host.machine():
 		return "plain"
-	case c.Command.StreamsRows && !c.Bool("no-stream"):
+	case c.Command.StreamsRows && !c.Bool("no-stream") && !c.describes():
 		return "jsonl"
 	}
 	return "json"
@@ -178,6 +178,9 @@ func (c *Call) table(data any, separator string) []byte {
 		rows = []any{data}
 	}
 	columns := columnsOf(rows)
+	if isList && len(rows) == 0 {
+		columns = c.declaredColumns()
+	}
 	var b strings.Builder
 	fmt.Fprintln(&b, strings.Join(columns, separator))
 	for _, row := range rows {
@@ -185,11 +188,35 @@ func (c *Call) table(data any, separator string) []byte {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
 			v, _ := o.get(name)
-			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(cell(v)) // as databases do: nothing is lost
+			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(field(v)) // as databases do: nothing is lost
 		}
 		fmt.Fprintln(&b, strings.Join(cells, separator))
 	}
 	return []byte(b.String())
+}
+
+// field is a value for programs: yes and no are for people.
+func field(v any) string {
+	if truth, ok := v.(bool); ok {
+		return fmt.Sprint(truth)
+	}
+	return cell(v)
+}
+
+// declaredColumns are what the rows of a list would have: a header says so even where there are none.
+func (c *Call) declaredColumns() []string {
+	columns, wanted := []string{}, c.Strings("fields")
+	row := schemaOf(c.Command.Output)
+	for _, name := range []string{"properties", c.Command.List.Key, "items", "properties"} {
+		v, _ := row.get(name)
+		row, _ = v.(object)
+	}
+	for _, m := range row {
+		if len(wanted) == 0 || slices.Contains(wanted, m.name) {
+			columns = append(columns, m.name)
+		}
+	}
+	return columns
 }
 
 func columnsOf(rows []any) []string {

@@ -23,7 +23,7 @@ func sharedParams() []sharedParam {
 		{Param{Name: "output", Kind: Enum, Enum: []string{"json", "jsonl", "tsv", "plain", "id"}, Help: "form of the result; json off a terminal"}, always, "O-001"},
 		{Param{Name: "fields", Kind: Names, Help: "only these members of data or rows"}, always, "O-002"},
 		{Param{Name: "stable-output", Kind: Bool, Help: "leave out what varies"}, always, "O-007"},
-		{Param{Name: "unmask", Kind: Bool, Help: "show secrets as they are"}, always, "O-037"},
+		{Param{Name: "unmask", Kind: Bool, Sensitive: true, Help: "show secrets as they are"}, always, "O-037"},
 		{Param{Name: "no-injection-protection", Kind: Bool, Help: "do not mark foreign text"}, always, "O-023"},
 		{Param{Name: "binary-mode", Kind: Enum, Enum: []string{"base64", "hex", "skip"}, Default: "base64", Help: "form of binary values"}, always, "F-017"},
 		{Param{Name: "token-limit", Kind: Int, Max: 1 << 40, Help: "cut data to about so many tokens (4 bytes)"}, always, "O-049"},

@@ -36,7 +36,11 @@ func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Cont
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	c.withSteps(func(s *stepLog) { s.current = name })
+	first := false
+	c.withSteps(func(s *stepLog) { first, s.current = len(s.completed) == 0, name })
+	if first && c.format() == "jsonl" {
+		c.out.beat(append(appendJSON(nil, object{{"event", "steps"}, {"steps", names(c.Command.Steps)}}), '\n'))
+	}
 	c.stepEvent("step_started", name)
 	if err := do(ctx); err != nil {
 		if ctx.Err() == nil {

@@ -51,6 +51,34 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	}
 }
 
+// attended is a context for what waits before the run: the clock and the signals end it as they end the run. stop says what did.
+func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended context.Context, stop func() *fault.Fault) {
+	attended, cancel := context.WithCancelCause(ctx)
+	limit := c.limit()
+	var clock <-chan time.Time
+	if limit > 0 {
+		clock = time.After(limit)
+	}
+	quit, why := make(chan struct{}), make(chan *fault.Fault, 1)
+	go func() {
+		var f *fault.Fault
+		select {
+		case s := <-signals:
+			f = cancelled(c, s)
+		case <-clock:
+			f = c.expired(limit)
+		case <-quit:
+		}
+		why <- f
+		if f == nil {
+			cancel(nil)
+			return
+		}
+		cancel(f)
+	}()
+	return attended, func() *fault.Fault { close(quit); return <-why }
+}
+
 // end tells the handler to stop and gives it a moment to hand in what it has. A second signal cuts even that.
 func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan answer, signals <-chan os.Signal) answer {
 	cancel(f)

@@ -12,9 +12,6 @@ import (
 // validate finds everything that is wrong with the arguments: their form, what is missing, what excludes what, and what the command
 // itself knows. It reads, at most; it changes nothing.
 func (c *Call) validate() *fault.Fault {
-	if f := c.fromStdin(); f != nil {
-		return f
-	}
 	problems := c.misgiven
 	for _, param := range c.Command.allParams() {
 		problems = append(problems, c.checkParam(param)...)
@@ -86,6 +83,11 @@ func (c *Call) checkRules() []fault.Problem {
 	return problems
 }
 
+// exclusions are shared flags of which a call may have one.
+func exclusions() [][]string {
+	return [][]string{{"quiet", "verbose", "debug"}, {"stream", "no-stream"}, {"live", "dry-run"}}
+}
+
 // checkShared are the rules among the shared flags.
 func (c *Call) checkShared() []fault.Problem {
 	var problems []fault.Problem
@@ -95,9 +97,9 @@ func (c *Call) checkShared() []fault.Problem {
 			problems = append(problems, fault.Problem{Param: given[1], Code: fault.ArgError, Message: fmt.Sprintf("--%s and --%s exclude each other", given[0], given[1])})
 		}
 	}
-	exclude("quiet", "verbose", "debug")
-	exclude("stream", "no-stream")
-	exclude("live", "dry-run")
+	for _, group := range exclusions() {
+		exclude(group...)
+	}
 	if v := c.String("schema-version"); v != "" && v != "1" {
 		problems = append(problems, fault.Problem{Param: "schema-version", Code: fault.SchemaVersion, Value: v, Corrected: "1", Message: "--schema-version: only version 1 is offered"})
 	}

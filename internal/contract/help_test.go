@@ -1,0 +1,102 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+)
+
+// onTerminal makes all three streams a person's.
+func onTerminal(h *Host) { h.StdinTerminal, h.StdoutTerminal, h.StderrTerminal = true, true, true }
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	t.Run("pipe", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		for path, line := range map[string]string{"echo": "Usage: oatest echo [ID] [FILE] [flags]", "put": "Usage: oatest put NAME [flags]", "group echo": "Usage: oatest group echo [ID]", "": "Usage: oatest COMMAND"} {
+			for _, flag := range []string{"--help", "-h"} {
+				a := w.run(t, append(strings.Fields(path), flag)...)
+				a.succeeded(t)
+				if path != "" {
+					same(t, "data", a.at(t, "data"), nil)
+				}
+				same(t, "meta.help", a.at(t, "meta.help"), true)
+				same(t, "meta.schema_ref", a.at(t, "meta.schema_ref"), strings.TrimSpace("oatest "+path)+" --schema")
+				if !strings.Contains(a.stderr, line) || strings.Contains(a.stdout, "Usage") {
+					t.Errorf("%s: stdout %s stderr %s", path, a.stdout, a.stderr)
+				}
+				ref, _ := a.at(t, "meta.schema_ref").(string)
+				w.inside(t, nil, strings.Fields(ref)[1:]).succeeded(t)
+			}
+		}
+		a := w.run(t, "put", "--help", "a", "b", "--count", "odd") // wrong arguments do not keep the help away
+		same(t, "left", w.left(t), []string{})
+		if a.code != 0 && a.code != 2 {
+			t.Errorf("exit %d: %s", a.code, a.stdout)
+		}
+	})
+	t.Run("terminal", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		p, err := tested()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range p.Commands {
+			if c.Class != Envelope {
+				continue
+			}
+			a := w.inside(t, nil, append(strings.Fields(c.Path), "--help"), onTerminal)
+			if a.code != 0 || a.envelope != nil || !strings.HasPrefix(a.stdout, "Usage: oatest "+c.Path) {
+				t.Fatalf("%s: exit %d: %s", c.Path, a.code, a.stdout)
+			}
+			for _, param := range c.allParams() {
+				if !strings.Contains(a.stdout, "--"+param.Name+" ") || !strings.Contains(a.stdout, param.Help) {
+					t.Errorf("%s: --%s is not in the help", c.Path, param.Name)
+				}
+			}
+			for _, entry := range c.exits() {
+				if !strings.Contains(a.stdout, entry.Name) || !strings.Contains(a.stdout, entry.Description) {
+					t.Errorf("%s: exit %s is not in the help", c.Path, entry.Name)
+				}
+			}
+		}
+		whole := w.inside(t, nil, []string{"--help"}, onTerminal)
+		for _, v := range p.variables() {
+			if !strings.Contains(whole.stdout, v.Name) {
+				t.Errorf("%s is not in the help", v.Name)
+			}
+		}
+		for _, c := range p.Commands {
+			if !strings.Contains(whole.stdout, "  "+c.Path+" ") {
+				t.Errorf("%s is not in the help", c.Path)
+			}
+		}
+		if whole.envelope != nil || whole.stderr != "" {
+			t.Errorf("stderr %s", whole.stderr)
+		}
+	})
+	t.Run("width", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		plain := w.run(t, "fail", "--stable-output")
+		w.env = append(w.env, "COLUMNS=40")
+		columns := w.run(t, "fail", "--stable-output")
+		same(t, "with COLUMNS", []any{columns.stdout, columns.stderr}, []any{plain.stdout, plain.stderr})
+		helped, narrow := w.run(t, "echo", "--help", "--stable-output"), newWorld(t)
+		narrow.dir, narrow.home = w.dir, w.home
+		wide := narrow.run(t, "echo", "--help", "--stable-output")
+		same(t, "the help with COLUMNS", helped.stderr, wide.stderr)
+
+		wrapped := w.run(t, "fail", "--stable-output", "--width", "40")
+		same(t, "stdout with --width", wrapped.stdout, plain.stdout)
+		for line := range strings.Lines(wrapped.stderr) {
+			if len(line) > 41 && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%q is longer than 40", line)
+			}
+		}
+		if strings.Count(wrapped.stderr, "\n") <= strings.Count(plain.stderr, "\n") {
+			t.Errorf("nothing was wrapped: %s", wrapped.stderr)
+		}
+	})
+}
