@@ -33,7 +33,7 @@ func cleanup() *contract.Command {
 		Path: "cleanup", Summary: "delete what earlier calls left behind", Class: contract.Envelope, Danger: contract.Destructive, Version: "1.0.0",
 		Detail: "Shows what it would delete; --live does it. Only what this program made is ever touched: its own temporary directories, results\n" +
 			"kept for idempotency keys, records of ended children, caches, and rotated audit logs.",
-		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true, Steps: []string{"temp", "cache", "logs"}, Resumable: true,
+		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true, Steps: []string{"temp", "cache", "logs"}, Resumable: true, LongRunning: true,
 		Scopes: []string{}, Output: contract.TypeOf[cleanupData](), Volatile: []string{"cleaned", "total_bytes_freed"},
 		Params: []contract.Param{
 			{Name: "scope", Kind: contract.Enum, Enum: []string{"all", "temp", "cache", "logs"}, Default: "all", Help: "what to delete"},

@@ -160,7 +160,7 @@ func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error
 	data.Old = orNil(old)
 	tellScope(c, edit, scope, edit.Value)
 	if err != nil {
-		return contract.Result{}, busy(err)
+		return contract.Result{}, err
 	}
 	effect := effectOf(old, edit.Value)
 	if !changed {
@@ -177,15 +177,6 @@ func effectOf(old, value string) contract.Effect {
 		return contract.Noop
 	}
 	return contract.Updated
-}
-
-// busy gives a lock that was not had the name that configuration has for it.
-func busy(err error) error {
-	if f := fault.Of(err); f.Code == fault.LockHeld {
-		f.Code = fault.ConcurrentModification
-		return f
-	}
-	return err
 }
 
 func configUnset() *contract.Command {
@@ -215,7 +206,7 @@ func configUnset() *contract.Command {
 				tellScope(c, edit, scope, "")
 			}
 			if err != nil {
-				return contract.Result{}, busy(err)
+				return contract.Result{}, err
 			}
 			effect := contract.Deleted
 			if data.Old = orNil(old); !changed {

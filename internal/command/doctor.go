@@ -53,7 +53,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Nothing is changed and no agent is started. What the kernel can enforce is tried, not read off a version. No connection is\n" +
 			"opened: the proxy settings are only shown.",
-		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](), Volatile: []string{"checks.detail"},
+		LooseConfig: true, LongRunning: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](), Volatile: []string{"checks.detail"},
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}},
 		Tools:    map[string]string{"git": gitMinimum},
 		Files:    []contract.FileEffect{{Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp"}},
@@ -71,7 +71,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			git, gitCheck := checkGit(ctx, c)
 			data.Dependencies, data.Checks = append(data.Dependencies, git), append(data.Checks, gitCheck)
 			data.Checks = append(data.Checks, checkAgents(c, drivers)...)
-			data.Checks = append(data.Checks, checkProxy(c))
+			data.Checks = append(data.Checks, checkProxy(c), checkShell(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self()})
 			if ctx.Err() != nil { // what was not tried is not known: no claim
 				return contract.Result{}, context.Cause(ctx)
@@ -214,6 +214,15 @@ func checkAgents(c *contract.Call, drivers []agent.Driver) []check {
 		list = append(list, k)
 	}
 	return list
+}
+
+// checkShell shows the caller's shell. Nothing here starts one; completion is for it.
+func checkShell(c *contract.Call) check {
+	shell, _ := c.Host.Lookup("SHELL")
+	if shell == "" {
+		shell = "none is named by SHELL"
+	}
+	return check{Name: "shell", OK: true, Detail: &shell}
 }
 
 // checkProxy shows which proxy connections would take.

@@ -28,7 +28,7 @@ func errorsList() *contract.Command {
 		Path: "errors list", Summary: "list every error code: what it means and what to do", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		NoConfig: true, Scopes: []string{}, Output: contract.TypeOf[errorsData](),
 		List:   &contract.List{Key: "errors", ID: "code", Order: "code", Columns: []string{"code", "exit_code", "summary"}},
-		Params: []contract.Param{{Name: "code", Kind: contract.ID, Position: 1, Help: "only this code"}},
+		Params: []contract.Param{{Name: "code", Kind: contract.ID, Position: 1, Stdin: true, Help: "only this code"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the codes are listed"},
 			{Code: contract.NotFound, When: "there is no such code"},

@@ -21,7 +21,7 @@ func exec() *contract.Command {
 		Timeout: 0, Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{Format: "jsonl", Required: true},
 		Params: []contract.Param{
 			{Name: "ignore-errors", Kind: contract.Bool, Help: "go on after a line that failed"},
-			{Name: "preview", Kind: contract.Bool, Help: "give --dry-run to every line that can take it"},
+			{Name: "dry-run", Kind: contract.Bool, Help: "give --dry-run to every line that can take it"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every line succeeded"},
@@ -44,7 +44,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	}
 	defer func() { _ = input.Close() }()
 	var forward []string
-	if c.Bool("preview") {
+	if c.Bool("dry-run") {
 		forward = append(forward, "--dry-run")
 	}
 	lines := bufio.NewReaderSize(input, 64<<10)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"strings"
 
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
@@ -73,11 +74,14 @@ func runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
 	data := trustData{Summary: batchSummary{Total: len(paths)}, Results: []trustResult{}}
 	effect, first := contract.Noop, error(nil)
 	files := []string{}
-	for _, path := range paths {
+	for i, path := range paths {
 		result, err := trustOne(c, record, configFileAt(c, c.Abs(path)))
 		files = append(files, result.ID)
 		if err != nil {
 			f := fault.Of(err)
+			if whole := joined(c, paths, i); whole != "" {
+				f.Hint("there is %q: give it as one argument", whole).With("did_you_mean", whole)
+			}
 			result.Change, result.Error = "failed", &errorDetail{string(f.Code), f.Message, f.Retryable()}
 			data.Summary.Failed++
 			if first == nil {
@@ -92,10 +96,26 @@ func runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
 		}
 		data.Results = append(data.Results, result)
 	}
+	if trustedNow(c, c.Config.ProjectFile()) {
+		c.Settled(config.UntrustedConfig)
+	}
 	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: say why, not that part of it failed
 		return contract.Result{Data: data}, first
 	}
 	return contract.Result{Data: data, Effect: effect, Failed: data.Summary.Failed, Target: map[string]any{"files": files}}, nil
+}
+
+// joined is the existing path that the argument at i and its neighbours are the pieces of, because a shell has split it at its spaces.
+func joined(c *contract.Call, paths []string, i int) string {
+	const most = 5 // pieces
+	for from := i; from >= max(0, i-most+1); from-- {
+		for to := max(from+2, i+1); to <= min(len(paths), from+most); to++ {
+			if whole := strings.Join(paths[from:to], " "); fileExists(c.Abs(whole)) {
+				return whole
+			}
+		}
+	}
+	return ""
 }
 
 func trustEffect(change string) contract.Effect {
