@@ -1,0 +1,302 @@
+//go:build unix
+
+package walk
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// described is the program as it tells of itself with --schema.
+type described struct {
+	Data struct {
+		Commands map[string]*command `json:"commands"`
+	} `json:"data"`
+	Meta struct {
+		Ext         map[string]extension `json:"command_ext"`
+		Environment []struct {
+			Name string `json:"name"`
+		} `json:"environment"`
+	} `json:"meta"`
+}
+
+// command is what the program says of one of its commands.
+type command struct {
+	key     string // as in the manifest, "config.set"
+	ext     extension
+	Summary string          `json:"description"`
+	Danger  string          `json:"danger_level"`
+	Flags   map[string]flag `json:"flags"`
+	Exits   map[string]struct {
+		Name      string `json:"name"`
+		Retryable bool   `json:"retryable"`
+	} `json:"exit_codes"`
+	Output   json.RawMessage `json:"output_schema"`
+	Examples []struct {
+		Command string `json:"command"`
+	} `json:"examples"`
+}
+
+type flag struct {
+	Type     string `json:"type"`
+	Required bool   `json:"required"`
+	Short    string `json:"short"`
+}
+
+type extension struct {
+	Parameters map[string]struct {
+		Position int    `json:"position"`
+		Nargs    string `json:"nargs"`
+		Pattern  string `json:"pattern_type"`
+		Stdin    bool   `json:"stdin_fallback"`
+	} `json:"parameters"`
+	Volatile    []string        `json:"volatile_fields"`
+	SafeDefault bool            `json:"safe_default"`
+	Stdin       json.RawMessage `json:"stdin_input"`
+}
+
+// describe asks the program once for everything that it says of itself.
+var describe = sync.OnceValues(func() (*described, error) {
+	home, err := os.MkdirTemp(filepath.Dir(program), "describe-")
+	if err != nil {
+		return nil, err
+	}
+	cmd := execProgram("--schema")
+	cmd.Env = []string{"HOME=" + home}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("omniagent --schema: %w", err)
+	}
+	d := &described{}
+	if err := json.Unmarshal(out, d); err != nil {
+		return nil, err
+	}
+	for key, c := range d.Data.Commands {
+		c.key, c.ext = key, d.Meta.Ext[key]
+	}
+	return d, nil
+})
+
+// commands are all that can be called, by name. Words that only hold commands are left out.
+func commands(t *testing.T) []*command {
+	t.Helper()
+	d, err := describe()
+	must(t, err)
+	list := []*command{}
+	for key := range d.Meta.Ext {
+		list = append(list, d.Data.Commands[key])
+	}
+	if len(list) < 20 {
+		t.Fatalf("the program tells of %d commands only", len(list))
+	}
+	slices.SortFunc(list, func(a, b *command) int { return strings.Compare(a.key, b.key) })
+	return list
+}
+
+func (c *command) words() []string { return strings.Split(c.key, ".") }
+func (c *command) safe() bool      { return c.Danger == "safe" }
+func (c *command) reads() bool     { return c.ext.Stdin != nil }
+
+// plain is a call that works: the first example, which stands in the manual too.
+func (c *command) plain(t *testing.T, more ...string) call {
+	t.Helper()
+	if c.reads() {
+		lines := map[string]string{"exec": `{"_cmd":"version"}` + "\n" + `{"_cmd":"config.get","key":"grace"}` + "\n"}
+		if lines[c.key] == "" {
+			t.Fatalf("%s reads standard input: put here what it may read", c.key)
+		}
+		return call{args: append(c.words(), more...), stdin: lines[c.key]}
+	}
+	if len(c.Examples) == 0 {
+		t.Fatalf("%s has no example", c.key)
+	}
+	words := strings.Fields(c.Examples[0].Command)
+	if words[0] != "omniagent" || strings.ContainsAny(c.Examples[0].Command, `'"|$`) {
+		t.Fatalf("the first example of %s is no plain call: %s", c.key, c.Examples[0].Command)
+	}
+	if i := slices.Index(words, "--output"); i > 0 { // the form of the result is the walk's to choose
+		words = slices.Delete(words, i, i+2)
+	}
+	return call{args: append(words[1:], more...)}
+}
+
+// envelope is one answer.
+type envelope struct {
+	OK       bool           `json:"ok"`
+	Data     any            `json:"data"`
+	Error    map[string]any `json:"error"`
+	Warnings []string       `json:"warnings"`
+	Meta     map[string]any `json:"meta"`
+}
+
+// judge holds an outcome against all that is promised of every answer, and returns the answer (the first of a batch).
+func (c *command) judge(t *testing.T, o outcome) envelope {
+	t.Helper()
+	list := judgeLines(t, o)
+	if len(list) != 1 && !(c.key == "exec" && len(list) > 0) {
+		t.Fatalf("%d answers instead of one\n%s", len(list), o)
+	}
+	if _, declared := c.Exits[strconv.Itoa(o.code)]; !declared {
+		t.Errorf("%s ended with %d, which its --schema does not declare\n%s", c.key, o.code, o)
+	}
+	good := !slices.ContainsFunc(list, func(e envelope) bool { return !e.OK })
+	if good != (o.code == 0) {
+		t.Errorf("ok is %t and the exit status %d\n%s", good, o.code, o)
+	}
+	if e := list[0]; e.OK && c.key != "exec" && e.Data != nil && e.Meta["help"] == nil && !slices.Contains(o.args, "--schema") {
+		c.judgeData(t, e, o)
+	}
+	return list[0]
+}
+
+// judgeLines checks what holds for every line of standard output.
+func judgeLines(t *testing.T, o outcome) []envelope {
+	t.Helper()
+	clean(t, o)
+	if !strings.HasSuffix(o.stdout, "\n") {
+		t.Fatalf("standard output does not end with a line\n%s", o)
+	}
+	list := []envelope{}
+	for line := range strings.Lines(o.stdout) {
+		e := envelope{}
+		decoder := json.NewDecoder(strings.NewReader(line))
+		if err := decoder.Decode(&e); err != nil || decoder.More() {
+			t.Fatalf("a line is not one JSON object: %v\n%s", err, o)
+		}
+		valid(t, "response-envelope.json", []byte(line), o)
+		if e.OK == (e.Error != nil) {
+			t.Errorf("ok is %t beside the error %v\n%s", e.OK, e.Error, o)
+		}
+		if e.OK != (e.Meta["exit_code"] == 0.0) {
+			t.Errorf("ok is %t and meta.exit_code %v\n%s", e.OK, e.Meta["exit_code"], o)
+		}
+		if !e.OK && (!slices.Contains(errorCodes(t), fmt.Sprint(e.Error["code"])) || e.Error["message"] == "" || e.Error["suggestion"] == nil) {
+			t.Errorf("the error has no known code, no message or no next step\n%s", o)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// clean looks for what neither stream may ever carry.
+func clean(t *testing.T, o outcome) {
+	t.Helper()
+	for _, bad := range []string{"\x1b", "\r", "\x00", "goroutine ", "panic:", "runtime error", "%!"} {
+		if strings.Contains(o.stdout+o.stderr, bad) {
+			t.Errorf("the output contains %q\n%s", bad, o)
+		}
+	}
+}
+
+// judgeData holds the data against the command's own schema.
+func (c *command) judgeData(t *testing.T, e envelope, o outcome) {
+	t.Helper()
+	var schema jsonschema.Schema
+	must(t, json.Unmarshal(c.Output, &schema))
+	resolved, err := schema.Resolve(nil)
+	must(t, err)
+	if err := resolved.Validate(e.Data); err != nil {
+		t.Errorf("the data does not match the output schema: %v\n%s", err, o)
+	}
+}
+
+// schemas reads the published schemas once.
+var schemas = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
+	load := func(name string) (*jsonschema.Schema, error) {
+		text, err := os.ReadFile(filepath.Join("testdata", "schemas", name))
+		if err != nil {
+			return nil, err
+		}
+		s := &jsonschema.Schema{}
+		return s, json.Unmarshal(text, s)
+	}
+	all := map[string]*jsonschema.Resolved{}
+	for _, name := range []string{"response-envelope.json", "manifest-response.json", "dispatch-request.json"} {
+		s, err := load(name)
+		if err != nil {
+			return nil, err
+		}
+		all[name], err = s.Resolve(&jsonschema.ResolveOptions{
+			BaseURI: "https://schemas.invalid/",
+			Loader:  func(uri *url.URL) (*jsonschema.Schema, error) { return load(filepath.Base(uri.Path)) },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return all, nil
+})
+
+// valid holds a JSON text against a published schema.
+func valid(t *testing.T, schema string, text []byte, o outcome) {
+	t.Helper()
+	all, err := schemas()
+	must(t, err)
+	var v any
+	must(t, json.NewDecoder(bytes.NewReader(text)).Decode(&v))
+	if err := all[schema].Validate(v); err != nil {
+		t.Errorf("not valid by %s: %v\n%s", schema, err, o)
+	}
+}
+
+// readCodes asks once for the catalogue of errors.
+var readCodes = sync.OnceValues(func() ([]string, error) {
+	cmd := execProgram("errors", "list", "--limit", "0", "--output", "id", "--no-config")
+	cmd.Env = []string{}
+	out, err := cmd.Output()
+	return strings.Fields(string(out)), err
+})
+
+func errorCodes(t *testing.T) []string {
+	t.Helper()
+	codes, err := readCodes()
+	must(t, err)
+	return codes
+}
+
+// members walks all members of a JSON value.
+func members(v any, path string, visit func(path, name string, value any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			visit(path+"."+name, name, value)
+			members(value, path+"."+name, visit)
+		}
+	case []any:
+		for _, item := range v {
+			members(item, path, visit)
+		}
+	}
+}
+
+// steady is the data without the members that are declared to vary.
+func (c *command) steady(v any, path string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, value := range v {
+			if inner := strings.TrimPrefix(path+"."+name, "."); !slices.Contains(c.ext.Volatile, inner) {
+				out[name] = c.steady(value, inner)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, item := range v {
+			out = append(out, c.steady(item, path))
+		}
+		return out
+	}
+	return v
+}
