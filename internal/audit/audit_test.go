@@ -205,6 +205,16 @@ func TestRotationKeepsAndPrunes(t *testing.T) {
 	}
 }
 
+func TestSixthRotatedFileGoes(t *testing.T) {
+	l := newLog(t, Options{MaxBytes: 1})
+	for n := range 9 {
+		mustWrite(t, l, entry(n))
+	}
+	if got := all(t, l, Filter{}); !reflect.DeepEqual(got, []string{"r3", "r4", "r5", "r6", "r7", "r8"}) || exists(l.numbered(6)) {
+		t.Errorf("%q in %q", got, l.Files())
+	}
+}
+
 // A log that never fills is rotated by age, so that MaxAge holds for it too.
 func TestOldEntriesOfASmallLogGo(t *testing.T) {
 	day := 24 * time.Hour

@@ -225,3 +225,23 @@ func TestWriteTrustsAgainOnlyWhatWasTrusted(t *testing.T) {
 		t.Errorf("wrote through a link: %v", err)
 	}
 }
+
+// Two processes read the trust file before either of them writes: the second has to look again once it is its turn.
+func TestWriteAfterAnotherWriterIsStillTrusted(t *testing.T) {
+	dir := t.TempDir()
+	file, trustFile := filepath.Join(dir, ".omniagent", "config.toml"), filepath.Join(dir, "state", "trust.json")
+	first, second := OpenTrust(trustFile), OpenTrust(trustFile)
+	for i, trust := range []*Trust{first, second} {
+		e := Edit{File: file, Root: dir, Trust: trust, Keys: manyKeys(), Key: "t0.key", Value: fmt.Sprint(i + 1)}
+		if _, changed, err := Write(context.Background(), e); err != nil || !changed {
+			t.Fatalf("%s", outcome(changed, err))
+		}
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !OpenTrust(trustFile).Trusted(file, content) {
+		t.Error("what the second writer wrote is not trusted, though nobody else has touched the file")
+	}
+}

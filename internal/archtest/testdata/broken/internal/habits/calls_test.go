@@ -1,0 +1,14 @@
+package habits
+
+import (
+	"os"
+	"os/exec"
+)
+
+// Tests may.
+func tests() error {
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	return exec.Command("sh", "-c", "true").Run()
+}
