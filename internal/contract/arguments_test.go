@@ -90,8 +90,11 @@ func misbehavingArguments() []*Command {
 		quick(changing(Command{Path: "careful", Danger: Mutating, DryRun: true, SafeDefault: true, Params: named}, Updated)),
 		with("ruled", func(c *Command) {
 			c.Params = []Param{
-				{Name: "mode", Kind: Enum, Enum: []string{"local", "remote"}, Help: "where"}, {Name: "host", Kind: ID, Help: "which machine"},
-				{Name: "user", Kind: ID, Help: "who"}, {Name: "folder", Kind: File, Help: "local folder"}, {Name: "port", Kind: Int, Help: "which port"},
+				{Name: "mode", Kind: Enum, Enum: []string{"local", "remote"}, Help: "where"},
+				{Name: "host", Kind: ID, Help: "which machine"},
+				{Name: "user", Kind: ID, Help: "who"},
+				{Name: "folder", Kind: File, Help: "local folder"},
+				{Name: "port", Kind: Int, Help: "which port"},
 			}
 			c.Rules = []Rule{{If: "mode", Is: "remote", Then: []string{"host", "user"}, Not: []string{"folder"}, Default: map[string]string{"port": "22"}}}
 		}),
@@ -118,8 +121,10 @@ func misbehavingArguments() []*Command {
 		with("scoped", func(c *Command) { c.Scopes = []string{"repo:read", "repo:write"} }),
 		with("starts", func(c *Command) {
 			c.Params = []Param{
-				{Name: "id", Kind: ID, Help: "goes to the child"}, {Name: "file", Kind: File, Help: "goes to the child"},
-				{Name: "text", Kind: Text, Help: "goes to the child"}, {Name: "own-file", Kind: File, Help: "stays here"},
+				{Name: "id", Kind: ID, Help: "goes to the child"},
+				{Name: "file", Kind: File, Help: "goes to the child"},
+				{Name: "text", Kind: Text, Help: "goes to the child"},
+				{Name: "own-file", Kind: File, Help: "stays here"},
 			}
 			c.Children = []Subprocess{{Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id", "file", "text"}}}
 		}),

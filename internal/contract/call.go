@@ -32,7 +32,6 @@ type Call struct {
 	id       string
 	started  time.Time
 	dir      string
-	timeout  time.Duration
 	instance string
 	confirm  bool
 	preview  bool // run only to see what it would do
@@ -46,7 +45,6 @@ type Call struct {
 	torn     error // what is wrong with the configuration, where the command goes on all the same
 	cleanups []func()
 	temp     string
-	beats    func() // stops the heartbeat
 	children bool
 	over     bool // nothing more may be taken that would have to be given back
 }
@@ -135,9 +133,6 @@ func (c *Call) title() string {
 
 // Instance is the name that keeps this call's state apart, or "".
 func (c *Call) Instance() string { return c.instance }
-
-// ID is unique to the call.
-func (c *Call) ID() string { return c.id }
 
 // DryRun says that nothing may be changed.
 func (c *Call) DryRun() bool {

@@ -101,8 +101,12 @@ func TestCwd(t *testing.T) {
 	}
 	t.Run("relative", func(t *testing.T) {
 		for _, row := range []struct{ cwd, file, dir, given string }{
-			{sub, "a.txt", sub, sub + "/a.txt"}, {"sub", "a.txt", sub, sub + "/a.txt"}, {"sub/deep/..", "deep/../b", sub, sub + "/b"},
-			{"sub", "../c", sub, w.dir + "/c"}, {"sub", "/etc/x", sub, "/etc/x"}, {".", "a", w.dir, w.dir + "/a"},
+			{sub, "a.txt", sub, sub + "/a.txt"},
+			{"sub", "a.txt", sub, sub + "/a.txt"},
+			{"sub/deep/..", "deep/../b", sub, sub + "/b"},
+			{"sub", "../c", sub, w.dir + "/c"},
+			{"sub", "/etc/x", sub, "/etc/x"},
+			{".", "a", w.dir, w.dir + "/a"},
 		} {
 			a := w.run(t, "where", "--cwd", row.cwd, "--file", row.file).must(t, 0)
 			a.want(t, "data.dir", `"`+row.dir+`"`)

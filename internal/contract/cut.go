@@ -214,8 +214,10 @@ func (c *Call) tellCuts(a *answer, cuts []cutField) {
 			f.name = "data"
 		}
 		fields = append(fields, f.name)
-		c.warn(warning{Code: "FIELD_TRUNCATED", Message: f.name + " is longer than the answer may be; its end is missing",
-			Detail: map[string]any{"field": f.name, "original_size": f.had, "returned_size": f.kept}})
+		c.warn(warning{
+			Code: "FIELD_TRUNCATED", Message: f.name + " is longer than the answer may be; its end is missing",
+			Detail: map[string]any{"field": f.name, "original_size": f.had, "returned_size": f.kept},
+		})
 	}
 	a.meta = a.meta.set("truncated_fields", fields)
 }
@@ -318,8 +320,9 @@ func boundary(s string, n int) int {
 func resume(whole, kept any, offset int) (any, int) {
 	switch whole := whole.(type) {
 	case string:
-		text, ok := kept.(string)
-		if text, ok = strings.CutSuffix(text, cutMark); !ok {
+		text, _ := kept.(string)
+		text, ok := strings.CutSuffix(text, cutMark)
+		if !ok {
 			return kept, offset
 		}
 		start := boundary(whole, offset*bytesPerToken)

@@ -58,12 +58,6 @@ func (h Host) machine() bool { return !h.StdoutTerminal || h.ci() }
 // nobody says that no question can be answered.
 func (h Host) nobody() bool { return !h.StdinTerminal || h.ci() }
 
-// colour says that a stream may carry it. Only the help on a terminal does.
-func (h Host) colour(terminal bool) bool {
-	_, refused := h.Lookup("NO_COLOR")
-	return terminal && !refused && !h.ci() && h.env("TERM") != "dumb"
-}
-
 // headless says that no window can be opened.
 func (h Host) headless() bool {
 	if h.machine() || h.has("SSH_TTY") {

@@ -199,8 +199,22 @@ func variablesAsked(t *testing.T) []string {
 	var mu sync.Mutex
 	asked := map[string]bool{}
 	for _, args := range [][]string{
-		{"ok"}, {"fail"}, {"ok", "--help"}, {"put", "n"}, {"put", "n", "--idempotency-key", "k"}, {"wipe", "n"}, {"drink"}, {"echo", "--debug", "--context", "x"}, {"echo", "--config", "missing"},
-		{}, {"--help"}, {"--schema"}, {"nothing"}, {"listed", "--output", "plain"}, {"scoped"}, {"starts"},
+		{"ok"},
+		{"fail"},
+		{"ok", "--help"},
+		{"put", "n"},
+		{"put", "n", "--idempotency-key", "k"},
+		{"wipe", "n"},
+		{"drink"},
+		{"echo", "--debug", "--context", "x"},
+		{"echo", "--config", "missing"},
+		{},
+		{"--help"},
+		{"--schema"},
+		{"nothing"},
+		{"listed", "--output", "plain"},
+		{"scoped"},
+		{"starts"},
 	} {
 		for _, terminal := range []bool{true, false} {
 			w.inside(t, nil, args, func(h *Host) {

@@ -52,8 +52,10 @@ func choice(name string, values ...string) Param {
 
 func endingCommands() []*Command {
 	return []*Command{
-		quick(Command{Path: "ends", Params: []Param{choice("how", "return", "error", "panic", "goexit", "hang", "polite")}, Run: runEnds,
-			Exits: []Exit{{Code: Success, When: "it returns"}, {Code: NotFound, When: "it fails"}}}),
+		quick(Command{
+			Path: "ends", Params: []Param{choice("how", "return", "error", "panic", "goexit", "hang", "polite")}, Run: runEnds,
+			Exits: []Exit{{Code: Success, When: "it returns"}, {Code: NotFound, When: "it fails"}},
+		}),
 		quick(Command{Path: "stuck", Params: []Param{choice("how", "read", "spin", "all")}, Run: runStuck, Danger: Safe}),
 		quick(Command{Path: "stuck-change", Danger: Mutating, Run: func(context.Context, *Call) (Result, error) { select {} }}),
 		quick(Command{Path: "hooks", Params: []Param{choice("how", "hang", "panic", "slow")}, Run: runHooks}),
@@ -67,7 +69,8 @@ func endingCommands() []*Command {
 			_, err := c.Spawn(ctx, "sh", "-c", `trap "" TERM; echo $$ >pid; : >ready; while :; do sleep 0.05; done`)
 			return Result{Data: anyData{"half"}}, err
 		}}),
-		quick(Command{Path: "change", Danger: Mutating, Params: []Param{{Name: "how", Kind: Enum, Enum: []string{"well", "silently", "badly"}, Default: "well", Help: "how"}},
+		quick(Command{
+			Path: "change", Danger: Mutating, Params: []Param{{Name: "how", Kind: Enum, Enum: []string{"well", "silently", "badly"}, Default: "well", Help: "how"}},
 			Exits: []Exit{{Code: Success, When: "done"}, {Code: Conflict, When: "it is there"}},
 			Run: func(_ context.Context, c *Call) (Result, error) {
 				switch c.String("how") {
@@ -77,7 +80,8 @@ func endingCommands() []*Command {
 					return Result{}, fault.New(fault.AlreadyExists, "x exists")
 				}
 				return Result{Data: anyData{"changed"}, Effect: Updated}, nil
-			}}),
+			},
+		}),
 		quick(Command{Path: "quietly", Quiet: true}),
 		quick(Command{Path: "panic-early", Validate: func(*Call) []fault.Problem { panic("too early") }}),
 		quick(Command{Path: "ids", Params: []Param{{Name: "id", Kind: ID, Position: 1, Variadic: true, Stdin: true, Help: "ids"}}}),
@@ -183,15 +187,21 @@ func failingCommands() []*Command {
 			{Name: "after-ms", Kind: Int, Help: "wait that the fault knows"},
 			{Name: "final", Kind: Bool, Help: "it is of no use to try again"},
 		}}),
-		quick(Command{Path: "goes-wrong", Params: []Param{choice("how", "plain", "wrapped", "with-data")}, Run: runGoesWrong,
-			Exits: []Exit{{Code: Success, When: "never"}, {Code: NotFound, When: "wrapped"}, {Code: Conflict, When: "with data"}}}),
-		quick(Command{Path: "exits", Params: []Param{{Name: "code", Kind: ID, Position: 1, Required: true, Help: "code"}},
+		quick(Command{
+			Path: "goes-wrong", Params: []Param{choice("how", "plain", "wrapped", "with-data")}, Run: runGoesWrong,
+			Exits: []Exit{{Code: Success, When: "never"}, {Code: NotFound, When: "wrapped"}, {Code: Conflict, When: "with data"}},
+		}),
+		quick(Command{
+			Path: "exits", Params: []Param{{Name: "code", Kind: ID, Position: 1, Required: true, Help: "code"}},
 			Exits: []Exit{{Code: Success, When: "done"}, Specific(80, "OWN_CODE", "its own reason")},
 			Run: func(_ context.Context, c *Call) (Result, error) {
 				return Result{Data: anyData{"done"}, Exit: Code(c.String("code"))}, nil
-			}}),
-		quick(Command{Path: "batch", Batch: true, Output: TypeOf[batchData](), Params: []Param{{Name: "broken", Kind: Int, Max: 3, Help: "how many fail"}}, Run: runBatch,
-			Exits: []Exit{{Code: Success, When: "all is done"}, {Code: PartialFailure, When: "an item failed"}}}),
+			},
+		}),
+		quick(Command{
+			Path: "batch", Batch: true, Output: TypeOf[batchData](), Params: []Param{{Name: "broken", Kind: Int, Max: 3, Help: "how many fail"}}, Run: runBatch,
+			Exits: []Exit{{Code: Success, When: "all is done"}, {Code: PartialFailure, When: "an item failed"}},
+		}),
 	}
 }
 
@@ -253,8 +263,10 @@ func runBatch(_ context.Context, c *Call) (Result, error) {
 }
 
 func printingCommands() []*Command {
-	rows := Command{Path: "rows", Streaming: true, List: &List{Key: "items", ID: "name", Order: "given"}, Output: TypeOf[itemData](), Run: runRows,
-		Params: []Param{{Name: "count", Kind: Int, Default: "3", Position: 1, Help: "rows"}, {Name: "wait", Kind: Enum, Enum: []string{"go", "never"}, Help: "what comes before the second row"}}}
+	rows := Command{
+		Path: "rows", Streaming: true, List: &List{Key: "items", ID: "name", Order: "given"}, Output: TypeOf[itemData](), Run: runRows,
+		Params: []Param{{Name: "count", Kind: Int, Default: "3", Position: 1, Help: "rows"}, {Name: "wait", Kind: Enum, Enum: []string{"go", "never"}, Help: "what comes before the second row"}},
+	}
 	byDefault := rows
 	byDefault.Path, byDefault.StreamsRows = "streams", true
 	return []*Command{

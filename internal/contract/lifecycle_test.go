@@ -431,7 +431,8 @@ func TestLifecycle(t *testing.T) {
 		}
 		locked := func() bool { return there(".local", "state", "oatest", "idempotency", "*.lock") }
 		audited := func() bool { return there(".local", "share", "oatest", "audit.jsonl") }
-		command := quick(Command{Path: "order", Danger: Destructive, DryRun: true, Output: TypeOf[itemData](),
+		command := quick(Command{
+			Path: "order", Danger: Destructive, DryRun: true, Output: TypeOf[itemData](),
 			Params: []Param{{Name: "n", Kind: Int, Help: "a number"}},
 			Run: func(context.Context, *Call) (Result, error) {
 				if locked() {
@@ -439,7 +440,8 @@ func TestLifecycle(t *testing.T) {
 				}
 				see("run")
 				return Result{Effect: Deleted, Data: itemData{Rows[item]{func(yield func(item) bool) { see("shape"); yield(item{strings.Repeat("word ", 1<<19), 1}) }}}}, nil
-			}})
+			},
+		})
 		command.Validate = validateSees(func() {
 			see("validate")
 			if locked() {

@@ -69,8 +69,14 @@ func badCursors(t *testing.T, w *world) {
 	good := w.hosted(t, nil, "numbered", "--limit", "7").must(t, 0).at(t, "meta.cursor").(string)
 	w.hosted(t, nil, "numbered", "--cursor", good, "--limit", "3", "--fields", "name").must(t, 0) // how much is shown is no part of the query
 	for _, args := range [][]string{
-		{"numbered", "--cursor", "x"}, {"numbered", "--cursor", good[:len(good)-2]}, {"numbered", "--cursor", good + "x"}, {"numbered", "--cursor", good[1:]},
-		{"numbered", "--cursor", writeCursor(-1, "x")}, {"numbered", "--cursor", good, "--count", "30"}, {"numbered", "--cursor", good, "word"}, {"few", "--cursor", good},
+		{"numbered", "--cursor", "x"},
+		{"numbered", "--cursor", good[:len(good)-2]},
+		{"numbered", "--cursor", good + "x"},
+		{"numbered", "--cursor", good[1:]},
+		{"numbered", "--cursor", writeCursor(-1, "x")},
+		{"numbered", "--cursor", good, "--count", "30"},
+		{"numbered", "--cursor", good, "word"},
+		{"few", "--cursor", good},
 	} {
 		a := w.hosted(t, nil, args...).must(t, 2)
 		a.want(t, "error.code", `"INVALID_CURSOR"`)

@@ -160,9 +160,12 @@ func TestFlagPlacement(t *testing.T) {
 		same(t, "count", first.value(t, "count"), "5")
 		same(t, "file", first.value(t, "file"), "b.txt")
 		for _, args := range [][]string{
-			{"echo", "a", "--on", "b.txt", "--count", "5", "--stable-output"}, {"echo", "a", "b.txt", "--count=5", "--on", "--stable-output"},
-			{"echo", "a", "-o", "-n", "5", "b.txt", "--stable-output"}, {"echo", "-on5", "a", "--stable-output", "b.txt"},
-			{"echo", "-n=5", "--on=true", "--stable-output", "--", "a", "b.txt"}, {"echo", "--file", "b.txt", "a", "--stable-output", "-n5", "-o"},
+			{"echo", "a", "--on", "b.txt", "--count", "5", "--stable-output"},
+			{"echo", "a", "b.txt", "--count=5", "--on", "--stable-output"},
+			{"echo", "a", "-o", "-n", "5", "b.txt", "--stable-output"},
+			{"echo", "-on5", "a", "--stable-output", "b.txt"},
+			{"echo", "-n=5", "--on=true", "--stable-output", "--", "a", "b.txt"},
+			{"echo", "--file", "b.txt", "a", "--stable-output", "-n5", "-o"},
 			{"echo", "--id=a", "b.txt", "--stable-output", "-on", "5"},
 		} {
 			a := w.inside(t, nil, args)
@@ -341,10 +344,30 @@ func TestRawPayload(t *testing.T) {
 // FuzzParse gives any arguments at all to the registry: whatever they are, there is an answer of the declared form and end.
 func FuzzParse(f *testing.F) {
 	for _, args := range [][]string{
-		{"echo", "a", "--count", "5"}, {"--count", "5", "echo"}, {"group"}, {"group", "echo", "-on5", "--", "x"}, {"put", "--raw-payload", `{"name":"n"}`},
-		{"put", "--raw-payload", `{"name":[[1]],"name":{"a":null}}`}, {"pick", "-"}, {"echo", "--settings={"}, {"echo", "\x00", "\xff"}, {"-"}, {"--"}, {""}, {"=", "--=", "-="},
-		{"strict", "a", "-n", "1"}, {"echo", "--"}, {"echo", "-n"}, {"echo", "--output"}, {"__complete", "echo", ""}, {"wipe", "x"}, {"listed", "--cursor", "c1.MTow"},
-		{"echo", "--id", "<id>"}, {"secretive", "--token", "abc"}, {"echo", "--token-offset", "9", "a"}, {"echo", "--fields", "values", "--stable-output"},
+		{"echo", "a", "--count", "5"},
+		{"--count", "5", "echo"},
+		{"group"},
+		{"group", "echo", "-on5", "--", "x"},
+		{"put", "--raw-payload", `{"name":"n"}`},
+		{"put", "--raw-payload", `{"name":[[1]],"name":{"a":null}}`},
+		{"pick", "-"},
+		{"echo", "--settings={"},
+		{"echo", "\x00", "\xff"},
+		{"-"},
+		{"--"},
+		{""},
+		{"=", "--=", "-="},
+		{"strict", "a", "-n", "1"},
+		{"echo", "--"},
+		{"echo", "-n"},
+		{"echo", "--output"},
+		{"__complete", "echo", ""},
+		{"wipe", "x"},
+		{"listed", "--cursor", "c1.MTow"},
+		{"echo", "--id", "<id>"},
+		{"secretive", "--token", "abc"},
+		{"echo", "--token-offset", "9", "a"},
+		{"echo", "--fields", "values", "--stable-output"},
 	} {
 		f.Add(strings.Join(args, "\x01"))
 	}

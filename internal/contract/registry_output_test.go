@@ -152,8 +152,10 @@ func runShowing(_ context.Context, c *Call) (Result, error) {
 		"full":   {"list": []string{"a"}, "pointer": new(int), "map": map[string]int{"b": 1, "a": 2}, "whole": optionalData{Maybe: "x", List: []int{1}}},
 		"url":    {"url": "https://h.example/" + strings.Repeat("a/b-", 45) + "end"},
 		"many":   manyNames(),
-		"numbers": {"half": 0.5, "float": float32(0.1), "big": uint64(1<<63 + 1), "large": 1e21, "yes": true, "took": 1500 * time.Millisecond,
-			"when": time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("x", 3600)), "odd": json.Number("1}, {"), "fine": json.Number("-1.5e3")},
+		"numbers": {
+			"half": 0.5, "float": float32(0.1), "big": uint64(1<<63 + 1), "large": 1e21, "yes": true, "took": 1500 * time.Millisecond,
+			"when": time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("x", 3600)), "odd": json.Number("1}, {"), "fine": json.Number("-1.5e3"),
+		},
 		"cells": {"id": "tab\there", "text": "line\nbreak \\ back"},
 	}[c.String("what")]
 	if !ok {

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 	"time"
@@ -104,26 +103,4 @@ func structSchema(t reflect.Type) object {
 		out = append(out, member{"required", required})
 	}
 	return out
-}
-
-// plain turns a tree into the maps and slices of encoding/json.
-func plain(v any) any {
-	switch v := v.(type) {
-	case object:
-		m := make(map[string]any, len(v))
-		for _, member := range v {
-			m[member.name] = plain(member.value)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = plain(v[i])
-		}
-		return list
-	case json.Number:
-		f, _ := v.Float64()
-		return f
-	}
-	return v
 }

@@ -13,12 +13,17 @@ import (
 )
 
 func steppedCommands() []*Command {
-	stepped := Command{Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true, Rollback: true, Run: runSteps,
+	stepped := Command{
+		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true, Rollback: true, Run: runSteps,
 		Exits: []Exit{{Code: Success, When: "all steps are done"}, {Code: PartialFailure, When: "a step failed"}, {Code: NotFound, When: "the first step failed"}},
 		Params: []Param{
-			{Name: "fail-at", Kind: ID, Help: "step that fails"}, {Name: "hang-at", Kind: ID, Help: "step that waits for the end"},
-			{Name: "stuck", Kind: Bool, Help: "even longer"}, {Name: "undo-fails", Kind: Bool, Help: "so does the undoing"}, {Name: "go-on", Kind: Bool, Help: "do not look at failures"},
-		}}
+			{Name: "fail-at", Kind: ID, Help: "step that fails"},
+			{Name: "hang-at", Kind: ID, Help: "step that waits for the end"},
+			{Name: "stuck", Kind: Bool, Help: "even longer"},
+			{Name: "undo-fails", Kind: Bool, Help: "so does the undoing"},
+			{Name: "go-on", Kind: Bool, Help: "do not look at failures"},
+		},
+	}
 	plain := stepped
 	plain.Path, plain.Resumable, plain.Rollback = "plain-steps", false, false
 	return []*Command{quick(stepped), quick(plain)}

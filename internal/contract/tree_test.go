@@ -286,7 +286,7 @@ func TestEncoderRoundTrips(t *testing.T) {
 			t.Fatalf("%v\n%v\n%s", back, want, encoded)
 		}
 	})
-	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, -0.0} {
+	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, math.Copysign(0, -1)} {
 		if b := appendJSON(nil, (&walker{}).tree(f)); !json.Valid(b) {
 			t.Errorf("%v: %s", f, b)
 		}

@@ -239,9 +239,20 @@ func TestValidateBeforeRun(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		for _, args := range [][]string{
-			{"wipe", "..", "--confirm-destructive"}, {"wipe", "--confirm-destructive"}, {"put", "n", "--count", "0"}, {"put", "n", "--quiet", "--verbose"}, {"careful", "n", "--live", "--dry-run"},
-			{"careful", "a/b", "--live"}, {"put", "n", "--schema-version", "2"}, {"put", "n", "more"}, {"put", "n", "--nothing"}, {"put", "n", "--idempotency-key", "a b"},
-			{"put", "n", "--cwd", "missing"}, {"put", "n", "--config", "missing"}, {"put", "n", "--context", "missing"}, {"put", "--raw-payload", `{"name":"n","count":0}`},
+			{"wipe", "..", "--confirm-destructive"},
+			{"wipe", "--confirm-destructive"},
+			{"put", "n", "--count", "0"},
+			{"put", "n", "--quiet", "--verbose"},
+			{"careful", "n", "--live", "--dry-run"},
+			{"careful", "a/b", "--live"},
+			{"put", "n", "--schema-version", "2"},
+			{"put", "n", "more"},
+			{"put", "n", "--nothing"},
+			{"put", "n", "--idempotency-key", "a b"},
+			{"put", "n", "--cwd", "missing"},
+			{"put", "n", "--config", "missing"},
+			{"put", "n", "--context", "missing"},
+			{"put", "--raw-payload", `{"name":"n","count":0}`},
 		} {
 			a := w.run(t, args...)
 			validEnvelope(t, a.stdout)
