@@ -100,10 +100,12 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	}
 	c.complete(&a)
 	body := c.render(&a, status)
-	if !a.pure || a.fault != nil {
-		defer c.complain(a, status, c.format()) // after the answer: the hint is what a person reads last
+	ended := c.deliver(body, a, status, signals)
+	// After the answer: the hint is what a person reads last. Not to a reader that has left: that is no failure of a safe command.
+	if broken, _ := c.out.state(); (!a.pure || a.fault != nil) && !(broken && c.Command.Danger == Safe) {
+		c.complain(a, status, c.format())
 	}
-	status = c.deliver(body, a, status, signals)
+	status = ended
 	if !a.pure {
 		c.record(a, status)
 	}
