@@ -138,7 +138,11 @@ func (v Value) Float() (float64, bool) {
 	if n, ok := v.Int(); ok {
 		return float64(n), true
 	}
-	f, err := strconv.ParseFloat(strings.ReplaceAll(v.Num, "_", ""), 64)
+	num := strings.ReplaceAll(v.Num, "_", "")
+	if strings.TrimLeft(num, "+-") == "nan" {
+		num = "nan" // TOML allows it a sign, strconv does not
+	}
+	f, err := strconv.ParseFloat(num, 64)
 	return f, err == nil
 }
 

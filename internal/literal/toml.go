@@ -322,5 +322,5 @@ func validOffset(zone string) bool {
 		return true
 	}
 	_, err := time.Parse("15:04", zone[1:])
-	return err == nil && len(zone) == 6
+	return err == nil && len(zone) == 6 && (zone[0] == '+' || zone[0] == '-')
 }
