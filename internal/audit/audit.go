@@ -105,11 +105,27 @@ func (l *Log) Check() error {
 		return fault.New(fault.Unsafe, "the audit log %s is not a regular file", l.path).With("path", l.path).
 			Hint("Move it away, or set another path for the audit log.")
 	}
+	if !isLog(l.path) {
+		return noLog(l.path)
+	}
 	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return unwritable(l.path, err)
 	}
 	return unwritable(l.path, f.Close())
+}
+
+// isLog says whether a file is ours to add to, to move and to remove: it is empty, or an entry stands among its first lines.
+func isLog(path string) bool {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return true
+	}
+	_, ours := firstTime(path)
+	return ours
+}
+
+func noLog(path string) error {
+	return fault.New(fault.Unsafe, "%s is a file, but no audit log; it is left alone", path).With("path", path).Hint("set another path for the audit log")
 }
 
 // Write appends the entry, redacted and cut to size. The timestamp becomes UTC; a missing one becomes now. The first Write of a Log
@@ -121,6 +137,9 @@ func (l *Log) Write(e Entry) error {
 	line, err := l.line(e)
 	if err != nil {
 		return err
+	}
+	if exists(l.path) && !isLog(l.path) {
+		return noLog(l.path)
 	}
 	l.tidied.Do(l.tidy)
 	if l.full(len(line)) {

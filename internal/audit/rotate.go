@@ -43,6 +43,9 @@ func (l *Log) rotate(due func() bool) {
 	// Only as far as the first gap, which a rotation that was killed half way leaves.
 	gap := 1
 	for exists(l.numbered(gap)) {
+		if !isLog(l.numbered(gap)) {
+			return // somebody else's file stands in the way
+		}
 		gap++
 	}
 	for n := gap - 1; n >= 0; n-- {
@@ -59,7 +62,7 @@ func (l *Log) prune() {
 	for _, n := range l.numbers() {
 		path := l.numbered(n)
 		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() {
+		if err != nil || !info.Mode().IsRegular() || !isLog(path) {
 			continue
 		}
 		if l.keep >= 0 && n > l.keep || l.maxAge > 0 && info.ModTime().Before(oldest) {

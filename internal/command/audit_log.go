@@ -8,6 +8,7 @@ import (
 	"omniagent/internal/audit"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
 type auditData struct {
@@ -89,17 +90,17 @@ func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
 }
 
 // since reads a time or a span back from now.
-func since(text string) (time.Time, error) {
-	if text == "" {
+func since(written string) (time.Time, error) {
+	if written == "" {
 		return time.Time{}, nil
 	}
-	if span, err := time.ParseDuration(text); err == nil {
+	if span, ok := text.Duration(written); ok {
 		return time.Now().Add(-span), nil
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
+		if t, err := time.ParseInLocation(layout, written, time.UTC); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, fault.New(fault.ArgError, "%q is no time", text)
+	return time.Time{}, fault.New(fault.ArgError, "%q is no time", written)
 }

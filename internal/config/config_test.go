@@ -350,12 +350,12 @@ func TestTextReadsBack(t *testing.T) {
 			rt.Fatalf("%q -> %q -> %q, %v", list, showRaw(list, ""), back, err)
 		}
 	})
-	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "-1s": -time.Second, "0": 0} {
+	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "0": 0} {
 		if got, err := parseDuration(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "30", "d", "1.5d", "-1d", "1d-2h", "999999999d", "106751d999h"} {
+	for _, text := range []string{"", "30", "d", "-1s", "1.5d", "-1d", "1d-2h", "999999999d", "106751d999h"} {
 		if got, err := parseDuration(text); err == nil {
 			t.Errorf("%s: %v", text, got)
 		}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/literal"
+	"omniagent/internal/text"
 )
 
 // Type says what the values of a key are.
@@ -168,29 +169,12 @@ func describe(v literal.Value) string {
 	return v.Kind.String()
 }
 
-// parseDuration is time.ParseDuration with days, which how long to keep something is counted in.
-func parseDuration(text string) (any, error) {
-	wrong := fmt.Errorf("must be a duration with its unit, such as 90s, 1h30m or 30d, not %s", quote(text))
-	rest := strings.TrimSpace(text)
-	var days time.Duration
-	if count, after, ok := strings.Cut(rest, "d"); ok {
-		n, err := strconv.ParseUint(count, 10, 32)
-		if err != nil || n > math.MaxInt64/uint64(24*time.Hour) {
-			return nil, wrong
-		}
-		days = time.Duration(n) * 24 * time.Hour
-		if rest = after; rest == "" {
-			return days, nil
-		}
-		if strings.ContainsAny(rest[:1], "+-") {
-			return nil, wrong
-		}
+func parseDuration(written string) (any, error) {
+	d, ok := text.Duration(written)
+	if !ok {
+		return nil, fmt.Errorf("must be a duration with its unit, such as 90s, 1h30m or 30d, not %s", quote(written))
 	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || d > math.MaxInt64-days {
-		return nil, wrong
-	}
-	return days + d, nil
+	return d, nil
 }
 
 func parseBytes(text string) (any, error) {

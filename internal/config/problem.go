@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"omniagent/internal/redact"
 	"omniagent/internal/text"
 
 	"omniagent/internal/fault"
@@ -107,6 +108,8 @@ func invalid(path string, err error) *fault.Fault {
 
 // quote shows a word as it was given, without letting it fill the screen.
 func quote(s string) string {
+	clean, _ := text.Clean(s)
+	s = redact.String(clean) // before anything is cut or escaped: half a secret is not recognised
 	if runes := []rune(s); len(runes) > 60 {
 		s = string(runes[:60]) + "…"
 	}

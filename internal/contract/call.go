@@ -91,7 +91,7 @@ func (c *Call) Int(name string) int { v, _ := strconv.Atoi(c.String(name)); retu
 
 // Duration is a time span; it was checked.
 func (c *Call) Duration(name string) time.Duration {
-	v, _ := time.ParseDuration(c.String(name))
+	v, _ := text.Duration(c.String(name))
 	return v
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
@@ -117,7 +116,7 @@ func (p Param) expand() []Param {
 // check finds all that is wrong with one value.
 func (p Param) check(value string) []fault.Problem {
 	bad := func(code fault.Code, corrected, format string, args ...any) []fault.Problem {
-		problem := fault.Problem{Param: p.Name, Code: code, Message: fmt.Sprintf(format, args...), Value: redact.String(value), Corrected: corrected}
+		problem := fault.Problem{Param: p.Name, Code: code, Message: fmt.Sprintf(format, args...), Value: redact.String(value), Corrected: redact.String(corrected)}
 		if code != fault.FieldTooLarge {
 			problem.Pattern = p.pattern()
 		}
@@ -149,7 +148,7 @@ func (p Param) check(value string) []fault.Problem {
 			return bad(fault.ArgError, "", "--%s takes true or false", p.Name)
 		}
 	case Duration:
-		if d, err := time.ParseDuration(value); value != "0" && (err != nil || d < 0) {
+		if _, ok := text.Duration(value); !ok {
 			return bad(fault.ArgError, "", "--%s takes a duration with a unit, such as 90s or 5m", p.Name)
 		}
 	case Enum:

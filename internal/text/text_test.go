@@ -67,3 +67,15 @@ func TestNearestOfDottedNames(t *testing.T) {
 		}
 	}
 }
+
+func TestDuration(t *testing.T) {
+	for in, want := range map[string]string{"90s": "1m30s", "0": "0s", "30d": "720h0m0s", "1d12h": "36h0m0s", "": "no", "5": "no", "-5s": "no", "1d-2h": "no", "9999999999d": "no"} {
+		got := "no"
+		if d, ok := Duration(in); ok {
+			got = d.String()
+		}
+		if got != want {
+			t.Errorf("Duration(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
