@@ -30,10 +30,10 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 			Message: "secrets are not kept in the configuration: set an environment variable instead",
 		}}
 	}
-	if kind, secret := redact.LooksSecret(c.String("value")); value && secret {
+	if v := c.String("value"); value && redact.String(v) != v {
 		return []fault.Problem{{
-			Param: "value", Code: fault.SecretOnCommandLine, Value: "[REDACTED]",
-			Message: "the value is a secret (" + kind + "); set it as an environment variable instead",
+			Param: "value", Code: fault.SecretOnCommandLine, Value: redact.String(v),
+			Message: "the value holds a secret; set it as an environment variable instead",
 		}}
 	}
 	if !c.Bool("global") && !c.Given("config") && c.ProjectAt(c.Dir()).Home {
@@ -158,10 +158,10 @@ func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error
 	}
 	old, changed, err := config.Write(ctx, edit)
 	data.Old = orNil(old)
-	tellScope(c, edit, scope, edit.Value)
 	if err != nil {
 		return contract.Result{}, err
 	}
+	tellScope(c, edit, scope, edit.Value)
 	effect := effectOf(old, edit.Value)
 	if !changed {
 		effect = contract.Noop

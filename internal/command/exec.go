@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"io"
+	"errors"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 )
 
 type execData struct{}
+
+// maxLine bounds a line of the batch, in bytes.
+const maxLine = 16 << 20
 
 func exec() *contract.Command {
 	return &contract.Command{
@@ -28,6 +31,7 @@ func exec() *contract.Command {
 			{Code: contract.GeneralError, When: "a line failed; its own envelope says why", Changed: contract.None},
 			{Code: contract.PreconditionFailed, When: "standard input is empty or a terminal"},
 			{Code: contract.NotFound, When: "the input file does not exist"},
+			{Code: contract.TimedOut, When: "the time limit passed; finished lines have their envelopes", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
 			{Description: "Two calls at the price of one start", Command: `printf '{"_cmd":"version"}\n{"_cmd":"config.get","key":"output"}\n' | omniagent exec`},
@@ -47,31 +51,35 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	if c.Bool("dry-run") {
 		forward = append(forward, "--dry-run")
 	}
-	lines := bufio.NewReaderSize(input, 64<<10)
-	ran, failed, parsed := 0, 0, 0
-	for number := 1; ctx.Err() == nil; number++ {
-		line, err := lines.ReadBytes('\n')
-		if text := bytes.TrimSpace(line); len(text) > 0 {
-			ran++
-			status := c.Dispatch(ctx, text, number, forward)
-			if status != 2 {
-				parsed++
-			}
-			if status != 0 {
-				failed++
-			}
-			if status != 0 && !c.Bool("ignore-errors") {
-				break
-			}
+	lines := bufio.NewScanner(input)
+	lines.Buffer(nil, maxLine)
+	ran, failed, parsed, number := 0, 0, 0, 0
+	for ctx.Err() == nil && lines.Scan() {
+		number++
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
 		}
-		if err == io.EOF {
+		ran++
+		status := c.Dispatch(ctx, line, number, forward)
+		if status != 2 {
+			parsed++
+		}
+		if status != 0 {
+			failed++
+		}
+		if status != 0 && !c.Bool("ignore-errors") || c.Unheard() {
 			break
 		}
-		if err != nil {
-			return contract.Result{Lines: true}, fault.New(fault.Internal, "the input cannot be read").Because(err)
-		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return contract.Result{Lines: ran > 0}, fault.New(fault.FieldTooLarge, "line %d is longer than %d bytes", number+1, maxLine).Hint("give large values by file")
+	} else if err != nil {
+		return contract.Result{Lines: ran > 0}, fault.New(fault.Internal, "the input cannot be read").Because(err)
 	}
 	switch {
+	case ran == 0 && ctx.Err() == nil:
+		return contract.Result{}, fault.New(fault.StdinRequired, "there is no line to carry out").Hint("give a JSON object with _cmd on each line")
 	case failed == 0:
 		return contract.Result{Lines: true}, nil
 	case parsed == 0 && failed == ran:

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"omniagent/internal/config"
@@ -152,6 +153,9 @@ func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult,
 			return result, nil
 		}
 		return result, record.Forget(file)
+	}
+	if place := c.ProjectAt(filepath.Dir(filepath.Dir(file))); place.File == file && place.Leaves() {
+		return result, fault.New(fault.Unsafe, "%s is a link that leads out of the project", file).Hint("put a file in its place")
 	}
 	content, err := workspace.ReadFile(file, 1<<20)
 	if err != nil {

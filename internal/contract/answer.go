@@ -22,6 +22,7 @@ type answer struct {
 	target map[string]any
 	meta   object
 	page   *page
+	done   bool   // the handler did all its work, even if it was stopped meanwhile
 	dead   bool   // the handler did not come back
 	human  string // what a person sees instead of the data
 	pure   bool   // leaves no trace
@@ -101,8 +102,7 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.complete(&a)
 	body := c.render(&a, status)
 	ended := c.deliver(body, a, status, signals)
-	// After the answer: the hint is what a person reads last. Not to a reader that has left: that is no failure of a safe command.
-	if broken, _ := c.out.state(); (!a.pure || a.fault != nil) && !(broken && c.Command.Danger == Safe) {
+	if !a.pure || a.fault != nil { // after the answer: the hint is what a person reads last
 		c.complain(a, status, c.format())
 	}
 	status = ended
@@ -229,7 +229,7 @@ func (c *Call) envelope(a *answer, status int) object {
 	for _, w := range c.warnings {
 		list = append(list, (&walker{}).text(w.Code+": "+w.Message, "", false))
 	}
-	meta := (&walker{unmask: true}).tree(c.meta(a, status)) // names of directories and arguments may hold anything
+	meta := (&walker{literal: true}).tree(c.meta(a, status)) // names of directories and arguments may hold anything
 	return append(e.set("warnings", list), member{"meta", meta})
 }
 

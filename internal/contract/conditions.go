@@ -2,14 +2,12 @@ package contract
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/workspace"
@@ -111,7 +109,7 @@ func (c *Command) forChild(p Param) bool {
 
 // systemFault gives failures of the system that have no fault of their own the code that callers can act on.
 func systemFault(f *fault.Fault) *fault.Fault {
-	if f != nil && f.Code == fault.Internal && errors.Is(f, syscall.ENOSPC) {
+	if f != nil && f.Code == fault.Internal && diskFull(f) {
 		f.Code = fault.DiskFull
 	}
 	return f

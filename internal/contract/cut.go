@@ -100,6 +100,23 @@ func cutList(list []any, budget int) []any {
 // members keeps what is small and shares the rest of the budget among what is not. Where there is no room even for the names, the last
 // members are left out.
 func (k *cutter) members(o object, budget int, path string) any {
+	marks := object{} // what marks foreign content goes with it, or nothing goes
+	for _, m := range o {
+		if m.name == "_source" || m.name == "_trusted" {
+			marks = append(marks, m)
+		}
+	}
+	if len(marks) > 0 {
+		if budget -= size(marks) - 1; budget < 2 {
+			k.note(path, size(o), budget)
+			return nil
+		}
+		rest, ok := k.members(slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == "_source" || m.name == "_trusted" }), budget, path).(object)
+		if !ok {
+			return nil
+		}
+		return append(rest, marks...)
+	}
 	left, fitting := budget-1, 0
 	for _, m := range o {
 		if need := size(m.name) + 2; left >= need+least {

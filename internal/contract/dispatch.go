@@ -34,8 +34,17 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 	return c.Program.Run(ctx, host, nil)
 }
 
+// Unheard says that nobody reads the answers any more: a batch has no reason to go on.
+func (c *Call) Unheard() bool {
+	broken, err := c.out.state()
+	return broken || err != nil
+}
+
 // Write lets the answers of a batch pass through the batch's own standard output.
 func (o *out) Write(b []byte) (int, error) {
+	if o.over() { // the batch has ended without this line
+		return 0, io.ErrClosedPipe
+	}
 	o.write(b)
 	if broken, err := o.state(); broken {
 		return 0, io.ErrClosedPipe
@@ -86,6 +95,9 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 				args = append(args, arg...)
 			}
 		default:
+			if _, own := command.param(m.Key); !own && command.shares(m.Key) {
+				return bad("%s is an option: it belongs in _opts", m.Key)
+			}
 			payload = append(payload, member{m.Key, literalTree(m.Value)})
 		}
 	}
@@ -107,7 +119,8 @@ func option(m literal.Member) ([]string, bool) {
 	return nil, false
 }
 
-// forwarded adds the batch's own flags to a line that has not set them itself. A batch that is only tried runs no line for real.
+// forwarded adds the batch's own flags to a line that has not set them itself: what a line says in _opts of its own dry run outweighs
+// the batch's, as the specification of the format has it.
 func (p *Program) forwarded(command *Command, args, forward []string) []string {
 	for _, flag := range forward {
 		name, _, _ := strings.Cut(flag, "=")
@@ -121,6 +134,11 @@ func (p *Program) forwarded(command *Command, args, forward []string) []string {
 		args = append(args, flag)
 	}
 	return args
+}
+
+// shares says whether a name is that of a shared flag.
+func (c *Command) shares(name string) bool {
+	return slices.ContainsFunc(sharedFor(c), func(p Param) bool { return p.Name == name })
 }
 
 // payloadArgs hands the payload on, member by member.

@@ -34,18 +34,22 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 	if over {
 		return process.Result{}, c.ended()
 	}
+	record := c.pidFile()
 	if err := c.readyForChildren(); err != nil {
-		return process.Result{}, err
+		c.Warn("CHILDREN_NOT_RECORDED", "%v", err)
+		record = ""
 	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	return process.Run(ctx, process.Spec{
-		Argv: argv, Dir: c.dir, Grace: c.Config.Duration("grace"), PIDFile: c.pidFile(),
+		Argv: argv, Dir: c.dir, Grace: c.Config.Duration("grace"), PIDFile: record,
 		Env: process.Environment(os.Environ(), process.EnvOptions{Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace()}),
 	})
 }
 
 // pidFile is where the children of this call are recorded while they live.
 func (c *Call) pidFile() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.Paths.State == "" || !c.children {
 		return ""
 	}
@@ -70,7 +74,11 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 		return nil, c.undeclared("standard input")
 	}
 	if name := c.String("input-file"); name != "" && name != "-" {
-		f, err := os.Open(c.Path("input-file"))
+		path := c.Path("input-file")
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil, fault.New(fault.FileMissing, "the input file %s is a directory", path).Hint("name a file")
+		}
+		f, err := os.Open(path)
 		if err != nil {
 			return nil, fault.New(fault.FileMissing, "the input file %s cannot be opened", c.Path("input-file")).Because(err).Hint("check the path; relative paths start at %s", c.dir)
 		}
@@ -103,7 +111,7 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 		data, err := io.ReadAll(io.LimitReader(c.Host.Stdin, int64(limit)+1))
 		if len(data) > limit {
 			rest, _ := io.Copy(io.Discard, io.LimitReader(c.Host.Stdin, 64<<20)) // so that the writer is not left with a broken pipe
-			err = tooMuchStdin(len(data)+int(rest), limit)
+			err = c.tooMuchStdin(len(data)+int(rest), limit)
 		}
 		done <- read{data, err}
 	}()
@@ -119,7 +127,11 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 	}
 }
 
-func tooMuchStdin(received, limit int) error {
+func (c *Call) tooMuchStdin(received, limit int) error {
+	if c.Command.Stdin == nil {
+		return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
+			FixBy("give the values as arguments", "").With("context", map[string]any{"received_bytes": received, "limit_bytes": limit})
+	}
 	return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
 		FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size").
 		With("context", map[string]any{"received_bytes": received, "limit_bytes": limit})

@@ -3,7 +3,6 @@
 package contract
 
 import (
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +13,7 @@ import (
 type stdoutGuard struct {
 	real *os.File
 	pipe *os.File
-	text chan []byte
+	text *strayText
 }
 
 func guardStdout() *stdoutGuard {
@@ -33,12 +32,8 @@ func guardStdout() *stdoutGuard {
 		return nil
 	}
 	_ = w.Close()
-	g := &stdoutGuard{real: real, pipe: r, text: make(chan []byte, 1)}
-	go func() {
-		kept, _ := io.ReadAll(io.LimitReader(r, strayLimit))
-		_, _ = io.Copy(io.Discard, r)
-		g.text <- kept
-	}()
+	g := &stdoutGuard{real: real, pipe: r, text: &strayText{done: make(chan struct{})}}
+	go g.text.read(r)
 	return g
 }
 
@@ -51,5 +46,5 @@ func (g *stdoutGuard) collect() string {
 	if replaceStdout(int(null.Fd())) != nil {
 		return ""
 	}
-	return string(<-g.text)
+	return g.text.said()
 }

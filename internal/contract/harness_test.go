@@ -234,7 +234,7 @@ func misbehaving() App {
 			}, Exits: []Exit{{Code: Success, When: "never"}, {Code: NotFound, When: "always"}}}),
 		},
 			misbehavingArguments(),
-			misbehavingOutput(),
+			misbehavingOutput(), stalling(),
 			misbehavingLifecycle(),
 		),
 	}

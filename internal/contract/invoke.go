@@ -21,7 +21,7 @@ import (
 func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int {
 	words, rest := p.split(h.Args)
 	call := &Call{mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir, given: map[string][]string{}, Config: emptyConfig()}
-	call.out = &out{w: h.Stdout}
+	call.out, call.Host.Stderr = &out{w: h.Stdout}, &patient{w: h.Stderr}
 	command, known := p.Find(strings.Join(words, " "))
 	if !known || strings.HasPrefix(h.Args[0], "-") { // what begins with an option is no call of a command
 		return p.root(call, words, rest)

@@ -2,10 +2,13 @@ package contract
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // Main runs the program as the process that it is, and returns the exit status.
@@ -36,5 +39,39 @@ func (p *Program) plainVersion() bool {
 	return err == nil
 }
 
-// strayLimit bounds what is kept of the writes of others to standard output.
-const strayLimit = 64 << 10
+// strayText is what others wrote to standard output, as far as it is kept.
+type strayText struct {
+	mu   sync.Mutex
+	kept []byte
+	done chan struct{}
+}
+
+const (
+	strayLimit = 64 << 10
+	strayWait  = 100 * time.Millisecond
+)
+
+func (s *strayText) read(r io.Reader) {
+	defer close(s.done)
+	buffer := make([]byte, 4<<10)
+	for {
+		n, err := r.Read(buffer)
+		s.mu.Lock()
+		s.kept = append(s.kept, buffer[:min(n, strayLimit-len(s.kept))]...)
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// said is what there is so far. A child that was given our standard output may hold it open for ever: it is not waited for.
+func (s *strayText) said() string {
+	select {
+	case <-s.done:
+	case <-time.After(strayWait):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.kept)
+}

@@ -51,13 +51,17 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 	if err != nil {
 		return answer{fault: fault.Of(err)}
 	}
-	defer func() { _ = held.Unlock() }()
+	var a answer
+	defer func() {
+		if !a.dead { // a handler that was given up on may still be at work: nobody else may begin
+			_ = held.Unlock()
+		}
+	}()
 	given := hash(c.Command.Path + "\x00" + c.dir + "\x00" + c.query() + string(appendJSON(nil, (&walker{unmask: true}).tree(c.own()))))
 	if a, found := c.repeat(file, given); found {
 		return a
 	}
-	a := run()
-	if a.fault == nil {
+	if a = run(); a.done {
 		record, _ := json.Marshal(kept{c.Command.Path, given, time.Now().UTC(), appendJSON(nil, a.data)})
 		if err := workspace.WriteFile(file, record, 0o600); err != nil {
 			c.Warn("IDEMPOTENCY_NOT_RECORDED", "the result could not be kept: %v; the key does not protect a second call", err)

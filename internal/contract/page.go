@@ -125,7 +125,7 @@ func readCursor(cursor string) (offset int, query string, ok bool) {
 
 // next is the cursor of the page after this one, or "".
 func (pg *page) next() string {
-	if end := pg.offset + pg.returned; end < pg.total {
+	if end := pg.offset + pg.returned; end < pg.total && pg.returned > 0 { // a cursor that leads back here would be followed for ever
 		return writeCursor(end, pg.query)
 	}
 	return ""

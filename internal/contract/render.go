@@ -429,19 +429,21 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 	return lines
 }
 
-// deliver writes the answer. A reader that has gone away is no failure of a command that only reads.
+// deliver writes the answer and returns the exit status.
 func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Signal) int {
 	if len(body) > 0 {
-		if s, done := c.out.deliver(body, signals); !done {
+		ended := a.fault != nil && (a.fault.Kind() == fault.Timeout || a.fault.Kind() == fault.Cancelled)
+		switch s, done := c.out.deliver(body, signals, ended); {
+		case !done && s != nil:
 			n, _ := c.Command.number(codeFor(cancelled(c, s)))
 			return n
+		case !done:
+			return status
 		}
 	}
 	broken, err := c.out.state()
 	switch {
-	case broken && c.Command.Danger == Safe:
-		return 0
-	case broken, err == nil:
+	case broken, err == nil: // a reader that left is no failure: the status is that of the work
 		return status
 	}
 	if !c.Bool("quiet") {

@@ -118,6 +118,7 @@ func (c *Call) handle(ctx context.Context) answer {
 		}
 		a.shape(c, result.Data)
 	}
+	a.done = a.fault == nil && a.exit == ""
 	if c.Command.Danger != Safe && a.fault == nil && a.effect == "" {
 		a.fault = fault.New(fault.Internal, "%s did not say what it changed", c.Command.Path)
 	}
@@ -127,7 +128,8 @@ func (c *Call) handle(ctx context.Context) answer {
 func (c *Call) expired(limit time.Duration) *fault.Fault {
 	f := fault.New(fault.TimedOut, "%s did not end within %s", c.Command.Path, limit)
 	f.Phase = fault.Execution
-	retry := c.Command.Danger == Safe
+	n, _ := c.Command.number(TimedOut)
+	retry := c.Command.exits()[itoa(n)].Retryable
 	f.Retry = &retry
 	return f.Hint("%s", c.again("--timeout", (2*limit).String())).With("timeout_ms", limit.Milliseconds())
 }
@@ -151,7 +153,7 @@ func (c *Call) panicked(reason any, stack []byte) *fault.Fault {
 
 // heartbeat shows that a long-running command is alive, on standard output for programs and on standard error for people.
 func (c *Call) heartbeat() (stop func()) {
-	if !c.Command.LongRunning {
+	if !c.Command.LongRunning || c.Host.line != nil {
 		return func() {}
 	}
 	type beat struct {

@@ -60,6 +60,7 @@ type foreigner interface{ foreign() any }
 // walker turns Go values into a tree.
 type walker struct {
 	unmask  bool // secrets and high-entropy strings as they are
+	literal bool // hashes and ids stay; known forms of secrets do not
 	untag   bool // no marks on foreign content
 	binary  string
 	fields  map[string]int // characters replaced, by field
@@ -256,6 +257,9 @@ func (w *walker) text(s, path string, foreign bool) string {
 	}
 	if w.unmask {
 		return clean
+	}
+	if w.literal {
+		return redact.String(clean)
 	}
 	masked, found := redact.HighEntropy(clean)
 	safe := redact.String(masked)
