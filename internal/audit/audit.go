@@ -9,6 +9,7 @@
 package audit
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -115,14 +116,31 @@ func (l *Log) Check() error {
 	return unwritable(l.path, f.Close())
 }
 
-// isLog says whether a file is ours to add to, to move and to remove: it is empty, or an entry stands among its first lines.
+// isLog says whether a file is ours to add to, to move and to remove: it is not there, it is empty, or an entry stands among its first
+// lines. It looks at one open file, because another process may be rotating meanwhile.
 func isLog(path string) bool {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	_, ours := firstTime(path)
+	if err != nil || !info.Mode().IsRegular() { // opening a FIFO could wait for ever
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	lines := bufio.NewReaderSize(f, 4<<10)
+	if begin, _ := lines.Peek(len(entryStart)); len(begin) == 0 || string(begin) == entryStart {
+		return true
+	}
+	_, ours := firstEntry(lines)
 	return ours
 }
+
+// entryStart is how every line of ours begins; a torn one as well.
+const entryStart = `{"timestamp":"`
 
 func noLog(path string) error {
 	return fault.New(fault.Unsafe, "%s is a file, but no audit log; it is left alone", path).With("path", path).Hint("set another path for the audit log")
@@ -138,7 +156,7 @@ func (l *Log) Write(e Entry) error {
 	if err != nil {
 		return err
 	}
-	if exists(l.path) && !isLog(l.path) {
+	if !isLog(l.path) {
 		return noLog(l.path)
 	}
 	l.tidied.Do(l.tidy)

@@ -109,7 +109,10 @@ func firstTime(path string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	defer f.Close()
-	lines := bufio.NewReaderSize(f, 4<<10)
+	return firstEntry(bufio.NewReaderSize(f, 4<<10))
+}
+
+func firstEntry(lines *bufio.Reader) (time.Time, bool) {
 	for range 100 { // a torn or foreign line may stand first
 		line, _, err := readLine(lines)
 		if err != nil && len(line) == 0 {
