@@ -150,7 +150,7 @@ func TestString(t *testing.T) {
 		{"https://user@host/x", "https://user@host/x"},
 		{"http://[::1]:80/a@b", "http://[::1]:80/a@b"},
 		{"https://0123456789abcdef0123@host", "https://#@host"},
-		{"x https://registry.npmjs.org/@scope/pkg@1.2.3 y", "x https://registry.npmjs.org/@scope/pkg@1.2.3 y"},
+		{"x https://registry.packages.example/@scope/pkg@1.2.3 y", "x https://registry.packages.example/@scope/pkg@1.2.3 y"},
 		{"GET /x?access_token=abc&n=1#f", "GET /x?access_token=#&n=1#f"},
 		{"https://h/?key=abc&sig=d&q=1", "https://h/?key=#&sig=#&q=1"},
 		{"X-Amz-Signature=1 ?X-Amz-Signature=abc&X-Amz-Date=2", "X-Amz-Signature=1 ?X-Amz-Signature=#&X-Amz-Date=2"},
