@@ -102,7 +102,7 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.complete(&a)
 	body := c.render(&a, status)
 	ended := c.deliver(body, a, status, signals)
-	if !a.pure || a.fault != nil { // after the answer: the hint is what a person reads last
+	if (!a.pure || a.fault != nil) && !c.abandoned() { // after the answer: the hint is what a person reads last
 		c.complain(a, status, c.format())
 	}
 	status = ended

@@ -429,6 +429,13 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 	return lines
 }
 
+// abandoned says that the reader of a command that only reads has left: it wanted no more, so there is nothing to report. A line of a
+// batch keeps its status: the batch has to know.
+func (c *Call) abandoned() bool {
+	broken, _ := c.out.state()
+	return broken && c.Command.Danger == Safe && c.Host.line == nil
+}
+
 // deliver writes the answer and returns the exit status.
 func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Signal) int {
 	if len(body) > 0 {
@@ -443,7 +450,9 @@ func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Sign
 	}
 	broken, err := c.out.state()
 	switch {
-	case broken, err == nil: // a reader that left is no failure: the status is that of the work
+	case c.abandoned():
+		return 0
+	case broken, err == nil:
 		return status
 	}
 	if !c.Bool("quiet") {

@@ -117,3 +117,21 @@ func TestCutKeepsTheMarks(t *testing.T) {
 		}
 	}
 }
+
+// TestAbandonedFailure: a safe command whose reader has left ends with 0 and says nothing, even if it failed.
+func TestAbandonedFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	defer func() { _ = out.Close() }()
+	cmd := w.command("fail")
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = out, &stderr
+	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+		t.Fatalf("%v %q", err, stderr.String())
+	}
+}
