@@ -1,0 +1,439 @@
+package modelserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Backend decides what a model says. A script is one; a recording and a real model behind any wire are others.
+type Backend interface {
+	// Answer says something with w; the end of the answer follows when it returns nil. An error that does not come from w
+	// becomes a failure with status 500. It may be called for several requests at once.
+	Answer(ctx context.Context, r *Request, w Writer) error
+}
+
+// Writer turns what a Backend says into the bytes of the wire. Its methods return an error when nobody listens any more; the
+// Backend returns then.
+type Writer interface {
+	Text(string) error   // more of the text; consecutive texts are one block
+	Think(string) error  // more of the thinking, where the wire has it; elsewhere nothing
+	Call(Call) error     // one call of a tool; several in a row are parallel
+	Search(string) error // a search that the model's side runs itself, where the wire has it
+	Usage(Usage)         // what is said at the end; without it, an estimate
+	Fail(Failure) error  // the end, as an error; a status when nothing was said yet, else an event
+	Slow(time.Duration)  // a pause before each further piece
+	Break(Break)         // how the answer ends too early; call it first
+}
+
+// Call asks the agent to run a tool.
+type Call struct {
+	ID        string // made up when empty
+	Name      string
+	Namespace string
+	Kind      string // as Tool.Kind
+	Input     JSON   // a JSON object; of a custom tool a JSON string
+}
+
+// Usage counts tokens. Input are those that did not come from a cache.
+type Usage struct {
+	Input, Output, Cached int
+}
+
+// Failure is an error of the API.
+type Failure struct {
+	Status      int
+	Message     string // empty: as the API words it
+	RetryAfter  time.Duration
+	ContextFull bool // the request is longer than the model's context
+}
+
+// Place is where an answer breaks.
+type Place string
+
+// The places. Events and bytes are counted from the beginning of the body.
+const (
+	Nowhere Place = ""
+	Headers Place = "headers" // before the response begins
+	Opening Place = "start"   // after its headers
+	Middle  Place = "middle"  // after half of it
+	Events  Place = "events"  // after N events
+	Bytes   Place = "bytes"   // after N bytes
+)
+
+// Break ends an answer too early: it says nothing more and holds the connection, or drops it.
+type Break struct {
+	At   Place
+	N    int
+	Hold bool
+}
+
+// errGone means that nobody listens any more, or that nobody shall hear more.
+var errGone = errors.New("the connection has ended")
+
+// block is a part of the answer that grows.
+type block struct {
+	kind  BlockKind
+	index int
+	id    string
+	text  strings.Builder
+	call  Call
+}
+
+// said is the whole of an answer.
+type said struct {
+	blocks []*block
+	usage  Usage
+}
+
+func (s *said) calls() bool {
+	for _, b := range s.blocks {
+		if b.kind == Calling {
+			return true
+		}
+	}
+	return false
+}
+
+// encoder is a wire's way to write an answer. It has no policy and no I/O: it returns frames.
+type encoder interface {
+	contentType() string // of a stream
+	start() [][]byte
+	open(*block) [][]byte
+	delta(b *block, piece string) [][]byte
+	shut(*block) [][]byte
+	end(*said) [][]byte
+	fail(Failure) [][]byte   // within a stream
+	whole(*said) []byte      // instead of a stream
+	refuse(Failure) []byte   // the body of an error
+	late(Failure) bool       // whether the API begins a stream before it says so
+	prefix(BlockKind) string // of the id of a block; empty where the wire has no such block
+}
+
+// searching is the block of a search that the model's side runs.
+const searching BlockKind = "search"
+
+// answer is the Writer.
+type answer struct {
+	ctx      context.Context
+	w        http.ResponseWriter
+	r        *Request
+	enc      encoder
+	name     func(prefix string) string
+	done     said
+	counted  bool // the usage was given
+	pause    time.Duration
+	brk      Break
+	begun    bool // headers are out
+	opened   bool // the stream's first events are made
+	finished bool
+	current  *block
+	held     [][]byte // with a break in the middle: everything, until it is known where the middle is
+	events   int
+	bytes    int
+}
+
+func (a *answer) Usage(u Usage)        { a.done.usage, a.counted = u, true }
+func (a *answer) Slow(d time.Duration) { a.pause = d }
+func (a *answer) Break(b Break)        { a.brk = b }
+
+func (a *answer) Text(s string) error { return a.grow(Text, s) }
+
+func (a *answer) Think(s string) error {
+	if a.enc.prefix(Thinking) == "" {
+		return nil
+	}
+	return a.grow(Thinking, s)
+}
+
+func (a *answer) Search(query string) error {
+	if a.enc.prefix(searching) == "" {
+		return nil
+	}
+	b := &block{kind: searching}
+	b.text.WriteString(query)
+	if err := a.begin(b); err != nil {
+		return err
+	}
+	return a.shut()
+}
+
+func (a *answer) Call(c Call) error {
+	if absent(c.Input) {
+		c.Input = JSON("{}")
+	}
+	if c.ID == "" {
+		c.ID = a.name(a.r.Wire.callPrefix())
+	}
+	if err := a.begin(&block{kind: Calling, call: c}); err != nil {
+		return err
+	}
+	input := string(c.Input)
+	if c.Kind == "custom" {
+		_ = decode(c.Input, "input", &input)
+	}
+	for _, piece := range pieces(input) {
+		if err := a.piece(piece); err != nil {
+			return err
+		}
+	}
+	return a.shut()
+}
+
+func (a *answer) grow(kind BlockKind, s string) error {
+	if a.current == nil || a.current.kind != kind {
+		if err := a.begin(&block{kind: kind}); err != nil {
+			return err
+		}
+	}
+	for _, piece := range pieces(s) {
+		if err := a.piece(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) begin(b *block) error {
+	if err := a.shut(); err != nil {
+		return err
+	}
+	b.index, b.id = len(a.done.blocks), a.name(a.enc.prefix(b.kind))
+	a.done.blocks = append(a.done.blocks, b)
+	a.current = b
+	if !a.r.Stream {
+		return a.ctx.Err()
+	}
+	if err := a.open(); err != nil {
+		return err
+	}
+	return a.send(a.enc.open(b))
+}
+
+// open makes the first events of a stream.
+func (a *answer) open() error {
+	if a.opened {
+		return nil
+	}
+	a.opened = true
+	return a.send(a.enc.start())
+}
+
+func (a *answer) piece(s string) error {
+	b := a.current
+	b.text.WriteString(s)
+	if err := a.wait(a.pause); err != nil || !a.r.Stream {
+		return err
+	}
+	return a.send(a.enc.delta(b, s))
+}
+
+func (a *answer) shut() error {
+	b := a.current
+	a.current = nil
+	if b == nil || !a.r.Stream {
+		return nil
+	}
+	return a.send(a.enc.shut(b))
+}
+
+func (a *answer) wait(d time.Duration) error {
+	if d <= 0 {
+		return a.ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-a.ctx.Done():
+		return errGone
+	}
+}
+
+// estimate is the usage of an answer for which none was given: four bytes a token.
+func (a *answer) estimate() {
+	if a.counted {
+		return
+	}
+	n := 0
+	for _, b := range a.done.blocks {
+		n += b.text.Len()
+	}
+	a.done.usage = Usage{Input: len(a.r.Raw)/4 + 1, Output: n/4 + 1}
+}
+
+// finish ends the answer.
+func (a *answer) finish() error {
+	if a.finished {
+		return nil
+	}
+	a.finished = true
+	if a.r.Stream {
+		if err := a.open(); err != nil {
+			return err
+		}
+		if err := a.shut(); err != nil {
+			return err
+		}
+		a.estimate()
+		if err := a.send(a.enc.end(&a.done)); err != nil {
+			return err
+		}
+		return a.release()
+	}
+	a.estimate()
+	return a.body(http.StatusOK, a.enc.whole(&a.done))
+}
+
+// Fail ends the answer with an error.
+func (a *answer) Fail(f Failure) error {
+	if a.finished {
+		return nil
+	}
+	a.finished = true
+	if f.Status < 400 || f.Status > 599 {
+		f.Status = http.StatusInternalServerError
+	}
+	if a.r.Stream && a.enc.late(f) {
+		if err := a.open(); err != nil {
+			return err
+		}
+	}
+	if a.begun || a.opened {
+		if err := a.send(a.enc.fail(f)); err != nil {
+			return err
+		}
+		return a.release()
+	}
+	if f.RetryAfter > 0 {
+		a.w.Header().Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if f.ContextFull {
+		f.Status = http.StatusBadRequest
+	}
+	return a.body(f.Status, a.enc.refuse(f))
+}
+
+// body writes an answer that is no stream.
+func (a *answer) body(status int, data []byte) error {
+	a.w.Header().Set("Content-Type", "application/json")
+	a.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	if a.brk.At == Headers {
+		return a.broken()
+	}
+	a.begun = true
+	a.w.WriteHeader(status)
+	stop := len(data)
+	switch a.brk.At {
+	case Opening:
+		stop = 0
+	case Middle, Events:
+		stop = len(data) / 2
+	case Bytes:
+		stop = min(stop, a.brk.N)
+	}
+	_, err := a.w.Write(data[:stop])
+	if a.brk.At != Nowhere {
+		return a.broken()
+	}
+	return err
+}
+
+// send writes the frames of a stream, each at once.
+func (a *answer) send(frames [][]byte) error {
+	if a.brk.At == Middle {
+		a.held = append(a.held, frames...)
+		return a.ctx.Err()
+	}
+	for _, f := range frames {
+		if err := a.frame(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release sends the first half of what was held back, and breaks.
+func (a *answer) release() error {
+	if a.brk.At != Middle {
+		return nil
+	}
+	a.brk.At, a.brk.N = Events, max(1, len(a.held)/2)
+	return a.send(a.held)
+}
+
+func (a *answer) frame(f []byte) error {
+	if a.brk.At == Headers {
+		return a.broken()
+	}
+	if !a.begun {
+		a.begun = true
+		h := a.w.Header()
+		h.Set("Content-Type", a.enc.contentType())
+		h.Set("Cache-Control", "no-cache")
+		a.w.WriteHeader(http.StatusOK)
+	}
+	if a.brk.At == Opening || a.brk.At == Events && a.events >= a.brk.N {
+		return a.broken()
+	}
+	cut := a.brk.At == Bytes && a.bytes+len(f) >= a.brk.N
+	if cut {
+		f = f[:max(0, a.brk.N-a.bytes)]
+	}
+	if _, err := a.w.Write(f); err != nil {
+		return errGone
+	}
+	a.events++
+	a.bytes += len(f)
+	if cut {
+		return a.broken()
+	}
+	return http.NewResponseController(a.w).Flush()
+}
+
+// broken ends the answer where it is.
+func (a *answer) broken() error {
+	a.finished = true
+	if a.begun {
+		_ = http.NewResponseController(a.w).Flush()
+	}
+	if a.brk.Hold {
+		<-a.ctx.Done()
+	}
+	return errGone
+}
+
+// pieces cuts a text as a model's stream is cut: after spaces, some bytes each, never within a character.
+func pieces(s string) []string {
+	const usual, most = 16, 256
+	size := max(usual, len(s)/most)
+	var out []string
+	for len(s) > size {
+		n := size
+		if i := strings.LastIndexByte(s[:size], ' '); i > 0 {
+			n = i + 1
+		}
+		for n < len(s) && !utf8.RuneStart(s[n]) {
+			n++
+		}
+		out, s = append(out, s[:n]), s[n:]
+	}
+	if s != "" {
+		out = append(out, s)
+	}
+	return out
+}
+
+// randomName makes an id that no other call of a conversation has.
+func randomName(prefix string) string {
+	var b [12]byte
+	_, _ = rand.Read(b[:])
+	return prefix + "_" + hex.EncodeToString(b[:])
+}

@@ -1,0 +1,163 @@
+package modelserver
+
+import (
+	"regexp"
+	"strings"
+)
+
+// conversation is what a script reads from a request.
+type conversation struct {
+	r        *Request
+	position int    // answers since the last message of the user
+	users    int    // messages of the user
+	input    string // the last of them, without what the agent put in
+	result   string // what the last tool answered
+	looked   string // what was asked for of the tools that are kept back
+	dirElse  string // the working directory where the request names none
+	said     bool   // this answer has text already
+	line     bool   // whose last part has a line of its own
+	given    map[string]bool
+}
+
+// converse finds the place in a conversation.
+func converse(r *Request, dir string) *conversation {
+	c := &conversation{r: r, given: map[string]bool{}, dirElse: dir}
+	for _, m := range r.Messages {
+		switch m.Role {
+		case Assistant:
+			c.answered(m)
+		case User:
+			c.heard(m)
+		}
+	}
+	return c
+}
+
+func (c *conversation) answered(m Message) {
+	lookups, others := 0, 0
+	for _, b := range m.Blocks {
+		switch {
+		case b.Kind == Calling && b.Name == lookup:
+			lookups++
+			c.looked += string(b.Input)
+		case b.Kind == Calling:
+			c.given[b.Name] = true
+			others++
+		case b.Kind != Thinking:
+			others++
+		}
+	}
+	if lookups == 0 || others > 0 { // asking alone for a tool that is kept back is no step of a script
+		c.position++
+	}
+}
+
+func (c *conversation) heard(m Message) {
+	texts := []string{}
+	for _, b := range m.Blocks {
+		switch b.Kind {
+		case Result:
+			c.result = b.Text
+		case Text:
+			if own := ownWords(b.Text); own != "" {
+				texts = append(texts, own)
+			}
+		case Image:
+			texts = append(texts, "")
+		}
+	}
+	if len(texts) == 0 {
+		return
+	}
+	c.position, c.looked, c.given = 0, "", map[string]bool{}
+	c.users++
+	c.input = strings.Trim(strings.Join(texts, "\n"), "\n")
+}
+
+// injectedTags wrap what agents put into messages of the user.
+func injectedTags() []string {
+	return []string{
+		"system-reminder", "environment_context", "session_context", "user_instructions", "current_datetime", "skills_instructions",
+		"permissions instructions", "collaboration_mode", "turn_aborted", "task-notification", "reminder", "system_reminder",
+		"system_notification", "hook_context", "context", "INSTRUCTIONS", "local-command-stdout", "local-command-caveat", "command-name",
+		"command-message", "command-args", "multi_agent_mode", "multi_agent_role", "subagent_notification", "user_shell_command",
+		"plan_mode", "tagged_files", "ide_context", "available_skills", "todo_status",
+	}
+}
+
+// injectedBeginnings are other texts that no user wrote.
+func injectedBeginnings() []string {
+	return []string{
+		"# AGENTS.md instructions", "[Request interrupted by user", "Please continue.", "Caveat: The messages below",
+		"System: Please continue.", "Tool loaded.", "Continue if you have next steps, or stop and ask",
+	}
+}
+
+// ownWords is what the user wrote: without the blocks that the agent put before or behind it.
+func ownWords(text string) string {
+	text = strings.TrimSpace(text)
+	for again := true; again && text != ""; {
+		again = false
+		for _, tag := range injectedTags() {
+			first, last := "<"+tag+">", "</"+tag+">"
+			if strings.HasPrefix(text, first) {
+				end := strings.Index(text, last)
+				if end < 0 {
+					return ""
+				}
+				text, again = strings.TrimSpace(text[end+len(last):]), true
+			}
+			if strings.HasSuffix(text, last) {
+				if begin := strings.LastIndex(text, first); begin >= 0 {
+					text, again = strings.TrimSpace(text[:begin]), true
+				}
+			}
+		}
+	}
+	for _, beginning := range injectedBeginnings() {
+		if strings.HasPrefix(text, beginning) {
+			return ""
+		}
+	}
+	return text
+}
+
+// errand says whether a request without tools is known to be one beside the conversation.
+func (c *conversation) errand() bool {
+	if !absent(c.r.Schema) {
+		return true
+	}
+	const beginning = 400 // an agent's own text may name such things further on
+	system := c.r.System[:min(len(c.r.System), beginning)]
+	for _, words := range []string{"title generator", "Task Routing AI", "conversation topic", "concise", "summariz", "compress"} {
+		if strings.Contains(system, words) {
+			return true
+		}
+	}
+	return c.input == "quota"
+}
+
+// gave says whether a tool was called since the last message of the user.
+func (c *conversation) gave(name string) bool { return c.given[name] }
+
+// dir is the working directory that the agent told the model, or "".
+func (c *conversation) dir() string {
+	named := regexp.MustCompile(`(?m)(?:[Ww]orking directory: |<cwd>|\*\*Workspace Directories:\*\*\n\s*- )(/[^\n<]*|[A-Za-z]:\\[^\n<]*)`)
+	texts := []string{c.r.System}
+	for _, m := range c.r.Messages {
+		if m.Role == Assistant {
+			continue
+		}
+		for _, b := range m.Blocks {
+			if b.Kind == Text {
+				texts = append(texts, b.Text)
+			}
+		}
+	}
+	for _, text := range texts {
+		if found := named.FindStringSubmatch(text); found != nil {
+			return strings.TrimSpace(found[1])
+		}
+	}
+	return c.dirElse
+}

@@ -1,0 +1,348 @@
+package modelserver
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/text"
+)
+
+// ParseScript reads a script. The error names the line and the column of the first thing that is wrong.
+func ParseScript(data []byte) (*Script, error) {
+	v, err := literal.ParseJSON5(data)
+	if err != nil {
+		var syntax *literal.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, wrong(syntax.Pos, "%s", syntax.Message)
+		}
+		return nil, fault.New(fault.Invalid, "the script cannot be read").Because(err)
+	}
+	s := &Script{}
+	if v.Kind == literal.Object {
+		if err := only(v, "script", "steps", "toolless"); err != nil {
+			return nil, err
+		}
+		if m, ok := v.Member("toolless"); ok {
+			if m.Value.Kind != literal.Bool {
+				return nil, mismatch(m.Value, "toolless", "true or false")
+			}
+			s.toolless = m.Value.Bool
+		}
+		m, ok := v.Member("steps")
+		if !ok {
+			return nil, wrong(v.Pos, "the script has no member steps")
+		}
+		v = m.Value
+	}
+	if v.Kind != literal.Array {
+		return nil, mismatch(v, "the script", "an array of steps")
+	}
+	for _, item := range v.Items {
+		st, err := parseStep(item)
+		if err != nil {
+			return nil, err
+		}
+		s.steps = append(s.steps, st)
+	}
+	return s, nil
+}
+
+func wrong(pos literal.Pos, format string, args ...any) *fault.Fault {
+	f := fault.New(fault.Invalid, format, args...)
+	f.Message = "script:" + pos.String() + ": " + f.Message
+	return f.Hint("correct the script at line %d, column %d", pos.Line, pos.Col)
+}
+
+func mismatch(v literal.Value, what, want string) *fault.Fault {
+	return wrong(v.Pos, "%s must be %s, not %s", what, want, v.Kind)
+}
+
+// only refuses members that nobody knows.
+func only(v literal.Value, what string, known ...string) error {
+	for _, m := range v.Members {
+		if slices.Contains(known, m.Key) {
+			continue
+		}
+		f := wrong(m.KeyPos, "%s has no member %q", what, m.Key)
+		if near := text.Nearest(m.Key, known); near != "" {
+			return f.Hint("did you mean %s?", near)
+		}
+		return f.Hint("members are %s", strings.Join(known, ", "))
+	}
+	return nil
+}
+
+func actions() []string {
+	return []string{"say", "think", "shell", "write", "read", "web", "search", "ask", "call", "calls", "json", "error"}
+}
+
+func modifiers() []string {
+	return []string{"stall", "cut", "times", "retry_after", "message", "slow", "usage"}
+}
+
+func parseStep(v literal.Value) (step, error) {
+	var st step
+	if v.Kind != literal.Object {
+		return st, mismatch(v, "a step", "an object such as {\"say\":\"hello\"}")
+	}
+	if err := only(v, "a step", append(actions(), modifiers()...)...); err != nil {
+		return st, err
+	}
+	st.do = trouble
+	first := ""
+	for _, m := range v.Members {
+		if !slices.Contains(actions(), m.Key) {
+			continue
+		}
+		if first != "" {
+			return st, wrong(m.KeyPos, "a step does one thing: %s stands beside %s", m.Key, first).Hint("make two steps of it")
+		}
+		first = m.Key
+		if err := st.act(m); err != nil {
+			return st, err
+		}
+	}
+	if err := st.modify(v, first); err != nil {
+		return st, err
+	}
+	if first == "" && len(st.faults) == 0 {
+		return st, wrong(v.Pos, "the step does nothing").Hint("steps are %s, stall and cut", strings.Join(actions(), ", "))
+	}
+	return st, nil
+}
+
+// act reads the action of a step.
+func (st *step) act(m literal.Member) error {
+	v := m.Value
+	st.do = action(m.Key)
+	switch st.do {
+	case write:
+		if err := fields(v, m.Key, map[string]*string{"path": &st.text, "content": &st.content}); err != nil {
+			return err
+		}
+	case invoke:
+		return st.actCall(v)
+	case several:
+		return st.actSeveral(v)
+	case answerJSON:
+		st.input = v.JSON()
+	case "error":
+		st.do = trouble
+		return st.actError(v)
+	default:
+		if v.Kind != literal.String {
+			return mismatch(v, m.Key, "a string")
+		}
+		st.text = v.Str
+	}
+	return nil
+}
+
+// fields reads an object of strings, all of them required.
+func fields(v literal.Value, what string, into map[string]*string) error {
+	if v.Kind != literal.Object {
+		return mismatch(v, what, "an object with "+strings.Join(sortedKeys(into), " and "))
+	}
+	if err := only(v, what, sortedKeys(into)...); err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(into) {
+		m, ok := v.Member(name)
+		if !ok {
+			return wrong(v.Pos, "%s has no member %s", what, name)
+		}
+		if m.Value.Kind != literal.String {
+			return mismatch(m.Value, name, "a string")
+		}
+		*into[name] = m.Value.Str
+	}
+	return nil
+}
+
+func (st *step) actCall(v literal.Value) error {
+	if v.Kind != literal.Object {
+		return mismatch(v, "call", "an object with name and input")
+	}
+	if err := only(v, "call", "name", "input"); err != nil {
+		return err
+	}
+	name, ok := v.Member("name")
+	if !ok {
+		return wrong(v.Pos, "call has no member name")
+	}
+	if name.Value.Kind != literal.String {
+		return mismatch(name.Value, "name", "a string")
+	}
+	st.text, st.input = name.Value.Str, JSON("{}")
+	if input, ok := v.Member("input"); ok {
+		if k := input.Value.Kind; k != literal.Object && k != literal.String {
+			return mismatch(input.Value, "input", "an object, or a string for a tool that takes text")
+		}
+		st.input = input.Value.JSON()
+	}
+	return nil
+}
+
+func (st *step) actSeveral(v literal.Value) error {
+	if v.Kind != literal.Array || len(v.Items) == 0 {
+		return mismatch(v, "calls", "an array of steps that call a tool")
+	}
+	for _, item := range v.Items {
+		inner, err := parseStep(item)
+		if err != nil {
+			return err
+		}
+		switch inner.do {
+		case say, think, trouble, several, answerJSON:
+			return wrong(item.Pos, "calls holds only steps that call a tool").Hint("put it before the step with calls")
+		}
+		if len(inner.faults) > 0 {
+			return wrong(item.Pos, "one of several calls cannot break by itself").Hint("put stall or cut beside calls")
+		}
+		st.calls = append(st.calls, inner)
+	}
+	return nil
+}
+
+func (st *step) actError(v literal.Value) error {
+	if v.Kind == literal.String && v.Str == "context_full" {
+		st.faults = []mishap{{fail: &Failure{ContextFull: true}}}
+		return nil
+	}
+	status, ok := v.Int()
+	if !ok || status < 400 || status > 599 {
+		return wrong(v.Pos, "error must be a status from 400 to 599 or \"context_full\"")
+	}
+	st.faults = []mishap{{fail: &Failure{Status: int(status)}}}
+	return nil
+}
+
+// modify reads what stands beside the action.
+func (st *step) modify(v literal.Value, first string) error {
+	for _, m := range v.Members {
+		var err error
+		switch m.Key {
+		case "stall", "cut":
+			err = st.breaks(m, first)
+		case "slow":
+			err = st.slows(m.Value)
+		case "usage":
+			err = st.uses(m.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, m := range v.Members { // these need the fault that they belong to
+		var err error
+		switch m.Key {
+		case "times":
+			err = st.counts(m)
+		case "retry_after", "message":
+			err = st.words(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (st *step) breaks(m literal.Member, first string) error {
+	if len(st.faults) > 0 {
+		return wrong(m.KeyPos, "only one of error, stall and cut can stand in a step").Hint("make two steps of it")
+	}
+	if first == "error" {
+		return wrong(m.KeyPos, "%s cannot stand beside error", m.Key)
+	}
+	b := Break{Hold: m.Key == "stall"}
+	v := m.Value
+	switch {
+	case v.Kind == literal.String && slices.Contains([]Place{Headers, Opening, Middle}, Place(v.Str)):
+		b.At = Place(v.Str)
+	case v.Kind == literal.Object && len(v.Members) == 1:
+		if err := only(v, m.Key, "events", "bytes"); err != nil {
+			return err
+		}
+		n, ok := v.Members[0].Value.Int()
+		if !ok || n < 0 || n > 1<<30 {
+			return mismatch(v.Members[0].Value, v.Members[0].Key, "a number from 0")
+		}
+		b.At, b.N = Place(v.Members[0].Key), int(n)
+	default:
+		return wrong(v.Pos, "%s must be headers, start, middle, {\"events\":N} or {\"bytes\":N}", m.Key)
+	}
+	st.faults = []mishap{{brk: b}}
+	return nil
+}
+
+func (st *step) slows(v literal.Value) error {
+	d, ok := text.Duration(v.Str)
+	if v.Kind != literal.String || !ok || d < 0 || d > time.Hour {
+		return wrong(v.Pos, "slow must be a duration such as \"50ms\"")
+	}
+	st.slow = d
+	return nil
+}
+
+func (st *step) uses(v literal.Value) error {
+	if v.Kind != literal.Object {
+		return mismatch(v, "usage", "an object with input, output and cached")
+	}
+	if err := only(v, "usage", "input", "output", "cached"); err != nil {
+		return err
+	}
+	u := Usage{}
+	for _, m := range v.Members {
+		n, ok := m.Value.Int()
+		if !ok || n < 0 || n > 1<<40 {
+			return mismatch(m.Value, m.Key, "a whole number from 0")
+		}
+		switch m.Key {
+		case "input":
+			u.Input = int(n)
+		case "output":
+			u.Output = int(n)
+		default:
+			u.Cached = int(n)
+		}
+	}
+	st.usage = &u
+	return nil
+}
+
+func (st *step) counts(m literal.Member) error {
+	n, ok := m.Value.Int()
+	if !ok || n < 1 || n > 1<<20 {
+		return wrong(m.Value.Pos, "times must be a whole number from 1")
+	}
+	if len(st.faults) == 0 {
+		return wrong(m.KeyPos, "times needs error, stall or cut beside it")
+	}
+	st.faults[0].times = int(n)
+	return nil
+}
+
+func (st *step) words(m literal.Member) error {
+	if len(st.faults) == 0 || st.faults[0].fail == nil {
+		return wrong(m.KeyPos, "%s needs error beside it", m.Key)
+	}
+	f := st.faults[0].fail
+	if m.Key == "message" {
+		if m.Value.Kind != literal.String {
+			return mismatch(m.Value, "message", "a string")
+		}
+		f.Message = m.Value.Str
+		return nil
+	}
+	seconds, ok := m.Value.Float()
+	if !ok || seconds < 0 || seconds > 1e6 {
+		return mismatch(m.Value, "retry_after", "a number of seconds")
+	}
+	f.RetryAfter = time.Duration(seconds * float64(time.Second))
+	return nil
+}

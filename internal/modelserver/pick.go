@@ -1,0 +1,316 @@
+package modelserver
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+)
+
+// lookup is the tool with which an agent lets the model ask for tools that it keeps back.
+const lookup = "ToolSearch"
+
+// names are how agents call a tool for an action, each agent's own name; the first that is offered is taken.
+func names(do action) []string {
+	switch do {
+	case shell:
+		return []string{"Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "container.exec", "local_shell"}
+	case write:
+		return []string{"Write", "write", "write_file", "create", "create_file", "apply_patch"}
+	case read:
+		return []string{"Read", "read", "read_file", "view"}
+	case web:
+		return []string{"WebFetch", "web_fetch", "webfetch"}
+	case search:
+		return []string{"WebSearch", "google_web_search", "websearch", "web_search"}
+	case ask:
+		return []string{"AskUserQuestion", "ask_user", "ask_user_question", "question", "request_user_input"}
+	}
+	return nil
+}
+
+// members are how tools call the members of their input that a step fills, by what they hold.
+func members(of string) []string {
+	switch of {
+	case "command":
+		return []string{"command", "cmd", "script"}
+	case "path":
+		return []string{"file_path", "filePath", "path", "absolute_path"}
+	case "content":
+		return []string{"content", "file_text", "contents"}
+	case "patch":
+		return []string{"input", "patch", "patchText"}
+	case "url":
+		return []string{"url", "prompt"}
+	case "query":
+		return []string{"query"}
+	case "question":
+		return []string{"question", "questions"}
+	}
+	return nil
+}
+
+// resolve finds the calls that a step makes at this agent; none for what is said.
+func (c *conversation) resolve(st step) []Call {
+	switch st.do {
+	case several:
+		var out []Call
+		for _, inner := range st.calls {
+			out = append(out, c.resolve(inner)...)
+		}
+		return out
+	case invoke:
+		return []Call{c.invoke(st)}
+	case answerJSON:
+		if t, ok := c.structured(); ok {
+			return []Call{{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: st.input}}
+		}
+		return nil
+	case shell, write, read, web, search, ask:
+		if call, ok := c.own(st); ok {
+			return []Call{call}
+		}
+	}
+	return nil
+}
+
+// structured is the tool with which the model answers in the form that was asked for.
+func (c *conversation) structured() (Tool, bool) {
+	for _, t := range c.r.Tools {
+		if t.Name == "StructuredOutput" || t.Name == c.r.Forced && t.Name != "" {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
+// hostedSearch says whether the model's side is to search.
+func (c *conversation) hostedSearch() bool {
+	return slices.ContainsFunc(c.r.Tools, func(t Tool) bool { return t.Hosted() && strings.HasPrefix(t.Kind, "web_search") })
+}
+
+func (c *conversation) find(name string) (Tool, bool) {
+	for _, t := range c.r.Tools {
+		if t.Name == name && !t.Hosted() {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
+// invoke is a call by name.
+func (c *conversation) invoke(st step) Call {
+	t, ok := c.find(st.text)
+	if !ok {
+		if program, outer, found := c.nested(st.text); found {
+			return program.call(outer, st.text, st.input)
+		}
+		t = Tool{Name: st.text, Kind: "function"}
+	}
+	return Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: st.input}
+}
+
+// own finds the agent's own tool for a step.
+func (c *conversation) own(st step) (Call, bool) {
+	for _, name := range names(st.do) {
+		if t, ok := c.find(name); ok {
+			if input, ok := c.fill(t, st); ok {
+				return Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: input}, true
+			}
+		}
+	}
+	for _, name := range names(st.do) {
+		if p, outer, ok := c.nested(name); ok {
+			if input, ok := p.fill(st); ok {
+				return p.call(outer, name, input), true
+			}
+		}
+	}
+	if call, ok := c.keptBack(st.do); ok {
+		return call, true
+	}
+	return c.byShell(st)
+}
+
+// keptBack asks for a tool whose description the agent keeps back until it is asked for.
+func (c *conversation) keptBack(do action) (Call, bool) {
+	t, ok := c.find(lookup)
+	if !ok {
+		return Call{}, false
+	}
+	for _, m := range c.r.Messages {
+		for _, b := range m.Blocks {
+			if b.Kind != Text || !strings.Contains(b.Text, "deferred tools") {
+				continue
+			}
+			for _, name := range names(do) {
+				asked := "select:" + name
+				if strings.Contains(b.Text+"\n", "\n"+name+"\n") && !strings.Contains(c.looked, asked+`"`) {
+					return Call{Name: t.Name, Kind: t.Kind, Input: object("query", asked, "max_results", 1)}, true
+				}
+			}
+		}
+	}
+	return Call{}, false
+}
+
+// byShell writes and reads with the shell, at agents that have no tools for files at all and expect just that.
+func (c *conversation) byShell(st step) (Call, bool) {
+	if c.r.Wire != Responses || st.do != read && st.do != write {
+		return Call{}, false
+	}
+	for _, name := range []string{"Read", "Write", "read_file", "write_file", "view", "create", "edit"} {
+		if _, ok := c.find(name); ok {
+			return Call{}, false
+		}
+	}
+	command := "cat -- " + quote(st.text)
+	if st.do == write {
+		command = "printf %s " + quote(st.content) + " > " + quote(st.text)
+	}
+	return c.own(step{do: shell, text: command})
+}
+
+// shellWords are the arguments that a tool without a member for a command line wants. Nothing here starts them: they are data for the agent.
+func shellWords(command string) []string {
+	const program = "bash"
+	return []string{program, "-lc", command}
+}
+
+// quote makes one word for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// absolute is a path as tools want it.
+func (c *conversation) absolute(name string) string {
+	dir := c.dir()
+	if dir == "" || strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':' {
+		return name
+	}
+	if strings.Contains(dir, `\`) {
+		return strings.TrimRight(dir, `\`) + `\` + strings.ReplaceAll(name, "/", `\`)
+	}
+	return path.Join(dir, name)
+}
+
+// patch adds a file in the form that apply_patch reads.
+func patch(name, content string) string {
+	var b strings.Builder
+	b.WriteString("*** Begin Patch\n*** Add File: " + name + "\n")
+	for line := range strings.SplitSeq(strings.TrimSuffix(content, "\n"), "\n") {
+		b.WriteString("+" + line + "\n")
+	}
+	b.WriteString("*** End Patch\n")
+	return b.String()
+}
+
+// values are what a step gives to a tool, by what it is.
+func (c *conversation) values(t Tool, st step) map[string]any {
+	switch st.do {
+	case shell:
+		return map[string]any{"command": st.text}
+	case write:
+		if t.Name == "apply_patch" {
+			return map[string]any{"patch": patch(st.text, st.content)}
+		}
+		return map[string]any{"path": c.absolute(st.text), "content": st.content}
+	case read:
+		return map[string]any{"path": c.absolute(st.text)}
+	case web:
+		return map[string]any{"url": st.text}
+	case search:
+		return map[string]any{"query": st.text}
+	default:
+		return map[string]any{"question": st.text}
+	}
+}
+
+// fill makes the input of a tool from its schema: what the step gives, and something for all else that is required. It fails where the
+// schema has no place for what the step gives.
+func (c *conversation) fill(t Tool, st step) (JSON, bool) {
+	values := c.values(t, st)
+	switch {
+	case t.Kind == "custom":
+		text, ok := values["patch"].(string)
+		return encode(text), ok
+	case t.Kind == "local_shell":
+		return object("type", "exec", "command", shellWords(st.text), "env", object()), true
+	}
+	s := readSchema(t.Schema)
+	input := map[string]any{}
+	for what, value := range values {
+		member, ok := s.member(members(what))
+		if !ok {
+			return nil, false
+		}
+		input[member] = s.Properties[member].hold(value, what)
+	}
+	for _, name := range s.Required {
+		if _, ok := input[name]; !ok {
+			input[name] = s.Properties[name].example(name, s)
+		}
+	}
+	return encode(input), true
+}
+
+// program is a tool that takes a program, which calls the other tools: they are described in its own description.
+type program struct{ section string }
+
+// nested finds a tool that a program can call.
+func (c *conversation) nested(name string) (program, Tool, bool) {
+	for _, t := range c.r.Tools {
+		if t.Kind != "custom" || !strings.Contains(t.Description, "await tools.") {
+			continue
+		}
+		_, section, ok := strings.Cut(t.Description, "### `"+name+"`")
+		if !ok {
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n### ")
+		return program{section}, t, true
+	}
+	return program{}, Tool{}, false
+}
+
+// fill makes the argument of a nested tool.
+func (p program) fill(st step) (JSON, bool) {
+	switch {
+	case st.do == write && strings.Contains(p.section, "apply_patch(input: string)"):
+		return encode(patch(st.text, st.content)), true
+	case st.do == shell && strings.Contains(p.section, "cmd: string"):
+		return object("cmd", st.text), true
+	case st.do == shell && strings.Contains(p.section, "command: Array<string>"):
+		return object("command", shellWords(st.text)), true
+	case st.do == shell && strings.Contains(p.section, "command: string"):
+		return object("command", st.text), true
+	case st.do == search && strings.Contains(p.section, "query: string"):
+		return object("query", st.text), true
+	}
+	return nil, false
+}
+
+// call is a program that calls one tool and says what it returned.
+func (p program) call(outer Tool, name string, input JSON) Call {
+	var b strings.Builder
+	b.WriteString("const r = await tools." + name + "(")
+	b.WriteString(string(input))
+	b.WriteString(");\ntext(typeof r === \"object\" && r !== null && \"output\" in r ? r.output : r);\n")
+	return Call{Name: outer.Name, Namespace: outer.Namespace, Kind: outer.Kind, Input: encode(b.String())}
+}
+
+// schema is as much of a JSON schema as is needed to fill it.
+type schema struct {
+	Type       any                `json:"type"`
+	Properties map[string]*schema `json:"properties"`
+	Required   []string           `json:"required"`
+	Items      *schema            `json:"items"`
+	Enum       []JSON             `json:"enum"`
+	Const      JSON               `json:"const"`
+	Any        []*schema          `json:"anyOf"`
+	One        []*schema          `json:"oneOf"`
+	All        []*schema          `json:"allOf"`
+	Ref        string             `json:"$ref"`
+	Defs       map[string]*schema `json:"$defs"`
+	Old        map[string]*schema `json:"definitions"`
+	Least      json.Number        `json:"minimum"`
+	LeastItems int                `json:"minItems"`
+}
