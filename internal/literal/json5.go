@@ -23,6 +23,7 @@ type json5 struct {
 	at     int
 	locate *locator
 	open   []byte // the closing bracket of everything that is open
+	script bool   // JavaScript's own forms of numbers and escapes are allowed as well
 }
 
 func (p *json5) fail(offset int, format string, args ...any) *SyntaxError {

@@ -1,12 +1,13 @@
-// Package literal reads values that people and models write by hand: JSON5 and TOML. One tree holds what was read, and every key and
-// value in it knows its place, so that whoever finds a value wrong can say where it stands.
+// Package literal reads values that people and models write by hand: JSON5, TOML, and what modules of JavaScript and TypeScript export
+// where it is a literal. One tree holds what was read, and every key and value in it knows its place, so that whoever finds a value
+// wrong can say where it stands.
 //
 // It promises that strict JSON reads as encoding/json reads it, that an error names one place and what was expected there, and that an
 // edit of a TOML file changes the bytes of the edited value and no others: comments, order, blank lines, indentation, line endings and
 // quoting stay. An edit is parsed again and compared before it is handed out; one that would do anything else is an error.
 //
 // It refuses what cannot be meant: duplicate keys, Infinity and NaN in JSON5, invalid UTF-8, nesting beyond 200 levels. It reads no
-// files and knows nothing of what the values are for.
+// files, runs nothing, and knows nothing of what the values are for.
 package literal
 
 import (
@@ -39,6 +40,7 @@ const (
 	Date
 	Array
 	Object
+	Code // only from ParseJS: what would have to be run to know its value
 )
 
 func (k Kind) String() string {
@@ -57,6 +59,8 @@ func (k Kind) String() string {
 		return "array"
 	case Object:
 		return "table"
+	case Code:
+		return "code"
 	}
 	return "unknown"
 }
@@ -65,8 +69,8 @@ func (k Kind) String() string {
 type Value struct {
 	Kind    Kind
 	Pos     Pos
-	End     int // offset of the first byte after it
-	Str     string
+	End     int    // offset of the first byte after it
+	Str     string // of code the beginning, for a message
 	Num     string // a number as it was written: 0x1F, 1_000 and 1e3 stay what they are
 	Bool    bool
 	Items   []Value
@@ -146,8 +150,8 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil, int64 for whole numbers, float64 for others,
-// and json.Number for those that neither can hold without loss.
+// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil (code too), int64 for whole numbers, float64 for
+// others, and json.Number for those that neither can hold without loss.
 func (v Value) Any() any {
 	switch v.Kind {
 	case Bool:
@@ -183,7 +187,7 @@ func (v Value) number() any {
 	return f
 }
 
-// JSON is the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become strings.
+// JSON is the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become strings, code null.
 func (v Value) JSON() []byte { return v.appendJSON(nil) }
 
 func (v Value) appendJSON(out []byte) []byte {

@@ -1,0 +1,185 @@
+// Package agentsdir reads the file with which a directory of agents says which agent is the default, and which further agents there are.
+//
+// It promises that the file is read and never run, whatever language it is written in; that the first of the names that Names lists is
+// the one that counts; and that everything wrong with it is reported at once, each thing with its line and column.
+//
+// It refuses what is no regular file, what is larger than 1 MiB, and a member that it needs and that is code. It does not know which
+// agents exist, and it does not decide whether the content is trusted: nothing of it may be started before somebody did.
+package agentsdir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/workspace"
+)
+
+const (
+	// Default is the directory where none is named.
+	Default = "agents"
+
+	maxFile = 1 << 20
+)
+
+// Names are the names that the file may have; the first that exists counts.
+func Names() []string {
+	names := []string{}
+	for _, ending := range []string{"ts", "mts", "cts", "js", "mjs", "cjs", "json", "toml"} {
+		names = append(names, "omniagent.config."+ending)
+	}
+	return names
+}
+
+// File is what such a file says.
+type File struct {
+	Path            string
+	Content         []byte // exactly what was read, for whoever decides about trust
+	DefaultAgent    string // empty when the file names none
+	DefaultAgentPos literal.Pos
+	Targets         []Target
+	DisableTargets  []Name
+}
+
+// Resolve is the absolute path of the directory of agents. A blank agentsDir is the default; a relative one starts at the root of the
+// repository: the nearest directory upwards with .git, else the nearest with package.json, else cwd itself.
+func Resolve(cwd, agentsDir string) string {
+	dir := strings.TrimSpace(agentsDir)
+	if dir == "" {
+		dir = Default
+	}
+	if filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	if absolute, err := filepath.Abs(cwd); err == nil {
+		cwd = absolute
+	}
+	for _, sign := range []string{".git", "package.json"} {
+		if root, ok := above(cwd, sign); ok {
+			return filepath.Join(root, dir)
+		}
+	}
+	return filepath.Join(cwd, dir)
+}
+
+// above finds the nearest directory, from dir upwards, that has an entry of the name.
+func above(dir, name string) (string, bool) {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return dir, true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", false
+		}
+		dir = parent
+	}
+}
+
+// Read reads the file in dir, which is absolute; nil when there is none, or when it exports null. A directory that somebody named
+// explicitly must be there; the default may be missing, or be something else that happens to have its name.
+func Read(dir string, explicit bool) (*File, error) {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "stat", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return nil, unusable(dir, explicit, err)
+	}
+	for _, name := range Names() {
+		path := filepath.Join(dir, name)
+		switch _, err := os.Lstat(path); {
+		case err == nil:
+			return readFile(path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, unusable(dir, explicit, err)
+		}
+	}
+	return nil, nil
+}
+
+// unusable is the fault for a directory that cannot be looked into; nil when nobody asked for it and it is not there.
+func unusable(dir string, explicit bool, err error) error {
+	absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	if absent && !explicit {
+		return nil
+	}
+	shown := clean(dir)
+	var f *fault.Fault
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f = fault.New(fault.ArgError, "the agents directory %s does not exist", shown).
+			Hint("Create it, or give another one with --agentsDir")
+	case errors.Is(err, syscall.ENOTDIR):
+		f = fault.New(fault.ArgError, "the agents directory %s is not a directory", shown).
+			Hint("Give a directory with --agentsDir")
+	case errors.Is(err, fs.ErrPermission):
+		f = fault.New(fault.ArgError, "the agents directory %s cannot be searched: the system refuses access", shown).
+			Hint("Check its permissions, or give another directory with --agentsDir")
+	default:
+		f = fault.New(fault.ArgError, "the agents directory %s cannot be read: %s", shown, clean(err.Error())).
+			Hint("Put it right, or give another directory with --agentsDir")
+	}
+	return f.With("path", dir)
+}
+
+func readFile(path string) (*File, error) {
+	data, err := workspace.ReadFile(path, maxFile)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return Parse(path, data)
+}
+
+func unreadable(path string, err error) error {
+	reason, remedy := "it cannot be read: "+err.Error(), "Put it right, or remove it"
+	switch {
+	case errors.Is(err, fault.FileMissing):
+		reason, remedy = "it is a symbolic link that leads nowhere", "Remove the link, or make the file that it names"
+	case errors.Is(err, fault.FieldTooLarge):
+		reason, remedy = "it is larger than 1 MiB", "Make it smaller, or remove it"
+	case errors.Is(err, fault.SymlinkLoop):
+		reason, remedy = "its symbolic links lead in a circle", "Remove the link"
+	case errors.Is(err, fault.Unsafe):
+		reason, remedy = "it is not a regular file", "Remove it, or put a file in its place"
+	case errors.Is(err, fault.PermissionDenied):
+		reason, remedy = "the system does not allow to read it", "Check its permissions"
+	}
+	p := problems{path: path}
+	p.add(literal.Pos{}, reason, "", "")
+	return p.fault(remedy)
+}
+
+// Parse reads the content of a file; its name says in which language.
+func Parse(path string, data []byte) (*File, error) {
+	var v literal.Value
+	var err error
+	switch filepath.Ext(path) {
+	case ".json":
+		v, err = literal.ParseJSON5(data)
+	case ".toml":
+		v, err = literal.ParseTOML(data)
+	default:
+		v, err = literal.ParseJS(data)
+	}
+	p := problems{path: path}
+	if err != nil {
+		p.syntax(err)
+		return nil, p.fault("Correct " + clean(path) + " at that place")
+	}
+	if v.Kind == literal.Null {
+		return nil, nil
+	}
+	f := &File{Path: path, Content: data}
+	r := reader{problems: &p}
+	r.file(f, v)
+	if err := p.fault("Correct " + clean(path) + " at the places that are named"); err != nil {
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,82 @@
+package agentsdir
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
+)
+
+// maxProblems is how many are listed: nobody reads more, and a file may have a hundred thousand.
+const maxProblems = 100
+
+// problems gathers what is wrong with one file, in the order in which it was found.
+type problems struct {
+	path  string
+	first literal.Pos
+	list  []fault.Problem
+	count int
+}
+
+// add notes a problem; the place may be zero when it is the file as a whole.
+func (p *problems) add(pos literal.Pos, message, value, corrected string) {
+	if p.count++; p.count > maxProblems {
+		return
+	}
+	if p.count == 1 {
+		p.first = pos
+	}
+	place := clean(p.path)
+	if pos.Line > 0 {
+		place = fmt.Sprintf("%s:%v", place, pos)
+	}
+	p.list = append(p.list, fault.Problem{
+		Param: place, Code: fault.ConfigInvalid, Message: place + ": " + clean(message), Value: cut(value), Corrected: corrected,
+	})
+}
+
+func (p *problems) syntax(err error) {
+	var syntax *literal.SyntaxError
+	if errors.As(err, &syntax) {
+		p.add(syntax.Pos, syntax.Message, "", "")
+		return
+	}
+	p.add(literal.Pos{}, err.Error(), "", "")
+}
+
+// fault is nil when nothing is wrong. It speaks of the first problem and carries all.
+func (p *problems) fault(remedy string) error {
+	if p.count == 0 {
+		return nil
+	}
+	message := p.list[0].Message
+	if more := p.count - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more)", more)
+	}
+	f := fault.New(fault.ConfigInvalid, "%s", message).Hint("%s", remedy).With("path", p.path)
+	if p.first.Line > 0 {
+		f.With("line", p.first.Line).With("column", p.first.Col)
+	}
+	f.Problems = p.list
+	return f
+}
+
+// clean makes what comes from the file fit to print: nothing of it moves a cursor, and no secret is repeated.
+func clean(s string) string {
+	printable, _ := text.Clean(s)
+	return redact.String(printable)
+}
+
+func cut(s string) string {
+	s = clean(s) // before anything is cut: half a secret is not recognised
+	if runes := []rune(s); len(runes) > 60 {
+		return string(runes[:60]) + "…"
+	}
+	return s
+}
+
+func quote(s string) string { return strconv.Quote(cut(s)) }

@@ -1,0 +1,179 @@
+package agentsdir
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/literal"
+	"omniagent/internal/text"
+)
+
+// reader turns the tree of a file into what it says, and notes everything that is wrong on the way. A member that is null is as absent.
+type reader struct {
+	*problems
+	taken map[string]literal.Pos // ids and aliases, in lower case
+}
+
+func (r *reader) file(f *File, v literal.Value) {
+	r.taken = map[string]literal.Pos{}
+	if !r.is(v, literal.Object, "the configuration", "an object") {
+		return
+	}
+	if m, ok := member(v, "defaultAgent"); ok {
+		f.DefaultAgent, f.DefaultAgentPos = strings.TrimSpace(r.str(m, "defaultAgent")), m.Pos
+	}
+	if m, ok := member(v, "targets"); ok && r.is(m, literal.Array, "targets", "a list of objects") {
+		for i, item := range m.Items {
+			if name := fmt.Sprintf("targets[%d]", i); r.is(item, literal.Object, name, "an object") {
+				f.Targets = append(f.Targets, r.target(item, name))
+			}
+		}
+	}
+	if m, ok := member(v, "disableTargets"); ok {
+		f.DisableTargets = r.names(m, "disableTargets")
+	}
+}
+
+// member finds a member that is there and is not null.
+func member(v literal.Value, key string) (literal.Value, bool) {
+	m, ok := v.Member(key)
+	return m.Value, ok && m.Value.Kind != literal.Null
+}
+
+// is notes when a value is of another kind than it must be.
+func (r *reader) is(v literal.Value, kind literal.Kind, name, what string) bool {
+	switch v.Kind {
+	case kind:
+		return true
+	case literal.Code:
+		r.syntax(v.NotLiteral(name))
+	default:
+		r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s", name, what, kindName(v.Kind)), v.Str+v.Num, "")
+	}
+	return false
+}
+
+func kindName(k literal.Kind) string {
+	switch k {
+	case literal.Array:
+		return "a list"
+	case literal.Object:
+		return "an object"
+	case literal.Null:
+		return "null"
+	}
+	return "a " + k.String()
+}
+
+// str reads a string that says something. No argument of a program can hold a zero byte.
+func (r *reader) str(v literal.Value, name string) string {
+	switch {
+	case !r.is(v, literal.String, name, "a string"):
+		return ""
+	case strings.TrimSpace(v.Str) == "":
+		r.add(v.Pos, name+" must not be blank", v.Str, "")
+	case strings.ContainsRune(v.Str, 0):
+		r.add(v.Pos, name+" must not contain a zero byte", v.Str, "")
+	}
+	return v.Str
+}
+
+// strings reads a list of arguments, which may be blank. It is never nil.
+func (r *reader) strings(v literal.Value, name string) []string {
+	list := []string{}
+	if !r.is(v, literal.Array, name, "a list of strings") {
+		return list
+	}
+	for i, item := range v.Items {
+		at := fmt.Sprintf("%s[%d]", name, i)
+		if !r.is(item, literal.String, at, "a string") {
+			continue
+		}
+		if strings.ContainsRune(item.Str, 0) {
+			r.add(item.Pos, at+" must not contain a zero byte", item.Str, "")
+		}
+		list = append(list, item.Str)
+	}
+	return list
+}
+
+func (r *reader) names(v literal.Value, name string) []Name {
+	var list []Name
+	if !r.is(v, literal.Array, name, "a list of strings") {
+		return nil
+	}
+	for i, item := range v.Items {
+		if s := r.str(item, fmt.Sprintf("%s[%d]", name, i)); s != "" {
+			list = append(list, Name{strings.TrimSpace(s), item.Pos})
+		}
+	}
+	return list
+}
+
+// oneOf reads one of a few words; the empty string when it is none of them.
+func (r *reader) oneOf(v literal.Value, name string, words ...string) string {
+	if !r.is(v, literal.String, name, "a string") {
+		return ""
+	}
+	if slices.Contains(words, v.Str) {
+		return v.Str
+	}
+	near := text.Nearest(v.Str, words)
+	r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s%s", name, either(words), quote(v.Str), didYouMean(near)), v.Str, near)
+	return ""
+}
+
+func either(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+func didYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
+// keys notes members whose names are nearly one of the known ones that is not there: a slip would otherwise be silent. Others may
+// belong to another program.
+func (r *reader) keys(v literal.Value, name string, known ...string) {
+	for _, m := range v.Members {
+		if slices.Contains(known, m.Key) {
+			continue
+		}
+		if near := text.Nearest(m.Key, known); near != "" {
+			if _, there := v.Member(near); !there {
+				r.add(m.KeyPos, fmt.Sprintf("%s has no key %s%s", name, quote(m.Key), didYouMean(near)), m.Key, near)
+			}
+		}
+	}
+}
+
+// exactly notes every member that is not one of the known ones.
+func (r *reader) exactly(v literal.Value, name string, known []string) {
+	for _, m := range v.Members {
+		if !slices.Contains(known, m.Key) {
+			near := text.Nearest(m.Key, known)
+			r.add(m.KeyPos, fmt.Sprintf("%s has %s, which is not %s%s", name, quote(m.Key), either(known), didYouMean(near)), m.Key, near)
+		}
+	}
+}
+
+// need finds a member that must be there.
+func (r *reader) need(v literal.Value, name, key string) (literal.Value, bool) {
+	m, ok := member(v, key)
+	if !ok && !r.misspelt(v, key) {
+		r.add(v.Pos, fmt.Sprintf("%s needs the key %s", name, key), "", "")
+	}
+	return m, ok
+}
+
+// misspelt says that keys has already named the slip.
+func (r *reader) misspelt(v literal.Value, key string) bool {
+	_, there := v.Member(key)
+	return !there && slices.ContainsFunc(v.Members, func(m literal.Member) bool { return text.Nearest(m.Key, []string{key}) != "" && m.Key != key })
+}
