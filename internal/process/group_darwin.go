@@ -49,5 +49,13 @@ func identity(pid int) (string, bool) {
 	return strconv.FormatInt(int64(at.Sec), 10) + "." + strconv.FormatInt(int64(at.Usec), 10), true
 }
 
+func parentOf(pid int) int {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return 0
+	}
+	return int(info.Eproc.Ppid)
+}
+
 // withMark finds nobody: the environment of another process cannot be relied on to be readable here.
 func withMark(string) []*os.Process { return nil }

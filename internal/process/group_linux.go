@@ -39,9 +39,11 @@ func groupRuns(id int) bool {
 
 // stat is what we need of /proc/PID/stat.
 type stat struct {
-	state byte
-	group int
-	start string // in clock ticks since the machine started
+	state   byte
+	parent  int
+	group   int
+	session int
+	start   string // in clock ticks since the machine started
 }
 
 func (s stat) runs() bool { return s.state != 'Z' && s.state != 'X' }
@@ -60,8 +62,15 @@ func statOf(pid int) (stat, bool) {
 	if len(fields) < 20 {
 		return stat{}, false
 	}
-	group, err := strconv.Atoi(fields[2])
-	return stat{fields[0][0], group, fields[19]}, err == nil
+	parent, errParent := strconv.Atoi(fields[1])
+	group, errGroup := strconv.Atoi(fields[2])
+	session, errSession := strconv.Atoi(fields[3])
+	return stat{fields[0][0], parent, group, session, fields[19]}, errors.Join(errParent, errGroup, errSession) == nil
+}
+
+func parentOf(pid int) int {
+	s, _ := statOf(pid)
+	return s.parent
 }
 
 func everyProcess() []int {
@@ -111,21 +120,31 @@ func withMark(mark string) []*os.Process {
 	return found
 }
 
-// hasMark reads the environment without os.File, whose poller doubles the price: this is asked about every process of the machine.
 func hasMark(pid int, mark string) bool {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/environ", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	marked, _ := lookForMark(pid, mark)
+	return marked
+}
+
+// lookForMark looks into the environment that a process was started with. bare: it is there to be read, and empty.
+func lookForMark(pid int, mark string) (marked, bare bool) {
+	text, err := readWhole("/proc/" + strconv.Itoa(pid) + "/environ")
+	return bytes.Contains(text, []byte(mark)), err == nil && len(text) == 0
+}
+
+// readWhole reads without os.File, whose poller doubles the price: this is asked about every process of the machine.
+func readWhole(path string) (text []byte, err error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	defer unix.Close(fd)
-	var text []byte
 	for block := make([]byte, 16<<10); ; {
 		n, err := unix.Read(fd, block)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if n <= 0 || err != nil {
-			return bytes.Contains(text, []byte(mark))
+			return text, err
 		}
 		text = append(text, block[:n]...)
 	}

@@ -22,8 +22,11 @@ import (
 
 const roleVariable = "OMNIAGENT_PROCESS_TEST_ROLE"
 
-// TestMain lets the test binary be the child, the grandchild or the parent.
+// TestMain lets the test binary be the guard, the child, the grandchild or the parent.
 func TestMain(m *testing.M) {
+	if IsGuard(os.Args) {
+		os.Exit(Guard())
+	}
 	roles := map[string]func(args []string) error{
 		"arguments": func(args []string) error { return json.NewEncoder(os.Stdout).Encode(args) },
 		"cat":       func([]string) error { _, err := io.Copy(os.Stdout, os.Stdin); return err },
@@ -35,6 +38,8 @@ func TestMain(m *testing.M) {
 		"sleep":     sleepForEver,
 		"family":    family,
 		"parent":    parent,
+		"starter":   starter,
+		"screen":    screen,
 	}
 	name := os.Getenv(roleVariable)
 	if name == "" {

@@ -1,0 +1,91 @@
+package process
+
+import (
+	"errors"
+	"os/signal"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// adoptOrphans does nothing: orphans go to process 1 here.
+func adoptOrphans() {}
+
+func track(*syscall.SysProcAttr, *int) {}
+
+// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, was stopped.
+func awaitChange(pid int, stops bool) (stop syscall.Signal, exited bool) {
+	if !stops {
+		(&group{pid}).waitLeader()
+		return 0, true
+	}
+	for {
+		if info, err := waitid(pid, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT); errors.Is(err, unix.EINTR) {
+			continue
+		} else if err != nil || info.code != childStopped {
+			return 0, true
+		}
+		// What a stop leaves behind has to be taken, or it would be seen again and again.
+		if info, err := waitid(pid, unix.WSTOPPED|unix.WNOHANG); err == nil && info.pid == int32(pid) {
+			return syscall.Signal(info.status), false
+		}
+	}
+}
+
+// siginfo is the beginning of siginfo_t.
+type siginfo struct {
+	signal, errno, code, pid int32
+	uid                      uint32
+	status                   int32
+	_                        [128]byte
+}
+
+const (
+	idOfProcess  = 1 // P_PID
+	childStopped = 5 // CLD_STOPPED
+)
+
+func waitid(pid, options int) (info siginfo, err error) {
+	_, _, number := unix.Syscall6(unix.SYS_WAITID, idOfProcess, uintptr(pid), uintptr(unsafe.Pointer(&info)), uintptr(options), 0, 0)
+	if number != 0 {
+		err = number
+	}
+	return info, err
+}
+
+func maxRSS(u syscall.Rusage) int64 { return u.Maxrss }
+
+// stopSelf stops this process, if there is somebody to continue it. The runtime keeps a handler that was once installed, so the signal that
+// can be handled would do nothing.
+func stopSelf(syscall.Signal) {
+	if !signal.Ignored(syscall.SIGTSTP) && !orphaned() {
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	}
+}
+
+// withoutTTOU ignores the signal while f runs: the mask of one thread cannot be set from here.
+func withoutTTOU(f func()) {
+	if !signal.Ignored(syscall.SIGTTOU) {
+		signal.Ignore(syscall.SIGTTOU)
+		defer signal.Reset(syscall.SIGTTOU)
+	}
+	f()
+}
+
+const (
+	getModes = unix.TIOCGETA
+	setModes = unix.TIOCSETA
+)
+
+// groupLeft says whether somebody of the group runs.
+func (c *Child) groupLeft() bool { return (&group{c.pid}).othersAlive() }
+
+// sweep waits until the group that was killed is gone. What left it cannot be found here.
+func (c *Child) sweep(bool) {
+	killed := &group{c.pid}
+	pollUntil(func() bool { return !killed.othersAlive() }, time.After(deathTakes))
+}
+
+func (c *Child) reapAdopted() {}

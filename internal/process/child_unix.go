@@ -1,0 +1,231 @@
+//go:build unix
+
+package process
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"omniagent/internal/fault"
+)
+
+// system is what a Child takes on Unix.
+type system struct {
+	streams  *streams
+	guard    *guardian
+	terminal *lent          // nil: none
+	started  chan error     // one value, when the program has been started or not
+	signals  chan os.Signal // SIGTSTP and SIGCONT
+	tracked  int            // pidfd of the program, -1 if there is none
+}
+
+// reapEvery is how often what ended of the descendants that came to us is taken away while the child runs.
+const reapEvery = 10 * time.Second
+
+func (c *Child) start() (err error) {
+	if c.streams, err = openStreams(c.plan); err != nil {
+		return fault.New(fault.Internal, "cannot start %s", c.plan.Argv[0]).With("program", c.plan.Argv[0]).Because(err)
+	}
+	if c.guard, err = startGuard(c.mark); err != nil {
+		c.streams.abandon()
+		return fault.New(fault.Internal, "cannot start the guard of %s", c.plan.Argv[0]).Because(err)
+	}
+	if c.plan.Terminal != nil {
+		c.terminal = lend(c.plan.Terminal)
+	}
+	c.started = make(chan error)
+	go c.supervise()
+	if err = <-c.started; err != nil {
+		c.guard.dismiss()
+		c.streams.abandon()
+		return notStarted(Spec{Argv: c.plan.Argv, Dir: c.plan.Dir}, err)
+	}
+	c.streams.run(c.plan.Stdin)
+	return nil
+}
+
+// supervise has the thread that started the child for itself until all is over: the kernel sends the parent-death signal when that thread
+// ends.
+func (c *Child) supervise() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	adoptOrphans()
+	err := c.fork()
+	if err == nil {
+		c.guard.tell(c.pid, c.terminal == nil)
+		c.signals = make(chan os.Signal, 4)
+		if c.terminal != nil {
+			c.terminal.child = c.pid
+		}
+		c.listen()
+		go c.follow()
+	}
+	c.started <- err
+	if err != nil {
+		return
+	}
+	c.watch()
+	c.finish()
+	close(c.done)
+}
+
+// fork starts the program: in a session of its own, or in a group of its own that the terminal belongs to.
+func (c *Child) fork() error {
+	keepDescriptors()
+	attr := &syscall.SysProcAttr{Setsid: c.terminal == nil, Setpgid: c.terminal != nil}
+	dieWithParent(attr)
+	c.tracked = -1
+	track(attr, &c.tracked)
+	start := func() (err error) {
+		c.pid, err = syscall.ForkExec(c.plan.Path, c.plan.Argv, &syscall.ProcAttr{
+			Dir: c.plan.Dir, Env: markedWhole(c.plan.Env, c.mark), Files: c.streams.descriptors(), Sys: attr,
+		})
+		return err
+	}
+	defer c.streams.closeGiven()
+	if c.terminal == nil || !c.terminal.ours() {
+		return start()
+	}
+	c.terminal.save()
+	attr.Foreground, attr.Ctty = true, c.terminal.fd
+	err := start()
+	if err != nil {
+		c.terminal.takeBack()
+	}
+	return err
+}
+
+// watch returns when the program has exited. It is a zombie then.
+func (c *Child) watch() {
+	for {
+		stop, exited := awaitChange(c.pid, c.terminal != nil)
+		if exited {
+			c.mu.Lock()
+			c.exited = true
+			c.mu.Unlock()
+			c.final.Duration = time.Since(c.began)
+			return
+		}
+		c.mu.Lock()
+		ended := c.ended
+		c.mu.Unlock()
+		if ended {
+			_ = syscall.Kill(-c.pid, syscall.SIGCONT)
+			continue
+		}
+		if hangs := c.terminal.stopped(stop); hangs {
+			c.hangUp()
+		}
+	}
+}
+
+// hangUp ends a child that waits for a terminal which nobody can give it any more, as the kernel does with a group that is orphaned while
+// it is stopped.
+func (c *Child) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.askGroup(syscall.SIGHUP)
+	if c.kills == nil {
+		c.kills = time.AfterFunc(c.plan.Grace, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.killNow()
+		})
+	}
+}
+
+// finish ends what is left, and returns when all is as it was before.
+func (c *Child) finish() {
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if ended {
+		c.graceFor(c.groupLeft)
+	}
+	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
+	c.sweep(c.plan.Detach && !ended)
+	c.guard.farewell()
+	status, usage := reapLeader(c.pid)
+	c.mu.Lock()
+	c.gone = true
+	if c.kills != nil {
+		c.kills.Stop()
+	}
+	c.mu.Unlock()
+	if c.tracked >= 0 {
+		_ = syscall.Close(c.tracked)
+	}
+	c.final.Ended, c.final.MaxRSS = ended, maxRSS(usage)
+	c.final.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		c.final.ExitCode, c.final.Signal = -1, unix.SignalName(status.Signal())
+	}
+	if c.terminal != nil {
+		c.terminal.giveBack(ended || status.Signaled(), c.plan.Env)
+	}
+	c.final.Lost = c.streams.finish(c.asked, c.hurry)
+	c.guard.dismiss()
+}
+
+func reapLeader(pid int) (status syscall.WaitStatus, usage syscall.Rusage) {
+	for {
+		if _, err := syscall.Wait4(pid, &status, 0, &usage); err != syscall.EINTR {
+			return status, usage
+		}
+	}
+}
+
+// listen asks for the signals of job control.
+func (c *Child) listen() {
+	if !signal.Ignored(syscall.SIGTSTP) {
+		signal.Notify(c.signals, syscall.SIGTSTP)
+	}
+	if c.terminal != nil {
+		signal.Notify(c.signals, syscall.SIGCONT)
+	}
+}
+
+// follow does to the child what is done to us, and reaps what was adopted.
+func (c *Child) follow() {
+	tick := time.NewTicker(reapEvery)
+	defer tick.Stop()
+	defer signal.Stop(c.signals)
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-tick.C:
+			c.reapAdopted()
+		case s := <-c.signals:
+			switch {
+			case s == syscall.SIGCONT:
+				c.terminal.continued()
+			case c.terminal != nil:
+				c.Signal(s) // it stops or not, as it would have done alone
+			default:
+				c.Signal(syscall.SIGSTOP)
+				stopSelf(syscall.SIGTSTP)
+				c.Signal(syscall.SIGCONT)
+			}
+		}
+	}
+}
+
+func (c *Child) signalGroup(s os.Signal) {
+	if number, ok := s.(syscall.Signal); ok {
+		_ = syscall.Kill(-c.pid, number)
+	}
+}
+
+// askGroup continues the group too: one that is stopped would not hear it.
+func (c *Child) askGroup(s os.Signal) {
+	c.signalGroup(s)
+	_ = syscall.Kill(-c.pid, syscall.SIGCONT)
+}
+
+func (c *Child) killGroup() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }

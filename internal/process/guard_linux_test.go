@@ -1,0 +1,358 @@
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// brood is a family of all the kinds that are hard to be rid of. Each has the cookie of its test in its environment. $1 is written when
+// all of them are under way; $2 says whether the leader stays.
+const brood = `
+trap '' TERM INT HUP
+sleep 1000 &
+setsid sleep 1000 &
+(setsid sh -c 'sleep 1000 & sleep 1000' &)
+sh -c 'kill -STOP $$' &
+(setsid sh -c 'trap "" TERM INT HUP; while :; do sleep 0.01; done' &)
+sh -c 'setsid sh -c "(sleep 1000 &) ; sleep 0.03"' &
+: >"$1"
+case $2 in stays) while :; do sleep 0.02; done;; stops) kill -STOP $$;; esac
+exit 5`
+
+const cookieVariable = "OMNIAGENT_PROCESS_TEST_COOKIE"
+
+func newCookie() string { return cookieVariable + "=" + newMark() }
+
+// survivors are the processes with the cookie. Those that were killed may take a moment to be gone; within it they do not run.
+func survivors(cookie string) []string {
+	var all []string
+	for _, p := range withMark(cookie) {
+		if s, ok := statOf(p.Pid); ok && s.runs() {
+			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.Pid))
+			all = append(all, fmt.Sprintf("%d %q", p.Pid, name))
+		}
+		_ = p.Release()
+	}
+	return all
+}
+
+func killCookie(cookie string) {
+	for range 20 {
+		for _, p := range withMark(cookie) {
+			_ = p.Kill()
+			_ = p.Release()
+		}
+	}
+}
+
+func startStarter(t *testing.T, s started) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(s)
+	check(t, err)
+	exe, err := os.Executable()
+	check(t, err)
+	cmd := exec.Command(exe, string(text))
+	cmd.Env = roleEnvironment("starter")
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	check(t, cmd.Start())
+	return cmd
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"goes", "ended", "killed", "stops"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			for range 5 {
+				cookie, file := newCookie(), temporary(t, "ready")
+				t.Cleanup(func() { killCookie(cookie) })
+				stays := how
+				if how == "ended" || how == "killed" {
+					stays = "stays"
+				}
+				p := shell(brood, file, stays)
+				p.Env, p.Grace = append(os.Environ(), cookie), 50*time.Millisecond
+				c := begin(t, p)
+				if how != "goes" {
+					pollUntilDone(t.Context(), func() bool { _, err := os.Stat(file); return err == nil })
+					time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond) // a random moment
+				}
+				switch how {
+				case "ended":
+					c.End(syscall.SIGTERM)
+				case "killed", "stops":
+					c.End(os.Kill)
+				}
+				e := ends(t, c)
+				if how == "goes" && e.ExitCode != 5 {
+					t.Errorf("%+v", e)
+				}
+				if left := survivors(cookie); len(left) > 0 { // at once, not soon
+					t.Errorf("%s: left %v", how, left)
+				}
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d", c.guard.pid)); err == nil {
+					t.Error("the guard is there")
+				}
+			}
+		})
+	}
+}
+
+func TestClearedEnvironmentDoesNotHide(t *testing.T) {
+	file := temporary(t, "pid")
+	c := begin(t, shell(`(setsid env -i sh -c 'echo $$ >"$1~"; mv "$1~" "$1"; exec sleep 1000' sh "$1" &); while [ ! -s "$1" ]; do sleep 0.01; done`, file))
+	ends(t, c)
+	pid, err := awaitPID(t.Context(), file+"")
+	if err != nil {
+		text, _ := os.ReadFile(file)
+		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		check(t, err)
+	}
+	if _, alive := identity(pid); alive {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		t.Error("it lives")
+	}
+}
+
+func TestDetachedOutlivesOnlyItsOwnEnd(t *testing.T) {
+	t.Parallel()
+	for _, end := range []bool{false, true} {
+		cookie, dir := newCookie(), t.TempDir()
+		t.Cleanup(func() { killCookie(cookie) })
+		p := shell(`sleep 1000 & setsid sh -c ': >"$1/there"; exec sleep 1001' sh "$1" & while [ ! -e "$1/there" ]; do sleep 0.01; done
+			: >"$1/ready"; [ "$2" = true ] && sleep 1000; exit 0`, dir, strconv.FormatBool(end))
+		p.Detach, p.Grace, p.Env = true, 50*time.Millisecond, append(os.Environ(), cookie)
+		c := begin(t, p)
+		pollUntilDone(t.Context(), func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
+		if end {
+			c.End(syscall.SIGTERM)
+		}
+		ends(t, c)
+		left := survivors(cookie)
+		if end && len(left) > 0 || !end && (len(left) != 1 || !strings.Contains(left[0], "1001")) {
+			t.Errorf("ended %v: left %v", end, left)
+		}
+		if !end { // another child that ends does not take it for its own
+			ends(t, begin(t, shell("(setsid sleep 1000 &); exit 0")))
+			if left := survivors(cookie); len(left) != 1 {
+				t.Errorf("left %v", left)
+			}
+		}
+	}
+}
+
+// moments is how many random moments a test of kills tries: 40 among all of them, or what the variable says for each.
+func moments(everyday int) int {
+	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_TEST_MOMENTS")); err == nil {
+		return n
+	}
+	return everyday
+}
+
+// eventually waits for the survivors to be gone, which a guard takes a moment for.
+func eventually(t *testing.T, cookie string) {
+	t.Helper()
+	var left []string
+	over := time.NewTimer(10 * time.Second)
+	defer over.Stop()
+	pollUntil(func() bool { left = survivors(cookie); return len(left) == 0 }, over.C)
+	if len(left) > 0 {
+		t.Errorf("left %v", left)
+		killCookie(cookie)
+	}
+}
+
+func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
+	t.Parallel()
+	bystander := newCookie()
+	other := exec.Command("/bin/sleep", "1000")
+	other.Env = append(os.Environ(), bystander, markVariable+"="+newMark())
+	check(t, other.Start())
+	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	born := 0
+	for n := range moments(40) {
+		cookie, file := newCookie(), temporary(t, "ready")
+		cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", brood, "sh", file, "stays"}, Env: []string{cookie}})
+		if n%2 == 0 { // from the first moment on
+			time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
+		} else {
+			pollUntilDone(t.Context(), func() bool { _, err := os.Stat(file); return err == nil })
+			time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
+		}
+		if len(survivors(cookie)) > 0 {
+			born++
+		}
+		check(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		time.Sleep(10 * time.Millisecond) // one that execs late is seen only then
+		eventually(t, cookie)
+	}
+	if born < moments(40)/3 {
+		t.Errorf("only %d of the moments had somebody to kill", born)
+	}
+	if len(survivors(bystander)) != 1 {
+		t.Error("a stranger was killed")
+	}
+}
+
+func TestGuardIsReplaced(t *testing.T) {
+	t.Parallel()
+	for range moments(10) {
+		cookie, file := newCookie(), temporary(t, "ready")
+		cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", brood, "sh", file, "stays"}, Env: []string{cookie}})
+		pollUntilDone(t.Context(), func() bool { _, err := os.Stat(file); return err == nil })
+		for range 1 + rand.IntN(3) {
+			before := guardOf(t, cmd.Process.Pid)
+			check(t, syscall.Kill(before, syscall.SIGKILL))
+			over := time.NewTimer(5 * time.Second)
+			pollUntil(func() bool { return guardOf(t, cmd.Process.Pid) != before }, over.C)
+			time.Sleep(time.Duration(rand.IntN(5_000)) * time.Microsecond)
+		}
+		check(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		eventually(t, cookie)
+	}
+}
+
+// guardOf waits for a process to have a guard.
+func guardOf(t *testing.T, parent int) (found int) {
+	t.Helper()
+	over := time.NewTimer(5 * time.Second)
+	defer over.Stop()
+	pollUntil(func() bool {
+		for _, pid := range everyProcess() {
+			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if s, ok := statOf(pid); ok && s.parent == parent && s.runs() && strings.HasPrefix(string(name), guardName+"\x00") {
+				found = pid
+			}
+		}
+		return found > 0
+	}, over.C)
+	if found == 0 {
+		t.Fatal("there is no guard")
+	}
+	return found
+}
+
+func TestGuardHoldsNothingOfOurs(t *testing.T) {
+	t.Parallel()
+	c := begin(t, shell("sleep 1000"))
+	defer func() { c.End(os.Kill); c.Wait() }()
+	var text []byte
+	over := time.NewTimer(5 * time.Second)
+	defer over.Stop()
+	pollUntil(func() bool {
+		text, _ = os.ReadFile(fmt.Sprintf("/proc/%d/comm", c.guard.pid))
+		return string(text) == guardName+"\n"
+	}, over.C)
+	for n, want := range []string{"/dev/null", "/dev/null", "/dev/null", "socket:"} {
+		if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", c.guard.pid, n)); err != nil || !strings.HasPrefix(to, want) {
+			t.Errorf("descriptor %d is %q: %v", n, to, err)
+		}
+	}
+	if at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.guard.pid)); err != nil || at != "/" {
+		t.Errorf("it works in %q: %v", at, err)
+	}
+	if own, err := unix.Getsid(c.guard.pid); err != nil || own != c.guard.pid {
+		t.Errorf("its session is %d: %v", own, err)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGPIPE} {
+		check(t, syscall.Kill(c.guard.pid, s))
+	}
+	before := c.guard.pid
+	time.Sleep(20 * time.Millisecond) // a signal that killed would have done so
+	if s, ok := statOf(before); !ok || !s.runs() || s.state == 'T' || c.guard.process() != before {
+		t.Errorf("it did not stay: %+v", s)
+	}
+}
+
+func TestSignalsToTheParentLeaveNothing(t *testing.T) {
+	t.Parallel()
+	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
+	for n := range moments(12) {
+		cookie, dir := newCookie(), t.TempDir()
+		cmd := startStarter(t, started{
+			Argv: []string{"/bin/sh", "-c", brood, "sh", dir + "/ready", "stays"}, Env: []string{cookie},
+			Grace: 20 * time.Millisecond, Report: dir + "/report",
+		})
+		pollUntilDone(t.Context(), func() bool { _, err := os.Stat(dir + "/ready"); return err == nil })
+		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
+		check(t, cmd.Process.Signal(signals[n%len(signals)]))
+		_ = cmd.Wait()
+		if left := survivors(cookie); len(left) > 0 { // at once
+			t.Errorf("left %v", left)
+			killCookie(cookie)
+		}
+		var e Ending
+		text, err := os.ReadFile(dir + "/report")
+		check(t, err)
+		check(t, json.Unmarshal(text, &e))
+		if !e.Ended || e.Signal != "SIGKILL" {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestStopOfTheParentStopsTheChild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// The group must not be orphaned, or the signal would do nothing: this process is its parent, in another group.
+	cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", `echo $$ >"$1/pid"; : >"$1/ready"; while :; do sleep 0.01; done`, "sh", dir}})
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	pollUntilDone(t.Context(), func() bool { _, err := os.Stat(dir + "/ready"); return err == nil })
+	text, err := os.ReadFile(dir + "/pid")
+	check(t, err)
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	check(t, err)
+	for range 3 {
+		check(t, cmd.Process.Signal(syscall.SIGTSTP))
+		wantState(t, cmd.Process.Pid, true)
+		wantState(t, child, true)
+		check(t, cmd.Process.Signal(syscall.SIGCONT))
+		wantState(t, cmd.Process.Pid, false)
+		wantState(t, child, false)
+	}
+}
+
+func wantState(t *testing.T, pid int, stopped bool) {
+	t.Helper()
+	over := time.NewTimer(5 * time.Second)
+	defer over.Stop()
+	is := !stopped
+	pollUntil(func() bool { s, _ := statOf(pid); is = s.state == 'T'; return is == stopped }, over.C)
+	if is != stopped {
+		t.Fatalf("%d stopped: %v", pid, is)
+	}
+}
+
+// BenchmarkStart is for people: plain is what os/exec takes for the same program.
+func BenchmarkStart(b *testing.B) {
+	b.Run("plain", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("/bin/true").Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("guarded", func(b *testing.B) {
+		for b.Loop() {
+			c, err := Start(Plan{Argv: []string{"true"}, Path: "/bin/true"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			c.Wait()
+		}
+	})
+}

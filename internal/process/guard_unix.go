@@ -1,0 +1,237 @@
+//go:build unix
+
+package process
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// guardian is our side of the guard of one child: a second process of this program that holds one end of a pair of sockets. When ours is
+// closed without a farewell, we have died, and it kills what we cannot.
+type guardian struct {
+	mu      sync.Mutex
+	mark    string
+	child   string // what it was told of the child
+	pid     int
+	tracked int
+	conn    *os.File
+	born    time.Time
+	leaving bool // it may end
+	reaped  bool
+}
+
+// A guard that is killed is replaced at once. One that ends right after its start cannot work here, and is tried again less and less often.
+const (
+	guardIsYoung  = 200 * time.Millisecond
+	youngDeaths   = 5
+	longestDelay  = time.Second
+	shortestDelay = 10 * time.Millisecond
+)
+
+// startGuard does not wait for the guard to be ready: what it has to know is in the socket before it exists.
+func startGuard(mark string) (*guardian, error) {
+	g := &guardian{mark: mark, tracked: -1}
+	if err := g.spawn(); err != nil {
+		return nil, err
+	}
+	go g.watch()
+	return g, nil
+}
+
+// spawn is called with the lock, or before there is anybody else.
+func (g *guardian) spawn() error {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err == nil {
+		defer null.Close()
+		_, err = io.WriteString(ours, "mark "+g.mark+"\n"+g.child)
+	}
+	if err == nil {
+		keepDescriptors()
+		attr := &syscall.SysProcAttr{Setsid: true}
+		g.tracked = -1
+		track(attr, &g.tracked)
+		nothing := null.Fd()
+		g.pid, err = syscall.ForkExec(ownProgram(), []string{guardName, guardArgument}, &syscall.ProcAttr{
+			Dir: "/", Env: guardEnvironment(), Files: []uintptr{nothing, nothing, nothing, theirs.Fd()}, Sys: attr,
+		})
+	}
+	if err != nil {
+		_ = ours.Close()
+		return err
+	}
+	g.conn, g.born = ours, time.Now()
+	return nil
+}
+
+// ownProgram is the running program even when its file has been replaced.
+func ownProgram() string {
+	if runtime.GOOS == "linux" {
+		if _, err := os.Stat("/proc/self/exe"); err == nil {
+			return "/proc/self/exe"
+		}
+	}
+	path, _ := os.Executable()
+	return path
+}
+
+// guardEnvironment has no secrets to keep. The marks of those who run us stand in it: to them the guard is one of theirs.
+func guardEnvironment() []string {
+	env := []string{"GORACE=atexit_sleep_ms=0", "GOTRACEBACK=none"}
+	if outer := os.Getenv(markVariable); outer != "" {
+		env = append(env, markVariable+"="+outer)
+	}
+	return env
+}
+
+// socketPair is closed by every exec. Our end is one that the poller knows.
+func socketPair() (ours, theirs *os.File, err error) {
+	syscall.ForkLock.RLock()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(pair[0])
+		syscall.CloseOnExec(pair[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = syscall.SetNonblock(pair[0], true)
+	return os.NewFile(uintptr(pair[0]), "guard"), os.NewFile(uintptr(pair[1]), "guard"), nil
+}
+
+// watch replaces a guard that has died. It costs no thread: the end of the socket wakes it.
+func (g *guardian) watch() {
+	delay, young := shortestDelay, 0
+	for {
+		g.mu.Lock()
+		conn := g.conn
+		g.mu.Unlock()
+		_, _ = conn.Read(make([]byte, 1)) // the guard never writes
+		g.mu.Lock()
+		if g.leaving {
+			g.mu.Unlock()
+			return
+		}
+		g.reap()
+		if young++; time.Since(g.born) > guardIsYoung {
+			delay, young = shortestDelay, 0
+		}
+		for young > youngDeaths || g.spawn() != nil {
+			young = 0
+			g.mu.Unlock()
+			time.Sleep(delay)
+			delay = min(2*delay, longestDelay)
+			g.mu.Lock()
+			if g.leaving {
+				g.mu.Unlock()
+				return
+			}
+		}
+		g.reaped = false
+		g.mu.Unlock()
+	}
+}
+
+// reap is called with the lock.
+func (g *guardian) reap() {
+	if g.reaped {
+		return
+	}
+	for {
+		if _, err := syscall.Wait4(g.pid, nil, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	g.reaped = true
+	_ = g.conn.Close()
+	if g.tracked >= 0 {
+		_ = syscall.Close(g.tracked)
+	}
+}
+
+// tell names the group of the child. all: the session with that number is the child's too.
+func (g *guardian) tell(pid int, all bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.child = fmt.Sprintf("child %d %t\n", pid, all)
+	if !g.reaped {
+		_, _ = io.WriteString(g.conn, g.child)
+	}
+}
+
+// process is the number of the guard, 0 while there is none.
+func (g *guardian) process() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.reaped {
+		return 0
+	}
+	return g.pid
+}
+
+// farewell lets the guard go; dismiss waits until it has gone.
+func (g *guardian) farewell() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leaving {
+		return
+	}
+	g.leaving = true
+	if !g.reaped {
+		_, _ = io.WriteString(g.conn, "farewell\n")
+		_ = syscall.Kill(g.pid, syscall.SIGKILL)
+	}
+}
+
+func (g *guardian) dismiss() {
+	g.farewell()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reap()
+}
+
+// Guard is what the guard does: it waits for the end of the process that started it, kills what that was guarding, and returns its exit code.
+func Guard() int {
+	signal.Ignore() // all that can be
+	conn := os.NewFile(3, "guard")
+	if info, err := conn.Stat(); err != nil || info.Mode()&os.ModeSocket == 0 {
+		return 2
+	}
+	_ = os.WriteFile("/proc/self/comm", []byte(guardName), 0) // instead of "exe"
+	var w ward
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		switch words := strings.Fields(lines.Text()); {
+		case len(words) == 2 && words[0] == "mark":
+			w.mark = words[1]
+		case len(words) == 3 && words[0] == "child":
+			w.group, _ = strconv.Atoi(words[1])
+			w.session = words[2] == "true"
+		case len(words) == 1 && words[0] == "farewell":
+			return 0
+		}
+	}
+	w.end()
+	return 0
+}
+
+// ward is what a guard knows of the child.
+type ward struct {
+	mark    string
+	group   int  // 0: there was no child yet, or its number did not arrive
+	session bool // the session with that number is the child's
+}

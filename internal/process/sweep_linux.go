@@ -1,0 +1,188 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a dead process leaves behind becomes ours. When the program has exited, each living descendant therefore is a child of ours, or
+// beneath one: as long as we have no child that we did not start, nothing is left.
+
+// sweep kills what is left of the child. detached: what left its session may live.
+func (c *Child) sweep(detached bool) {
+	session := c.pid
+	if c.terminal != nil {
+		session, _ = unix.Getsid(0)
+	}
+	over := time.Now().Add(deathTakes)
+	for time.Now().Before(over) {
+		var left []int
+		for _, pid := range c.adopted() {
+			if at, err := unix.Getsid(pid); detached && err == nil && at != session {
+				continue
+			}
+			left = append(left, pid)
+		}
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			if at, err := syscall.Getpgid(pid); err == nil && at == pid {
+				_ = syscall.Kill(-pid, syscall.SIGKILL)
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		for _, pid := range left {
+			awaitDeath(pid, over)
+		}
+	}
+	killMarked(c.mark) // more than could be followed, or one that cannot die
+}
+
+// awaitDeath waits for a child of ours to be dead and takes it away.
+func awaitDeath(pid int, over time.Time) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		time.Sleep(time.Millisecond)
+	} else {
+		defer unix.Close(fd)
+		for {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(max(0, time.Until(over)/time.Millisecond)))
+			if err != unix.EINTR {
+				break
+			}
+		}
+	}
+	_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+}
+
+// groupLeft says whether somebody of the group runs.
+func (c *Child) groupLeft() bool {
+	for _, pid := range c.adopted() {
+		if at, err := syscall.Getpgid(pid); err == nil && at == c.pid {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Child) reapAdopted() { c.adopted() }
+
+// adopted returns the living processes that came to us from this child. Dead ones are taken away on the way, whoever they came from:
+// nobody else waits for them.
+func (c *Child) adopted() []int {
+	candidates := ourChildren()
+	guard := c.guard.process()
+	kept := candidates[:0]
+	for _, pid := range candidates {
+		if pid != c.pid && pid != guard {
+			kept = append(kept, pid)
+		}
+	}
+	if len(kept) == 0 || c.tracked < 0 {
+		return c.onlyMarked(kept) // without pidfds a child that somebody else waits for looks like an adopted one
+	}
+	held := heldByPidfd()
+	var found []int
+	for _, pid := range kept {
+		if held[pid] {
+			continue
+		}
+		if reaped, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped == pid || err != nil {
+			continue
+		}
+		if c.owns(pid, held) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func (c *Child) onlyMarked(pids []int) []int {
+	var found []int
+	for _, pid := range pids {
+		if marked, _ := lookForMark(pid, c.mark); marked {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// owns tells what came from this child from what came from another. One that has cleared its environment belongs to the only child, or to
+// the last of several. The guard of another program that was killed has its work to do, and ends by itself.
+func (c *Child) owns(pid int, held map[int]bool) bool {
+	if marked, _ := lookForMark(pid, c.mark); marked {
+		return true
+	}
+	if others, _ := lookForMark(pid, markVariable+"="); others || isGuard(pid) {
+		return false
+	}
+	leader, leaderKnown := statOf(c.pid)
+	if s, ok := statOf(pid); !ok || !leaderKnown || s.before(leader) {
+		return false
+	}
+	guard := c.guard.process()
+	for other := range held {
+		if other != guard && isGuard(other) {
+			return false
+		}
+	}
+	return true
+}
+
+func isGuard(pid int) bool {
+	name, err := readWhole("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return err == nil && bytes.HasPrefix(name, []byte(guardName+"\x00"))
+}
+
+// ourChildren are those of the first thread, to whom orphans are given. A kernel that does not list them is asked the long way.
+func ourChildren() []int {
+	pid := strconv.Itoa(os.Getpid())
+	text, err := readWhole("/proc/self/task/" + pid + "/children")
+	if err == nil {
+		return numbers(text)
+	}
+	var children []int
+	for _, other := range everyProcess() {
+		if s, ok := statOf(other); ok && s.parent == os.Getpid() {
+			children = append(children, other)
+		}
+	}
+	return children
+}
+
+func numbers(text []byte) []int {
+	var all []int
+	for word := range strings.FieldsSeq(string(text)) {
+		if n, err := strconv.Atoi(word); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// heldByPidfd are the processes that somebody in this process waits for: os.StartProcess holds a pidfd of each, and so do we.
+func heldByPidfd() map[int]bool {
+	held := map[int]bool{}
+	names, _ := os.ReadDir("/proc/self/fdinfo")
+	for _, name := range names {
+		text, err := readWhole("/proc/self/fdinfo/" + name.Name())
+		if err != nil {
+			continue
+		}
+		for line := range bytes.Lines(text) {
+			if number, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
+				if pid, err := strconv.Atoi(string(bytes.TrimSpace(number))); err == nil {
+					held[pid] = true
+				}
+			}
+		}
+	}
+	return held
+}
