@@ -1,11 +1,18 @@
 // Package agent is the hinge between the hosts and everything that can hold a conversation.
 //
-// It promises one interface, Driver, behind which each agent keeps all that is known of it: its names, how it is installed, where it
-// is on this machine. It refuses to start anything: a Driver answers from files alone, so asking is quick and safe in any directory.
-//
-// This is the beginning of that seam. Driver gains methods (the command line, the observer, the reading of the end, the session)
-// together with the parts that call them.
+// It promises two interfaces. Behind Driver each agent keeps all that is known of it: its names, where it is on this machine, what
+// this version of it can do, the command line for what a person wants, the truth about how it ended. Behind Session a conversation
+// goes on over many turns. A Driver refuses to start anything but in Open: it answers from files and data alone, so asking it is quick
+// and safe in any directory.
 package agent
+
+import (
+	"context"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
 
 // Driver is all that we know of one agent: data, and functions that start no process.
 type Driver interface {
@@ -16,14 +23,29 @@ type Driver interface {
 	// Locate finds the installed program. If there is none, the error is a fault of code NOT_INSTALLED that carries the command
 	// which installs it.
 	Locate(Env) (Install, error)
+	// Matrix is what this version can do. An unknown version ("") is taken for the newest that was measured.
+	Matrix(version string) Matrix
+	// Command translates what is wanted into the agent's own words. Warnings say what was lost on the way.
+	Command(Spec) (Launch, []Warning, error)
+	// Observe is called before the start; what it returns reads the agent's own records after the end.
+	Observe(Launch) Observer
+	// Decode reads what the agent prints in that form. Text is no protocol: then nil.
+	Decode(setting.Output) Decoder
+	// Classify tells the truth about the end of a run whose events were read. Nil: it succeeded.
+	Classify(Exit, []event.Event) *fault.Fault
+	// Open begins a conversation. Nothing is started before the first Send.
+	Open(context.Context, Spec, Services) (Session, error)
 }
 
 // About describes an agent independently of this machine.
 type About struct {
-	Title          string // its name for people
-	Binary         string // the program's name, without extension
-	Package        string // its name in the npm registry
-	InstallCommand string // installs the version that this program was measured with; runnable as it stands, harmless when repeated
+	Title          string   // its name for people
+	Binary         string   // the program's name, without extension
+	Package        string   // its name in the npm registry; empty: not from there
+	InstallCommand string   // installs the version that this program was measured with; runnable as it stands, harmless when repeated
+	Login          string   // how a person logs in, as a command or a sentence
+	Aliases        []string // other words that select it
+	Custom         bool     // defined by the user's configuration
 }
 
 // Env is what a Driver may know of the surroundings.
@@ -41,4 +63,149 @@ type Install struct {
 	RealPath    string // Path without symbolic links
 	Version     string // empty: unknown
 	VersionFrom string // FromPackageJSON, or empty
+}
+
+// Spec is what is wanted of an agent.
+type Spec struct {
+	Install     Install
+	Mode        setting.Mode
+	Shared      setting.Shared
+	Passthrough []string   // what a person adds in the agent's own words; it follows everything else
+	Dir         string     // where the agent works, absolute
+	Env         []string   // the environment that it gets, before the driver adds to it
+	Machine     Machine    //
+	Fresh       string     // a new UUID that the driver may use as the session's id
+	Resume      string     // the agent's own id of a session to go on with
+	Schema      []byte     // JSON schema that the answer has to fit, compact; nil: none
+	Temp        string     // a private directory for Launch.Files. It is made only when there are some
+	Rehearsal   *Rehearsal // not nil: on a scripted model, without login or network
+}
+
+// Machine is what a driver has to know of the machine beside PATH.
+type Machine struct {
+	Root bool                      // we are the superuser
+	OS   string                    // as runtime.GOOS
+	Has  func(program string) bool // is there such a program in PATH
+}
+
+// Rehearsal points an agent to a model server on this machine, so that it works without login or network.
+type Rehearsal struct {
+	URL   string // http://127.0.0.1:PORT
+	Key   string // what the server accepts as API key
+	Model string // the name of a model, as a person would give it to --model
+	Home  string // a private home, not beneath the system's temporary directory, where codex refuses to work
+	// Patient leaves the agent's own retries on failures as they are. Otherwise it fails fast wherever it can be told to.
+	Patient bool
+}
+
+// Launch is a program ready to be started.
+type Launch struct {
+	Path        string
+	Args        []string // without the program's name
+	Translated  int      // Args[:Translated] are ours, the rest is the passthrough
+	Env         []string // complete
+	Dir         string
+	Prompt      PromptBy
+	PromptAt    int      // with ByArgument: the place in Args where the prompt goes
+	Files       []File   // to be written before the start, and removed after the end unless Keep
+	Session     string   // the agent's own id, where we could choose it or a person named it
+	Policies    []Policy // what holds, and what was only asked for
+	Refusals    []Refusal
+	Native      bool  // Spec.Schema is passed on to the agent itself
+	UsageCodes  []int // exit codes with which the agent rejects its arguments
+	Spec        Spec  // what it was made from
+	Interactive bool
+}
+
+// PromptBy is how the prompt of a one-shot run gets to the agent.
+type PromptBy uint8
+
+// The ways. Installed agents of ours get it on stdin; the others are for agents that a user defines.
+const (
+	ByStdin PromptBy = iota
+	ByArgument
+)
+
+// File is a file that a launch needs.
+type File struct {
+	Path string
+	Data []byte
+	Keep bool // it stays: a part of the private home of a rehearsal
+}
+
+// Policy says of one shared flag what was wanted and what is in force.
+type Policy struct {
+	Feature  string `json:"feature"` // approval, sandbox, web
+	Wanted   string `json:"wanted"`
+	Origin   string `json:"origin"` // default, derived, configured, typed
+	Enforced Level  `json:"enforced" doc:"yes: the agent enforces it; nearest: something close to it; no: nothing does"`
+	Note     string `json:"note,omitempty"`
+}
+
+// Refusal is a condition under which this agent is known to fail. It is told after the failure, not before: we may be wrong.
+type Refusal struct {
+	Reason  string // one sentence
+	Fix     string // what to do
+	Command string // the command that does it, if one does
+}
+
+// Warning is something that a person should know about the translation.
+type Warning struct {
+	Flag    string // such as "--sandbox"
+	Value   string
+	Kind    WarningKind
+	Message string // one clause in lower case, without a stop
+}
+
+// WarningKind says what sort of loss it is.
+type WarningKind string
+
+// The kinds of warnings.
+const (
+	Unsupported WarningKind = "unsupported" // typed, and the agent has nothing like it: ignored
+	Closest     WarningKind = "nearest"     // typed, and the agent does something close to it
+	Unguarded   WarningKind = "unguarded"   // approval is above prompt and no sandbox holds
+)
+
+// Exit is how the process of an agent ended.
+type Exit struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // that signal
+	ByUs   string // why we ended it: a signal's name, "timeout", or empty
+	Stderr []byte // the last 64 KiB of what it wrote there, where we could read along
+	Failed error  // it could not be started
+}
+
+// Observer reads what happened from the agent's own records.
+type Observer interface {
+	After(Exit) Evidence
+}
+
+// Evidence is what is known of a run. What is not known is said to be so.
+type Evidence struct {
+	Session     string
+	Denials     []event.Denial
+	DenialsTold bool         // the agent records denials where we looked: none found means none
+	Answered    Tri          // the model took a turn and its answer arrived
+	Fault       *fault.Fault // what ended the run, where the records say so
+	Usage       *event.Usage
+	Model       string
+	Records     []string // the files that were read
+}
+
+// Tri is yes, no or unknown.
+type Tri uint8
+
+// The three answers.
+const (
+	Unknown Tri = iota
+	Yes
+	No
+)
+
+// Decoder is the reading side of a wire, without I/O: bytes in, events out. The bytes may be cut anywhere.
+type Decoder interface {
+	Feed([]byte) []event.Event
+	// End returns what is still open, and an Ended event of our own where the agent sent none.
+	End(Exit) []event.Event
 }

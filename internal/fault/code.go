@@ -66,6 +66,17 @@ const (
 	Down            Code = "UNAVAILABLE"
 	Moved           Code = "COMMAND_MOVED"
 	Interrupted     Code = "CANCELLED"
+
+	Blocked       Code = "BLOCKED_BY_POLICY"
+	NeedsInput    Code = "NEEDS_INPUT"
+	PromptTooLong Code = "PROMPT_TOO_LONG"
+	AgentRefused  Code = "AGENT_REFUSED"
+	AgentUsage    Code = "AGENT_USAGE"
+	AgentFailed   Code = "AGENT_FAILED"
+	APIError      Code = "API_ERROR"
+	ContextFull   Code = "CONTEXT_FULL"
+	NoAnswer      Code = "NO_ANSWER"
+	SchemaUnmet   Code = "SCHEMA_UNMET"
 )
 
 // Entry is what the catalogue knows of a code.
@@ -151,5 +162,16 @@ func Catalogue() []Entry {
 		{Down, Unavailable, true, "The service does not answer.", "Call again, waiting longer each time."},
 		{Moved, Redirected, false, "The command has another name now.", "Run redirect.command."},
 		{Interrupted, Cancelled, false, "A signal ended the call.", "Look at what was done before calling again."},
+
+		{Blocked, Denied, false, "An agent was not allowed to run a tool, or nobody could be asked.", "Allow more with --approval, or let a person answer."},
+		{NeedsInput, Precondition, false, "An agent asks something that only a person can answer.", "Answer the question that the message quotes."},
+		{PromptTooLong, Input, false, "The prompt is longer than this agent takes.", "Shorten it, or put the text into a file that the agent reads."},
+		{AgentRefused, Precondition, false, "An agent refuses to work under these conditions.", "Do what the hint says."},
+		{AgentUsage, Input, false, "An agent rejects its arguments.", "Read what it printed; omniagent agents show NAME lists what it takes."},
+		{AgentFailed, General, false, "An agent ended with a failure of its own.", "Read what it printed."},
+		{APIError, General, false, "The model behind an agent answered with an error.", "Read what the agent printed."},
+		{ContextFull, General, false, "The conversation is longer than the model can read.", "Begin a new session."},
+		{NoAnswer, General, false, "An agent reported success without an answer or a turn of the model.", "Run it again; if it stays so, run the agent by itself."},
+		{SchemaUnmet, General, false, "No answer of an agent fitted the JSON schema.", "Simplify the schema, or allow more with --output-schema-retries."},
 	}
 }

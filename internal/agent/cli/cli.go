@@ -1,4 +1,5 @@
-// Package cli is what all drivers of installed command-line agents share.
+// Package cli is what all drivers of installed command-line agents share. A Program is a whole driver by itself, made of data: those of
+// single agents embed one and replace what is different with them.
 //
 // It promises that a program is found, and its version read, without starting anything: starting one takes up to two seconds, and
 // some of them run code of the repository they are started in. It searches the absolute directories of PATH only. It refuses relative
@@ -19,6 +20,13 @@ import (
 type Program struct {
 	ID    string // the agent's name
 	About agent.About
+
+	// Table is what that version can do; see agent.Driver.
+	Table func(version string) agent.Matrix
+	// OneShot and Interactive are the arguments that choose the mode; they come first.
+	OneShot, Interactive []string
+	// UsageCodes are the exit codes with which it rejects its arguments.
+	UsageCodes []int
 
 	// Native is what the names of its platform packages begin with, where that is not About.Package: "opencode" for
 	// opencode-linux-x64. Their versions are the agent's own.

@@ -130,12 +130,16 @@ func TestInstalledByNpm(t *testing.T) {
 func TestExecutableOfThePlatformInPath(t *testing.T) {
 	root := realTree().grow(t)
 	const m = "/lib/node_modules/"
-	for d, dir := range map[agent.Driver]string{
-		claude.New():   "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64",
-		codex.New():    "@openai/codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin",
-		copilot.New():  "@github/copilot/node_modules/@github/copilot-linux-x64",
-		opencode.New(): "opencode-ai/node_modules/opencode-linux-x64/bin",
+	for _, tt := range []struct {
+		d   agent.Driver
+		dir string
+	}{
+		{claude.New(), "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64"},
+		{codex.New(), "@openai/codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin"},
+		{copilot.New(), "@github/copilot/node_modules/@github/copilot-linux-x64"},
+		{opencode.New(), "opencode-ai/node_modules/opencode-linux-x64/bin"},
 	} {
+		d, dir := tt.d, tt.dir
 		// Alone, as other package managers place it: nothing above it may help.
 		alone := filepath.Join(t.TempDir(), "alone")
 		top, rest, _ := strings.Cut(dir, "/node_modules/")

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// Judge tells the truth about the end of a run, from what is known of it. Nil: it succeeded. usage lists the exit codes with which this
+// agent rejects its arguments. The first that holds decides:
+//
+// we ended it; it could not be started; it says itself that policy blocked it (3); its records name an error that ended the turn;
+// it rejected its arguments; it failed in another way; a tool was denied; nothing was answered.
+func Judge(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
+	switch {
+	case x.ByUs == "timeout":
+		return fault.New(fault.TimedOut, "the agent did not end in time")
+	case x.ByUs != "":
+		return fault.New(fault.Interrupted, "the agent was ended by %s", x.ByUs).With("signal", x.ByUs)
+	case x.Failed != nil:
+		return fault.Of(x.Failed)
+	case x.Code == 3:
+		return blocked(e)
+	case e.Fault != nil:
+		return e.Fault
+	case contains(usage, x.Code):
+		return fault.New(fault.AgentUsage, "the agent rejected its arguments (exit code %d)", x.Code).With("agent_exit_code", x.Code)
+	case x.Signal != "":
+		return fault.New(fault.AgentFailed, "the agent was ended by %s", x.Signal).With("agent_signal", x.Signal)
+	case x.Code != 0:
+		return fault.New(fault.AgentFailed, "the agent ended with exit code %d", x.Code).With("agent_exit_code", x.Code)
+	case len(e.Denials) > 0:
+		return blocked(e)
+	case e.Answered == agent.No:
+		return fault.New(fault.NoAnswer, "the agent ended with exit code 0 without an answer of the model")
+	}
+	return nil
+}
+
+func contains(codes []int, code int) bool {
+	for _, c := range codes {
+		if c == code {
+			return true
+		}
+	}
+	return false
+}
+
+func blocked(e agent.Evidence) *fault.Fault {
+	if len(e.Denials) == 0 {
+		return fault.New(fault.Blocked, "the agent says that policy blocked it")
+	}
+	first := e.Denials[0]
+	f := fault.New(fault.Blocked, "the agent was not allowed to use %s", first.Tool)
+	if len(e.Denials) > 1 {
+		f = fault.New(fault.Blocked, "the agent was not allowed to use %s, nor %d more", first.Tool, len(e.Denials)-1)
+	}
+	tools := make([]string, len(e.Denials))
+	for i, d := range e.Denials {
+		tools[i] = d.Tool
+	}
+	return f.With("denied", tools).Hint("--approval auto-edit or --approval yolo allows more")
+}
+
+// EvidenceOf reads the same from events.
+func EvidenceOf(events []event.Event) agent.Evidence {
+	e := agent.Evidence{Answered: agent.No, DenialsTold: true}
+	for _, ev := range events {
+		if ev.Session != "" {
+			e.Session = ev.Session
+		}
+		if ev.Model != "" {
+			e.Model = ev.Model
+		}
+		switch ev.Kind {
+		case event.Denied:
+			e.Denials = append(e.Denials, *ev.Denial)
+		case event.Text, event.ToolCall:
+			e.Answered = agent.Yes
+		case event.Failed:
+			if ev.Terminal {
+				e.Fault = ev.Fault
+			}
+		case event.Ended:
+			if ev.End.Usage != nil {
+				e.Usage = ev.End.Usage
+			}
+			if ev.End.OK {
+				e.Fault = nil // an error that the agent overcame
+			}
+		}
+	}
+	return e
+}

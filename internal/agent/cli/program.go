@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
+
+// Matrix is what the version can do. Without a Table that is nothing but to be started.
+func (p Program) Matrix(version string) agent.Matrix {
+	if p.Table == nil {
+		return agent.Matrix{}
+	}
+	return p.Table(version)
+}
+
+// Command puts the translated flags behind the arguments of the mode, and the passthrough behind them.
+func (p Program) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	t := Translate(p.Matrix(s.Install.Version), s)
+	return p.Launch(s, t), t.Warnings, nil
+}
+
+// Launch is the program with these flags. Drivers change what is different with them.
+func (p Program) Launch(s agent.Spec, t Translation) agent.Launch {
+	args := slices.Clone(p.Interactive)
+	if s.Mode == setting.OneShot {
+		args = slices.Clone(p.OneShot)
+	}
+	args = append(args, t.Args...)
+	return agent.Launch{
+		Path: s.Install.Path, Args: append(args, s.Passthrough...), Translated: len(args), Env: Environ(s.Env, t.Env), Dir: s.Dir,
+		Policies: t.Policies, Spec: s, Interactive: s.Mode == setting.Interactive,
+		UsageCodes: p.UsageCodes,
+	}
+}
+
+// Observe knows no records.
+func (p Program) Observe(agent.Launch) agent.Observer { return blind{} }
+
+type blind struct{}
+
+func (blind) After(agent.Exit) agent.Evidence { return agent.Evidence{} }
+
+// Decode knows no form.
+func (p Program) Decode(setting.Output) agent.Decoder { return nil }
+
+// Classify judges by what the events show.
+func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {
+	return Judge(x, EvidenceOf(events), p.UsageCodes...)
+}
+
+// Open begins a conversation.
+func (p Program) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return Open(ctx, p, s, sv)
+}

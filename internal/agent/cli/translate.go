@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/setting"
+)
+
+// Translation is the shared flags in an agent's own words.
+type Translation struct {
+	Args     []string
+	Env      []string // NAME=value
+	Warnings []agent.Warning
+	Policies []agent.Policy
+}
+
+// Translate reads the shared flags through the matrix, in a fixed order: approval, sandbox, output, model, web. What a person typed and
+// the agent cannot do becomes a warning; what nobody typed is dropped in silence, except where that leaves nothing between the model
+// and the machine.
+func Translate(m agent.Matrix, s agent.Spec) Translation {
+	var t Translation
+	sh := s.Shared
+	held := t.add(m, s, agent.Approval, string(sh.Approval.Value), sh.Approval.Origin)
+	t.policy(agent.Approval, string(sh.Approval.Value), sh.Approval.Origin, held)
+	held = t.add(m, s, agent.Sandbox, string(sh.Sandbox.Value), sh.Sandbox.Origin)
+	t.policy(agent.Sandbox, string(sh.Sandbox.Value), sh.Sandbox.Origin, held)
+	if sh.Approval.Value != setting.Prompt && sh.Sandbox.Value == setting.WorkspaceWrite && !sh.Sandbox.Typed() && held.Level != agent.Full {
+		t.Warnings = append(t.Warnings, agent.Warning{
+			Flag: "--approval", Value: string(sh.Approval.Value), Kind: agent.Unguarded,
+			Message: "no sandbox holds what the agent does without asking" + parenthesis(held.Note),
+		})
+	}
+	t.add(m, s, agent.Output, string(sh.Output.Value), sh.Output.Origin)
+	if sh.Model.Value != "" {
+		t.model(m, s)
+	}
+	web := setting.OnOff(sh.Web.Value)
+	held = t.add(m, s, agent.Web, web, sh.Web.Origin)
+	t.policy(agent.Web, web, sh.Web.Origin, held)
+	return t
+}
+
+// add sends what the cell says. It returns the cell as it holds on this machine.
+func (t *Translation) add(m agent.Matrix, s agent.Spec, feature, value string, from setting.Origin) agent.Cell {
+	cell := Here(m.Cell(feature, value, s.Mode), s.Machine)
+	if from == setting.Typed && cell.Level != agent.Full {
+		t.warn(feature, value, cell)
+	}
+	if cell.Level == agent.None {
+		return cell
+	}
+	args := cell.Args
+	if from < setting.Configured && cell.Weak != nil {
+		args = cell.Weak
+	}
+	t.Args = append(t.Args, args...)
+	t.Env = append(t.Env, cell.Env...)
+	return cell
+}
+
+func (t *Translation) model(m agent.Matrix, s agent.Spec) {
+	cell := m.Cell(agent.Model, "", s.Mode)
+	if cell.Level == agent.None {
+		if s.Shared.Model.Typed() {
+			t.warn(agent.Model, s.Shared.Model.Value, cell)
+		}
+		return
+	}
+	t.Args = append(append(t.Args, cell.Args...), s.Shared.Model.Value)
+}
+
+func (t *Translation) warn(feature, value string, cell agent.Cell) {
+	w := agent.Warning{Flag: "--" + feature, Value: value, Kind: agent.Unsupported}
+	switch cell.Level {
+	case agent.None:
+		w.Message = fmt.Sprintf("--%s %s is ignored", feature, value) + parenthesis(cell.Note)
+	case agent.Nearest, agent.Full:
+		w.Kind = agent.Closest
+		w.Message = fmt.Sprintf("--%s %s becomes the closest that there is", feature, value) + parenthesis(cell.Note)
+	}
+	t.Warnings = append(t.Warnings, w)
+}
+
+func (t *Translation) policy(feature, value string, from setting.Origin, held agent.Cell) {
+	t.Policies = append(t.Policies, agent.Policy{
+		Feature: feature, Wanted: value, Origin: from.String(), Enforced: held.Level, Note: held.Note,
+	})
+}
+
+func parenthesis(note string) string {
+	if note == "" {
+		return ""
+	}
+	return ": " + note
+}
+
+// Here is the cell as it holds on this machine: without a program that it needs it does not.
+func Here(c agent.Cell, m agent.Machine) agent.Cell {
+	missing := Missing(c.Needs, m)
+	if len(missing) == 0 {
+		return c
+	}
+	return agent.Cell{Level: agent.None, Needs: c.Needs, Note: "it needs " + strings.Join(missing, " and ") + ", not found in PATH"}
+}
+
+// Missing lists the needed programs that are not there. "docker|podman" needs one of the two.
+func Missing(needs []string, m agent.Machine) []string {
+	var missing []string
+	for _, need := range needs {
+		one := strings.Split(need, "|")
+		if m.Has == nil || !slices.ContainsFunc(one, m.Has) {
+			missing = append(missing, strings.Join(one, " or "))
+		}
+	}
+	return missing
+}
+
+// Passed says whether one of the flags stands in the passthrough, as itself or with "=value"; -mNAME counts for -m.
+func Passed(passthrough []string, flags ...string) bool {
+	_, ok := PassedValue(passthrough, flags...)
+	return ok
+}
+
+// PassedValue returns the value of the last of these flags in the passthrough: what follows "=" or the next argument.
+func PassedValue(passthrough []string, flags ...string) (value string, ok bool) {
+	for i, arg := range passthrough {
+		if arg == "--" {
+			break
+		}
+		for _, flag := range flags {
+			switch {
+			case arg == flag:
+				value, ok = "", true
+				if i+1 < len(passthrough) {
+					value = passthrough[i+1]
+				}
+			case strings.HasPrefix(arg, flag+"="):
+				value, ok = arg[len(flag)+1:], true
+			case len(flag) == 2 && flag[1] != '-' && strings.HasPrefix(arg, flag) && len(arg) > 2:
+				value, ok = arg[2:], true
+			}
+		}
+	}
+	return value, ok
+}
+
+// Environ is base with the assignments added and the names removed. The last value of a name wins.
+func Environ(base, set []string, unset ...string) []string {
+	out := make([]string, 0, len(base)+len(set))
+	drop := func(name string) bool {
+		return slices.Contains(unset, name) || slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+	}
+	for _, entry := range base {
+		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" || !drop(name) {
+			out = append(out, entry)
+		}
+	}
+	return append(out, set...)
+}
+
+// Lookup reads a variable from a list of assignments.
+func Lookup(env []string, name string) (string, bool) {
+	for _, entry := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}

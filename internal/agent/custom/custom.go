@@ -1,0 +1,218 @@
+// Package custom makes agents of what a person's own file of agents describes.
+//
+// It promises that such an agent is translated and run as the built-in ones are, from the same kind of table. It refuses to replace a
+// built-in agent, or one that is defined already, and programs that would be looked for in a directory that depends on where they run.
+package custom
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/agentsdir"
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/setting"
+)
+
+// New makes the agents of a file. What is wrong is one fault with every place.
+func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
+	p := &problems{file: file.Path}
+	var made []agent.Driver
+	for _, t := range file.Targets {
+		all := slices.Concat(known, made)
+		if slices.ContainsFunc(all, func(d agent.Driver) bool { return named(d, t.ID) }) {
+			p.add(t.Pos, "there is an agent "+t.ID+" already, and it cannot be replaced")
+			continue
+		}
+		if d := p.driver(t, known); d != nil {
+			made = append(made, d)
+		}
+	}
+	return made, p.fault()
+}
+
+func named(d agent.Driver, name string) bool {
+	return strings.EqualFold(d.Name(), name) || slices.Contains(d.Describe().Aliases, strings.ToLower(name))
+}
+
+func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver {
+	about := agent.About{Title: t.DisplayName, Custom: true}
+	if about.Title == "" {
+		about.Title = t.ID
+	}
+	for _, a := range t.Aliases {
+		if slices.ContainsFunc(known, func(d agent.Driver) bool { return named(d, a.Text) }) {
+			p.add(a.Pos, "there is an agent "+a.Text+" already")
+			return nil
+		}
+		about.Aliases = append(about.Aliases, strings.ToLower(a.Text))
+	}
+	if t.CLI == nil {
+		i := slices.IndexFunc(known, func(d agent.Driver) bool { return named(d, t.Inherits.Text) })
+		if t.Inherits.Text == "" || i < 0 {
+			p.add(t.Pos, "it needs cli, or inherits with the name of a built-in agent")
+			return nil
+		}
+		base := known[i]
+		of := base.Describe()
+		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand, of.Login
+		return another{base, strings.ToLower(t.ID), about}
+	}
+	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive} {
+		if strings.ContainsAny(call.Command, `/\`) && !filepath.IsAbs(call.Command) {
+			p.add(call.CommandPos, "a command is a name in PATH or an absolute path")
+			return nil
+		}
+	}
+	about.Binary = t.CLI.OneShot.Command
+	if about.Binary == "" {
+		about.Binary = t.CLI.Interactive.Command
+	}
+	c := *t.CLI
+	return driver{cli.Program{
+		ID: strings.ToLower(t.ID), About: about, OneShot: c.OneShot.Args, Interactive: c.Interactive.Args,
+		Table: func(string) agent.Matrix { return matrix(c) },
+	}, c}
+}
+
+// another is a built-in agent under another name.
+type another struct {
+	agent.Driver
+	name  string
+	about agent.About
+}
+
+func (a another) Name() string          { return a.name }
+func (a another) Describe() agent.About { return a.about }
+
+// driver is an agent with a command line of its own.
+type driver struct {
+	cli.Program
+	cli agentsdir.CLI
+}
+
+// Locate finds a program by its absolute path, or in PATH.
+func (d driver) Locate(env agent.Env) (agent.Install, error) { return d.locate(env, d.About.Binary) }
+
+func (d driver) locate(env agent.Env, binary string) (agent.Install, error) {
+	p := d.Program
+	p.About.Binary = binary
+	if !filepath.IsAbs(binary) {
+		in, err := p.Locate(env)
+		if err != nil {
+			return in, fault.New(fault.NotInstalled, "%s is not installed: there is no program %s in PATH", p.About.Title, binary).
+				Hint("its command is set by cli.modes in your file of agents")
+		}
+		return in, nil
+	}
+	info, err := os.Stat(binary)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+		return agent.Install{}, fault.New(fault.NotInstalled, "%s is not installed: there is no program %s", p.About.Title, binary).
+			Hint("its command is set by cli.modes in your file of agents")
+	}
+	return agent.Install{Path: binary, RealPath: binary}, nil
+}
+
+// Command adds the way the prompt takes, and the program of the mode.
+func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	call := d.cli.OneShot
+	if s.Mode == setting.Interactive {
+		call = d.cli.Interactive
+	}
+	if call.Command == "" {
+		return agent.Launch{}, nil, fault.New(fault.ArgError, "%s has no %s mode", d.ID, s.Mode).Hint("cli.modes in your file of agents sets it")
+	}
+	if call.Command != d.About.Binary {
+		in, err := d.locate(agent.Env{Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) }}, call.Command)
+		if err != nil {
+			return agent.Launch{}, nil, err
+		}
+		s.Install = in
+	}
+	t := cli.Translate(d.Matrix(""), s)
+	l := d.Launch(s, t)
+	if s.Mode == setting.OneShot && d.cli.Prompt.Type != agentsdir.PromptStdin && d.cli.Prompt.Type != "" {
+		d.promptArgument(&l, len(d.OneShot))
+	}
+	return l, t.Warnings, nil
+}
+
+// promptArgument makes room for a prompt that is an argument.
+func (d driver) promptArgument(l *agent.Launch, base int) {
+	l.Prompt = agent.ByArgument
+	at := len(l.Args)
+	switch {
+	case d.cli.Prompt.Position == agentsdir.First:
+		at = base
+	case d.cli.Passthrough != agentsdir.PassBeforePrompt && d.cli.Prompt.Type == agentsdir.PromptFlag:
+		at = l.Translated
+	}
+	l.Args = slices.Insert(l.Args, at, d.cli.Prompt.Flag...)
+	if at <= l.Translated {
+		l.Translated += len(d.cli.Prompt.Flag)
+	}
+	l.PromptAt = at + len(d.cli.Prompt.Flag)
+}
+
+// Open begins a conversation.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return cli.Open(ctx, d, s, sv)
+}
+
+// matrix is the table of the file as a table of ours.
+func matrix(c agentsdir.CLI) agent.Matrix {
+	var m agent.Matrix
+	row := func(feature, value string, args func(mode string) ([]string, bool)) {
+		cell := func(mode string) agent.Cell {
+			list, ok := args(mode)
+			if !ok {
+				return agent.Cell{Level: agent.None}
+			}
+			return agent.Cell{Level: agent.Full, Args: list, Note: "as your file of agents says"}
+		}
+		m.Rows = append(m.Rows, agent.Row{Feature: feature, Value: value, Interactive: cell(agentsdir.Interactive), OneShot: cell(agentsdir.OneShot)})
+	}
+	flag := func(feature, value string, f agentsdir.Flag) {
+		row(feature, value, func(mode string) ([]string, bool) { return f.Args(mode, value) })
+	}
+	for _, v := range setting.Approvals() {
+		flag(agent.Approval, string(v), c.Approval)
+	}
+	for _, v := range setting.Sandboxes() {
+		flag(agent.Sandbox, string(v), c.Sandbox)
+	}
+	for _, v := range setting.Outputs() {
+		flag(agent.Output, string(v), c.Output)
+	}
+	in := func(modes []string, mode string) bool { return len(modes) == 0 || slices.Contains(modes, mode) }
+	row(agent.Model, "", func(mode string) ([]string, bool) {
+		return c.Model.Flag, c.Model.Flag != nil && in(c.Model.Modes, mode)
+	})
+	row(agent.Web, "on", func(mode string) ([]string, bool) { return c.Web.On, c.Web.On != nil && in(c.Web.Modes, mode) })
+	row(agent.Web, "off", func(mode string) ([]string, bool) { return c.Web.Off, c.Web.Off != nil && in(c.Web.Modes, mode) })
+	return m
+}
+
+// problems collects what is wrong.
+type problems struct {
+	file string
+	list []fault.Problem
+}
+
+func (p *problems) add(at literal.Pos, message string) {
+	p.list = append(p.list, fault.Problem{Param: p.file + ":" + at.String(), Code: fault.ConfigInvalid, Message: message})
+}
+
+func (p *problems) fault() error {
+	if len(p.list) == 0 {
+		return nil
+	}
+	f := fault.New(fault.ConfigInvalid, "%s: %s", p.list[0].Param, p.list[0].Message).FixBy("correct "+p.file, "")
+	f.Problems = p.list
+	return f
+}

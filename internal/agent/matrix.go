@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"slices"
+
+	"omniagent/internal/setting"
+)
+
+// Level says how far an agent does what a flag asks for.
+type Level string
+
+// The levels.
+const (
+	Full    Level = "yes"
+	Nearest Level = "nearest" // something close to it, which the note tells
+	None    Level = "no"
+)
+
+// The features of a matrix. The first five are the shared flags.
+const (
+	Approval   = "approval"
+	Sandbox    = "sandbox"
+	Output     = "output"
+	Model      = "model"
+	Web        = "web"
+	Schema     = "output-schema" // the agent itself holds its answer to a schema
+	Resume     = "resume"        // go on with an earlier session
+	SessionID  = "session-id"    // we can choose the id
+	Ask        = "ask"           // it can put a question to a person
+	RepoConfig = "repo-config"   // a repository's own configuration changes what it does: yes, no
+	Denials    = "denials"       // a denied tool can be known afterwards
+	Records    = "records"       // it keeps a transcript that we can read
+	ACP        = "acp"           // it speaks the Agent Client Protocol
+)
+
+// Matrix is what one agent can do, as data: flags are translated from it, and help, docs and `agents show` print it.
+type Matrix struct {
+	Measured string // the version that every cell was run with
+	Limit    Limit  // of a one-shot prompt
+	Rows     []Row
+}
+
+// Limit is the longest one-shot prompt. Zero: none is known.
+type Limit struct {
+	Characters int64
+	Bytes      int64
+	Note       string // what the agent does beyond it
+}
+
+// Row is one feature with one value. Features without values have one row, with an empty Value.
+type Row struct {
+	Feature     string
+	Value       string
+	Interactive Cell
+	OneShot     Cell
+}
+
+// Cell is what is sent, and what that means.
+type Cell struct {
+	Level Level
+	Args  []string // what is sent where a person asked for it
+	Weak  []string // what is sent where nobody did: a spelling that the passthrough can override; nil: the same, empty: nothing
+	Env   []string // NAME=value
+	Note  string   // for people: a phrase
+	Needs []string // programs without which it does not hold
+}
+
+// Cell finds a cell. One that is not there is None.
+func (m Matrix) Cell(feature, value string, mode setting.Mode) Cell {
+	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Feature == feature && r.Value == value })
+	if i < 0 {
+		return Cell{Level: None}
+	}
+	return m.Rows[i].Cell(mode)
+}
+
+// Cell is the cell of that mode.
+func (r Row) Cell(mode setting.Mode) Cell {
+	if mode == setting.Interactive {
+		return r.Interactive
+	}
+	return r.OneShot
+}
+
+// Both is a row whose cells are the same in both modes.
+func Both(feature, value string, c Cell) Row { return Row{feature, value, c, c} }

@@ -1,0 +1,123 @@
+// Package event is what can happen in a conversation with an agent, in one form for all of them.
+//
+// It promises that an event says no more than was observed: a number that an agent does not give is absent, not zero, and what we
+// concluded ourselves is marked as Synthetic. It refuses nothing: what has no kind of its own is a Notice, and Raw keeps what came.
+package event
+
+import (
+	"encoding/json"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+// Kind says what happened.
+type Kind string
+
+// The kinds. The comment names the members of Event that matter.
+const (
+	Started    Kind = "started"     // a session began or went on: Session, Model
+	TurnBegan  Kind = "turn-began"  // the agent took up a message
+	Text       Kind = "text"        // Text of the answer; Delta: a piece of it
+	Thinking   Kind = "thinking"    // Text; Delta
+	ToolCall   Kind = "tool-call"   // Call
+	ToolResult Kind = "tool-result" // Result
+	Denied     Kind = "denied"      // a tool was refused by policy: Denial
+	Question   Kind = "question"    // Ask
+	Retry      Kind = "retry"       // the agent repeats a request: Retry
+	Failed     Kind = "failed"      // Fault; Terminal: the turn is lost with it
+	Ended      Kind = "ended"       // the turn is over: End
+	Notice     Kind = "notice"      // all else; Text where it has one
+)
+
+// Event is one thing that happened. Of the pointers only those that its Kind names are set.
+type Event struct {
+	Kind      Kind
+	Session   string // the agent's own id, where the event tells it
+	Model     string
+	Text      string
+	Delta     bool // Text goes on where the last delta of this kind ended; the whole follows or not, as the agent does
+	Call      *Call
+	Result    *Result
+	Denial    *Denial
+	Ask       *Ask
+	Retry     *Again
+	Fault     *fault.Fault
+	Terminal  bool
+	End       *End
+	Synthetic bool            // concluded by us, not said by the agent
+	Raw       json.RawMessage // what it was read from; valid until the next Feed of the decoder
+}
+
+// ToolKind is what a tool does, whatever an agent calls it.
+type ToolKind string
+
+// The kinds of tools.
+const (
+	Shell  ToolKind = "shell"
+	Read   ToolKind = "read"
+	Write  ToolKind = "write" // it changes or makes files
+	Web    ToolKind = "web"
+	Search ToolKind = "search" // in files
+	MCP    ToolKind = "mcp"
+	Agent  ToolKind = "agent" // another agent does the work
+	Other  ToolKind = "other"
+)
+
+// Call is a tool called by the model.
+type Call struct {
+	ID      string
+	Name    string // the agent's own name
+	Kind    ToolKind
+	Input   json.RawMessage
+	Command string // with the kind Shell, where it can be told
+	Path    string // with Read and Write, where it can be told
+}
+
+// Result is what a tool gave back.
+type Result struct {
+	ID       string // of the Call
+	Name     string // empty where the agent does not repeat it
+	Failed   bool
+	Output   string
+	ExitCode *int // of a command, where the agent tells it
+}
+
+// Denial is a tool that was not run because policy forbade it, or because nobody could be asked.
+type Denial struct {
+	CallID string
+	Tool   string // the agent's own name
+	Reason string // the agent's own words or code
+}
+
+// Ask is a question to a person.
+type Ask struct {
+	ID      string
+	Text    string
+	Options []string
+	Tool    *Call // the question is whether this may run
+}
+
+// Again is a request that an agent repeats.
+type Again struct {
+	Attempt, Of int // 0: not told
+	After       time.Duration
+	Status      int // of HTTP
+	Reason      string
+}
+
+// End is how a turn ended.
+type End struct {
+	OK         bool
+	Text       string          // the final answer, where the event carries it
+	Structured json.RawMessage // the answer that fits the schema, where one was asked for and the agent tells it apart
+	Reason     string          // the agent's own word
+	Usage      *Usage
+	Turns      *int // model turns, where told
+}
+
+// Usage is what a turn cost. Cached tokens are part of Input.
+type Usage struct {
+	Input, Output, Cached, Reasoning int64
+	CostUSD                          *float64
+}

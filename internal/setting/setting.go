@@ -1,0 +1,139 @@
+// Package setting holds the flags that all agents share, as values.
+//
+// It promises one spelling for each: what the command line, the configuration and the drivers mean by a word is written down here and
+// nowhere else. Every value knows where it came from, because that decides how firmly it is passed on: what a person typed is sent as
+// it is, a default is sent so that the agent's own flags can still override it. It refuses words that are not in its lists.
+package setting
+
+import (
+	"slices"
+	"strings"
+)
+
+// Mode says whether somebody sits in front of the agent.
+type Mode string
+
+// The modes.
+const (
+	Interactive Mode = "interactive"
+	OneShot     Mode = "one-shot"
+)
+
+// Approval says what an agent may do without asking.
+type Approval string
+
+// The approvals, from the strictest.
+const (
+	Prompt   Approval = "prompt"    // it asks; where nobody can be asked, it is denied
+	AutoEdit Approval = "auto-edit" // files in the workspace may be changed, the rest asks
+	Yolo     Approval = "yolo"      // everything may be done
+)
+
+// Approvals lists them, from the strictest.
+func Approvals() []Approval { return []Approval{Prompt, AutoEdit, Yolo} }
+
+// Sandbox says what an agent's commands can reach.
+type Sandbox string
+
+// The sandboxes.
+const (
+	WorkspaceWrite Sandbox = "workspace-write" // writes stay inside the workspace
+	Off            Sandbox = "off"
+)
+
+// Sandboxes lists them.
+func Sandboxes() []Sandbox { return []Sandbox{WorkspaceWrite, Off} }
+
+// Output is the form of what an agent prints.
+type Output string
+
+// The outputs.
+const (
+	Text       Output = "text"
+	JSON       Output = "json"        // one object at the end
+	StreamJSON Output = "stream-json" // one object a line while it works
+)
+
+// Outputs lists them.
+func Outputs() []Output { return []Output{Text, JSON, StreamJSON} }
+
+// Origin says who chose a value.
+type Origin uint8
+
+// The origins, from the weakest.
+const (
+	Default    Origin = iota // nobody
+	Derived                  // it follows from another flag, as sandbox off does from yolo
+	Configured               // the configuration
+	Typed                    // the command line
+)
+
+func (o Origin) String() string {
+	return [...]string{"default", "derived", "configured", "typed"}[min(o, Typed)]
+}
+
+// Chosen is a value and who chose it.
+type Chosen[T any] struct {
+	Value  T
+	Origin Origin
+}
+
+// Typed says whether it stands on the command line.
+func (c Chosen[T]) Typed() bool { return c.Origin == Typed }
+
+// Asked says whether a person chose it, now or earlier.
+func (c Chosen[T]) Asked() bool { return c.Origin >= Configured }
+
+// Shared are the flags that mean the same for every agent.
+type Shared struct {
+	Approval Chosen[Approval]
+	Sandbox  Chosen[Sandbox]
+	Output   Chosen[Output]
+	Model    Chosen[string] // empty: the agent's own
+	Web      Chosen[bool]
+}
+
+// Defaults are the values where nobody chose.
+func Defaults() Shared {
+	return Shared{
+		Approval: Chosen[Approval]{Value: Prompt},
+		Sandbox:  Chosen[Sandbox]{Value: WorkspaceWrite},
+		Output:   Chosen[Output]{Value: Text},
+	}
+}
+
+// Derive sets what follows from other values: with yolo the sandbox is off, unless somebody chose one.
+func (s Shared) Derive() Shared {
+	if s.Approval.Value == Yolo && !s.Sandbox.Asked() {
+		s.Sandbox = Chosen[Sandbox]{Off, Derived}
+	}
+	return s
+}
+
+// Parse finds the word among the allowed ones. Case does not matter, nor do blanks around it.
+func Parse[T ~string](word string, allowed []T) (T, bool) {
+	word = strings.ToLower(strings.TrimSpace(word))
+	if i := slices.Index(allowed, T(word)); i >= 0 {
+		return allowed[i], true
+	}
+	return "", false
+}
+
+// ParseWeb reads on, off, true, false, 1 and 0.
+func ParseWeb(word string) (on, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(word)) {
+	case "on", "true", "1":
+		return true, true
+	case "off", "false", "0":
+		return false, true
+	}
+	return false, false
+}
+
+// OnOff is the word for a switch.
+func OnOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
