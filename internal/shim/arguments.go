@@ -1,0 +1,318 @@
+package shim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+	"omniagent/internal/text"
+)
+
+// Arguments are a command line, understood.
+type Arguments struct {
+	Shared      setting.Shared // only what was typed; the rest are defaults
+	Prompt      *string        // nil: --prompt was not given
+	Agent       string
+	AgentsDir   *string
+	Dir         string // --cwd
+	Timeout     time.Duration
+	Strict      *bool
+	Report      string
+	Trace       string  // "", "run" or "only"
+	Schema      *string // --output-schema as given
+	Retries     *int
+	Rehearse    *string // the script's file; empty: the built-in one
+	Help        bool
+	Version     bool
+	Delimited   bool // there was a "--"
+	Passthrough []string
+	Given       []string // the arguments before "--", as they came
+
+	outputFlag string // as typed, for messages
+}
+
+// Parse reads everything up to the first "--"; what follows is the agent's own. The first mistake is the error.
+func Parse(args []string) (Arguments, error) {
+	a := Arguments{Shared: setting.Defaults(), Given: args}
+	for i, arg := range args {
+		// A "--" that is the value of --prompt would have to be written --prompt=--.
+		if arg == "--" {
+			a.Delimited, a.Passthrough, a.Given = true, args[i+1:], args[:i]
+			break
+		}
+	}
+	flags := Flags()
+	rest := a.Given
+	for len(rest) > 0 {
+		used, err := a.one(flags, rest)
+		if err != nil {
+			return a, err
+		}
+		rest = rest[used:]
+	}
+	return a, nil
+}
+
+// one reads the flag at the beginning of rest and says how many words it took.
+func (a *Arguments) one(flags []Flag, rest []string) (used int, err error) {
+	flag, value, attached, err := split(flags, rest[0])
+	if err != nil {
+		return 0, err
+	}
+	if flag == nil {
+		return 0, a.positional(rest)
+	}
+	used = 1
+	switch {
+	case attached:
+	case flag.takes == maybe && len(rest) > 1 && !strings.HasPrefix(rest[1], "-"):
+		value, used = rest[1], 2
+	case flag.takes == aValue:
+		if value, err = next(flags, flag, rest); err != nil {
+			return 0, err
+		}
+		used = 2
+	default:
+		return used, a.set(flag, "", false)
+	}
+	return used, a.set(flag, value, true)
+}
+
+// next is the word after a flag that needs a value. After --prompt it may begin with a dash, unless it is exactly one of our flags.
+func next(flags []Flag, flag *Flag, rest []string) (string, error) {
+	written := "--" + flag.Name
+	if len(rest) == 1 {
+		f := fault.New(fault.MissingArgument, "%s needs a value", written)
+		if flag.Name == "prompt" {
+			return "", f.Hint(`omniagent -p "what is to be done"`)
+		}
+		return "", f.Hint("%s=%s", written, flag.Value)
+	}
+	word := rest[1]
+	if !strings.HasPrefix(word, "-") || word == "-" {
+		return word, nil
+	}
+	if flag.Name == "prompt" && !exactly(flags, word) {
+		return word, nil
+	}
+	return "", fault.New(fault.MissingArgument, "%s needs a value, and %s begins with a dash", written, word).Hint("%s=%s, if that is the value", written, word)
+}
+
+func exactly(flags []Flag, word string) bool {
+	return slices.ContainsFunc(flags, func(f Flag) bool { return word == "--"+f.Name || f.Short != "" && word == "-"+f.Short })
+}
+
+// split finds the flag that a word begins with. A nil flag: the word is none.
+func split(flags []Flag, word string) (flag *Flag, value string, attached bool, err error) {
+	if word == "-" || !strings.HasPrefix(word, "-") {
+		return nil, "", false, nil
+	}
+	if long, ok := strings.CutPrefix(word, "--"); ok {
+		name, value, attached := strings.Cut(long, "=")
+		i := slices.IndexFunc(flags, func(f Flag) bool { return f.Name == name })
+		if i < 0 && strings.EqualFold(name, "agents-dir") { // as all the others are written
+			i = slices.IndexFunc(flags, func(f Flag) bool { return f.Name == "agentsDir" })
+		}
+		if i < 0 {
+			return nil, "", false, unknown(flags, "--"+name)
+		}
+		return &flags[i], value, attached, nil
+	}
+	i := slices.IndexFunc(flags, func(f Flag) bool { return f.Short != "" && strings.HasPrefix(word[1:], f.Short) })
+	if i < 0 {
+		return nil, "", false, unknown(flags, word)
+	}
+	value = word[2:]
+	if value == "" {
+		return &flags[i], "", false, nil
+	}
+	if flags[i].takes == nothing {
+		return nil, "", false, unknown(flags, word)
+	}
+	return &flags[i], strings.TrimPrefix(value, "="), true, nil
+}
+
+func unknown(flags []Flag, word string) error {
+	names := make([]string, 0, len(flags))
+	for _, f := range flags {
+		names = append(names, "--"+f.Name)
+	}
+	f := fault.New(fault.UnknownFlag, "there is no flag %s", printable(word)).With("flag", strings.TrimLeft(word, "-"))
+	if near := text.Nearest(word, names); near != "" {
+		f.Message += "; did you mean " + near + "?"
+	}
+	return f.Hint("flags of the agent itself go behind --: omniagent --agent NAME -- %s", printable(word))
+}
+
+// positional explains a word that is no flag: this command line has none.
+func (a *Arguments) positional(rest []string) error {
+	word := printable(rest[0])
+	f := fault.New(fault.ArgError, "there is no place for %q: a prompt goes behind -p", word)
+	before := a.Given[:len(a.Given)-len(rest)]
+	line := append([]string{"omniagent"}, before...)
+	return f.Hint("%s -p %q", printable(strings.Join(line, " ")), word).With("word", rest[0])
+}
+
+func printable(s string) string {
+	clean, _ := text.Clean(s)
+	if runes := []rune(clean); len(runes) > 80 {
+		return string(runes[:80]) + "…"
+	}
+	return clean
+}
+
+// printableLine is one line that may be long.
+func printableLine(s string) string {
+	clean, _ := text.Clean(s)
+	return strings.Join(strings.Fields(strings.ReplaceAll(clean, "\n", " ")), " ")
+}
+
+// set stores a value. given is false for a flag that stands alone.
+//
+// Long because it is a table.
+func (a *Arguments) set(flag *Flag, value string, given bool) error {
+	sh := &a.Shared
+	var err error
+	switch flag.Name {
+	case "prompt":
+		a.Prompt = &value
+	case "agent":
+		a.Agent = strings.ToLower(strings.TrimSpace(value))
+		if a.Agent == "" {
+			return fault.New(fault.ArgError, "--agent needs a name").Hint("omniagent agents list")
+		}
+	case "approval":
+		sh.Approval, err = choose(flag, value, setting.Approvals())
+	case "auto-edit":
+		err = a.toggle(flag, value, given, func() { sh.Approval = typed(setting.AutoEdit) })
+	case "yolo":
+		err = a.toggle(flag, value, given, func() { sh.Approval = typed(setting.Yolo) })
+	case "sandbox":
+		sh.Sandbox, err = choose(flag, value, setting.Sandboxes())
+	case "output":
+		a.outputFlag = "--output"
+		sh.Output, err = choose(flag, value, setting.Outputs())
+	case "json":
+		err = a.toggle(flag, value, given, func() { sh.Output, a.outputFlag = typed(setting.JSON), "--json" })
+	case "stream-json":
+		err = a.toggle(flag, value, given, func() { sh.Output, a.outputFlag = typed(setting.StreamJSON), "--stream-json" })
+	case "model":
+		if value == "" {
+			return fault.New(fault.ArgError, "--model needs a name").Hint("leave it out for the agent's own choice")
+		}
+		sh.Model = typed(value)
+	case "web":
+		on, ok := true, true
+		if given {
+			on, ok = setting.ParseWeb(value)
+		}
+		if !ok {
+			return bad(flag, value, []string{"on", "off", "true", "false", "1", "0"})
+		}
+		sh.Web = typed(on)
+	case "output-schema":
+		a.Schema = &value
+	case "output-schema-retries":
+		n, e := strconv.Atoi(value)
+		if e != nil || n < 0 || n > 10 {
+			return fault.New(fault.ArgError, "--output-schema-retries is %q, and must be a whole number from 0 to 10", printable(value)).Hint("--output-schema-retries=2")
+		}
+		a.Retries = &n
+	case "cwd":
+		a.Dir = value
+		if value == "" {
+			return fault.New(fault.ArgError, "--cwd needs a directory").Hint("leave it out for the current one")
+		}
+	case "timeout":
+		err = a.timeout(value)
+	case "agentsDir":
+		a.AgentsDir = &value
+	case "strict":
+		no := false
+		a.Strict = &no
+		err = a.toggle(flag, value, given, func() { *a.Strict = true })
+	case "report":
+		a.Report = value
+		if value == "" {
+			return fault.New(fault.ArgError, "--report needs a file").Hint("--report=run.json")
+		}
+	case "trace-translate":
+		err = a.trace(flag, value, given)
+	case "rehearse":
+		a.Rehearse = &value
+	case "help":
+		err = a.toggle(flag, value, given, func() { a.Help = true })
+	case "version":
+		err = a.toggle(flag, value, given, func() { a.Version = true })
+	}
+	return err
+}
+
+func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
+
+func choose[T ~string](flag *Flag, value string, allowed []T) (setting.Chosen[T], error) {
+	v, ok := setting.Parse(value, allowed)
+	if !ok {
+		return setting.Chosen[T]{}, bad(flag, value, words(allowed))
+	}
+	return typed(v), nil
+}
+
+func bad(flag *Flag, value string, allowed []string) error {
+	f := fault.New(fault.ArgError, "--%s is %q, and must be one of %s", flag.Name, printable(value), strings.Join(allowed, ", "))
+	if near := text.Nearest(strings.ToLower(value), allowed); near != "" {
+		return f.Hint("--%s=%s", flag.Name, near)
+	}
+	return f.Hint("--%s=%s", flag.Name, allowed[0])
+}
+
+// toggle carries out a switch, unless it is given as false.
+func (a *Arguments) toggle(flag *Flag, value string, given bool, do func()) error {
+	on := true
+	if given {
+		var ok bool
+		if on, ok = setting.ParseWeb(value); !ok {
+			return bad(flag, value, []string{"true", "false"})
+		}
+	}
+	if on {
+		do()
+	}
+	return nil
+}
+
+func (a *Arguments) trace(flag *Flag, value string, given bool) error {
+	if given && strings.EqualFold(value, "only") {
+		a.Trace = "only"
+		return nil
+	}
+	a.Trace = ""
+	return a.toggle(flag, value, given, func() { a.Trace = "run" })
+}
+
+func (a *Arguments) timeout(value string) error {
+	d, ok := text.Duration(value)
+	if !ok || d < 0 {
+		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit", printable(value)).Hint("--timeout=90s, --timeout=15m; 0s for none")
+	}
+	a.Timeout = d
+	return nil
+}
+
+// compatible finds flags that exclude each other.
+func (a Arguments) compatible(mode setting.Mode) error {
+	switch {
+	case a.Delimited && a.Agent == "":
+		return fault.New(fault.ArgError, "-- needs --agent: what follows is in one agent's own words").Hint("omniagent --agent NAME -- %s", printable(strings.Join(a.Passthrough, " ")))
+	case a.Schema != nil && a.outputFlag != "":
+		return fault.New(fault.ArgError, "--output-schema and %s exclude each other: the schema decides what is printed", a.outputFlag).Hint("leave %s out", a.outputFlag)
+	case a.Schema == nil && a.Retries != nil:
+		return fault.New(fault.ArgError, "--output-schema-retries needs --output-schema").Hint("--output-schema=FILE")
+	case a.Schema != nil && mode != setting.OneShot:
+		return fault.New(fault.ArgError, "--output-schema needs a prompt: it is for one answer").Hint(`omniagent -p "…" --output-schema FILE`)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package shim
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agentsdir"
+	"omniagent/internal/fault"
+	"omniagent/internal/text"
+)
+
+// chooseAgent follows the order: --agent, OMNIAGENT_AGENT, the file in the agents directory, the configuration.
+func (c *call) chooseAgent() error {
+	c.custom = c.settings.Custom
+	configuredAgent, isSet := c.settings.Set.Lookup("agent")
+	fromEnvironment := isSet && strings.HasPrefix(configuredAgent.Source, "env:")
+	// The file is read where it decides, or where its targets could be what --agent names.
+	file, err := c.agentsFile()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.args.Agent != "":
+		return c.take(c.args.Agent, "--agent")
+	case fromEnvironment:
+		return c.take(configuredAgent.Text, "OMNIAGENT_AGENT")
+	case file != nil && file.DefaultAgent != "":
+		return c.takeDefault(file)
+	case isSet && configuredAgent.Text != "":
+		return c.take(configuredAgent.Text, "agent in "+strings.TrimPrefix(configuredAgent.Source, "file:"))
+	}
+	return c.nothingChosen()
+}
+
+// agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted.
+func (c *call) agentsFile() (*agentsdir.File, error) {
+	given := ""
+	if c.args.AgentsDir != nil {
+		given = strings.TrimSpace(*c.args.AgentsDir)
+	}
+	file, err := agentsdir.Read(agentsdir.Resolve(c.dir, given), given != "")
+	if err != nil || file == nil {
+		return nil, err
+	}
+	if len(file.Targets) == 0 && len(file.DisableTargets) == 0 {
+		return file, nil
+	}
+	if c.settings.Trust == nil || !c.settings.Trust.Trusted(file.Path, file.Content) {
+		c.warn("%s defines agents, which are ignored: its content is not trusted (omniagent trust %s)", c.relative(file.Path), c.relative(file.Path))
+		return file, nil
+	}
+	if c.settings.Targets == nil {
+		return file, nil
+	}
+	targets, err := c.settings.Targets(file)
+	if err != nil {
+		return nil, err
+	}
+	c.custom = append(slices.Clone(c.custom), targets...)
+	return file, nil
+}
+
+// takeDefault follows a repository in the choice among built-in agents, and says so.
+func (c *call) takeDefault(file *agentsdir.File) error {
+	name := strings.ToLower(strings.TrimSpace(file.DefaultAgent))
+	place := c.relative(file.Path) + ":" + file.DefaultAgentPos.String()
+	if _, ok := find(c.shim.Drivers, name); !ok {
+		if _, ok = find(c.custom, name); !ok {
+			return c.unknown(file.DefaultAgent, "defaultAgent in "+place).FixBy("name one of these agents", "")
+		}
+	}
+	c.note("using %s, the default of %s", name, c.relative(file.Path))
+	return c.take(name, place)
+}
+
+func (c *call) relative(path string) string {
+	if rel, err := filepath.Rel(c.host.Dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return path
+}
+
+func (c *call) take(name, from string) error {
+	name = strings.ToLower(strings.TrimSpace(name))
+	// A built-in agent is never replaced by one of the configuration.
+	for _, list := range [][]agent.Driver{c.shim.Drivers, c.custom} {
+		if d, ok := find(list, name); ok {
+			c.driver = d
+			return nil
+		}
+	}
+	return c.unknown(name, from)
+}
+
+func find(drivers []agent.Driver, name string) (agent.Driver, bool) {
+	i := slices.IndexFunc(drivers, func(d agent.Driver) bool {
+		return d.Name() == name || slices.Contains(d.Describe().Aliases, name)
+	})
+	if i < 0 {
+		return nil, false
+	}
+	return drivers[i], true
+}
+
+func (c *call) names() []string {
+	var names []string
+	for _, d := range slices.Concat(c.shim.Drivers, c.custom) {
+		names = append(names, d.Name())
+	}
+	return names
+}
+
+func (c *call) unknown(name, from string) *fault.Fault {
+	f := fault.New(fault.ArgError, "there is no agent %q (%s); there are %s", printable(name), from, strings.Join(c.names(), ", "))
+	if near := text.Nearest(strings.ToLower(name), c.names()); near != "" {
+		return f.Hint("omniagent --agent %s", near)
+	}
+	return f.Hint("omniagent agents list")
+}
+
+// nothingChosen says what is installed here and how to choose it.
+func (c *call) nothingChosen() error {
+	var installed []string
+	for _, d := range slices.Concat(c.shim.Drivers, c.custom) {
+		if _, err := d.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir}); err == nil {
+			installed = append(installed, d.Name())
+		}
+	}
+	if len(installed) == 0 {
+		return fault.New(fault.MissingArgument, "no agent is chosen, and none is installed here").Hint("omniagent agents list shows how to install one")
+	}
+	f := fault.New(fault.MissingArgument, "no agent is chosen; installed here: %s", strings.Join(installed, ", "))
+	return f.Hint("omniagent --agent %s, or for good: omniagent config set agent %s --global", installed[0], installed[0])
+}

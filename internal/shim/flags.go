@@ -1,0 +1,62 @@
+package shim
+
+import (
+	"omniagent/internal/setting"
+)
+
+// takes says what may follow a flag.
+type takes uint8
+
+const (
+	nothing  takes = iota // a switch; =true and =false are accepted
+	aValue                // the rest after "=", or the next word
+	maybe                 // the rest after "=", or the next word unless that begins with a dash
+	assigned              // only the rest after "="
+)
+
+// Flag is one flag of a call that goes straight to an agent.
+type Flag struct {
+	Name    string
+	Short   string
+	Value   string   // what stands for the value in help; empty: a switch
+	Allowed []string // all values, where they can be listed
+	Default string
+	Help    string
+	takes   takes
+}
+
+func words[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
+}
+
+// Flags lists them in the order of the help. Help, manifest and the parser read the same list.
+func Flags() []Flag {
+	return []Flag{
+		{Name: "prompt", Short: "p", Value: "TEXT", takes: aValue, Help: "do this and end; a pipe works too"},
+		{Name: "agent", Value: "NAME", takes: aValue, Help: "the coding agent"},
+		{Name: "approval", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()), Default: "prompt", Help: "what it does without asking"},
+		{Name: "auto-edit", Help: "--approval auto-edit"},
+		{Name: "yolo", Help: "--approval yolo; no sandbox unless --sandbox asks for one"},
+		{Name: "sandbox", Value: "WORD", takes: aValue, Allowed: words(setting.Sandboxes()), Default: "workspace-write", Help: "what its commands can reach"},
+		{Name: "output", Value: "FORM", takes: aValue, Allowed: words(setting.Outputs()), Default: "text", Help: "what the agent prints"},
+		{Name: "json", Help: "--output json"},
+		{Name: "stream-json", Help: "--output stream-json"},
+		{Name: "model", Short: "m", Value: "NAME", takes: aValue, Help: "model, as the agent calls it"},
+		{Name: "web", Value: "on|off", takes: maybe, Default: "off", Help: "may it use the web; --web alone is on"},
+		{Name: "output-schema", Value: "FILE|JSON", takes: aValue, Help: "print one line of JSON that fits"},
+		{Name: "output-schema-retries", Value: "0..10", takes: aValue, Default: "2", Help: "times to ask again"},
+		{Name: "cwd", Value: "DIR", takes: aValue, Help: "where the agent works"},
+		{Name: "timeout", Value: "DURATION", takes: aValue, Help: "end it after so long; exit code 1"},
+		{Name: "agentsDir", Value: "DIR", takes: aValue, Default: "agents", Help: "where omniagent.config.* is"},
+		{Name: "strict", Help: "exit 2 if a flag would not hold"},
+		{Name: "report", Value: "FILE", takes: aValue, Help: "write what happened, as JSON"},
+		{Name: "trace-translate", Value: "only", takes: assigned, Help: "print the command line on stderr; =only: do not run it"},
+		{Name: "rehearse", Value: "SCRIPT", takes: assigned, Help: "on a scripted model: no login, no network"},
+		{Name: "help", Short: "h", Help: "show this"},
+		{Name: "version", Short: "V", Help: "print the version"},
+	}
+}

@@ -1,0 +1,270 @@
+package shim
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/fault"
+)
+
+const (
+	// firstLook is how much of a piped prompt is read before the agent is started: enough to tell an empty prompt from another.
+	firstLook = 64 << 10
+	// silentFor is how long standard input may be open and silent before a line says what we wait for.
+	silentFor = 2 * time.Second
+)
+
+// prompt is what the agent gets on its standard input. It is never held in memory as a whole, except what --prompt gave us.
+type prompt struct {
+	reader io.Reader // *os.File where the agent can have the file itself
+	file   *os.File  // not nil: it can be read again from the position begin
+	begin  int64
+	text   *string // not nil: from --prompt
+}
+
+// again is the prompt from its beginning.
+func (p *prompt) again() (io.Reader, error) {
+	switch {
+	case p.text != nil:
+		return strings.NewReader(*p.text), nil
+	case p.file != nil:
+		_, err := p.file.Seek(p.begin, io.SeekStart)
+		return p.file, err
+	}
+	return p.reader, nil
+}
+
+// readPrompt finds the prompt of a one-shot run and holds it against the agent's limit: no agent gets the chance to cut it in silence.
+func (c *call) readPrompt() error {
+	if c.mode != "one-shot" {
+		return nil
+	}
+	limit := c.driver.Matrix(c.install.Version).Limit
+	if c.args.Prompt != nil {
+		return c.typedPrompt(*c.args.Prompt, limit)
+	}
+	if info, err := c.host.Stdin.Stat(); err == nil && info.Mode().IsRegular() {
+		return c.promptFile(limit)
+	}
+	return c.pipedPrompt(limit)
+}
+
+func (c *call) typedPrompt(text string, limit agent.Limit) error {
+	if strings.TrimSpace(text) == "" {
+		return fault.New(fault.ArgError, "the prompt is empty").Hint(`omniagent -p "what is to be done"`)
+	}
+	counter := counter{limit: limit}
+	_, _ = counter.Write([]byte(text))
+	c.prompt = prompt{text: &text, reader: strings.NewReader(text)}
+	return c.tooLong(counter)
+}
+
+func emptyPrompt() error {
+	return fault.New(fault.ArgError, "the prompt on standard input is empty").Hint(`omniagent -p "what is to be done", or pipe some text`)
+}
+
+// promptFile counts a file through and hands the file itself on.
+func (c *call) promptFile(limit agent.Limit) error {
+	file := c.host.Stdin
+	begin, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return unreadable(err)
+	}
+	counter := counter{limit: limit}
+	if _, err = io.Copy(&counter, bufio.NewReaderSize(file, firstLook)); err != nil && !errors.Is(err, errEnough) {
+		return unreadable(err)
+	}
+	if !counter.words {
+		return emptyPrompt()
+	}
+	if err := c.tooLong(counter); err != nil {
+		return err
+	}
+	c.prompt = prompt{reader: file, file: file, begin: begin}
+	_, err = file.Seek(begin, io.SeekStart)
+	return err
+}
+
+// pipedPrompt reads the beginning. Where that is all, it is known; else it is relayed while it comes, or, where the agent has a limit
+// or the prompt may be needed twice, first put into a file without a name.
+func (c *call) pipedPrompt(limit agent.Limit) error {
+	first := make([]byte, firstLook)
+	n, err := c.readFirst(first)
+	first = first[:n]
+	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && !whole {
+		return unreadable(err)
+	}
+	if whole {
+		if len(bytes.TrimSpace(first)) == 0 {
+			return emptyPrompt()
+		}
+		text := string(first)
+		return c.typedPrompt(text, limit)
+	}
+	if limit == (agent.Limit{}) && c.args.Schema == nil {
+		c.prompt = prompt{reader: io.MultiReader(bytes.NewReader(first), c.host.Stdin)}
+		return nil
+	}
+	return c.spool(first, limit)
+}
+
+// spool writes the prompt to a file that has no name any more, counting.
+func (c *call) spool(first []byte, limit agent.Limit) error {
+	file, err := os.CreateTemp(c.settings.Temp, "omniagent-prompt-")
+	if err != nil {
+		return fault.New(fault.Internal, "a place for the prompt cannot be made").Because(cause(err)).Hint("set TMPDIR to a directory that can be written to")
+	}
+	_ = os.Remove(file.Name()) // on Windows it stays until it is closed
+	c.temp.closes(file)
+	counter := counter{limit: limit}
+	source := io.TeeReader(io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}), &counter)
+	if _, err = io.CopyBuffer(onlyWriter{file}, source, make([]byte, firstLook)); err != nil && !errors.Is(err, errEnough) {
+		return unreadable(err)
+	}
+	if err := c.tooLong(counter); err != nil {
+		return err
+	}
+	if !counter.words {
+		return emptyPrompt()
+	}
+	c.prompt = prompt{reader: file, file: file}
+	_, err = file.Seek(0, io.SeekStart)
+	return err
+}
+
+// onlyWriter hides what would let io.Copy read more than our buffer at once.
+type onlyWriter struct{ io.Writer }
+
+func unreadable(err error) error {
+	if f := fault.Of(err); f.Code == fault.Interrupted || f.Code == fault.TimedOut {
+		return f
+	}
+	return fault.New(fault.ArgError, "the prompt on standard input cannot be read").Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
+}
+
+// readFirst reads until the buffer is full or the input ends. An input that stays silent is explained once.
+func (c *call) readFirst(into []byte) (int, error) {
+	silent := time.AfterFunc(silentFor, func() {
+		c.note("reading the prompt from standard input, which is open and silent; -p TEXT gives it directly")
+	})
+	defer silent.Stop()
+	source := interruptible{c.host.Stdin, c}
+	n, err := source.Read(into)
+	silent.Stop()
+	for n < len(into) && err == nil {
+		var m int
+		m, err = source.Read(into[n:])
+		n += m
+	}
+	return n, err
+}
+
+// interruptible is standard input that a signal can end the wait for: reading from a pipe goes on in the background until we exit.
+type interruptible struct {
+	file *os.File
+	call *call
+}
+
+func (r interruptible) Read(into []byte) (int, error) {
+	type got struct {
+		n   int
+		err error
+	}
+	done := make(chan got, 1)
+	go func() {
+		n, err := r.file.Read(into)
+		done <- got{n, err}
+	}()
+	select {
+	case g := <-done:
+		return g.n, g.err
+	case s := <-r.call.host.Signals:
+		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read", signalName(s)).With("signal", signalName(s))
+	}
+}
+
+// tooLong refuses what the agent would not take whole.
+func (c *call) tooLong(n counter) error {
+	title := c.driver.Describe().Title
+	var what string
+	switch l := n.limit; {
+	case l.Characters > 0 && n.characters > l.Characters:
+		what = grouped(l.Characters) + " characters"
+	case l.Bytes > 0 && n.bytes > l.Bytes:
+		what = grouped(l.Bytes) + " bytes"
+	default:
+		return nil
+	}
+	return fault.New(fault.PromptTooLong, "the prompt is longer than the %s that %s takes", what, title).
+		Hint("put the text into a file and name it in the prompt")
+}
+
+// grouped writes 1048576 as 1,048,576.
+func grouped(n int64) string {
+	digits := []byte{}
+	for i := 0; n > 0 || i == 0; i++ {
+		if i > 0 && i%3 == 0 {
+			digits = append(digits, ',')
+		}
+		digits = append(digits, byte('0'+n%10))
+		n /= 10
+	}
+	for i, j := 0, len(digits)-1; i < j; i, j = i+1, j-1 {
+		digits[i], digits[j] = digits[j], digits[i]
+	}
+	return string(digits)
+}
+
+var errEnough = errors.New("more than the limit")
+
+// counter counts bytes and characters, and stops the copy once it is clear that there are too many.
+type counter struct {
+	limit      agent.Limit
+	bytes      int64
+	characters int64
+	words      bool // something that is no blank
+	partial    []byte
+}
+
+func (n *counter) Write(p []byte) (int, error) {
+	n.words = n.words || len(bytes.TrimSpace(p)) > 0
+	n.bytes += int64(len(p))
+	n.characters += int64(n.count(p))
+	if n.limit.Characters > 0 && n.characters > n.limit.Characters || n.limit.Bytes > 0 && n.bytes > n.limit.Bytes {
+		return len(p), errEnough
+	}
+	return len(p), nil
+}
+
+// count counts characters over the borders of blocks.
+func (n *counter) count(p []byte) int {
+	count := 0
+	if len(n.partial) > 0 {
+		for len(p) > 0 && !utf8.FullRune(n.partial) {
+			n.partial, p = append(n.partial, p[0]), p[1:]
+		}
+		if !utf8.FullRune(n.partial) {
+			return 0
+		}
+		count, n.partial = utf8.RuneCount(n.partial), nil
+	}
+	end := len(p)
+	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
+		if b := p[len(p)-back]; utf8.RuneStart(b) {
+			if !utf8.FullRune(p[len(p)-back:]) {
+				end = len(p) - back
+			}
+			break
+		}
+	}
+	n.partial = append(n.partial, p[end:]...)
+	return count + utf8.RuneCount(p[:end])
+}

@@ -1,0 +1,213 @@
+package shim
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/workspace"
+)
+
+// Report is what --report writes: what was asked for, what was started, what is known of the end.
+type Report struct {
+	Schema      int             `json:"schema"` // 1
+	Tool        string          `json:"tool_version"`
+	Agent       string          `json:"agent"`
+	Version     *string         `json:"agent_version"`
+	Path        string          `json:"path"`
+	Argv        []string        `json:"argv"` // without the prompt; secrets are masked
+	Dir         string          `json:"cwd"`
+	Mode        string          `json:"mode"`
+	Began       string          `json:"started_at"`
+	DurationMS  int64           `json:"duration_ms"`
+	ExitCode    int             `json:"exit_code"`
+	AgentExit   *int            `json:"agent_exit_code"` // null: a signal ended it, or it did not start
+	AgentSignal *string         `json:"agent_signal"`
+	EndedBy     *string         `json:"ended_by"` // the signal to us, or "timeout"
+	Error       *reportError    `json:"error"`
+	Session     *string         `json:"session_id"`
+	Model       *string         `json:"model"`
+	Answered    *bool           `json:"answered"`      // null: not known
+	Denials     []reportDenial  `json:"denials"`       //
+	DenialsTold bool            `json:"denials_known"` // false: none in the list does not mean none
+	Usage       *reportUsage    `json:"usage"`         //
+	Policies    []agent.Policy  `json:"policies"`      // what is enforced, and what was only asked for
+	Warnings    []reportWarning `json:"warnings"`      //
+	Records     []string        `json:"records"`       // files that the evidence was read from
+	Attempts    int             `json:"attempts"`      // with --output-schema
+	Rehearsed   bool            `json:"rehearsed"`     // on the scripted model
+}
+
+type reportError struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Detail  map[string]any `json:"detail,omitempty"`
+}
+
+type reportDenial struct {
+	Tool   string `json:"tool"`
+	Reason string `json:"reason"`
+	CallID string `json:"call_id,omitempty"`
+}
+
+type reportUsage struct {
+	Input     int64    `json:"input_tokens"`
+	Output    int64    `json:"output_tokens"`
+	Cached    int64    `json:"cached_input_tokens"`
+	Reasoning int64    `json:"reasoning_tokens"`
+	CostUSD   *float64 `json:"cost_usd"`
+}
+
+type reportWarning struct {
+	Flag    string `json:"flag"`
+	Value   string `json:"value"`
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+// reportable finds out before the run whether its report can be written.
+func (c *call) reportable() error {
+	if c.args.Report == "" {
+		return nil
+	}
+	c.args.Report = absolute(c.host.Dir, c.args.Report)
+	info, err := os.Stat(filepath.Dir(c.args.Report))
+	if err != nil || !info.IsDir() {
+		return fault.New(fault.ArgError, "--report: there is no directory %s", printable(filepath.Dir(c.args.Report))).
+			Hint("mkdir -p %q", printable(filepath.Dir(c.args.Report)))
+	}
+	if info, err := os.Stat(c.args.Report); err == nil && !info.Mode().IsRegular() {
+		return fault.New(fault.ArgError, "--report: %s is not a file", printable(c.args.Report)).Hint("--report=run.json")
+	}
+	return nil
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, code int) error {
+	r := Report{
+		Schema: 1, Tool: c.shim.Version, Agent: c.driver.Name(), Version: some(c.install.Version), Path: launch.Path,
+		Argv: redact.Args(append([]string{c.driver.Describe().Binary}, launch.Args...)), Dir: c.dir, Mode: string(c.mode),
+		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
+		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(first(o.evidence.Session, launch.Session)),
+		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsTold: o.evidence.DenialsTold,
+		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
+	}
+	if o.exit.Failed == nil && o.exit.Signal == "" {
+		r.AgentExit = &o.exit.Code
+	}
+	if o.fault != nil {
+		r.Error = &reportError{string(o.fault.Code), redact.String(o.fault.Error()), o.fault.Detail}
+	}
+	if o.evidence.Answered != agent.Unknown {
+		yes := o.evidence.Answered == agent.Yes
+		r.Answered = &yes
+	}
+	for _, d := range o.evidence.Denials {
+		r.Denials = append(r.Denials, reportDenial{d.Tool, redact.String(d.Reason), d.CallID})
+	}
+	for _, w := range warnings {
+		r.Warnings = append(r.Warnings, reportWarning{w.Flag, w.Value, string(w.Kind), w.Message})
+	}
+	if r.Records == nil {
+		r.Records = []string{}
+	}
+	if r.Policies == nil {
+		r.Policies = []agent.Policy{}
+	}
+	r.Usage = usage(o.evidence.Usage)
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return workspace.WriteFile(c.args.Report, append(data, '\n'), 0o600)
+}
+
+func usage(u *event.Usage) *reportUsage {
+	if u == nil {
+		return nil
+	}
+	return &reportUsage{u.Input, u.Output, u.Cached, u.Reasoning, u.CostUSD}
+}
+
+func some(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// translation is the line of --trace-translate.
+type translation struct {
+	Agent       string         `json:"agent"`
+	Version     *string        `json:"version"`
+	Mode        string         `json:"mode"`
+	Command     string         `json:"command"`
+	Args        []string       `json:"args"`
+	ShimArgs    []string       `json:"shimArgs"`
+	Passthrough []string       `json:"passthroughArgs"`
+	Environment []string       `json:"environment"` // names of the variables that are added or changed, with values unless secret
+	Prompt      string         `json:"prompt"`      // how it gets there: stdin, argument, none
+	Warnings    []string       `json:"warnings"`
+	Requests    map[string]any `json:"requests"`
+	Policies    []agent.Policy `json:"policies"`
+}
+
+// trace prints one line that tools can find by its beginning.
+func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
+	t := translation{
+		Agent: c.driver.Name(), Version: some(c.install.Version), Mode: string(c.mode), Command: launch.Path,
+		Args: redact.Args(launch.Args), ShimArgs: redact.Args(launch.Args[:launch.Translated]), Passthrough: redact.Args(launch.Args[launch.Translated:]),
+		Environment: redact.Env(added(c.host.Env, launch.Env)), Prompt: "none", Warnings: []string{}, Policies: launch.Policies,
+		Requests: map[string]any{
+			"approval": c.shared.Approval.Value, "sandbox": c.shared.Sandbox.Value, "output": c.shared.Output.Value,
+			"model": some(c.shared.Model.Value), "web": c.shared.Web.Value, "sandboxExplicit": c.shared.Sandbox.Typed(),
+		},
+	}
+	if c.mode == "one-shot" {
+		t.Prompt = "stdin"
+		if launch.Prompt == agent.ByArgument {
+			t.Prompt = "argument"
+		}
+	}
+	for _, w := range warnings {
+		t.Warnings = append(t.Warnings, w.Message)
+	}
+	line, err := json.Marshal(t)
+	if err != nil {
+		return
+	}
+	_, _ = c.host.Stderr.Write(append(append([]byte("OA_TRANSLATION="), line...), '\n'))
+}
+
+// added is what is in the second environment and not, or not so, in the first.
+func added(before, after []string) []string {
+	known := make(map[string]bool, len(before))
+	for _, e := range before {
+		known[e] = true
+	}
+	out := []string{}
+	for _, e := range after {
+		if !known[e] {
+			out = append(out, e)
+		}
+	}
+	return out
+}

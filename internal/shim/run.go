@@ -1,0 +1,292 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/setting"
+)
+
+// stderrTail is how much of what the agent wrote to stderr is kept as evidence.
+const stderrTail = 64 << 10
+
+// start translates, and runs what came of it.
+func (c *call) start() int {
+	spec, err := c.spec()
+	if err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	launch, warnings, err := c.driver.Command(spec)
+	if err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	for _, w := range warnings {
+		c.warn("%s: %s", c.driver.Name(), w.Message)
+	}
+	if c.args.Trace != "" {
+		c.trace(launch, warnings)
+	}
+	if *c.args.Strict && len(warnings) > 0 {
+		return c.shim.fail(c.host, fault.New(fault.ArgError, "--strict: %s does not do all that was asked for", c.driver.Name()).
+			Hint("omniagent agents show %s lists what it does", c.driver.Name()))
+	}
+	if c.args.Trace == "only" {
+		return Success
+	}
+	if err := c.temp.write(launch.Files); err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	if c.schema != nil {
+		return c.runSchema(launch, warnings)
+	}
+	o := c.runOnce(launch, c.host.Stdout)
+	return c.conclude(launch, warnings, o)
+}
+
+// spec says what is wanted of the driver.
+func (c *call) spec() (agent.Spec, error) {
+	fresh, err := newUUID()
+	if err != nil {
+		return agent.Spec{}, err
+	}
+	s := agent.Spec{
+		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir, Env: c.host.Env,
+		Machine: c.machine(), Fresh: fresh, Temp: c.temp.path(c.settings.Temp),
+	}
+	if c.schema != nil {
+		s.Schema = c.schema.compact
+		s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
+	}
+	if c.args.Rehearse == nil {
+		return s, nil
+	}
+	home, err := c.temp.home(c.settings.State)
+	if err != nil {
+		return s, err
+	}
+	rehearsal, stop, err := c.shim.Rehearse(*c.args.Rehearse, c.dir, home)
+	if err != nil {
+		return s, err
+	}
+	c.temp.later(stop)
+	s.Rehearsal = &rehearsal
+	return s, nil
+}
+
+// outcome is a run that has ended.
+type outcome struct {
+	began    time.Time
+	took     time.Duration
+	exit     agent.Exit
+	evidence agent.Evidence
+	fault    *fault.Fault // nil: it succeeded
+}
+
+// runOnce starts the agent, waits for its end and finds out the truth about it. Its stdout goes to out.
+func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
+	observer := c.driver.Observe(launch)
+	o := outcome{began: time.Now()}
+	tail := &tail{}
+	plan := process.Plan{
+		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir, Env: launch.Env,
+		Stdout: out, Stderr: c.host.Stderr, Grace: c.settings.Set.Duration("grace"),
+	}
+	err := c.streams(&plan, launch, tail)
+	var child *process.Child
+	if err == nil {
+		child, err = process.Start(plan)
+	}
+	if err != nil {
+		o.exit, o.fault = agent.Exit{Failed: err}, fault.Of(err)
+		return o
+	}
+	o.exit = c.wait(child)
+	o.took = time.Since(o.began)
+	o.exit.Stderr = tail.bytes()
+	if c.mode == setting.OneShot {
+		o.evidence = observer.After(o.exit)
+	}
+	o.fault = cli.Judge(o.exit, o.evidence, launch.UsageCodes...)
+	return o
+}
+
+// streams connects the agent with ours. What it writes to stderr is read along only where nobody sees it there directly.
+func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *tail) error {
+	if c.mode == setting.Interactive {
+		plan.Stdin, plan.Terminal, plan.Detach = c.host.Stdin, c.host.Stdin, true
+		return nil
+	}
+	input, err := c.prompt.again()
+	if err != nil {
+		return unreadable(err)
+	}
+	plan.Stdin = input
+	if launch.Prompt == agent.ByArgument {
+		if err := c.promptArgument(plan, launch, input); err != nil {
+			return err
+		}
+	}
+	// Where both go to the same place their order matters more than the evidence.
+	if !term.IsTerminal(int(c.host.Stderr.Fd())) && !sameFile(c.host.Stdout, c.host.Stderr) {
+		plan.Stderr = io.MultiWriter(c.host.Stderr, tail)
+	}
+	return nil
+}
+
+const longestArgument = 128<<10 - 1 // of Linux, for a single argument
+
+// promptArgument puts the prompt where an agent of the user's own definition wants it.
+func (c *call) promptArgument(plan *process.Plan, launch agent.Launch, input io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(input, longestArgument+1))
+	if err != nil {
+		return unreadable(err)
+	}
+	if len(text) > longestArgument {
+		return fault.New(fault.PromptTooLong, "the prompt is too long for an argument, which is how %s takes it", c.driver.Name()).
+			Hint(`define the agent with prompt = "stdin"`)
+	}
+	at := launch.PromptAt + 1
+	plan.Argv = append(append(append([]string{}, plan.Argv[:at]...), string(text)), plan.Argv[at:]...)
+	plan.Stdin = nil
+	return nil
+}
+
+func sameFile(a, b *os.File) bool {
+	x, err1 := a.Stat()
+	y, err2 := b.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// wait waits for the end, a signal or the time limit.
+func (c *call) wait(child *process.Child) agent.Exit {
+	ended := make(chan process.Ending, 1)
+	go func() { ended <- child.Wait() }()
+	var over <-chan time.Time
+	if c.args.Timeout > 0 {
+		timer := time.NewTimer(c.args.Timeout)
+		defer timer.Stop()
+		over = timer.C
+	}
+	byUs := ""
+	for {
+		select {
+		case e := <-ended:
+			x := agent.Exit{Code: e.ExitCode, Signal: e.Signal}
+			if e.Ended {
+				x.ByUs = byUs
+			}
+			return x
+		case s := <-c.host.Signals:
+			// In front of a terminal the agent decides what an interrupt means; one for us alone is handed on.
+			if s == os.Interrupt && c.mode == setting.Interactive {
+				child.Signal(s)
+				continue
+			}
+			if byUs == "" {
+				byUs = signalName(s)
+			}
+			child.End(s)
+		case <-over:
+			if byUs == "" {
+				byUs = "timeout"
+			}
+			child.End(syscall.SIGTERM)
+			over = nil
+		}
+	}
+}
+
+func signalName(s os.Signal) string {
+	switch s {
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return "SIGINT"
+}
+
+// conclude tells what happened, writes the report and returns the exit code.
+func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
+	code := exitCode(o.fault)
+	c.tell(launch, o)
+	if c.args.Report != "" {
+		if err := c.report(launch, warnings, o, code); err != nil {
+			c.note("the report cannot be written: %v", err)
+			if code == Success {
+				code = Failed
+			}
+		}
+	}
+	return code
+}
+
+// tell prints what the agent itself may not have said.
+func (c *call) tell(launch agent.Launch, o outcome) {
+	f := o.fault
+	if f == nil {
+		return
+	}
+	name := c.driver.Name()
+	switch f.Code {
+	case fault.Interrupted:
+		return
+	case fault.TimedOut:
+		c.note("%s did not end within %s", name, c.args.Timeout)
+	case fault.AgentFailed, fault.AgentUsage:
+		// The agent has said why. In front of a terminal there is nothing to add; elsewhere which program it was.
+		if c.mode == setting.OneShot {
+			c.note("%s: %s", name, strings.TrimPrefix(f.Message, "the agent "))
+		}
+	default:
+		c.shim.explain(c.host, &fault.Fault{
+			Code: f.Code, Message: name + ": " + strings.TrimPrefix(f.Message, "the agent "), Cause: f.Cause, Suggestion: f.Suggestion, FixCommand: f.FixCommand,
+		})
+	}
+	if f.Code == fault.Blocked || f.Code == fault.TimedOut {
+		return
+	}
+	for _, r := range launch.Refusals {
+		line := r.Reason + ": " + r.Fix
+		if r.Command != "" {
+			line += ": " + r.Command
+		}
+		fmt.Fprintf(c.host.Stderr, "hint: %s\n", printableLine(line))
+	}
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - 2*stderrTail; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[len(t.kept)-stderrTail:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) bytes() []byte {
+	return t.kept[max(0, len(t.kept)-stderrTail):]
+}
+
+// cause is an error without the operation and the path, which the sentence around it names.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

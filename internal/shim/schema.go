@@ -1,0 +1,285 @@
+package shim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
+
+const (
+	maxSchema    = 1 << 20
+	maxAnswer    = 64 << 20
+	quotedAnswer = 4000 // characters of a wrong answer that are repeated to the agent
+	usualRetries = 2
+	errorsQuoted = 2000
+)
+
+// schema is what the answer has to fit.
+type schema struct {
+	compact  []byte
+	resolved *jsonschema.Resolved
+}
+
+// compileSchema reads --output-schema: a file, or the schema itself.
+func (c *call) compileSchema() error {
+	if c.args.Schema == nil {
+		return nil
+	}
+	given := strings.TrimSpace(*c.args.Schema)
+	data, from := []byte(given), "--output-schema"
+	if !strings.HasPrefix(given, "{") && !strings.HasPrefix(given, "[") {
+		if given == "" {
+			return fault.New(fault.ArgError, "--output-schema is empty").Hint("--output-schema=FILE")
+		}
+		from = printable(given)
+		var err error
+		if data, err = readSchema(absolute(c.host.Dir, given)); err != nil {
+			return err
+		}
+	}
+	s, err := newSchema(data)
+	if err != nil {
+		return fault.New(fault.ArgError, "%s is no JSON schema", from).Because(err).Hint(`a schema is an object such as {"type":"object","properties":{…}}`)
+	}
+	c.schema = s
+	return nil
+}
+
+func readSchema(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(fault.ArgError, "--output-schema: %s cannot be read", printable(path)).Because(cause(err)).Hint("a schema itself begins with {")
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSchema {
+		return nil, fault.New(fault.ArgError, "--output-schema: %s is not a file of at most 1 MiB", printable(path)).Hint("--output-schema=FILE")
+	}
+	return io.ReadAll(io.LimitReader(file, maxSchema))
+}
+
+func newSchema(data []byte) (*schema, error) {
+	if first := bytes.TrimSpace(data); len(first) == 0 || first[0] != '{' {
+		return nil, fmt.Errorf("it must be a JSON object")
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return nil, err
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	resolved, err := s.Resolve(&jsonschema.ResolveOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &schema{compact.Bytes(), resolved}, nil
+}
+
+// check says whether the JSON text fits.
+func (s *schema) check(text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	return s.resolved.Validate(v)
+}
+
+// candidates are the places in an answer where its JSON may stand: all of it, the first fenced block, the outermost braces, the
+// outermost brackets.
+func candidates(answer string) []string {
+	list := []string{strings.TrimSpace(answer)}
+	if _, after, ok := strings.Cut(answer, "```"); ok {
+		if _, body, ok := strings.Cut(after, "\n"); ok {
+			if block, _, ok := strings.Cut(body, "```"); ok {
+				list = append(list, strings.TrimSpace(block))
+			}
+		}
+	}
+	for _, pair := range []string{"{}", "[]"} {
+		from, to := strings.IndexByte(answer, pair[0]), strings.LastIndexByte(answer, pair[1])
+		if from >= 0 && to > from {
+			list = append(list, answer[from:to+1])
+		}
+	}
+	return list
+}
+
+// conforming finds the JSON in an answer that fits, as one line. The error is about the first candidate that is JSON at all.
+func (s *schema) conforming(answer string) ([]byte, error) {
+	var about error
+	for _, text := range candidates(answer) {
+		if !json.Valid([]byte(text)) {
+			continue
+		}
+		err := s.check([]byte(text))
+		if err == nil {
+			var line bytes.Buffer
+			if err = json.Compact(&line, []byte(text)); err == nil {
+				return line.Bytes(), nil
+			}
+		}
+		if about == nil {
+			about = err
+		}
+	}
+	if about == nil {
+		about = fmt.Errorf("there is no JSON in it")
+	}
+	return nil, about
+}
+
+// runSchema asks until an answer fits, and prints nothing else.
+func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
+	retries := usualRetries
+	if c.args.Retries != nil {
+		retries = *c.args.Retries
+	}
+	original := c.prompt
+	extra := ""
+	if !launch.Native {
+		extra = instruction(c.schema.compact)
+	}
+	for attempt := 0; ; attempt++ {
+		c.attempts = attempt + 1
+		c.prompt = original
+		if err := c.appendToPrompt(extra); err != nil {
+			return c.shim.fail(c.host, err)
+		}
+		answer, o := c.ask(launch)
+		if o.fault != nil {
+			if answer.text != "" {
+				fmt.Fprintln(c.host.Stderr, printable(answer.text))
+			}
+			return c.conclude(launch, warnings, o)
+		}
+		line, err := c.fitting(answer)
+		if err == nil {
+			if _, err := c.host.Stdout.Write(append(line, '\n')); err != nil {
+				o.fault = fault.New(fault.OutputFailed, "the answer cannot be written").Because(cause(err))
+			}
+			return c.conclude(launch, warnings, o)
+		}
+		if attempt == retries {
+			o.fault = fault.New(fault.SchemaUnmet, "no answer fits the schema, the last of %d because %s", attempt+1, shorten(err.Error(), errorsQuoted)).
+				Hint("--output-schema-retries allows up to 10")
+			return c.conclude(launch, warnings, o)
+		}
+		c.note("the answer does not fit the schema (%s); asking again, %d of %d", shorten(err.Error(), 300), attempt+1, retries)
+		extra = instruction(c.schema.compact) + repair(answer.text, err)
+	}
+}
+
+// said is the answer of a run.
+type said struct {
+	text       string
+	structured json.RawMessage
+}
+
+func (c *call) fitting(a said) ([]byte, error) {
+	if len(a.structured) > 0 {
+		return c.schema.conforming(string(a.structured))
+	}
+	return c.schema.conforming(a.text)
+}
+
+// ask runs the agent once and reads its answer from its stream, or from its text where it has none.
+func (c *call) ask(launch agent.Launch) (said, outcome) {
+	listener := &listener{decoder: c.driver.Decode(setting.StreamJSON)}
+	o := c.runOnce(launch, listener)
+	return listener.answer(o.exit), o
+}
+
+// listener collects the answer.
+type listener struct {
+	decoder agent.Decoder
+	text    bytes.Buffer // where there is no decoder
+	pieces  strings.Builder
+	last    said
+}
+
+func (l *listener) Write(p []byte) (int, error) {
+	if l.decoder == nil {
+		if l.text.Len()+len(p) > maxAnswer {
+			return 0, fmt.Errorf("the answer is larger than 64 MiB")
+		}
+		return l.text.Write(p)
+	}
+	l.take(l.decoder.Feed(p))
+	return len(p), nil
+}
+
+func (l *listener) take(events []event.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case event.Text:
+			switch {
+			case e.Delta && l.pieces.Len() < maxAnswer:
+				l.pieces.WriteString(e.Text)
+			case !e.Delta:
+				l.last.text = e.Text // a whole message: the last one is the answer
+				l.pieces.Reset()
+			}
+		case event.ToolCall:
+			l.pieces.Reset()
+		case event.Ended:
+			if e.End.Text != "" {
+				l.last.text = e.End.Text
+			}
+			if len(e.End.Structured) > 0 {
+				l.last.structured = bytes.Clone(e.End.Structured)
+			}
+		}
+	}
+}
+
+func (l *listener) answer(x agent.Exit) said {
+	if l.decoder == nil {
+		return said{text: l.text.String()}
+	}
+	l.take(l.decoder.End(x))
+	if l.last.text == "" {
+		l.last.text = l.pieces.String()
+	}
+	return l.last
+}
+
+// appendToPrompt puts our words behind those of the person.
+func (c *call) appendToPrompt(extra string) error {
+	source, err := c.prompt.again()
+	if err != nil {
+		return unreadable(err)
+	}
+	if extra != "" {
+		c.prompt = prompt{reader: io.MultiReader(source, strings.NewReader(extra))}
+	}
+	return nil
+}
+
+func instruction(schema []byte) string {
+	return "\n\nYour final answer must be one JSON value and nothing else: no sentence before or after it, no code fence. It must be valid against this JSON schema:\n" +
+		string(schema) + "\n"
+}
+
+func repair(answer string, err error) string {
+	return "\nYou have answered this before, and the answer was not valid:\n" + shorten(answer, quotedAnswer) +
+		"\nWhat was wrong with it: " + shorten(err.Error(), errorsQuoted) + "\nAnswer again, correctly.\n"
+}
+
+func shorten(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + " […]"
+	}
+	return s
+}

@@ -1,0 +1,321 @@
+// Package shim puts one command line in front of any coding agent.
+//
+// It promises that what a person types means the same for every agent, or that they are told where it does not; that the agent's output
+// is not touched, not even read, and a terminal stays one; that prompts never stand in an argument; that nothing which a one-shot
+// run started is alive when it returns; and that the exit code tells the truth: 0 it worked, 1 it failed, 2 it was called wrongly, 3 it
+// was blocked by policy, 129, 130 and 143 a signal to us ended it. What really happened is read from the agent's own records, after
+// the run and beside its output.
+//
+// It refuses to guess: a flag that it does not know is an error and never handed on, and evidence that cannot be found is unknown.
+// It starts no process but the agent and the guard that cleans up after it.
+package shim
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agentsdir"
+	"omniagent/internal/config"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
+
+// Exit codes.
+const (
+	Success     = 0
+	Failed      = 1
+	Misused     = 2
+	Blocked     = 3
+	HungUp      = 129
+	Interrupted = 130
+	Terminated  = 143
+)
+
+// Shim is what it is made of.
+type Shim struct {
+	Name    string // of the program
+	Version string
+	// Drivers are the built-in agents, by name.
+	Drivers []agent.Driver
+	// Settings reads the configuration that holds in a directory.
+	Settings func(dir string) Settings
+	// Root answers --help and --version, and a call without anything.
+	Root func(args []string) int
+	// Rehearse starts the scripted model. The path may be empty.
+	Rehearse func(script, dir, home string) (agent.Rehearsal, func(), error)
+}
+
+// Settings is the configuration as the shim needs it.
+type Settings struct {
+	Set    *config.Set
+	Err    error          // a fault that names every place that is wrong
+	Trust  *config.Trust  // which contents of repositories count
+	State  string         // where files of ours may lie; empty: nowhere
+	Temp   string         // where temporary directories are made
+	Custom []agent.Driver // agents that the configuration defines
+	// Targets turns the targets of a trusted file of a repository into agents.
+	Targets func(*agentsdir.File) ([]agent.Driver, error)
+}
+
+// Host is the process that it runs in.
+type Host struct {
+	Args    []string // without the program's name
+	Env     []string
+	Dir     string
+	Stdin   *os.File
+	Stdout  *os.File
+	Stderr  *os.File
+	Signals <-chan os.Signal // INT, TERM and HUP
+}
+
+func (h Host) lookup(name string) (string, bool) {
+	for _, entry := range slices.Backward(h.Env) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Main runs one call and returns the exit code.
+func (s *Shim) Main(h Host) int {
+	a, err := Parse(h.Args)
+	if err != nil {
+		return s.fail(h, err)
+	}
+	switch {
+	case a.Help:
+		return s.Root([]string{"--help"})
+	case a.Version && a.Shared.Output.Value == setting.JSON:
+		return s.Root([]string{"--version", "--output", "json"})
+	case a.Version:
+		return s.Root([]string{"--version"})
+	case len(h.Args) == 0 && nobodyThere(h.Stdin):
+		return s.Root(nil)
+	}
+	c := &call{shim: s, host: h, args: a}
+	return c.run()
+}
+
+// nobodyThere says that standard input is closed or the null device: no prompt can come from there, and nobody sits in front of it.
+func nobodyThere(stdin *os.File) bool {
+	info, err := stdin.Stat()
+	if err != nil {
+		return true
+	}
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(info, null)
+}
+
+// call is one invocation on its way.
+type call struct {
+	shim     *Shim
+	host     Host
+	args     Arguments
+	mode     setting.Mode
+	dir      string
+	settings Settings
+	driver   agent.Driver
+	custom   []agent.Driver
+	shared   setting.Shared
+	install  agent.Install
+	prompt   prompt
+	schema   *schema
+	temp     *temporary
+	attempts int // with --output-schema
+}
+
+func (c *call) run() int {
+	c.temp = &temporary{}
+	defer c.temp.remove()
+	if err := c.resolve(); err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	return c.start()
+}
+
+// resolve finds out everything that can be known before something is started, the cheapest first: nothing has an effect.
+func (c *call) resolve() error {
+	c.mode = setting.Interactive
+	if c.args.Prompt != nil || !term.IsTerminal(int(c.host.Stdin.Fd())) {
+		c.mode = setting.OneShot
+	}
+	if err := c.args.compatible(c.mode); err != nil {
+		return err
+	}
+	for _, step := range []func() error{c.directory, c.configure, c.chooseAgent, c.compileSchema, c.reportable, c.locate, c.readPrompt} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) directory() error {
+	c.dir = c.host.Dir
+	if c.args.Dir != "" {
+		c.dir = c.args.Dir
+		if !filepath.IsAbs(c.dir) {
+			c.dir = filepath.Join(c.host.Dir, c.dir)
+		}
+		c.dir = filepath.Clean(c.dir)
+	}
+	info, err := os.Stat(c.dir)
+	switch {
+	case err != nil && os.IsNotExist(err):
+		return fault.New(fault.ArgError, "there is no directory %s", printable(c.dir)).Hint("make it first: mkdir -p %q", printable(c.dir))
+	case err != nil:
+		return fault.New(fault.ArgError, "%s cannot be used as a directory", printable(c.dir)).Because(cause(err)).Hint("--cwd DIR chooses another")
+	case !info.IsDir():
+		return fault.New(fault.ArgError, "%s is not a directory", printable(c.dir)).Hint("--cwd=%s", printable(filepath.Dir(c.dir)))
+	}
+	return nil
+}
+
+func (c *call) configure() error {
+	c.settings = c.shim.Settings(c.dir)
+	if c.settings.Err != nil {
+		return c.settings.Err
+	}
+	for _, w := range c.settings.Set.Warnings() {
+		if w.Code == config.UntrustedConfig {
+			c.warn("%s", w.Message)
+		}
+	}
+	return c.defaults()
+}
+
+// defaults fills in what the configuration says and the command line does not.
+func (c *call) defaults() error {
+	c.shared = c.args.Shared
+	set := c.settings.Set
+	configured(set, "shim.approval", &c.shared.Approval, func(v config.Value) setting.Approval { return setting.Approval(v.Text) })
+	configured(set, "shim.sandbox", &c.shared.Sandbox, func(v config.Value) setting.Sandbox { return setting.Sandbox(v.Text) })
+	configured(set, "shim.model", &c.shared.Model, func(v config.Value) string { return v.Text })
+	configured(set, "shim.web", &c.shared.Web, func(v config.Value) bool { on, _ := v.Raw.(bool); return on })
+	if c.args.Timeout == 0 {
+		c.args.Timeout = set.Duration("shim.timeout")
+	}
+	if c.args.Strict == nil {
+		strict := set.Bool("shim.strict")
+		c.args.Strict = &strict
+	}
+	c.shared = c.shared.Derive()
+	return nil
+}
+
+func configured[T any](set *config.Set, key string, to *setting.Chosen[T], read func(config.Value) T) {
+	if v, ok := set.Lookup(key); ok && v.Source != "default" && v.Text != "" && !to.Typed() {
+		*to = setting.Chosen[T]{Value: read(v), Origin: setting.Configured}
+	}
+}
+
+// Keys are the settings of the shim.
+func Keys() []config.Key {
+	return []config.Key{
+		{Name: "agent", Type: config.String, Env: "OMNIAGENT_AGENT", Help: "agent that is used when none is named"},
+		{Name: "shim.approval", Type: config.Enum, Enum: words(setting.Approvals()), Flag: "approval", Help: "what an agent may do without asking"},
+		{Name: "shim.sandbox", Type: config.Enum, Enum: words(setting.Sandboxes()), Flag: "sandbox", Help: "what an agent's commands can reach; yolo leaves it as it is"},
+		{Name: "shim.model", Type: config.String, Flag: "model", Help: "model, in the agent's own words"},
+		{Name: "shim.web", Type: config.Bool, Flag: "web", Help: "may an agent search the web"},
+		{Name: "shim.timeout", Type: config.Duration, Flag: "timeout", Help: "time limit of an agent"},
+		{Name: "shim.strict", Type: config.Bool, Flag: "strict", Help: "fail where a flag would be ignored"},
+	}
+}
+
+func (c *call) locate() error {
+	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir})
+	if err != nil {
+		return err
+	}
+	c.install = install
+	return nil
+}
+
+func (c *call) machine() agent.Machine {
+	return agent.Machine{
+		Root: os.Geteuid() == 0, OS: runtime.GOOS,
+		Has: func(program string) bool { return inPath(c.host, program) },
+	}
+}
+
+// inPath says whether a program is in one of the absolute directories of PATH.
+func inPath(h Host, program string) bool {
+	path, _ := h.lookup("PATH")
+	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
+		if !filepath.IsAbs(dir) {
+			return false
+		}
+		info, err := os.Stat(filepath.Join(dir, program))
+		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+	})
+}
+
+// fail prints the fault and returns its exit code.
+func (s *Shim) fail(h Host, err error) int {
+	f := fault.Of(err)
+	s.explain(h, f)
+	return exitCode(f)
+}
+
+// explain prints a fault as one line, then its hints.
+func (s *Shim) explain(h Host, f *fault.Fault) {
+	message := f.Message
+	if f.Cause != nil {
+		message += ": " + f.Cause.Error()
+	}
+	if len(f.Problems) > 0 && f.Code == fault.ConfigInvalid {
+		for _, p := range f.Problems {
+			place := p.Param + ": "
+			fmt.Fprintf(h.Stderr, "%s: %s%s\n", s.Name, place, strings.TrimSuffix(printableLine(strings.TrimPrefix(p.Message, place)), "."))
+		}
+	} else {
+		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(printableLine(message), "."))
+	}
+	if f.Suggestion != "" {
+		fmt.Fprintf(h.Stderr, "hint: %s\n", printableLine(f.Suggestion))
+	}
+	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
+		fmt.Fprintf(h.Stderr, "hint: %s\n", printableLine(f.FixCommand))
+	}
+}
+
+func (c *call) warn(format string, args ...any) {
+	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, printableLine(fmt.Sprintf(format, args...)))
+}
+
+func (c *call) note(format string, args ...any) {
+	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, printableLine(fmt.Sprintf(format, args...)))
+}
+
+// exitCode is the one place where faults become exit codes of the shim.
+func exitCode(f *fault.Fault) int {
+	if f == nil {
+		return Success
+	}
+	switch f.Code {
+	case fault.Blocked:
+		return Blocked
+	case fault.AgentUsage:
+		return Misused
+	case fault.Interrupted:
+		switch f.Detail["signal"] {
+		case "SIGHUP":
+			return HungUp
+		case "SIGTERM":
+			return Terminated
+		}
+		return Interrupted
+	}
+	if f.Kind() == fault.Input {
+		return Misused
+	}
+	return Failed
+}
