@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"omniagent": func() { os.Exit(command.Program().Main()) },
+		"omniagent": func() { os.Exit(command.Main()) },
 	})
 }
 
