@@ -7,4 +7,4 @@ import (
 	"omniagent/internal/command"
 )
 
-func main() { os.Exit(command.Program().Main()) }
+func main() { os.Exit(command.Main()) }

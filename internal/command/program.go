@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent/gemini"
 	"omniagent/internal/agent/opencode"
 	"omniagent/internal/contract"
+	"omniagent/internal/shim"
 )
 
 // Version is the program's version: the same in the manifest, AGENTS.md and the skills.
@@ -32,8 +33,11 @@ func app() contract.App {
 			"config": "read and write the configuration",
 			"errors": "the codes of failures",
 		},
+		Keys:   shim.Keys(),
+		Direct: func() *contract.Direct { return directCalls(drivers()) },
 		Commands: []*contract.Command{
 			agentsList(drivers()),
+			agentsShow(drivers()),
 			auditLog(),
 			changelog(),
 			checkPermissions(),

@@ -14,15 +14,33 @@ type App struct {
 	Detail      string
 	Groups      map[string]string // summaries of words that only hold commands, such as "config"
 	Commands    []*Command
-	Keys        []config.Key // beside those of Keys()
-	Environment []Variable   // beside those that the keys name
+	Keys        []config.Key   // beside those of Keys()
+	Environment []Variable     // beside those that the keys name
+	Direct      func() *Direct // what a call without a command does; nil: nothing
+}
+
+// Direct is a call that names no command. It is parsed and carried out elsewhere; here it is only described.
+type Direct struct {
+	Usage   string  // what follows the program's name
+	Summary string  // one line, no period
+	Detail  string  // further paragraphs of the help
+	Params  []Param //
+	Exits   []DirectExit
+}
+
+// DirectExit is one of its exit codes.
+type DirectExit struct {
+	Number string
+	Name   string
+	When   string
+	Effect string // none, partial or complete
 }
 
 // Variable is an environment variable that is read.
 type Variable struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Required    bool   `json:"required"`
+	Required    bool   `json:"required,omitempty"`
 }
 
 // Program is an App whose declarations hold.
@@ -39,7 +57,7 @@ const prefix = "OMNIAGENT_"
 func Keys() []config.Key {
 	return []config.Key{
 		{Name: "output", Type: config.Enum, Enum: []string{"json", "jsonl", "tsv", "plain", "id"}, Env: prefix + "OUTPUT", Help: "form of results"},
-		{Name: "timeout", Type: config.Duration, Env: prefix + "TIMEOUT", Help: "time limit of a call; each command has its own otherwise"},
+		{Name: "timeout", Type: config.Duration, Env: prefix + "TIMEOUT", Help: "time limit of a call"},
 		{Name: "grace", Type: config.Duration, Default: "2s", Env: prefix + "GRACE", Help: "time that a child gets to end by itself"},
 		{Name: "lock_timeout", Type: config.Duration, Default: "10s", Env: prefix + "LOCK_TIMEOUT", Help: "time to wait for another process's lock"},
 		{Name: "max_output_bytes", Type: config.Bytes, Default: "1048576", Env: prefix + "MAX_OUTPUT_BYTES", Help: "size of an answer at most; 0 for any"},
@@ -60,9 +78,9 @@ func (p *Program) ConfigKeys() []config.Key { return p.keys }
 func (p *Program) variables() []Variable {
 	list := []Variable{
 		{Name: prefix + "INSTANCE_ID", Description: "keeps state apart, like --instance-id"},
-		{Name: prefix + "TRACE_ID", Description: "repeated in meta.trace_id, the audit log and children; TOOL_TRACE_ID is read too"},
-		{Name: prefix + "NO_UPDATE", Description: "accepted; nothing ever looks for updates"},
-		{Name: prefix + "NO_TELEMETRY", Description: "accepted; nothing is ever reported to anyone"},
+		{Name: prefix + "TRACE_ID", Description: "repeated in meta.trace_id and the audit log; TOOL_TRACE_ID too"},
+		{Name: prefix + "NO_UPDATE", Description: "accepted; there are no updates"},
+		{Name: prefix + "NO_TELEMETRY", Description: "accepted; nothing is reported"},
 	}
 	for _, k := range p.keys {
 		if k.Env != "" {

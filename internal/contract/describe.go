@@ -66,11 +66,12 @@ func (p *Program) wholeSchema() answer {
 
 func (p *Program) rootEntry(whole bool) object {
 	root := p.rootCommand()
-	flags := object{}
-	for _, param := range root.Params {
-		flags = append(flags, member{param.Name, param.entry()})
-	}
-	for _, param := range p.sharedUsed() {
+	flags := p.directFlags()
+	for _, param := range slices.Concat(root.Params, p.sharedUsed()) {
+		if known, ok := flags.get(param.Name); ok { // it means something else with a command
+			flags.set(param.Name, merged(known.(object), param))
+			continue
+		}
 		flags = append(flags, member{param.Name, param.entry()})
 	}
 	children := []any{}
@@ -81,12 +82,69 @@ func (p *Program) rootEntry(whole bool) object {
 		}
 	}
 	return object{
-		{"description", p.Summary + "; its flags and exit codes are shared by all commands they apply to"},
+		{"description", p.Summary + "; its flags and exits are shared by commands"},
 		{"danger_level", string(Safe)},
 		{"flags", flags},
-		{"exit_codes", exitTree(root, whole)},
+		{"exit_codes", p.withDirect(exitTree(root, whole))},
 		{"subcommands", children},
 	}
+}
+
+func (p *Program) directFlags() object {
+	flags := object{}
+	if p.Direct == nil {
+		return flags
+	}
+	for _, param := range p.Direct().Params {
+		flags = append(flags, member{param.Name, param.entry()})
+	}
+	return flags
+}
+
+// merged is a flag that a call without a command and the commands read differently.
+func merged(direct object, shared Param) object {
+	own, _ := direct.get("description")
+	description := own.(string) + "; a command: " + shared.brief()
+	if own == shared.brief() {
+		description = shared.brief()
+	}
+	out := object{{"type", shared.wireType()}, {"required", false}, {"description", description}}
+	if was, _ := direct.get("type"); was != shared.wireType() {
+		out[0].value = "string"
+	} else if values, ok := direct.get("enum_values"); ok {
+		all := slices.Clone(values.([]any))
+		for _, v := range shared.Enum {
+			if !slices.Contains(all, any(v)) {
+				all = append(all, v)
+			}
+		}
+		out = append(out, member{"enum_values", all})
+	}
+	if short, ok := direct.get("short"); ok {
+		out = append(out, member{"short", short})
+	}
+	return out
+}
+
+// withDirect adds the exit codes of a call without a command to those that the commands share.
+func (p *Program) withDirect(exits object) object {
+	if p.Direct == nil {
+		return exits
+	}
+	for _, e := range p.Direct().Exits {
+		entry := exitEntry{Name: e.Name, Description: e.When, SideEffects: Extent(e.Effect)}
+		if known, ok := exits.get(e.Number); ok {
+			description, _ := known.(object).get("description")
+			if len(e.Number) < 3 { // the signals mean the same
+				entry.Description = e.When + "; a command: " + description.(string)
+				exits.set(e.Number, (&walker{}).tree(entry))
+			}
+			continue
+		}
+		exits = append(exits, member{e.Number, (&walker{}).tree(entry)})
+	}
+	slices.SortStableFunc(exits, func(a, b member) int { return len(a.name)*1000 - len(b.name)*1000 + strings.Compare(a.name, b.name) })
+	return exits
 }
 
 func (p *Program) groupEntry(group string) object {
@@ -135,7 +193,7 @@ func (p *Program) entry(c *Command, whole bool) object {
 func exitTree(c *Command, whole bool) object {
 	all, o := c.exits(), object{}
 	for _, n := range exitOrder(all) {
-		own := slices.ContainsFunc(c.Exits, func(e Exit) bool { return string(e.Code) == all[n].Name }) || n == "2"
+		own := slices.ContainsFunc(c.Exits, func(e Exit) bool { return string(e.Code) == all[n].Name })
 		if whole || own || c.Path == "" {
 			e := all[n]
 			if !whole {

@@ -24,7 +24,7 @@ const asProgram = "OMNIAGENT_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == theWhole {
-		os.Exit(handedIn().Main())
+		os.Exit(handedIn().Main(os.Args[1:]))
 	}
 	if os.Getenv(asProgram) != "" {
 		p, err := New(misbehaving())
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(99)
 		}
-		os.Exit(p.Main())
+		os.Exit(p.Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }

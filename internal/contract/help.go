@@ -131,7 +131,15 @@ func exitOrder(all map[string]exitEntry) []string {
 // rootHelp is the program as a whole: briefly for a bare call, with every shared flag and variable for --help.
 func (p *Program) rootHelp(whole bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s.\n\nUsage: %s COMMAND [arguments] [flags]\n\nCommands:\n", p.Name, p.Version, p.Summary, p.Name)
+	fmt.Fprintf(&b, "%s %s: %s.\n\nUsage: ", p.Name, p.Version, p.Summary)
+	if p.Direct != nil {
+		fmt.Fprintf(&b, "%s %s\n       ", p.Name, p.Direct().Usage)
+	}
+	fmt.Fprintf(&b, "%s COMMAND [arguments] [flags]\n", p.Name)
+	if p.Direct != nil {
+		p.directHelp(&b, whole)
+	}
+	b.WriteString("\nCommands:\n")
 	width := 0
 	for _, c := range p.Commands {
 		width = max(width, len(c.Path))
@@ -146,13 +154,26 @@ func (p *Program) rootHelp(whole bool) string {
 	if p.Detail != "" {
 		fmt.Fprintf(&b, "\n%s\n", p.Detail)
 	}
-	writeFlags(&b, "Flags without a command", p.rootCommand().Params)
+	writeFlags(&b, "Flags about the program", p.rootCommand().Params)
 	writeFlags(&b, "Flags that commands share, where they apply", p.sharedUsed())
 	b.WriteString("\nEnvironment:\n")
 	for _, v := range p.variables() {
 		fmt.Fprintf(&b, "  %-28s  %s\n", v.Name, v.Description)
 	}
 	return b.String()
+}
+
+func (p *Program) directHelp(b *strings.Builder, whole bool) {
+	d := p.Direct()
+	fmt.Fprintf(b, "\n%s.\n", sentence(d.Summary))
+	writeFlags(b, "Flags without a command", d.Params)
+	if !whole {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n\nExit codes without a command:\n", d.Detail)
+	for _, e := range d.Exits {
+		fmt.Fprintf(b, "  %3s  %-17s  %s\n", e.Number, e.Name, e.When)
+	}
 }
 
 // groupHelp lists the commands below a word such as "config".

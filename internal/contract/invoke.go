@@ -148,14 +148,31 @@ func (c *Call) configure() *fault.Fault {
 	return fault.Of(err)
 }
 
-// TrustFile is where trust in repositories is recorded, or "" without a home. It belongs to the user, not to an instance.
-func (c *Call) TrustFile() string {
-	state := c.Host.paths(c.Program.Name, "").State
+// Settings reads the configuration that holds in a directory, for what runs beside the commands. The Set is usable even with an error.
+func (p *Program) Settings(h Host, dir string) (*config.Set, Paths, error) {
+	paths := h.paths(p.Name, h.env(prefix+"INSTANCE_ID"))
+	options := config.Options{Keys: p.keys, Getenv: h.Lookup, Dir: dir, TrustFile: h.trustFile(p.Name)}
+	if paths.Config != "" {
+		options.UserFile = filepath.Join(paths.Config, "config.toml")
+	}
+	set, err := config.Load(options)
+	return set, paths, err
+}
+
+// trustFile belongs to the user, not to an instance.
+func (h Host) trustFile(name string) string {
+	state := h.paths(name, "").State
 	if state == "" {
 		return ""
 	}
 	return filepath.Join(state, "trust.json")
 }
+
+// Trusted is the record of contents that a person trusts.
+func (p *Program) Trusted(h Host) *config.Trust { return config.OpenTrust(h.trustFile(p.Name)) }
+
+// TrustFile is where trust in repositories is recorded, or "" without a home. It belongs to the user, not to an instance.
+func (c *Call) TrustFile() string { return c.Host.trustFile(c.Program.Name) }
 
 // LockDir is where locks on files elsewhere are kept, or "" without a home: then they stand beside the files.
 func (c *Call) LockDir() string {

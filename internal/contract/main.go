@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// Main runs the program as the process that it is, and returns the exit status.
-func (p *Program) Main() int {
-	if p.plainVersion() {
+// Main runs the program as the process that it is, and returns the exit status. The arguments are those without the program's name.
+func (p *Program) Main(args []string) int {
+	if p.plainVersion(args) {
 		return 0
 	}
 	host := Process()
+	host.Args = args
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	// Caught and dropped, not ignored: writing to a closed pipe is then an error that we see, and children still get the default.
@@ -31,8 +32,8 @@ func (p *Program) Main() int {
 }
 
 // plainVersion answers the most frequent question of all before anything is set up.
-func (p *Program) plainVersion() bool {
-	if len(os.Args) != 2 || os.Args[1] != "--version" && os.Args[1] != "-V" {
+func (p *Program) plainVersion(args []string) bool {
+	if len(args) != 1 || args[0] != "--version" && args[0] != "-V" {
 		return false
 	}
 	_, err := os.Stdout.WriteString(p.Version + "\n")

@@ -107,6 +107,14 @@ func (p *Program) firstWord(rest []string) (string, bool) {
 	return "", false
 }
 
+// Begins says whether a word is the first of a command.
+func (p *Program) Begins(word string) bool { return p.begins(word) }
+
+// Shares says whether a flag is one that commands share, or that is asked of the program itself.
+func (p *Program) Shares(flag string) bool {
+	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()), func(q Param) bool { return q.Name == flag })
+}
+
 // commandBehind says whether options stand before a command that exists.
 func (p *Program) commandBehind(rest []string) bool {
 	word, found := p.firstWord(rest)

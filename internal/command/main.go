@@ -1,0 +1,97 @@
+package command
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/custom"
+	"omniagent/internal/agentsdir"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/shim"
+)
+
+// Main runs the process: a guard, a call that goes straight to an agent, or a command. The first argument decides.
+func Main() int {
+	if process.IsGuard(os.Args) {
+		return process.Guard()
+	}
+	program := Program()
+	args := os.Args[1:]
+	if !direct(program, args) {
+		return program.Main(args)
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	dir, _ := os.Getwd()
+	host := shim.Host{Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals}
+	return newShim(program).Main(host)
+}
+
+// direct says whether a call goes straight to an agent: it begins with a flag, or there is nothing at all. What is asked about the
+// program as a whole is a matter for the commands.
+func direct(program *contract.Program, args []string) bool {
+	if len(args) == 0 {
+		return true
+	}
+	if !strings.HasPrefix(args[0], "-") {
+		return false
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	for _, about := range []string{"--schema", "--print-schema", "--show-config"} {
+		if slices.Contains(args, about) {
+			return false
+		}
+	}
+	_, err := shim.Parse(args)
+	if err == nil {
+		return true
+	}
+	// A command behind its options, or a flag that only commands have: they explain it better.
+	f := fault.Of(err)
+	if word, ok := f.Detail["word"].(string); ok && program.Begins(word) {
+		return false
+	}
+	flag, ok := f.Detail["flag"].(string)
+	return !ok || !program.Shares(flag)
+}
+
+// ownAgents are those that the user defined, in the same form in which a repository does.
+func ownAgents(paths contract.Paths) ([]agent.Driver, error) {
+	if paths.Config == "" {
+		return nil, nil
+	}
+	file, err := agentsdir.Read(filepath.Join(paths.Config, agentsdir.Default), false)
+	if err != nil || file == nil {
+		return nil, err
+	}
+	return custom.New(file, drivers())
+}
+
+func newShim(program *contract.Program) *shim.Shim {
+	host := contract.Process()
+	return &shim.Shim{
+		Name: program.Name, Version: program.Version, Drivers: drivers(),
+		Root: func(args []string) int { return program.Main(args) },
+		Settings: func(dir string) shim.Settings {
+			set, paths, err := program.Settings(host, dir)
+			settings := shim.Settings{
+				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
+				Targets: func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, drivers()) },
+			}
+			if err == nil {
+				settings.Custom, settings.Err = ownAgents(paths)
+			}
+			return settings
+		},
+		Rehearse: rehearse,
+	}
+}
