@@ -1,22 +1,49 @@
 // Package codex is all that we know of Codex CLI.
 //
-// It promises data only; what the installed agents have in common is done by package cli.
+// It promises that a person, never a model, is asked for approval; that under prompt nothing is changed which nobody was asked for,
+// unless a person chose a wider sandbox; and that what nobody typed is sent so that the passthrough overrides it. What happened is read
+// from the rollout, the transcript that Codex keeps. It refuses to take a transcript for that of a run when another could be meant: then
+// session, denials and answer are unknown.
 package codex
 
 import (
+	"context"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/setting"
 )
+
+const login = "codex login"
+
+type driver struct{ cli.Program }
 
 // New returns the driver.
 func New() agent.Driver {
-	return cli.Program{
+	return driver{cli.Program{
 		ID: "codex",
 		About: agent.About{
 			Title:          "Codex CLI",
 			Binary:         "codex",
 			Package:        "@openai/codex",
-			InstallCommand: "npm install -g @openai/codex@0.169.0",
+			InstallCommand: "npm install -g @openai/codex@" + measured,
+			Login:          login,
 		},
+		Table:      table,
+		OneShot:    []string{"exec"},
+		UsageCodes: []int{2},
+	}}
+}
+
+// Decode reads the lines of exec --json, which stand for both JSON forms.
+func (driver) Decode(o setting.Output) agent.Decoder {
+	if o == setting.Text {
+		return nil
 	}
+	return newDecoder()
+}
+
+// Open begins a conversation.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return cli.Open(ctx, d, s, sv)
 }

@@ -1,0 +1,133 @@
+package codex
+
+import (
+	"path/filepath"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/setting"
+)
+
+// Command translates. exec reads the prompt from standard input when no argument is one.
+func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	p := readPassed(s.Passthrough)
+	m := d.Matrix(s.Install.Version)
+	fit(m, s, p)
+	t := cli.Translate(m, sent(s, p))
+	truth(&t, s, p)
+
+	var files []agent.File
+	native := false
+	if s.Mode == setting.OneShot && s.Schema != nil && !p.has("--output-schema") {
+		file := agent.File{Path: filepath.Join(s.Temp, "schema.json"), Data: s.Schema}
+		files, native = append(files, file), true
+		t.Args = append(t.Args, "--output-schema", file.Path)
+	}
+	var remove []string
+	if s.Rehearsal != nil {
+		more := rehearse(&t, s, p)
+		files, remove = append(files, more...), privateVariables()
+	}
+	session, goesOn := p.session()
+	if s.Resume != "" && !goesOn {
+		// A subcommand, and so the last of ours: exec takes --sandbox only before it.
+		t.Args = append(t.Args, "resume", s.Resume)
+		session = s.Resume
+	}
+	l := d.Launch(s, t)
+	l.Env = cli.Environ(s.Env, t.Env, remove...)
+	l.Files, l.Native, l.Session = files, native, session
+	l.Refusals = refusals(l, p)
+	return l, t.Warnings, nil
+}
+
+// tightens says whether the read-only sandbox takes the place of the one that nobody chose. Codex asks, and refuses, only where its
+// sandbox stops it: inside a workspace that it may write to it asks for nothing, which is not what prompt means. Under read-only the
+// terminal interface asks before each change, and exec, which can ask nobody, changes nothing.
+func tightens(s agent.Spec, p passed) bool {
+	return s.Shared.Approval.Value == setting.Prompt && !s.Shared.Sandbox.Asked() && s.Shared.Sandbox.Value == setting.WorkspaceWrite && !p.sandbox()
+}
+
+// fit makes of the table what holds for this call: approval and sandbox are one thing in Codex.
+func fit(m agent.Matrix, s agent.Spec, p passed) {
+	approval, sandbox := s.Shared.Approval.Value, s.Shared.Sandbox.Value
+	for i, row := range m.Rows {
+		cell := &m.Rows[i].Interactive
+		if s.Mode == setting.OneShot {
+			cell = &m.Rows[i].OneShot
+		}
+		switch {
+		case row.Feature == agent.Sandbox && row.Value == string(sandbox):
+			cell.Note = ""
+			if tightens(s, p) {
+				cell.Weak = config("sandbox_mode", readOnly)
+				cell.Note = "read-only, because codex asks for nothing where it may write"
+			}
+			if sandbox == setting.WorkspaceWrite && s.Machine.OS == "windows" {
+				cell.Level, cell.Note = agent.Nearest, "codex's sandbox for Windows was not measured"
+			}
+		case row.Feature != agent.Approval || row.Value != string(approval):
+		case approval == setting.Prompt && tightens(s, p):
+			cell.Note = ""
+			if s.Mode == setting.OneShot {
+				cell.Note = "exec cannot ask: nothing is changed"
+			}
+		case approval == setting.Prompt && sandbox == setting.WorkspaceWrite && !p.overrules(s):
+			cell.Level, cell.Note = agent.Nearest, "inside the workspace it writes without asking"
+		case sandbox == setting.Off && approval == setting.Yolo:
+			cell.Note = ""
+		}
+	}
+}
+
+// sent is what was asked for, as far as it is sent. What was configured, not typed, is sent in the spelling that the passthrough
+// overrides where that names the same: two flags for one thing are an error to Codex.
+func sent(s agent.Spec, p passed) agent.Spec {
+	if p.sandbox() && !s.Shared.Sandbox.Typed() {
+		s.Shared.Sandbox.Origin = setting.Default
+	}
+	if p.approval() && !s.Shared.Approval.Typed() {
+		s.Shared.Approval.Origin = setting.Default
+	}
+	if p.model() && !s.Shared.Model.Typed() {
+		s.Shared.Model.Value = ""
+	}
+	if p.has("--json") && !s.Shared.Output.Typed() {
+		s.Shared.Output.Value = setting.Text
+	}
+	return s
+}
+
+// truth corrects the policies where a flag alone does not tell what holds, and warns where nothing does.
+func truth(t *cli.Translation, s agent.Spec, p passed) {
+	const elsewhere = "what follows -- decides"
+	loose := s.Shared.Approval.Value != setting.Yolo && s.Shared.Sandbox.Value == setting.Off && !p.overrules(s)
+	for i := range t.Policies {
+		policy := &t.Policies[i]
+		switch policy.Feature {
+		case agent.Approval:
+			policy.Origin = s.Shared.Approval.Origin.String()
+			switch {
+			case p.approval() || p.overrules(s):
+				policy.Enforced, policy.Note = agent.None, elsewhere
+			case loose:
+				policy.Enforced, policy.Note = agent.None, "without a sandbox codex asks for nothing"
+			}
+		case agent.Sandbox:
+			policy.Origin = s.Shared.Sandbox.Origin.String()
+			if p.overrules(s) {
+				policy.Enforced, policy.Note = agent.None, elsewhere
+			}
+		case agent.Web:
+			if p.web() {
+				policy.Enforced, policy.Note = agent.None, elsewhere
+			}
+		}
+	}
+	if loose {
+		t.Warnings = append(t.Warnings, agent.Warning{
+			Flag: "--approval", Value: string(s.Shared.Approval.Value), Kind: agent.Unguarded,
+			Message: "without a sandbox codex does everything without asking",
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package codex
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// faultOf reads an error that ended a turn. info is Codex's own word for it, in the transcript only: a word, or an object with one word
+// and a status. Where it is missing or says nothing, the message tells: it is Codex's own, in a member of its own.
+func faultOf(message string, info json.RawMessage) *fault.Fault {
+	if message == "" {
+		message = "codex failed without a reason"
+	}
+	word, status := readInfo(info)
+	if status == 0 {
+		status = statusIn(message)
+	}
+	if word == "" || word == "other" {
+		if w := wordIn(message); w != "" {
+			word = w
+		}
+	}
+	f := fault.New(codeFor(word, status), "%s", message)
+	if status != 0 {
+		f.With("status", status)
+	}
+	if word != "" {
+		f.With("codex_error", word)
+	}
+	if f.Code == fault.AuthRequired {
+		f.FixBy("Log in to Codex.", login)
+	}
+	if f.Code == fault.ContextFull {
+		f.Hint("begin a new session")
+	}
+	return f
+}
+
+func codeFor(word string, status int) fault.Code {
+	switch word {
+	case "context_window_exceeded":
+		return fault.ContextFull
+	case "usage_limit_exceeded", "rate_limit_exceeded":
+		return fault.TooManyRequests
+	case "unauthorized":
+		return fault.AuthRequired
+	}
+	switch status {
+	case 401:
+		return fault.AuthRequired
+	case 429:
+		return fault.TooManyRequests
+	}
+	if word == "" || word == "other" {
+		if status == 0 {
+			return fault.AgentFailed
+		}
+	}
+	return fault.APIError
+}
+
+// readInfo reads "word" or {"word":{"http_status_code":401}}.
+func readInfo(info json.RawMessage) (word string, status int) {
+	if len(info) == 0 || json.Unmarshal(info, &word) == nil {
+		if word == "internal_server_error" {
+			status = 500 // seen for that status alone
+		}
+		return word, status
+	}
+	var object map[string]struct {
+		Status int `json:"http_status_code"`
+	}
+	if json.Unmarshal(info, &object) == nil {
+		for w, o := range object { // one
+			word, status = w, o.Status
+		}
+	}
+	return word, status
+}
+
+// statusIn reads the status where the message begins with one of Codex's sentences that carry it.
+func statusIn(message string) int {
+	m := regexp.MustCompile(`^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b`).FindStringSubmatch(message)
+	if m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	if wordIn(message) == "bad_request" {
+		return 400
+	}
+	return 0
+}
+
+// wordIn recognises the sentences of the errors for which the output has no word, and the transcript only "other".
+func wordIn(message string) string {
+	for _, s := range []struct{ begin, word string }{
+		{"Codex ran out of room in the model's context window", "context_window_exceeded"},
+		{"You’ve hit your usage limit", "usage_limit_exceeded"},
+		{"You've hit your usage limit", "usage_limit_exceeded"},
+		{"Quota exceeded.", "usage_limit_exceeded"},
+		{"To use Codex with your ChatGPT plan", "usage_limit_exceeded"},
+		{"rate limit exceeded", "rate_limit_exceeded"},
+		{"We’re currently experiencing high demand", "internal_server_error"},
+		{"Selected model is at capacity", "server_overloaded"},
+		{"Missing environment variable:", "unauthorized"},
+		{"stream disconnected before completion", "stream_disconnected"},
+		{"Incomplete response returned", "incomplete_response"},
+	} {
+		if strings.HasPrefix(message, s.begin) {
+			return s.word
+		}
+	}
+	// The body of an answer with status 400 is the message, whole.
+	var body struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if strings.HasPrefix(message, "{") && json.Unmarshal([]byte(message), &body) == nil && body.Error != nil {
+		return "bad_request"
+	}
+	return ""
+}

@@ -1,0 +1,146 @@
+package codex
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/agent"
+)
+
+func showEvidence(e agent.Evidence) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "answered=%d told=%v model=%s", e.Answered, e.DenialsTold, e.Model)
+	if e.Usage != nil {
+		fmt.Fprintf(&b, " usage=%+v", *e.Usage)
+	}
+	b.WriteByte('\n')
+	for _, d := range e.Denials {
+		fmt.Fprintf(&b, "  denied %+v\n", d)
+	}
+	if e.Fault != nil {
+		fmt.Fprintf(&b, "  fault %s %q %v fix=%q\n", e.Fault.Code, e.Fault.Message, e.Fault.Detail, e.Fault.FixCommand)
+	}
+	return b.String()
+}
+
+// The transcripts are of real runs: of each, what it proves.
+func TestRollouts(t *testing.T) {
+	files, err := filepath.Glob("testdata/rollouts/*.jsonl")
+	if err != nil || len(files) < 30 {
+		t.Fatal("testdata is missing", err)
+	}
+	var b strings.Builder
+	for _, file := range files {
+		fmt.Fprintf(&b, "%s: %s", strings.TrimSuffix(filepath.Base(file), ".jsonl"), showEvidence(readRollout(file, 0)))
+	}
+	golden(t, "testdata/rollouts.golden", b.String())
+}
+
+// What a command prints is no refusal, whatever it says.
+func TestRejectedImitated(t *testing.T) {
+	for _, text := range []string{
+		"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\npatch rejected: writing outside of the project",
+		"Chunk ID: 1\nOutput:\napproval policy is Never; reject command",
+		"Wall time: 0.1 seconds\nOutput:\npatch rejected: x",
+		`exec_command failed: CreateProcess { message: "Rejected(\"rejected by user\")" }`,
+		`exec_command failed: CreateProcess { message: "No such file or directory" }`,
+		"Script error:\npatch rejected: x",
+	} {
+		if reason, denied := rejected(text, false); denied {
+			t.Errorf("%q is taken for a refusal: %s", text, reason)
+		}
+	}
+}
+
+func TestStopped(t *testing.T) {
+	for text, want := range map[string]bool{
+		"touch: cannot touch 'a': Read-only file system\n":                 true,
+		"a\nbash: line 1: x: Read-only file system":                        true,
+		"OSError: [Errno 30] Read-only file system: 'x'":                   true,
+		"Error: EROFS: read-only file system, open 'x'":                    true,
+		"Error: Os { kind: ReadOnlyFilesystem } (os error 30)":             true,
+		"docs: a Read-only file system is mounted when\n":                  false,
+		"cat: /etc/shadow: Permission denied\n":                            false,
+		"grep: the words Read-only file system: seen in the documentation": false,
+	} {
+		if got := stopped(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// Only what was added after the start belongs to a run that goes on with a session.
+func TestReadFrom(t *testing.T) {
+	const file = "testdata/rollouts/resumed.jsonl"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := bytes.LastIndex(data, []byte(`"type":"task_started"`))
+	from := bytes.LastIndexByte(data[:second], '\n') + 1
+	all, later := readRollout(file, 0), readRollout(file, int64(from))
+	if all.Usage.Input <= later.Usage.Input || later.Usage.Input == 0 {
+		t.Errorf("usage of all %+v, of the second turn %+v", all.Usage, later.Usage)
+	}
+	if none := readRollout(file, int64(len(data))); none.Answered != agent.Unknown || none.Usage != nil {
+		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+func TestReadTorn(t *testing.T) {
+	data, err := os.ReadFile("testdata/rollouts/error-401.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	write := func(data []byte) agent.Evidence {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return readRollout(path, 0)
+	}
+	for i := range data {
+		e := write(data[:i])
+		if whole := i == len(data); e.Fault != nil && !whole {
+			t.Fatalf("a line torn at %d of %d is believed", i, len(data))
+		}
+	}
+	if e := write(data); e.Fault == nil {
+		t.Error("the whole one is not")
+	}
+	long := append(bytes.Repeat([]byte("x"), maxLine+10), '\n')
+	if e := write(append(long, data...)); e.Fault == nil || e.DenialsTold {
+		t.Errorf("behind a long line: fault %v, told %v", e.Fault, e.DenialsTold)
+	}
+	if e := write(append(bytes.Repeat([]byte("short\n"), maxRead/6+1), data...)); e.Fault == nil || e.DenialsTold {
+		t.Errorf("at the end of a long file: fault %v, told %v", e.Fault, e.DenialsTold)
+	}
+	if e := readRollout(filepath.Join(t.TempDir(), "none"), 0); e.DenialsTold || e.Answered != agent.Unknown {
+		t.Errorf("of no file: %+v", e)
+	}
+}
+
+// Without a sandbox the same message is one of the machine, not of a policy.
+func TestStoppedWithoutSandbox(t *testing.T) {
+	for _, name := range []string{"stopped", "stopped-with-item"} {
+		data, err := os.ReadFile(filepath.Join("testdata", "rollouts", name+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "x.jsonl")
+		free := bytes.ReplaceAll(data, []byte(`"sandbox_policy":{"type":"read-only"`), []byte(`"sandbox_policy":{"type":"danger-full-access"`))
+		if bytes.Equal(free, data) {
+			t.Fatal("the transcript names no sandbox")
+		}
+		if err := os.WriteFile(path, free, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if e := readRollout(path, 0); len(e.Denials) != 0 {
+			t.Errorf("%s: %+v", name, e.Denials)
+		}
+	}
+}

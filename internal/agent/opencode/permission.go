@@ -1,0 +1,185 @@
+package opencode
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+)
+
+// rule is one line of a permission: what it says of a tool's arguments that match the pattern. The last that matches decides.
+type rule struct{ tool, pattern, action string }
+
+// permission puts the parts of OPENCODE_PERMISSION that the cells name into one value. Where the variable is set already, that value is
+// kept, and ours is laid over it so that for no tool more is allowed than either says.
+func permission(env []string, s agent.Spec) []string {
+	var ours []rule
+	rest := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		value, ok := strings.CutPrefix(entry, permissionName+"=")
+		if ok {
+			if part, good := rules(value); good {
+				ours = append(ours, part...)
+			}
+		}
+		return ok
+	})
+	theirs, set := cli.Lookup(s.Env, permissionName)
+	if len(ours) == 0 {
+		return rest
+	}
+	their, good := rules(theirs)
+	if !set || !good { // the CLI passes over a value that it cannot read
+		their = nil
+	}
+	return append(rest, permissionName+"="+compose(their, ours))
+}
+
+// compose writes one object: first what theirs says of other tools, in its order, then each tool of ours.
+func compose(theirs, ours []rule) string {
+	var tools []string
+	for _, o := range ours {
+		tools = append(tools, o.tool)
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	// A person's rules for all tools come before ours, so that ours, being later, are the ones that decide.
+	for _, group := range grouped(slices.DeleteFunc(slices.Clone(theirs), func(r rule) bool { return slices.Contains(tools, r.tool) })) {
+		member(&b, group)
+	}
+	for _, o := range ours {
+		list := []rule{{o.tool, "*", o.action}}
+		for _, t := range theirs {
+			if !match(o.tool, t.tool) {
+				continue
+			}
+			action := stricter(t.action, o.action)
+			list = slices.DeleteFunc(list, func(r rule) bool { return r.pattern == t.pattern })
+			list = append(list, rule{o.tool, t.pattern, action})
+		}
+		if !slices.ContainsFunc(list, func(r rule) bool { return r.action != o.action }) {
+			list = []rule{{o.tool, "*", o.action}}
+		}
+		member(&b, list)
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// grouped collects neighbouring rules of the same tool.
+func grouped(rs []rule) [][]rule {
+	var out [][]rule
+	for _, r := range rs {
+		if n := len(out); n > 0 && out[n-1][0].tool == r.tool {
+			out[n-1] = append(out[n-1], r)
+			continue
+		}
+		out = append(out, []rule{r})
+	}
+	return out
+}
+
+func member(b *bytes.Buffer, rs []rule) {
+	if len(rs) == 0 {
+		return
+	}
+	if b.Len() > 1 {
+		b.WriteByte(',')
+	}
+	write(b, rs[0].tool)
+	b.WriteByte(':')
+	if len(rs) == 1 && rs[0].pattern == "*" {
+		write(b, rs[0].action)
+		return
+	}
+	for i, r := range rs {
+		b.WriteByte([]byte("{,")[min(i, 1)])
+		write(b, r.pattern)
+		b.WriteByte(':')
+		write(b, r.action)
+	}
+	b.WriteByte('}')
+}
+
+func write(b *bytes.Buffer, s string) {
+	data, _ := json.Marshal(s) // a string can always be written
+	b.Write(data)
+}
+
+// rules reads a permission: one action, or an object of tools, each with one action or an object of patterns. The order counts, so it is
+// read token by token. What is no action there makes the whole unreadable.
+func rules(text string) ([]rule, bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	t, err := d.Token()
+	if err != nil {
+		return nil, false
+	}
+	if action, ok := t.(string); ok {
+		return []rule{{"*", "*", action}}, known(action)
+	}
+	if t != json.Delim('{') {
+		return nil, false
+	}
+	var out []rule
+	for d.More() {
+		tool, ok := word(d)
+		if !ok {
+			return nil, false
+		}
+		t, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		if action, isWord := t.(string); isWord && known(action) {
+			out = append(out, rule{tool, "*", action})
+			continue
+		}
+		if t != json.Delim('{') {
+			return nil, false
+		}
+		for d.More() {
+			pattern, ok1 := word(d)
+			action, ok2 := word(d)
+			if !ok1 || !ok2 || !known(action) {
+				return nil, false
+			}
+			out = append(out, rule{tool, pattern, action})
+		}
+		if _, err := d.Token(); err != nil {
+			return nil, false
+		}
+	}
+	_, err = d.Token()
+	return out, err == nil
+}
+
+func word(d *json.Decoder) (string, bool) {
+	t, err := d.Token()
+	s, ok := t.(string)
+	return s, ok && err == nil
+}
+
+func known(action string) bool { return action == "allow" || action == "ask" || action == "deny" }
+
+// stricter is the one of two actions that allows less.
+func stricter(a, b string) string {
+	order := []string{"deny", "ask", "allow"}
+	return order[min(slices.Index(order, a), slices.Index(order, b))]
+}
+
+// match says whether the CLI takes the pattern for that name: * is any number of characters, ? is one.
+func match(name, pattern string) bool {
+	switch {
+	case pattern == "":
+		return name == ""
+	case pattern[0] == '*':
+		return match(name, strings.TrimLeft(pattern, "*")) || name != "" && match(name[1:], pattern)
+	case name == "":
+		return false
+	case pattern[0] == '?' || pattern[0] == name[0]:
+		return match(name[1:], pattern[1:])
+	}
+	return false
+}

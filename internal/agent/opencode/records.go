@@ -1,0 +1,292 @@
+package opencode
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+const (
+	maxSessions = 512 // of the newest, among which ours is looked for
+	clockSlack  = 2 * time.Second
+)
+
+// Observe remembers when the run began.
+func (d driver) Observe(l agent.Launch) agent.Observer {
+	o := observer{launch: l, began: time.Now()}
+	for _, a := range l.Args[:min(l.Translated, len(l.Args))] {
+		if title, ok := strings.CutPrefix(a, titleFlag); ok {
+			o.title = title
+		}
+	}
+	return o
+}
+
+type observer struct {
+	launch agent.Launch
+	began  time.Time
+	title  string
+}
+
+// After reads what the CLI wrote of this run into its database. The session is the one that a person named, or the one that was created
+// with our title; if neither is there nothing is known of it, but what stands on stderr.
+func (o observer) After(x agent.Exit) agent.Evidence {
+	e := agent.Evidence{Session: o.launch.Session}
+	if o.launch.Interactive {
+		return e
+	}
+	if path := database(o.launch.Env); path != "" && (o.title != "" || e.Session != "") {
+		for range 3 { // the log may begin anew while we read
+			found, ok := o.read(path)
+			if ok {
+				e = found
+				break
+			}
+		}
+	}
+	if len(e.Denials) == 0 {
+		e.Denials = rejected(x.Stderr)
+	}
+	if e.Fault == nil && x.Code > 0 && slices.Contains(e.Records, compacted) {
+		e.Fault = contextFull()
+	}
+	e.Records = slices.DeleteFunc(e.Records, func(r string) bool { return r == compacted })
+	return e
+}
+
+// compacted stands among the records of a session that was too long and was shortened on the way.
+const compacted = "\x00compacted"
+
+// database is where the CLI keeps its records.
+func database(env []string) string {
+	data, _ := cli.Lookup(env, "XDG_DATA_HOME")
+	if data == "" {
+		home, _ := cli.Lookup(env, "HOME")
+		if home == "" {
+			home, _ = cli.Lookup(env, "USERPROFILE")
+		}
+		if home == "" {
+			return ""
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	name, _ := cli.Lookup(env, "OPENCODE_DB")
+	switch {
+	case name == ":memory:":
+		return ""
+	case name == "":
+		name = "opencode.db"
+	case filepath.IsAbs(name):
+		return name
+	}
+	return filepath.Join(data, "opencode", name)
+}
+
+// read is one attempt. It fails where the database cannot be read as one.
+func (o observer) read(path string) (agent.Evidence, bool) {
+	s, err := openStore(path)
+	if err != nil {
+		return agent.Evidence{}, false
+	}
+	defer s.close()
+	all, err := s.places()
+	if err != nil {
+		return agent.Evidence{}, false
+	}
+	e := agent.Evidence{Session: o.launch.Session, Records: []string{path}}
+	if e.Session == "" {
+		if e.Session, err = o.find(s, all); err != nil {
+			return e, false
+		}
+	}
+	if e.Session == "" {
+		return agent.Evidence{}, s.valid()
+	}
+	r := reading{store: s, all: all, since: o.began.Add(-clockSlack).UnixMilli(), evidence: &e}
+	if err := r.session(e.Session, 4); err != nil {
+		return agent.Evidence{Session: e.Session}, false
+	}
+	return e, s.valid()
+}
+
+// find looks for the session that was created with our title. Its title is another by now, but the event that created it has the first.
+// Two of them would be none.
+func (o observer) find(s *store, all map[string]place) (string, error) {
+	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
+	var mine []string
+	left := maxSessions
+	err := s.newest(sessions.root, func(r []any) bool {
+		left--
+		id, at := sessions.text(r, "id"), sessions.number(r, "time_created")
+		if at < o.began.Add(-clockSlack).UnixMilli() || sessions.text(r, "parent_id") != "" {
+			return left > 0
+		}
+		if sessions.text(r, "title") == o.title || o.created(s, events, index, id) {
+			mine = append(mine, id)
+		}
+		return left > 0
+	})
+	if err != nil || len(mine) != 1 {
+		return "", err
+	}
+	return mine[0], nil
+}
+
+func (o observer) created(s *store, events, index place, id string) bool {
+	numbers, err := s.under(index.root, id, int64(0))
+	if err != nil || len(numbers) != 1 {
+		return false
+	}
+	r, err := s.row(events.root, numbers[0])
+	if err != nil {
+		return false
+	}
+	var data struct{ Info struct{ Title string } }
+	return json.Unmarshal([]byte(events.text(r, "data")), &data) == nil && data.Info.Title == o.title
+}
+
+// reading collects the evidence of one session and of those that its agents began.
+type reading struct {
+	store    *store
+	all      map[string]place
+	since    int64
+	evidence *agent.Evidence
+}
+
+func (g reading) session(id string, depth int) error {
+	own := id == g.evidence.Session
+	if own {
+		g.evidence.DenialsTold = true
+		if err := g.messages(id); err != nil {
+			return err
+		}
+	}
+	if err := g.parts(id); err != nil || depth == 0 {
+		return err
+	}
+	children, err := g.store.under(g.all["session_parent_idx"].root, id)
+	if err != nil {
+		return err
+	}
+	for _, number := range children {
+		r, err := g.store.row(g.all["session"].root, number)
+		if err != nil {
+			return err
+		}
+		if child := g.all["session"].text(r, "id"); child != "" {
+			if err := g.session(child, depth-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// message is what the CLI stores of one.
+type message struct {
+	Role       string   `json:"role"`
+	Agent      string   `json:"agent"`
+	ProviderID string   `json:"providerID"`
+	ModelID    string   `json:"modelID"`
+	Finish     string   `json:"finish"`
+	Cost       float64  `json:"cost"`
+	Tokens     *tokens  `json:"tokens"`
+	Error      *problem `json:"error"`
+}
+
+func (g reading) messages(id string) error {
+	e, table := g.evidence, g.all["message"]
+	numbers, err := g.store.under(g.all["message_session_time_created_id_idx"].root, id)
+	if err != nil {
+		return err
+	}
+	e.Answered = agent.No
+	for _, number := range numbers {
+		r, err := g.store.row(table.root, number)
+		if err != nil {
+			return err
+		}
+		var m message
+		if table.number(r, "time_created") < g.since || !read([]byte(table.text(r, "data")), &m) || m.Role != "assistant" {
+			continue
+		}
+		take(e, m)
+	}
+	return nil
+}
+
+// take adds what one answer of the model shows. Messages come in their order.
+func take(e *agent.Evidence, m message) {
+	e.Model = m.ProviderID + "/" + m.ModelID
+	e.Fault = nil // an earlier error was overcome
+	if m.Error != nil {
+		e.Fault = m.Error.fault()
+	}
+	if m.Tokens != nil && m.Finish != "" {
+		e.Usage = m.Tokens.add(e.Usage, m.Cost)
+	}
+	switch {
+	case m.Agent == "compaction":
+		e.Records = append(e.Records, compacted)
+	case m.Finish != "":
+		e.Answered = agent.Yes
+	}
+}
+
+// parts looks for tools that were refused. A part that is too large to read makes it uncertain whether there are more.
+func (g reading) parts(id string) error {
+	e, table := g.evidence, g.all["part"]
+	numbers, err := g.store.under(g.all["part_session_idx"].root, id)
+	if err != nil {
+		return err
+	}
+	for _, number := range numbers {
+		r, err := g.store.row(table.root, number)
+		if err != nil {
+			return err
+		}
+		var p part
+		data := table.text(r, "data")
+		if len(data) >= maxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
+			e.DenialsTold = false
+		}
+		if table.number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) || p.Type != "tool" {
+			continue
+		}
+		if d := p.denial(); d != nil {
+			e.Denials = append(e.Denials, *d)
+		}
+	}
+	return nil
+}
+
+// rejected reads what run says on stderr where it was asked for a permission. It is used where the database knows of none.
+func rejected(stderr []byte) []event.Denial {
+	if !bytes.Contains(stderr, []byte("; auto-rejecting")) {
+		return nil
+	}
+	var out []event.Denial
+	colours := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	for line := range bytes.Lines(stderr) {
+		text := strings.TrimSpace(string(colours.ReplaceAll(line, nil)))
+		rest, ok := strings.CutPrefix(text, "! permission requested: ")
+		if rest, ok2 := strings.CutSuffix(rest, "; auto-rejecting"); ok && ok2 {
+			tool, _, _ := strings.Cut(rest, " ")
+			out = append(out, event.Denial{Tool: tool, Reason: rest})
+		}
+	}
+	return out
+}
+
+func contextFull() *fault.Fault {
+	return fault.New(fault.ContextFull, "the conversation is longer than the model can read").Hint("begin a new session")
+}

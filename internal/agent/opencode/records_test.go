@@ -1,0 +1,210 @@
+package opencode
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
+)
+
+func unzip(t testing.TB, path string) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(contents(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// home makes a home with the database of six runs. Those of the last two are in its log only.
+func home(t testing.TB, db, wal []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	at := filepath.Join(dir, ".local", "share", "opencode")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"opencode.db": db, "opencode.db-wal": wal} {
+		if data == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(at, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// observed is what is known of the run with that title, begun at that moment.
+func observed(home, title string, began int64, x agent.Exit) agent.Evidence {
+	o := observer{launch: agent.Launch{Env: []string{"HOME=" + home}}, title: title, began: time.UnixMilli(began)}
+	return o.After(x)
+}
+
+type recorded struct {
+	title    string
+	began    int64
+	exit     int
+	session  string
+	answered agent.Tri
+	denied   int
+	code     fault.Code
+	input    int64
+}
+
+func runs() []recorded {
+	return []recorded{
+		{"New session - 2026-11-21T01:25:23.067Z", 1795271935000, 0, "ses_e01743829ffex9rcNnhLMqLr4U", agent.Yes, 1, fault.Blocked, 100},
+		{"New session - 2026-11-21T19:18:44.130Z", 1795271954000, 0, "ses_e0173e9c5ffegmlFM5ZsdNEtoB", agent.Yes, 0, "", 200},
+		{"New session - 2026-11-21T10:52:57.360Z", 1795271976000, 1, "ses_e0173949cffekHsF4GJWULfSbi", agent.No, 0, fault.TooManyRequests, 0},
+		{"New session - 2026-11-21T07:39:35.298Z", 1795272002000, 1, "ses_e01733215ffeF9ghe8c3s6J1gJ", agent.Yes, 0, fault.ContextFull, 200},
+		{"New session - 2026-11-21T22:05:57.077Z", 1795272005000, 0, "ses_e017322e6ffep5AwU1ubJAt3LI", agent.Yes, 1, fault.Blocked, 200},
+		{"New session - 2026-11-21T10:15:05.209Z", 1795272009000, 1, "ses_e017315d0ffe7gDbBvH1c3JRIr", agent.No, 0, fault.AuthRequired, 0},
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	dir := home(t, unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz"))
+	for _, r := range runs() {
+		x := agent.Exit{Code: r.exit}
+		e := observed(dir, r.title, r.began, x)
+		if e.Session != r.session || e.Answered != r.answered || len(e.Denials) != r.denied || !e.DenialsTold || e.Model != "rehearsal/m" || len(e.Records) != 1 {
+			t.Errorf("%s: %+v", r.title, e)
+		}
+		if e.Usage == nil && r.input != 0 || e.Usage != nil && e.Usage.Input != r.input {
+			t.Errorf("%s: %+v", r.title, e.Usage)
+		}
+		f := cli.Judge(x, e)
+		if r.code == "" && f != nil || r.code != "" && (f == nil || f.Code != r.code) {
+			t.Errorf("%s: %v", r.title, f)
+		}
+		if r.code == fault.TooManyRequests && (f.RetryAfter != time.Second || f.Detail["status"] != 429) {
+			t.Errorf("%v %v", f.RetryAfter, f.Detail)
+		}
+	}
+}
+
+// Runs in the same directory at the same moment are told apart by their titles alone.
+func TestOthersAreNotTaken(t *testing.T) {
+	db, wal := unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz")
+	dir := home(t, db, wal)
+	first := runs()[0]
+	for name, e := range map[string]agent.Evidence{
+		"no such title":       observed(dir, "New session - 2026-11-21T01:25:23.068Z", first.began, agent.Exit{}),
+		"a longer title":      observed(dir, first.title+"Z", first.began, agent.Exit{}),
+		"before the run":      observed(dir, first.title, first.began+60_000, agent.Exit{}),
+		"no title of ours":    observed(dir, "", first.began, agent.Exit{}),
+		"the log is not ours": observed(home(t, db, bytes.Replace(wal, wal[16:24], []byte("saltsalt"), 1)), runs()[5].title, runs()[5].began, agent.Exit{}),
+		"without the log":     observed(home(t, db, nil), runs()[5].title, runs()[5].began, agent.Exit{}),
+		"no database":         observed(home(t, nil, nil), first.title, first.began, agent.Exit{}),
+		"an empty one":        observed(home(t, []byte{}, nil), first.title, first.began, agent.Exit{}),
+	} {
+		if e.Session != "" || e.Answered != agent.Unknown || e.DenialsTold || e.Fault != nil || e.Usage != nil {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// With two sessions of the same title neither is taken.
+func TestTwoOfATitle(t *testing.T) {
+	db, wal := unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz")
+	one, two := runs()[0], runs()[1]
+	db = bytes.ReplaceAll(db, []byte(two.title), []byte(one.title))
+	if e := observed(home(t, db, wal), one.title, one.began, agent.Exit{}); e.Session != "" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestNamedSession(t *testing.T) {
+	dir := home(t, unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz"))
+	r := runs()[0]
+	o := observer{launch: agent.Launch{Env: []string{"HOME=" + dir}, Session: r.session}, began: time.UnixMilli(r.began)}
+	if e := o.After(agent.Exit{}); len(e.Denials) != 1 {
+		t.Errorf("%+v", e)
+	}
+	o.began = time.UnixMilli(r.began).Add(time.Hour) // what an earlier turn did is not of this run
+	if e := o.After(agent.Exit{}); e.Session != r.session || len(e.Denials) != 0 || e.Answered != agent.No {
+		t.Errorf("%+v", e)
+	}
+	o.launch.Interactive = true
+	if e := o.After(agent.Exit{}); e.Session != r.session || e.DenialsTold {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestOvercome(t *testing.T) {
+	var e agent.Evidence
+	take(&e, message{Role: "assistant", ProviderID: "p", ModelID: "m", Error: &problem{Name: "APIError"}})
+	if e.Fault == nil || e.Answered == agent.Yes {
+		t.Errorf("%+v", e)
+	}
+	take(&e, message{Role: "assistant", ProviderID: "p", ModelID: "n", Finish: "stop", Cost: 0.5, Tokens: &tokens{Input: 1}})
+	if e.Fault != nil || e.Answered != agent.Yes || e.Model != "p/n" || e.Usage.Input != 1 || *e.Usage.CostUSD != 0.5 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestStderr(t *testing.T) {
+	text := "\x1b[0m\n> build · m\n\x1b[93m\x1b[1m! \x1b[0mpermission requested: external_directory (/etc/*); auto-rejecting\nprose: permission requested: bash (x); auto-rejecting\n"
+	e := observed(t.TempDir(), "x", 0, agent.Exit{Stderr: []byte(text)})
+	if len(e.Denials) != 1 || e.Denials[0].Tool != "external_directory" {
+		t.Errorf("%+v", e.Denials)
+	}
+}
+
+func TestDatabase(t *testing.T) {
+	abs := filepath.Join(t.TempDir(), "x.db")
+	for env, want := range map[string]string{
+		"HOME=/h":                                     filepath.Join("/h", ".local", "share", "opencode", "opencode.db"),
+		"HOME=/h XDG_DATA_HOME=/d":                    filepath.Join("/d", "opencode", "opencode.db"),
+		"USERPROFILE=/u":                              filepath.Join("/u", ".local", "share", "opencode", "opencode.db"),
+		"HOME=/h OPENCODE_DB=o.db":                    filepath.Join("/h", ".local", "share", "opencode", "o.db"),
+		"HOME=/h OPENCODE_DB=:memory:":                "",
+		"HOME=/h XDG_DATA_HOME=/d OPENCODE_DB=" + abs: abs,
+		"": "",
+	} {
+		if got := database(strings.Fields(env)); got != want {
+			t.Errorf("%s: %s", env, got)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	got := columns("CREATE TABLE `x` (`id` text PRIMARY KEY, \"n\" integer DEFAULT (1+2) NOT NULL,\n d text, CONSTRAINT `a` FOREIGN KEY (`d`) REFERENCES `y`(`id`), PRIMARY KEY(`id`, `n`)) WITHOUT ROWID")
+	if len(got) != 3 || got["id"] != 0 || got["n"] != 1 || got["d"] != 2 {
+		t.Errorf("%v", got)
+	}
+	if got := columns("CREATE"); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// A damaged database is read wrongly at worst, never for ever and never with a panic.
+func FuzzStore(f *testing.F) {
+	db, wal := unzip(f, "testdata/opencode.db.gz"), unzip(f, "testdata/opencode.db-wal.gz")
+	for _, at := range []int{0, 16, 20, 100, 103, 108, 1024, 1027, 5000, 20000} {
+		f.Add(at, byte(0xff), at/2, byte(0))
+	}
+	f.Fuzz(func(t *testing.T, at int, b byte, at2 int, b2 byte) {
+		d, w := bytes.Clone(db), bytes.Clone(wal)
+		d[uint(at)%uint(len(d))] = b
+		d[uint(at2)%uint(len(d))] = b2
+		w[uint(at)%uint(len(w))] ^= b2
+		dir := home(t, d, w)
+		for _, r := range []recorded{runs()[0], runs()[4]} {
+			observed(dir, r.title, r.began, agent.Exit{})
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package opencode
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+)
+
+// rehearsal adds what lets the CLI work on our model server: a provider of the kind that is built in, and a private home. It returns the
+// names that would lead it elsewhere. Its own retries cannot be switched off; they obey a Retry-After-Ms that the server sends.
+func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
+	r := s.Rehearsal
+	provider, model := "rehearsal", r.Model
+	chosen := s.Shared.Model.Value
+	if passed, ok := cli.PassedValue(s.Passthrough, "--model", "-m"); ok {
+		chosen = passed
+	}
+	if p, m, ok := strings.Cut(chosen, "/"); ok {
+		provider, model = p, m // what a person chose is served too
+	}
+	t.Env = append(t.Env,
+		"HOME="+r.Home,
+		"USERPROFILE="+r.Home,
+		"XDG_CONFIG_HOME="+filepath.Join(r.Home, ".config"),
+		"XDG_DATA_HOME="+filepath.Join(r.Home, ".local", "share"),
+		"XDG_STATE_HOME="+filepath.Join(r.Home, ".local", "state"),
+		"XDG_CACHE_HOME="+filepath.Join(r.Home, ".cache"),
+		"OPENCODE_DISABLE_AUTOUPDATE=1",
+		"OPENCODE_DISABLE_MODELS_FETCH=1",
+		"OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+		"OPENCODE_DISABLE_SHARE=1",
+		"OPENCODE_CONFIG_CONTENT="+content(r, provider, model),
+	)
+	return []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DB", "OPENCODE_AUTH_CONTENT", "OPENCODE_SERVER_PASSWORD", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL"}
+}
+
+// content is the configuration that is laid over every other. Without the agent named title no second request is made for one.
+func content(r *agent.Rehearsal, provider, model string) string {
+	type object = map[string]any
+	data, _ := json.Marshal(object{ // strings and booleans can always be written
+		"model":       provider + "/" + model,
+		"small_model": provider + "/" + model,
+		"autoupdate":  false,
+		"share":       "disabled",
+		"agent":       object{"title": object{"disable": true}},
+		"provider": object{provider: object{
+			"npm": "@ai-sdk/openai-compatible", "name": "rehearsal",
+			"options": object{"baseURL": strings.TrimSuffix(r.URL, "/") + "/v1", "apiKey": r.Key},
+			"models":  object{model: object{"name": model}},
+		}},
+	})
+	return string(data)
+}
