@@ -28,6 +28,7 @@ func (c *call) start() int {
 	if err != nil {
 		return c.shim.fail(c.host, err)
 	}
+	c.asked = spec
 	launch, warnings, err := c.driver.Command(spec)
 	if err != nil {
 		return c.shim.fail(c.host, err)

@@ -154,6 +154,13 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	for attempt := 0; ; attempt++ {
 		c.attempts = attempt + 1
 		c.prompt = original
+		if attempt > 0 { // some agents refuse a session id that they have seen
+			again, err := c.again()
+			if err != nil {
+				return c.shim.fail(c.host, err)
+			}
+			launch = again
+		}
 		if err := c.appendToPrompt(extra); err != nil {
 			return c.shim.fail(c.host, err)
 		}
@@ -179,6 +186,21 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 		c.note("the answer does not fit the schema (%s); asking again, %d of %d", shorten(err.Error(), 300), attempt+1, retries)
 		extra = instruction(c.schema.compact) + repair(answer.text, err)
 	}
+}
+
+// again translates once more, with a fresh session.
+func (c *call) again() (agent.Launch, error) {
+	fresh, err := newUUID()
+	if err != nil {
+		return agent.Launch{}, err
+	}
+	spec := c.asked
+	spec.Fresh = fresh
+	launch, _, err := c.driver.Command(spec)
+	if err == nil {
+		err = c.temp.write(launch.Files)
+	}
+	return launch, err
 }
 
 // said is the answer of a run.

@@ -129,7 +129,8 @@ type call struct {
 	prompt   prompt
 	schema   *schema
 	temp     *temporary
-	attempts int // with --output-schema
+	attempts int        // with --output-schema
+	asked    agent.Spec // what the driver was asked for
 }
 
 func (c *call) run() int {

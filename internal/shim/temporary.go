@@ -39,8 +39,8 @@ func (t *temporary) write(files []agent.File) error {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 			return notMade(f.Path, err)
 		}
-		// The names below our own directory are unknown to others; what exists already is not ours.
-		file, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		// The directories are private and new, so what is there already is from an attempt before.
+		file, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
 			return notMade(f.Path, err)
 		}

@@ -1,0 +1,83 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	directory = "OMNIAGENT_TEST_AGENTS" // of the agents' programs
+	inside    = "OMNIAGENT_TEST_INSIDE" // the built program, once this process is alone with its loopback device
+)
+
+// bin holds the agents, program is ours.
+var bin, program string
+
+// TestMain builds the program and runs the tests in a network namespace that has only a loopback device, where the system allows one.
+func TestMain(m *testing.M) {
+	if bin = os.Getenv(directory); bin == "" {
+		os.Exit(m.Run())
+	}
+	if program = os.Getenv(inside); program != "" {
+		if err := loopback(); err != nil {
+			fmt.Fprintln(os.Stderr, "the loopback device cannot be started:", err)
+			os.Exit(1)
+		}
+		os.Exit(m.Run())
+	}
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "agents-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		program = filepath.Join(dir, "omniagent")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/omniagent")
+		build.Dir = filepath.Join("..", "..")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "the program does not build: %v\n%s", err, out)
+			return 1
+		}
+		alone := exec.Command("/proc/self/exe", os.Args[1:]...)
+		alone.Env = append(os.Environ(), inside+"="+program)
+		alone.Stdout, alone.Stderr = os.Stdout, os.Stderr
+		alone.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		if err := alone.Start(); err != nil {
+			fmt.Println("with the network of this machine: a namespace of its own is not allowed here:", err)
+			return m.Run()
+		}
+		if err := alone.Wait(); err != nil {
+			return 1
+		}
+		return 0
+	}())
+}
+
+// loopback starts the device that a new namespace has, but switched off.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var request struct {
+		name  [unix.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
+	}
+	copy(request.name[:], "lo")
+	request.flags = unix.IFF_UP
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
+	}
+	return nil
+}
