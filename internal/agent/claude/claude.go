@@ -1,23 +1,38 @@
 // Package claude is all that we know of Claude Code.
 //
-// It promises data only; what the installed agents have in common is done by package cli.
+// It promises that the approval is always said aloud, so that a repository's settings cannot widen it; that a sandbox which a person
+// asked for is never traded for a bypass; and that what happened is read from the transcript of this very run, found by its id. It
+// refuses to guess: a run whose session is not known, or whose transcript is not there, has no evidence.
 package claude
 
 import (
+	"context"
+	"runtime"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 )
 
+type driver struct{ cli.Program }
+
 // New returns the driver.
 func New() agent.Driver {
-	return cli.Program{
+	return driver{cli.Program{
 		ID: "claude",
 		About: agent.About{
 			Title:   "Claude Code",
 			Binary:  "claude",
 			Package: "@anthropic-ai/claude-code",
 			// Pinned: without a version, npm on node 20 silently takes the older 2.1.197.
-			InstallCommand: "npm install -g @anthropic-ai/claude-code@2.1.329",
+			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
+			Login:          "claude auth login",
 		},
-	}
+		Table:   func(string) agent.Matrix { return table(runtime.GOOS) },
+		OneShot: []string{"-p"},
+	}}
+}
+
+// Open begins a conversation.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return cli.Open(ctx, d, s, sv)
 }

@@ -1,22 +1,42 @@
 // Package copilot is all that we know of GitHub Copilot CLI.
 //
-// It promises data only; what the installed agents have in common is done by package cli.
+// It promises that a bypass is never sent where a person chose a sandbox, that a session goes on in the directory that was asked for, and
+// that what happened is read from the event log of this very session, from where this run began. It refuses to guess: where the session
+// of a run is not known, nothing is said of it. The terminal interface leaves no evidence with us, since a person saw what happened.
 package copilot
 
 import (
+	"context"
+	"runtime"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 )
 
+type driver struct {
+	cli.Program
+	sandboxable func(agent.Machine) string // why this machine cannot hold a sandbox, beside missing programs; empty: it can
+}
+
 // New returns the driver.
 func New() agent.Driver {
-	return cli.Program{
-		ID: "copilot",
-		About: agent.About{
-			Title:          "GitHub Copilot CLI",
-			Binary:         "copilot",
-			Package:        "@github/copilot",
-			InstallCommand: "npm install -g @github/copilot@1.0.102",
+	return driver{
+		Program: cli.Program{
+			ID: "copilot",
+			About: agent.About{
+				Title:          "GitHub Copilot CLI",
+				Binary:         "copilot",
+				Package:        "@github/copilot",
+				InstallCommand: "npm install -g @github/copilot@" + measured,
+				Login:          "copilot login",
+			},
+			Table: func(string) agent.Matrix { return table(runtime.GOOS) },
 		},
+		sandboxable: sandboxable,
 	}
+}
+
+// Open begins a conversation.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return cli.Open(ctx, d, s, sv)
 }

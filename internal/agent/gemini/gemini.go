@@ -1,22 +1,84 @@
 // Package gemini is all that we know of Gemini CLI.
 //
-// It promises data only; what the installed agents have in common is done by package cli.
+// It promises that the approval is always said, so that no settings choose another, that the web is shut by a policy of this run alone,
+// and that a run is recognised by the session id which we chose or a person named, never by its time or place. It refuses to trust a
+// directory for a person, and to name a denial, an error or an answer that the CLI's own records do not show: then they are unknown. A
+// repository that a person trusted can allow more than the approval says; that is told, not prevented.
 package gemini
 
 import (
+	"context"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/setting"
 )
+
+// The exit codes that mean something of their own.
+const (
+	exitAuth      = 41 // nothing to log in with
+	exitInput     = 42 // no prompt, a session that is not there, or one that is there already
+	exitSandbox   = 44
+	exitConfig    = 52
+	exitTurns     = 53 // the configured number of turns is used up
+	exitTool      = 54 // a tool failed so that nothing else can work, such as on a full disk
+	exitUntrusted = 55
+	exitCancelled = 130
+)
+
+type driver struct{ cli.Program }
 
 // New returns the driver.
 func New() agent.Driver {
-	return cli.Program{
+	return driver{cli.Program{
 		ID: "gemini",
 		About: agent.About{
 			Title:          "Gemini CLI",
 			Binary:         "gemini",
 			Package:        "@google/gemini-cli",
-			InstallCommand: "npm install -g @google/gemini-cli@0.61.0",
+			InstallCommand: "npm install -g @google/gemini-cli@" + measured,
+			Login:          "gemini, and choose a way to sign in; or set GEMINI_API_KEY",
 		},
+		Table:      table,
+		UsageCodes: []int{exitInput},
+	}}
+}
+
+// Command translates. The prompt goes to standard input; there is no flag for that.
+func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	m := d.Matrix(s.Install.Version)
+	fit(m, s)
+	asked := s
+	if s.Rehearsal != nil && s.Shared.Model.Value == "" {
+		asked.Shared.Model.Value = s.Rehearsal.Model // of two models the last counts, so the passthrough can still name another
 	}
+	t := cli.Translate(m, asked)
+	session := named(s)
+	switch {
+	case s.Resume != "":
+		t.Args = append(t.Args, resumeFlag+"="+s.Resume)
+	case s.Mode == setting.OneShot && s.Fresh != "" && !choosesSession(s.Passthrough):
+		t.Args = append(t.Args, sessionFlag+"="+s.Fresh)
+		session = s.Fresh
+	}
+	var files []agent.File
+	policy(&t, &files, s)
+	if s.Mode == setting.OneShot {
+		// The CLI starts itself a second time with a larger heap; without that a run is one process, and about 0.8 s shorter. Only the
+		// terminal interface asks to be started anew, such as when a person trusts the directory: with the switch it would end there.
+		t.Env = append(t.Env, "GEMINI_CLI_NO_RELAUNCH=true")
+	}
+	var remove []string
+	if s.Rehearsal != nil {
+		remove = rehearsal(&t, &files, s)
+	}
+	l := d.Launch(s, t)
+	l.Env = cli.Environ(s.Env, t.Env, remove...)
+	l.Files, l.Session, l.Refusals = files, session, refusals(s, l)
+	return l, t.Warnings, nil
+}
+
+// Open begins a conversation.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return cli.Open(ctx, d, s, sv)
 }

@@ -1,0 +1,401 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
+
+// Decode reads json and stream-json alike: the one object of json is the last line of the other. With the user's own "verbose" json is
+// an array of all lines, on one line.
+func (d driver) Decode(o setting.Output) agent.Decoder {
+	if o == setting.Text {
+		return nil
+	}
+	return newDecoder()
+}
+
+// Classify adds to what the events show that a turn without a result is no success: interrupted, the CLI ends with exit code 0.
+func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
+	f := d.Program.Classify(x, events)
+	if f != nil || !slices.ContainsFunc(events, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic }) {
+		return f
+	}
+	return fault.New(fault.AgentFailed, "the agent ended without a result")
+}
+
+type decoder struct {
+	lines   cli.JSONLines
+	session string
+	model   string
+	cost    float64           // in all so far
+	calls   map[string]string // open calls: id to name
+	denied  map[string]bool
+	said    map[uint64]bool // texts of the answer, so that a result does not repeat them
+	seed    maphash.Seed
+	pending *apiFailure // an error shown as a message: the result that follows knows more of it
+	results int
+}
+
+func newDecoder() *decoder {
+	d := &decoder{calls: map[string]string{}, denied: map[string]bool{}, said: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	d.lines.Parse = d.parse
+	return d
+}
+
+// Feed takes the next bytes.
+func (d *decoder) Feed(data []byte) []event.Event { return d.lines.Feed(data) }
+
+// End reads what is left. An error without a result is told now.
+func (d *decoder) End(x agent.Exit) []event.Event {
+	out := d.lines.End(x)
+	if d.pending == nil {
+		return out
+	}
+	failed := event.Event{Kind: event.Failed, Session: d.session, Fault: d.pending.fault(), Terminal: true}
+	d.pending = nil
+	if n := len(out); n > 0 && out[n-1].Kind == event.Ended {
+		return append(out[:n-1:n-1], failed, out[n-1])
+	}
+	return append(out, failed)
+}
+
+// line is one line of output; what it has depends on its type.
+type line struct {
+	Type       string          `json:"type"`
+	Subtype    string          `json:"subtype"`
+	Session    string          `json:"session_id"`
+	Message    json.RawMessage `json:"message"` // of the API; a text in a denial
+	ParentTool string          `json:"parent_tool_use_id"`
+
+	// system
+	Model   string  `json:"model"`
+	Tool    string  `json:"tool_name"`
+	ToolUse string  `json:"tool_use_id"`
+	Reason  string  `json:"decision_reason"`
+	Why     string  `json:"decision_reason_type"`
+	Attempt int     `json:"attempt"`
+	Of      int     `json:"max_retries"`
+	Delay   float64 `json:"retry_delay_ms"`
+	Status  int     `json:"error_status"`
+	Summary string  `json:"summary"`
+
+	// an error shown as a message, and a result
+	Error     json.RawMessage `json:"error"`
+	APIError  bool            `json:"is_api_error_message"`
+	APIStatus int             `json:"api_error_status"`
+	APIType   string          `json:"api_error_type"`
+
+	// user
+	Meta []struct {
+		ID       string   `json:"id"`
+		Kind     string   `json:"non_execution_kind"`
+		Decision decision `json:"permission_decision"`
+	} `json:"tool_result_meta"`
+
+	// stream_event
+	Event struct {
+		Type  string `json:"type"`
+		Delta struct {
+			Type     string `json:"type"`
+			Text     string `json:"text"`
+			Thinking string `json:"thinking"`
+		} `json:"delta"`
+	} `json:"event"`
+
+	// control_request
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype     string          `json:"subtype"`
+		Tool        string          `json:"tool_name"`
+		ToolUse     string          `json:"tool_use_id"`
+		Input       json.RawMessage `json:"input"`
+		Description string          `json:"description"`
+		Reason      string          `json:"decision_reason"`
+	} `json:"request"`
+}
+
+// result is a line of type result.
+type result struct {
+	IsError    bool                       `json:"is_error"`
+	Text       string                     `json:"result"`
+	Structured json.RawMessage            `json:"structured_output"`
+	Ending     string                     `json:"terminal_reason"`
+	StopReason string                     `json:"stop_reason"`
+	Turns      *int                       `json:"num_turns"`
+	Cost       *float64                   `json:"total_cost_usd"`
+	Usage      *usage                     `json:"usage"`
+	Models     map[string]json.RawMessage `json:"modelUsage"`
+	Errors     []string                   `json:"errors"`
+	Denials    []struct {
+		Tool string `json:"tool_name"`
+		ID   string `json:"tool_use_id"`
+	} `json:"permission_denials"`
+}
+
+func (d *decoder) parse(raw []byte) []event.Event {
+	if raw[0] == '[' {
+		var all []json.RawMessage
+		if json.Unmarshal(raw, &all) != nil {
+			return cli.Unreadable(raw)
+		}
+		var out []event.Event
+		for _, one := range all {
+			if one = bytes.TrimSpace(one); len(one) > 0 && one[0] == '{' {
+				out = append(out, withRaw(d.parse(one), one)...)
+			} else {
+				out = append(out, cli.Unreadable(one)...)
+			}
+		}
+		return out
+	}
+	var l line
+	if raw[0] != '{' || json.Unmarshal(raw, &l) != nil || l.Type == "" {
+		return cli.Unreadable(raw)
+	}
+	events := d.read(&l, raw)
+	if l.Session != "" {
+		d.session = l.Session
+	}
+	return events
+}
+
+func withRaw(events []event.Event, raw json.RawMessage) []event.Event {
+	for i := range events {
+		if events[i].Raw == nil {
+			events[i].Raw = raw
+		}
+	}
+	return events
+}
+
+func (d *decoder) read(l *line, raw []byte) []event.Event {
+	switch l.Type {
+	case "system":
+		return d.system(l)
+	case "assistant":
+		return d.assistant(l)
+	case "user":
+		return d.user(l)
+	case "stream_event":
+		return delta(l)
+	case "result":
+		return d.result(l, raw)
+	case "control_request":
+		return ask(l)
+	}
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: l.Type}}
+}
+
+func (d *decoder) system(l *line) []event.Event {
+	switch l.Subtype {
+	case "init":
+		begun := event.Event{Kind: event.TurnBegan, Session: l.Session, Model: l.Model}
+		if l.Session == d.session && l.Model == d.model {
+			return []event.Event{begun}
+		}
+		d.model = l.Model
+		return []event.Event{{Kind: event.Started, Session: l.Session, Model: l.Model}, begun}
+	case "permission_denied":
+		var text string
+		_ = json.Unmarshal(l.Message, &text)
+		return d.deny(l.Session, event.Denial{CallID: l.ToolUse, Tool: l.Tool, Reason: oneLine(firstOf(l.Reason, text, l.Why))})
+	case "api_retry":
+		var word string
+		_ = json.Unmarshal(l.Error, &word)
+		return []event.Event{{Kind: event.Retry, Session: l.Session, Retry: &event.Again{
+			Attempt: l.Attempt, Of: l.Of, After: milliseconds(l.Delay), Status: l.Status, Reason: word,
+		}}}
+	}
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(l.Summary, l.Subtype)}}
+}
+
+func milliseconds(ms float64) time.Duration {
+	if ms < 0 || ms > 1e12 {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+func (d *decoder) deny(session string, n event.Denial) []event.Event {
+	if d.denied[n.CallID] && n.CallID != "" {
+		return nil
+	}
+	d.denied[n.CallID] = true
+	return []event.Event{{Kind: event.Denied, Session: session, Denial: &n}}
+}
+
+func (d *decoder) assistant(l *line) []event.Event {
+	var m message
+	if json.Unmarshal(l.Message, &m) != nil {
+		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
+	}
+	if l.APIError {
+		var word string
+		_ = json.Unmarshal(l.Error, &word)
+		failure := apiFailure{Word: word, Status: l.APIStatus, Type: l.APIType, Text: plain(m.Content)}
+		if l.ParentTool != "" { // of a sub-agent: the conversation goes on
+			return []event.Event{{Kind: event.Failed, Session: l.Session, Fault: failure.fault()}}
+		}
+		d.pending = &failure
+		return nil
+	}
+	var out []event.Event
+	for _, b := range blocks(m.Content) {
+		e := event.Event{Session: l.Session, Model: m.Model}
+		switch {
+		case b.Type == "text" && b.Text != "" && l.ParentTool == "":
+			d.said[maphash.String(d.seed, b.Text)] = true
+			e.Kind, e.Text = event.Text, b.Text
+		case b.Type == "thinking" && b.Thinking != "" && l.ParentTool == "":
+			e.Kind, e.Text = event.Thinking, b.Thinking
+		case b.Type == "tool_use":
+			d.calls[b.ID] = b.Name
+			e.Kind, e.Call = event.ToolCall, call(b)
+		case b.Type == "text" && b.Text != "":
+			// What a sub-agent says is no part of the answer.
+			e.Kind, e.Text, e.Model = event.Notice, b.Text, ""
+		default:
+			continue
+		}
+		if l.ParentTool != "" {
+			e.Model = ""
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (d *decoder) user(l *line) []event.Event {
+	var m message
+	if json.Unmarshal(l.Message, &m) != nil {
+		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
+	}
+	var out []event.Event
+	for _, b := range blocks(m.Content) {
+		if b.Type != "tool_result" {
+			continue
+		}
+		r := &event.Result{ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError, Output: plain(b.Content)}
+		delete(d.calls, b.ToolUseID)
+		if b.IsError && kind(r.Name) == event.Shell {
+			r.ExitCode = exitCode(r.Output)
+		}
+		for _, meta := range l.Meta {
+			if meta.ID == b.ToolUseID && refused(meta.Kind, meta.Decision) {
+				out = append(out, d.deny(l.Session, event.Denial{CallID: b.ToolUseID, Tool: r.Name, Reason: oneLine(r.Output)})...)
+			}
+		}
+		out = append(out, event.Event{Kind: event.ToolResult, Session: l.Session, Result: r})
+	}
+	if out == nil {
+		out = []event.Event{{Kind: event.Notice, Session: l.Session, Text: plain(m.Content)}}
+	}
+	return out
+}
+
+// exitCode reads it from the first line of a failed command, where the CLI puts it. Of one that succeeded nothing is told.
+func exitCode(output string) *int {
+	first, _, _ := strings.Cut(output, "\n")
+	digits, ok := strings.CutPrefix(first, "Exit code ")
+	code, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return nil
+	}
+	return &code
+}
+
+func delta(l *line) []event.Event {
+	e := event.Event{Session: l.Session, Delta: true}
+	switch x := l.Event.Delta; {
+	case l.ParentTool != "" || l.Event.Type != "content_block_delta":
+		return nil
+	case x.Type == "text_delta" && x.Text != "":
+		e.Kind, e.Text = event.Text, x.Text
+	case x.Type == "thinking_delta" && x.Thinking != "":
+		e.Kind, e.Text = event.Thinking, x.Thinking
+	default:
+		return nil
+	}
+	return []event.Event{e}
+}
+
+func ask(l *line) []event.Event {
+	q := l.Request
+	if q.Subtype != "can_use_tool" {
+		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(q.Subtype, l.Type)}}
+	}
+	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
+		ID: l.RequestID, Text: firstOf(q.Reason, q.Description), Tool: call(block{ID: q.ToolUse, Name: q.Tool, Input: q.Input}),
+	}}}
+}
+
+// result ends a turn. Another may follow: a background task that ends wakes the agent.
+func (d *decoder) result(l *line, raw []byte) []event.Event {
+	var r result
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return cli.Unreadable(raw)
+	}
+	var out []event.Event
+	if d.session == "" {
+		for name := range r.Models {
+			if len(r.Models) == 1 {
+				d.model = name
+			}
+		}
+		out = append(out, event.Event{Kind: event.Started, Session: l.Session, Model: d.model})
+	}
+	for _, n := range r.Denials {
+		out = append(out, d.deny(l.Session, event.Denial{CallID: n.ID, Tool: n.Tool})...)
+	}
+	if hash := maphash.String(d.seed, r.Text); !r.IsError && r.Text != "" && !d.said[hash] {
+		d.said[hash] = true
+		out = append(out, event.Event{Kind: event.Text, Session: l.Session, Text: r.Text})
+	}
+	if r.IsError {
+		out = append(out, event.Event{Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r), Terminal: true})
+	}
+	d.pending = nil
+	d.results++
+	return append(out, event.Event{Kind: event.Ended, Session: l.Session, End: d.end(l, r)})
+}
+
+func (d *decoder) failure(l *line, r result) *fault.Fault {
+	// With json there was no message before, and so no word: a missing login then looks like a connection that failed.
+	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: r.Text}
+	if d.pending != nil {
+		api.Word = d.pending.Word
+	}
+	switch {
+	case d.pending != nil, api.Status != 0, api.full(), r.Ending == "api_error":
+		return api.fault()
+	}
+	return ended(l.Subtype, r.Ending, r.Errors)
+}
+
+func (d *decoder) end(l *line, r result) *event.End {
+	e := &event.End{OK: !r.IsError, Text: r.Text, Structured: r.Structured, Turns: r.Turns}
+	if r.IsError {
+		e.Text = ""
+	}
+	e.Reason = firstOf(r.Ending, l.Subtype, r.StopReason)
+	if r.Usage != nil {
+		e.Usage = r.Usage.event()
+		if r.Cost != nil { // in all since the start: what is new is this turn's
+			cost := max(0, *r.Cost-d.cost)
+			d.cost = *r.Cost
+			e.Usage.CostUSD = &cost
+		}
+	}
+	return e
+}

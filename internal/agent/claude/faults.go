@@ -1,0 +1,94 @@
+package claude
+
+import (
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// apiFailure is what the CLI writes down of a request that failed for good. All words are its own or the API's.
+type apiFailure struct {
+	Word    string // error: authentication_failed, rate_limit, …
+	Status  int    // of HTTP; 0: there was no answer
+	Type    string // of the API: rate_limit_error, …
+	Detail  string // what the API said, where the CLI keeps it
+	Network string // connection_failed and the like
+	Ending  string // terminal_reason, where the CLI tells it
+	Text    string // the sentence that it shows
+}
+
+// fault puts a failure into our vocabulary.
+func (a apiFailure) fault() *fault.Fault {
+	text := strings.TrimSuffix(oneLine(a.Text), ".")
+	if text == "" {
+		text = "the model's API answered with an error"
+	}
+	var f *fault.Fault
+	switch {
+	case a.full():
+		f = fault.New(fault.ContextFull, "%s", text)
+	case a.Word == "authentication_failed" && a.Status == 0:
+		f = fault.New(fault.AuthRequired, "%s", text).FixBy("Log in.", "claude auth login").
+			Hint("log in with claude auth login, or set ANTHROPIC_API_KEY")
+	case a.Word == "authentication_failed", a.Word == "oauth_org_not_allowed", a.Word == "cloud_credential_error", a.Status == 401, a.Status == 403:
+		f = fault.New(fault.AuthRequired, "%s", text).Hint("the credentials were not accepted: claude auth status shows which are used")
+	case a.Word == "rate_limit", a.Status == 429:
+		f = fault.New(fault.TooManyRequests, "%s", text)
+	case a.Network != "":
+		f = fault.New(fault.APIError, "%s", text).With("network", a.Network)
+	default:
+		f = fault.New(fault.APIError, "%s", text)
+	}
+	if a.Status != 0 {
+		f.With("status", a.Status)
+	}
+	if a.Type != "" {
+		f.With("type", a.Type)
+	}
+	return f
+}
+
+// full says whether the conversation is longer than the model can read: the CLI's reason, or the API's answer that it keeps. A prompt
+// that it measures as too long itself is never sent, and has the word invalid_request without any status.
+func (a apiFailure) full() bool {
+	switch {
+	case a.Ending == "prompt_too_long", a.Ending == "blocking_limit":
+		return true
+	case a.Word != "invalid_request":
+		return false
+	}
+	return a.Status == 413 || a.Status == 0 && a.Network == "" || a.Status == 400 && strings.Contains(a.Detail, `"prompt is too long`)
+}
+
+// ended is a turn that ended badly without a failed request.
+func ended(subtype, reason string, errors []string) *fault.Fault {
+	text := "the agent ended its turn with " + firstOf(reason, subtype)
+	if len(errors) > 0 && !strings.HasPrefix(errors[0], "[") {
+		text = oneLine(errors[0])
+	}
+	switch {
+	case strings.HasPrefix(reason, "aborted"):
+		return fault.New(fault.Interrupted, "the agent's turn was interrupted").With("reason", reason)
+	case subtype == "error_max_structured_output_retries":
+		return fault.New(fault.SchemaUnmet, "%s", text)
+	}
+	return fault.New(fault.AgentFailed, "%s", text).With("reason", firstOf(reason, subtype))
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// oneLine is the first line, at most 300 bytes of it.
+func oneLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if len(s) > 300 {
+		s = strings.ToValidUTF8(s[:300], "") + "…"
+	}
+	return s
+}

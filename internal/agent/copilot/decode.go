@@ -1,0 +1,193 @@
+package copilot
+
+import (
+	"fmt"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/setting"
+)
+
+// Decode reads the JSON lines, which are the form of both json and stream-json.
+func (d driver) Decode(o setting.Output) agent.Decoder {
+	if o == setting.Text {
+		return nil
+	}
+	r := &reader{}
+	return &cli.JSONLines{Parse: r.line}
+}
+
+// reader keeps what one line says about the next.
+type reader struct {
+	last    failure // the request that failed last
+	retries int
+	model   string
+	tools   map[string]string // names by the ids of calls that are open
+}
+
+func (d *reader) line(line []byte) []event.Event {
+	r, ok := parse(line)
+	if !ok {
+		return cli.Unreadable(line)
+	}
+	if r.Agent != "" {
+		return d.below(r)
+	}
+	switch r.Type {
+	case "session.start", "session.resume", "session.tools_updated":
+		return d.started(r)
+	case "user.message":
+		return one(event.Event{Kind: event.TurnBegan})
+	case "assistant.message_delta", "assistant.reasoning_delta":
+		var v struct {
+			Text string `json:"deltaContent"`
+		}
+		r.into(&v)
+		kind := event.Text
+		if r.Type == "assistant.reasoning_delta" {
+			kind = event.Thinking
+		}
+		return one(event.Event{Kind: kind, Text: v.Text, Delta: true})
+	case "assistant.message":
+		return d.message(r)
+	case "assistant.reasoning":
+		var m message
+		r.into(&m)
+		return one(event.Event{Kind: event.Thinking, Text: m.Content})
+	case "tool.execution_start":
+		return d.call(r)
+	case "tool.execution_complete":
+		return d.result(r)
+	case "model.call_failure":
+		d.last = failure{}
+		r.into(&d.last)
+		return notice(r, d.last.Message)
+	case "assistant.turn_retry":
+		return d.again(r)
+	case "session.error":
+		var e sessionError
+		r.into(&e)
+		return one(event.Event{Kind: event.Failed, Fault: lost(e, d.last), Terminal: true})
+	case "user_input.requested", "elicitation.requested":
+		return question(r)
+	case "result":
+		return ended(r)
+	}
+	var v struct {
+		Message string `json:"message"`
+	}
+	r.into(&v)
+	return notice(r, v.Message)
+}
+
+func one(e event.Event) []event.Event { return []event.Event{e} }
+
+// notice is for all else: its text, or else its name.
+func notice(r record, text string) []event.Event {
+	if text == "" {
+		text = r.Type
+	}
+	return one(event.Event{Kind: event.Notice, Text: text})
+}
+
+// below reads what a sub-agent does. Its words are not the answer, but what it does with tools is done all the same.
+func (d *reader) below(r record) []event.Event {
+	switch r.Type {
+	case "tool.execution_start":
+		return d.call(r)
+	case "tool.execution_complete":
+		return d.result(r)
+	}
+	return notice(r, "")
+}
+
+func (d *reader) started(r record) []event.Event {
+	var v struct {
+		Session  string `json:"sessionId"`
+		Model    string `json:"model"`
+		Selected string `json:"selectedModel"`
+	}
+	r.into(&v)
+	if v.Model == "" {
+		v.Model = v.Selected
+	}
+	if r.Type == "session.tools_updated" && (v.Model == "" || v.Model == d.model) {
+		return notice(r, "")
+	}
+	d.model = v.Model
+	return one(event.Event{Kind: event.Started, Session: v.Session, Model: v.Model})
+}
+
+func (d *reader) message(r record) []event.Event {
+	d.retries, d.last = 0, failure{}
+	var m message
+	r.into(&m)
+	if m.Content == "" {
+		return notice(r, "") // calls only, which have events of their own
+	}
+	return one(event.Event{Kind: event.Text, Text: m.Content, Model: m.Model})
+}
+
+func (d *reader) call(r record) []event.Event {
+	var t toolStart
+	r.into(&t)
+	if d.tools == nil {
+		d.tools = map[string]string{}
+	}
+	d.tools[t.ID] = t.Name
+	return one(event.Event{Kind: event.ToolCall, Call: t.call()})
+}
+
+func (d *reader) result(r record) []event.Event {
+	var t toolEnd
+	r.into(&t)
+	name := d.tools[t.ID]
+	delete(d.tools, t.ID)
+	res := &event.Result{ID: t.ID, Name: name, Failed: !t.Success, Output: t.Result.Content}
+	if t.Shell != nil {
+		res.ExitCode = &t.Shell.ExitCode
+		// The CLI calls a command that ran a success, however it ended.
+		res.Failed = res.Failed || t.Shell.ExitCode != 0
+	}
+	if t.Error != nil {
+		res.Output = t.Error.Message
+	}
+	events := one(event.Event{Kind: event.ToolResult, Result: res})
+	if t.denied() {
+		events = append(events, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: t.ID, Tool: name, Reason: t.Error.Message}})
+	}
+	return events
+}
+
+func (d *reader) again(r record) []event.Event {
+	var v struct {
+		Reason string `json:"reason"`
+	}
+	r.into(&v)
+	d.retries++
+	return one(event.Event{Kind: event.Retry, Retry: &event.Again{Attempt: d.retries, Status: d.last.Status, Reason: v.Reason}})
+}
+
+func question(r record) []event.Event {
+	var v struct {
+		ID       string   `json:"requestId"`
+		Question string   `json:"question"`
+		Message  string   `json:"message"`
+		Choices  []string `json:"choices"`
+	}
+	r.into(&v)
+	if v.Question == "" {
+		v.Question = v.Message
+	}
+	return one(event.Event{Kind: event.Question, Ask: &event.Ask{ID: v.ID, Text: v.Question, Options: v.Choices}})
+}
+
+func ended(r record) []event.Event {
+	e := &event.End{}
+	if r.ExitCode != nil {
+		e.OK = *r.ExitCode == 0
+		e.Reason = fmt.Sprintf("exit code %d", *r.ExitCode)
+	}
+	return one(event.Event{Kind: event.Ended, Session: r.Session, End: e})
+}

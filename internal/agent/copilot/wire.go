@@ -1,0 +1,202 @@
+package copilot
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// record is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form; the log lacks what is marked as
+// ephemeral, and only the log has permissions and usage.
+type record struct {
+	Type  string          `json:"type"`
+	Agent string          `json:"agentId"` // of a sub-agent; absent: the main one
+	Data  json.RawMessage `json:"data"`
+
+	// Of the type result, which has no data.
+	Session  string `json:"sessionId"`
+	ExitCode *int   `json:"exitCode"`
+}
+
+// parse reads a line. A null, or what is not an object, is no record.
+func parse(line []byte) (record, bool) {
+	var r record
+	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &r) != nil || r.Type == "" {
+		return record{}, false
+	}
+	return r, true
+}
+
+// into reads the data. What has another form than expected is left as zero values: the CLI may change, and no line may stop us.
+func (r record) into(v any) { _ = json.Unmarshal(r.Data, v) }
+
+// typeOf finds the type of a record without reading the rest, which may be megabytes. The type comes first in every line that was seen; in a line
+// where it does not, this finds nothing and the whole is read.
+func typeOf(line []byte) string {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`))
+	if !ok {
+		return ""
+	}
+	i := bytes.IndexByte(rest, '"')
+	if i < 0 || i > 64 {
+		return ""
+	}
+	return string(rest[:i])
+}
+
+type message struct {
+	Content      string            `json:"content"`
+	Model        string            `json:"model"`
+	ToolRequests []json.RawMessage `json:"toolRequests"`
+}
+
+type toolStart struct {
+	ID        string          `json:"toolCallId"`
+	Name      string          `json:"toolName"`
+	Arguments json.RawMessage `json:"arguments"`
+	Server    string          `json:"mcpServerName"`
+}
+
+type toolEnd struct {
+	ID      string `json:"toolCallId"`
+	Success bool   `json:"success"`
+	Result  struct {
+		Content string `json:"content"`
+	} `json:"result"`
+	Error *struct {
+		Message     string `json:"message"`
+		Code        string `json:"code"`
+		Remediation string `json:"remediation"`
+	} `json:"error"`
+	Shell *struct {
+		ExitCode int `json:"exitCode"`
+	} `json:"shellExecution"`
+}
+
+// denied says whether policy refused the call: a rule, nobody to ask, or the policy of the sandbox.
+func (t toolEnd) denied() bool {
+	return t.Error != nil && (t.Error.Code == "denied" || t.Error.Remediation == "review_sandbox_policy" || t.Error.Remediation == "allow_sandbox_outbound")
+}
+
+type permission struct {
+	ID     string `json:"toolCallId"`
+	Result struct {
+		Kind string `json:"kind"`
+	} `json:"result"`
+	By string `json:"decisionSource"`
+}
+
+type sessionError struct {
+	Type    string `json:"errorType"`
+	Code    string `json:"errorCode"`
+	Message string `json:"message"`
+	Status  int    `json:"statusCode"`
+}
+
+// failure is a request that failed. It is in the output only.
+type failure struct {
+	Status  int    `json:"statusCode"`
+	Attempt int    `json:"retryAttempt"`
+	Code    string `json:"errorCode"`
+	Kind    string `json:"badRequestKind"`
+	Message string `json:"errorMessage"`
+}
+
+type usage struct {
+	Model     string `json:"model"`
+	Input     int64  `json:"inputTokens"` // with what came from the cache
+	Output    int64  `json:"outputTokens"`
+	Cached    int64  `json:"cacheReadTokens"`
+	Reasoning int64  `json:"reasoningTokens"`
+}
+
+// kindOf says what a tool does.
+func kindOf(name, server string) event.ToolKind {
+	if server != "" {
+		return event.MCP
+	}
+	switch name {
+	case "bash", "powershell", "read_bash", "stop_bash", "list_bash", "write_bash", "read_powershell", "stop_powershell", "list_powershell", "write_powershell":
+		return event.Shell
+	case "view", "show_file":
+		return event.Read
+	case "create", "edit", "str_replace_editor", "apply_patch":
+		return event.Write
+	case "web_fetch", "web_search":
+		return event.Web
+	case "grep", "glob", "lexical_code_search", "semantic_code_search", "grep_search", "file_search":
+		return event.Search
+	case "task", "read_agent", "write_agent", "list_agents":
+		return event.Agent
+	}
+	if strings.HasPrefix(name, "github-mcp-server-") {
+		return event.MCP
+	}
+	return event.Other
+}
+
+func (t toolStart) call() *event.Call {
+	c := &event.Call{ID: t.ID, Name: t.Name, Kind: kindOf(t.Name, t.Server), Input: t.Arguments}
+	var in struct {
+		Command string `json:"command"`
+		Path    string `json:"path"`
+	}
+	_ = json.Unmarshal(t.Arguments, &in)
+	switch c.Kind {
+	case event.Shell:
+		c.Command = in.Command
+	case event.Read, event.Write:
+		c.Path = in.Path
+	case event.Web, event.Search, event.MCP, event.Agent, event.Other:
+	}
+	return c
+}
+
+// lost is the fault that a session.error stands for. last is the request that failed before it, where that is known.
+func lost(e sessionError, last failure) *fault.Fault {
+	text := strings.TrimSpace(e.Message)
+	if text == "" {
+		text = "an error without a message"
+	}
+	status := e.Status
+	if status == 0 && e.Type == "rate_limit" {
+		status = 429
+	}
+	f := fault.New(fault.APIError, "the model did not answer: %s", text)
+	switch {
+	case overlong(e, last):
+		f = fault.New(fault.ContextFull, "the conversation is longer than the model can read: %s", text)
+	case e.Type == "authentication" || e.Type == "authorization" || status == 401 || status == 403:
+		f = fault.New(fault.AuthRequired, "the model's provider did not accept the login: %s", text).
+			Hint("log in with copilot login, or correct COPILOT_PROVIDER_API_KEY where that is set")
+	case e.Type == "rate_limit" || status == 429:
+		f = fault.New(fault.TooManyRequests, "the model's provider asks for fewer requests: %s", text)
+	}
+	if status != 0 {
+		f.With("status", status)
+	}
+	if e.Code != "" {
+		f.With("error_code", e.Code)
+	}
+	return f
+}
+
+// overlong says whether the error is about the length of the conversation. The CLI's own two sentences have no code of their own; a provider's
+// code is in its output only, its words in both.
+func overlong(e sessionError, last failure) bool {
+	if e.Type == "context_limit" || last.Code == "context_length_exceeded" || last.Kind == "context_length_exceeded" {
+		return true
+	}
+	for _, words := range []string{
+		"exceeds the model's prompt budget", "rejected the prompt as too long", // the CLI
+		"maximum context length", "prompt is too long", "context_length_exceeded", // providers
+	} {
+		if strings.Contains(e.Message, words) {
+			return true
+		}
+	}
+	return false
+}
