@@ -1,54 +1,19 @@
 package walk
 
 import (
-	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// TestNoConnection shows that no command opens a connection, in three ways of falling reach. The first needs nothing of the machine:
-// the functions that could open one are not part of the program. The second takes the network away and looks whether anything is
-// missed. The third watches the system calls, of children too.
+// TestNoConnection shows that no command opens a connection, in two ways of falling reach. The first takes the network away and
+// looks whether anything is missed. The second watches the system calls, of children too.
 func TestNoConnection(t *testing.T) {
-	t.Run("symbols", testNoSymbol)
 	t.Run("namespace", testWithoutNetwork)
 	t.Run("system_calls", testNoSystemCall)
-}
-
-func testNoSymbol(t *testing.T) {
-	file, err := elf.Open(program)
-	must(t, err)
-	defer func() { _ = file.Close() }()
-	symbols, err := file.Symbols()
-	must(t, err)
-	names := []string{}
-	for _, s := range symbols {
-		names = append(names, s.Name)
-	}
-	if !slices.Contains(names, "main.main") || !slices.Contains(names, "syscall.write") {
-		t.Fatalf("the symbols cannot be read: %d of them", len(names))
-	}
-	opens := regexp.MustCompile(`^(net\.(Dial|\(\*(Dialer|sysDialer|Resolver|netFD)\)|socket|Lookup)|net/http\.|crypto/tls\.|syscall\.(connect|Connect|socket|Socket)$|golang\.org/x/sys/unix\.(connect|Connect|socket|Socket)$)`)
-	for _, name := range names {
-		if opens.MatchString(name) {
-			t.Errorf("the program contains %s", name)
-		}
-	}
-	self, err := os.Executable() // this test binary is linked with more: it shows that the pattern finds what is there
-	must(t, err)
-	if test, err := elf.Open(self); err == nil {
-		defer func() { _ = test.Close() }()
-		known, _ := test.Symbols()
-		if len(known) > 0 && !slices.ContainsFunc(known, func(s elf.Symbol) bool { return strings.HasPrefix(s.Name, "syscall.") }) {
-			t.Error("not even this test has symbols of syscall")
-		}
-	}
 }
 
 // testWithoutNetwork makes every call in a network namespace without any interface, and outside of it.
