@@ -1,3 +1,7 @@
+// Written against real shells and real kills; they still depend on the load of the machine: go test -tags terminals ./internal/process
+
+//go:build terminals
+
 package process
 
 import (

@@ -103,7 +103,7 @@ func testPureInParallel(t *testing.T) {
 func TestBareCall(t *testing.T) {
 	b := newBox(t)
 	before := b.tree(t)
-	for _, c := range []call{{redir: "<&-"}, {silent: true}, {unset: []string{"HOME", "PATH", "TMPDIR", "USER"}}} {
+	for _, c := range []call{{redir: "<&-"}, {redir: "</dev/null"}, {redir: "<&-", unset: []string{"HOME", "PATH", "TMPDIR", "USER"}}} {
 		o := b.run(t, c)
 		e := judgeLines(t, o)[0]
 		listed, _ := e.Data.(map[string]any)["commands"].([]any)

@@ -55,7 +55,8 @@ func env(entry ...string) func(*agent.Spec) {
 	return func(s *agent.Spec) { s.Env = append(s.Env, entry...) }
 }
 
-func on(system string) func(*agent.Spec)         { return func(s *agent.Spec) { s.Machine.OS = system } }
+func on(system string) func(*agent.Spec) { return func(s *agent.Spec) { s.Machine.OS = system } }
+
 func bare(s *agent.Spec)                         { s.Machine.Has = func(string) bool { return false } }
 func interactive(s *agent.Spec)                  { s.Mode = setting.Interactive }
 func resume(id string) func(*agent.Spec)         { return func(s *agent.Spec) { s.Resume = id } }

@@ -93,6 +93,7 @@ func captures(t testing.TB) []string {
 }
 
 func TestDecode(t *testing.T) {
+	seen := map[string]bool{} // long lines of a kind that is only named
 	for _, file := range captures(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			data, err := os.ReadFile(file)
@@ -103,6 +104,12 @@ func TestDecode(t *testing.T) {
 			golden(t, strings.TrimSuffix(file, "jsonl")+"golden", want)
 			// Each line by itself, for the sake of time: what lies before a line and behind it knows no cut.
 			for line := range bytes.Lines(data) {
+				if r, _ := parse(line); len(line) > 1000 && strings.HasPrefix(decode(line), "notice") {
+					if seen[r.Type] {
+						continue
+					}
+					seen[r.Type] = true
+				}
 				want := decode(line)
 				for cut := range line {
 					if got := decode(line[:cut], line[cut:]); got != want {

@@ -156,6 +156,34 @@ func TestEvidenceOfANamedSession(t *testing.T) {
 	}
 }
 
+func TestEvidenceOfTheMainAgent(t *testing.T) {
+	const (
+		start  = `{"type":"session.start","data":{}}` + "\n"
+		failed = `{"type":"session.error","data":{"errorType":"rate_limit","message":"m","statusCode":429}}` + "\n"
+		answer = `{"type":"assistant.message","data":{"content":"hello","toolRequests":[]}}` + "\n"
+		empty  = `{"type":"assistant.message","data":{"content":"","toolRequests":[]}}` + "\n"
+	)
+	below := func(line string) string { return strings.Replace(line, `"data"`, `"agentId":"x","data"`, 1) }
+	for _, tt := range []struct {
+		log      string
+		answered agent.Tri
+		failed   bool
+	}{
+		{start + failed, agent.No, true},
+		{start + failed + answer, agent.Yes, false}, // overcome
+		{start + answer + failed, agent.Yes, true},
+		{start + failed + below(answer), agent.No, true},
+		{start + answer + below(failed), agent.Yes, false},
+		{start + below(answer), agent.No, false},
+		{start + empty, agent.No, false},
+	} {
+		e := after(t, nil, []byte(tt.log), agent.Exit{})
+		if e.Answered != tt.answered || (e.Fault != nil) != tt.failed {
+			t.Errorf("%s%+v", tt.log, e)
+		}
+	}
+}
+
 // A torn line, one without an end, and lines of any length take nothing away from the others.
 func TestEvidenceOfBrokenLogs(t *testing.T) {
 	whole := sample(t, "denied")
