@@ -15,23 +15,27 @@ func adoptOrphans() {}
 
 func track(*syscall.SysProcAttr, *int) {}
 
-// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, was stopped.
-func awaitChange(pid int, stops bool) (stop syscall.Signal, exited bool) {
+// rescueFork cannot see here whether a fork is stuck.
+func rescueFork() (rescued func() bool) { return func() bool { return false } }
+
+// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it leaves to takeStop.
+func awaitChange(pid int, stops bool) (exited bool) {
 	if !stops {
 		(&group{pid}).waitLeader()
-		return 0, true
+		return true
 	}
 	for {
-		if info, err := waitid(pid, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT); errors.Is(err, unix.EINTR) {
-			continue
-		} else if err != nil || info.code != childStopped {
-			return 0, true
-		}
-		// What a stop leaves behind has to be taken, or it would be seen again and again.
-		if info, err := waitid(pid, unix.WSTOPPED|unix.WNOHANG); err == nil && info.pid == int32(pid) {
-			return syscall.Signal(info.status), false
+		info, err := waitid(pid, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT)
+		if !errors.Is(err, unix.EINTR) {
+			return err != nil || info.code != childStopped
 		}
 	}
+}
+
+// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left nothing.
+func takeStop(pid int) (by syscall.Signal, is bool) {
+	info, err := waitid(pid, unix.WSTOPPED|unix.WNOHANG)
+	return syscall.Signal(info.status), err == nil && info.pid == int32(pid)
 }
 
 // siginfo is the beginning of siginfo_t.

@@ -2,9 +2,14 @@ package process
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +22,48 @@ func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 // track keeps a pidfd of what is started. That we hold one tells a child of our own from one that was adopted.
 func track(attr *syscall.SysProcAttr, fd *int) { attr.PidFD = fd }
 
-// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, was stopped.
-func awaitChange(pid int, stops bool) (stop syscall.Signal, exited bool) {
+// rescueFork kills what this thread forks if it is stopped before it has become another program: the terminal was ours when we asked, and
+// when the child takes it, a shell has taken it back. The fork would wait for ever. The function that is returned ends the watch, and says
+// whether the child was killed; fork does not know.
+func rescueFork() (rescued func() bool) {
+	children := fmt.Sprintf("/proc/self/task/%d/children", unix.Gettid())
+	forked, watched, killed := make(chan struct{}), make(chan struct{}), false
+	go func() {
+		defer close(watched)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-forked:
+				return
+			case <-tick.C:
+			}
+			text, _ := os.ReadFile(children)
+			for _, field := range strings.Fields(string(text)) {
+				pid, _ := strconv.Atoi(field)
+				if s, known := statOf(pid); known && s.state == 'T' && s.group == pid && sameProgram(pid) {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+					killed = true
+				}
+			}
+		}
+	}()
+	return func() bool {
+		close(forked)
+		<-watched
+		return killed
+	}
+}
+
+// sameProgram says whether a process is still our own program.
+func sameProgram(pid int) bool {
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	ours, errOurs := os.Readlink("/proc/self/exe")
+	return err == nil && errOurs == nil && theirs == ours
+}
+
+// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it leaves to takeStop.
+func awaitChange(pid int, stops bool) (exited bool) {
 	options := unix.WEXITED
 	if stops {
 		options |= unix.WSTOPPED
@@ -30,18 +75,20 @@ func awaitChange(pid int, stops bool) (stop syscall.Signal, exited bool) {
 			continue
 		}
 		if err != nil || !stops {
-			return 0, true
-		}
-		// What a stop leaves behind has to be taken, or it would be seen again and again; an exit must not be.
-		info = unix.Siginfo{}
-		if unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != nil || info.Signo != 0 {
-			return 0, true
+			return true
 		}
 		info = unix.Siginfo{}
-		if unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) == nil && info.Signo != 0 {
-			return stoppedBy(&info), false
-		}
+		return unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != nil || info.Signo != 0
 	}
+}
+
+// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left nothing.
+func takeStop(pid int) (by syscall.Signal, is bool) {
+	var info unix.Siginfo
+	if unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) != nil || info.Signo == 0 {
+		return 0, false
+	}
+	return stoppedBy(&info), true
 }
 
 // stoppedBy reads si_status, which stands behind si_pid and si_uid in a union that is aligned as a pointer is.

@@ -31,7 +31,16 @@ func (c *Child) start() (err error) {
 	if c.streams, err = openStreams(c.plan); err != nil {
 		return fault.New(fault.Internal, "cannot start %s", c.plan.Argv[0]).With("program", c.plan.Argv[0]).Because(err)
 	}
-	if c.guard, err = startGuard(c.mark); err != nil {
+	c.signals = make(chan os.Signal, 4)
+	listening := make(chan struct{})
+	go func() { // it takes as long as the guard
+		c.listen()
+		close(listening)
+	}()
+	c.guard, err = startGuard(c.mark)
+	<-listening
+	if err != nil {
+		signal.Stop(c.signals)
 		c.streams.abandon()
 		return fault.New(fault.Internal, "cannot start the guard of %s", c.plan.Argv[0]).Because(err)
 	}
@@ -41,6 +50,7 @@ func (c *Child) start() (err error) {
 	c.started = make(chan error)
 	go c.supervise()
 	if err = <-c.started; err != nil {
+		signal.Stop(c.signals)
 		c.guard.dismiss()
 		c.streams.abandon()
 		return notStarted(Spec{Argv: c.plan.Argv, Dir: c.plan.Dir}, err)
@@ -58,11 +68,9 @@ func (c *Child) supervise() {
 	err := c.fork()
 	if err == nil {
 		c.guard.tell(c.pid, c.terminal == nil)
-		c.signals = make(chan os.Signal, 4)
 		if c.terminal != nil {
 			c.terminal.child = c.pid
 		}
-		c.listen()
 		go c.follow()
 	}
 	c.started <- err
@@ -93,7 +101,14 @@ func (c *Child) fork() error {
 	}
 	c.terminal.save()
 	attr.Foreground, attr.Ctty = true, c.terminal.fd
+	rescued := rescueFork()
 	err := start()
+	if rescued() {
+		_, _ = reapLeader(c.pid)
+		c.closeTracked()
+		attr.Foreground = false
+		err = start()
+	}
 	if err != nil {
 		c.terminal.takeBack()
 	}
@@ -103,8 +118,7 @@ func (c *Child) fork() error {
 // watch returns when the program has exited. It is a zombie then.
 func (c *Child) watch() {
 	for {
-		stop, exited := awaitChange(c.pid, c.terminal != nil)
-		if exited {
+		if awaitChange(c.pid, c.terminal != nil) {
 			c.mu.Lock()
 			c.exited = true
 			c.mu.Unlock()
@@ -115,10 +129,11 @@ func (c *Child) watch() {
 		ended := c.ended
 		c.mu.Unlock()
 		if ended {
+			_, _ = takeStop(c.pid)
 			_ = syscall.Kill(-c.pid, syscall.SIGCONT)
 			continue
 		}
-		if hangs := c.terminal.stopped(stop); hangs {
+		if hangs := c.terminal.stopped(); hangs {
 			c.hangUp()
 		}
 	}
@@ -157,9 +172,7 @@ func (c *Child) finish() {
 		c.kills.Stop()
 	}
 	c.mu.Unlock()
-	if c.tracked >= 0 {
-		_ = syscall.Close(c.tracked)
-	}
+	c.closeTracked()
 	c.final.Ended, c.final.MaxRSS = ended, maxRSS(usage)
 	c.final.ExitCode = status.ExitStatus()
 	if status.Signaled() {
@@ -172,6 +185,13 @@ func (c *Child) finish() {
 	c.guard.dismiss()
 }
 
+func (c *Child) closeTracked() {
+	if c.tracked >= 0 {
+		_ = syscall.Close(c.tracked)
+		c.tracked = -1
+	}
+}
+
 func reapLeader(pid int) (status syscall.WaitStatus, usage syscall.Rusage) {
 	for {
 		if _, err := syscall.Wait4(pid, &status, 0, &usage); err != syscall.EINTR {
@@ -180,12 +200,12 @@ func reapLeader(pid int) (status syscall.WaitStatus, usage syscall.Rusage) {
 	}
 }
 
-// listen asks for the signals of job control.
+// listen asks for the signals of job control, before there is a child that could miss one.
 func (c *Child) listen() {
 	if !signal.Ignored(syscall.SIGTSTP) {
 		signal.Notify(c.signals, syscall.SIGTSTP)
 	}
-	if c.terminal != nil {
+	if c.plan.Terminal != nil {
 		signal.Notify(c.signals, syscall.SIGCONT)
 	}
 }

@@ -125,10 +125,19 @@ func hasMark(pid int, mark string) bool {
 	return marked
 }
 
-// lookForMark looks into the environment that a process was started with. bare: it is there to be read, and empty.
-func lookForMark(pid int, mark string) (marked, bare bool) {
-	text, err := readWhole("/proc/" + strconv.Itoa(pid) + "/environ")
-	return bytes.Contains(text, []byte(mark)), err == nil && len(text) == 0
+// lookForMark looks into the environment that a process was started with. between: it has none at this moment, because it has left one
+// program and not yet entered the next, or is on its way out.
+func lookForMark(pid int, mark string) (marked, between bool) {
+	place := "/proc/" + strconv.Itoa(pid)
+	text, err := readWhole(place + "/environ")
+	if err != nil || len(text) > 0 {
+		return bytes.Contains(text, []byte(mark)), false
+	}
+	if arguments, err := readWhole(place + "/cmdline"); err == nil && len(arguments) == 0 {
+		return false, true // every program has a name
+	}
+	text, _ = readWhole(place + "/environ") // the arguments are there a little earlier
+	return bytes.Contains(text, []byte(mark)), false
 }
 
 // readWhole reads without os.File, whose poller doubles the price: this is asked about every process of the machine.

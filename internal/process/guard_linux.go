@@ -10,7 +10,7 @@ import (
 
 const (
 	guardTakes = 10 * time.Second // the guard gives up on what cannot be killed
-	unsureFor  = time.Second      // how long a process that may be about to exec is looked at again
+	unsureFor  = time.Second      // how long one that is between two programs is looked at again
 	cleanScans = 3                // so many in a row find nothing before the guard believes it
 )
 
@@ -54,10 +54,10 @@ func (w *ward) scan(own stat) (found, unsure bool) {
 			doomed[pid], empty = true, false
 			continue
 		}
-		switch marked, bare := lookForMark(pid, w.mark); {
+		switch marked, between := lookForMark(pid, w.mark); {
 		case marked:
 			doomed[pid] = true
-		case bare && !s.before(own):
+		case between && !s.before(own): // nor a thread of the kernel, most of which are older
 			unsure = true
 		}
 	}

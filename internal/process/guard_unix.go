@@ -4,6 +4,7 @@ package process
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -54,10 +55,10 @@ func (g *guardian) spawn() error {
 	if err != nil {
 		return err
 	}
-	defer theirs.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	defer syscall.Close(theirs)
+	null, err := syscall.Open(os.DevNull, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err == nil {
-		defer null.Close()
+		defer syscall.Close(null)
 		_, err = io.WriteString(ours, "mark "+g.mark+"\n"+g.child)
 	}
 	if err == nil {
@@ -65,9 +66,9 @@ func (g *guardian) spawn() error {
 		attr := &syscall.SysProcAttr{Setsid: true}
 		g.tracked = -1
 		track(attr, &g.tracked)
-		nothing := null.Fd()
-		g.pid, err = syscall.ForkExec(ownProgram(), []string{guardName, guardArgument}, &syscall.ProcAttr{
-			Dir: "/", Env: guardEnvironment(), Files: []uintptr{nothing, nothing, nothing, theirs.Fd()}, Sys: attr,
+		nothing := uintptr(null)
+		g.pid, err = forkOurselves([]string{guardName, guardArgument}, &syscall.ProcAttr{
+			Dir: "/", Env: guardEnvironment(), Files: []uintptr{nothing, nothing, nothing, uintptr(theirs)}, Sys: attr,
 		})
 	}
 	if err != nil {
@@ -78,20 +79,23 @@ func (g *guardian) spawn() error {
 	return nil
 }
 
-// ownProgram is the running program even when its file has been replaced.
-func ownProgram() string {
+// forkOurselves runs our own program: the one that runs, even when its file has been replaced, if the system can say which.
+func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 	if runtime.GOOS == "linux" {
-		if _, err := os.Stat("/proc/self/exe"); err == nil {
-			return "/proc/self/exe"
+		if pid, err := syscall.ForkExec("/proc/self/exe", argv, attr); !errors.Is(err, syscall.ENOENT) {
+			return pid, err
 		}
 	}
-	path, _ := os.Executable()
-	return path
+	path, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	return syscall.ForkExec(path, argv, attr)
 }
 
 // guardEnvironment has no secrets to keep. The marks of those who run us stand in it: to them the guard is one of theirs.
 func guardEnvironment() []string {
-	env := []string{"GORACE=atexit_sleep_ms=0", "GOTRACEBACK=none"}
+	env := []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // one is started faster, and waits most of its life
 	if outer := os.Getenv(markVariable); outer != "" {
 		env = append(env, markVariable+"="+outer)
 	}
@@ -99,7 +103,7 @@ func guardEnvironment() []string {
 }
 
 // socketPair is closed by every exec. Our end is one that the poller knows.
-func socketPair() (ours, theirs *os.File, err error) {
+func socketPair() (ours *os.File, theirs int, err error) {
 	syscall.ForkLock.RLock()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -108,10 +112,10 @@ func socketPair() (ours, theirs *os.File, err error) {
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		return nil, nil, err
+		return nil, -1, err
 	}
 	_ = syscall.SetNonblock(pair[0], true)
-	return os.NewFile(uintptr(pair[0]), "guard"), os.NewFile(uintptr(pair[1]), "guard"), nil
+	return os.NewFile(uintptr(pair[0]), "guard"), pair[1], nil
 }
 
 // watch replaces a guard that has died. It costs no thread: the end of the socket wakes it.

@@ -1,4 +1,4 @@
-//go:build !linux || !terminals
+//go:build !linux
 
 package process
 

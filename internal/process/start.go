@@ -19,8 +19,8 @@ type Plan struct {
 	Env  []string // handed on whole, with a mark added; nil: ours
 
 	// An *os.File is handed on as it is: a terminal stays one, and no byte passes through us. Any other is relayed through a pipe. nil is
-	// the null device. A Stdin that blocks or never ends does not hold Wait up, and that the child does not read it is no error; a Stdout
-	// that blocks holds the child up, as it should, and Wait until a second after End.
+	// the null device. A Stdin that blocks or never ends does not hold Wait up, which is why it may still be read from when Wait returns;
+	// that the child does not read it is no error. A Stdout that blocks holds the child up, as it should, and Wait until a second after End.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 

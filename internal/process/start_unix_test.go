@@ -1,4 +1,4 @@
-//go:build unix && terminals
+//go:build unix
 
 package process
 
@@ -101,13 +101,17 @@ func TestRelayedInput(t *testing.T) {
 	if e := ends(t, begin(t, p)); e.ExitCode != 0 || !bytes.Equal(out.Bytes(), big) {
 		t.Errorf("%d bytes came back, %+v", out.Len(), e)
 	}
-	for name, source := range map[string]io.Reader{"unread": bytes.NewReader(big), "blocked": endless{true}, "endless": endless{}} {
+	for name, source := range map[string]func() io.Reader{
+		"unread":  func() io.Reader { return bytes.NewReader(big) },
+		"blocked": func() io.Reader { return endless{true} },
+		"endless": func() io.Reader { return endless{} },
+	} {
 		for _, script := range []string{"exit 3", "exec <&-; sleep 0.05; exit 3", "head -c 10 >/dev/null; exit 3"} {
 			if name == "blocked" && strings.HasPrefix(script, "head") {
 				continue
 			}
 			p := shell(script)
-			p.Stdin = source
+			p.Stdin = source()
 			if e := ends(t, begin(t, p)); e.ExitCode != 3 || e.Duration > 5*time.Second {
 				t.Errorf("%s, %s: %+v", name, script, e)
 			}
@@ -171,9 +175,12 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 	}
 	never := make(chan struct{})
 	defer close(never)
+	written := temporary(t, "written")
+	p = shell(`trap "" TERM; head -c 60000 /dev/zero; : >"$1"`, written)
 	p.Stdout = &slow{wait: never}
 	c = begin(t, p)
-	time.AfterFunc(100*time.Millisecond, func() { c.End(syscall.SIGTERM) })
+	pollUntilDone(t.Context(), func() bool { _, err := os.Stat(written); return err == nil })
+	c.End(syscall.SIGTERM)
 	if e := ends(t, c); e.Lost == nil || e.ExitCode != 0 {
 		t.Errorf("a reader that blocks: %+v", e)
 	}

@@ -14,6 +14,9 @@ import (
 // What a dead process leaves behind becomes ours. When the program has exited, each living descendant therefore is a child of ours, or
 // beneath one: as long as we have no child that we did not start, nothing is left.
 
+// betweenTakes is how long one that is between two programs is waited for, to see whose it is.
+const betweenTakes = 100 * time.Millisecond
+
 // sweep kills what is left of the child. detached: what left its session may live.
 func (c *Child) sweep(detached bool) {
 	session := c.pid
@@ -117,7 +120,14 @@ func (c *Child) onlyMarked(pids []int) []int {
 // owns tells what came from this child from what came from another. One that has cleared its environment belongs to the only child, or to
 // the last of several. The guard of another program that was killed has its work to do, and ends by itself.
 func (c *Child) owns(pid int, held map[int]bool) bool {
-	if marked, _ := lookForMark(pid, c.mark); marked {
+	marked, between := lookForMark(pid, c.mark)
+	for over := time.Now().Add(betweenTakes); between && time.Now().Before(over); marked, between = lookForMark(pid, c.mark) {
+		if reaped, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped == pid {
+			return false
+		}
+		time.Sleep(time.Millisecond / 4)
+	}
+	if marked {
 		return true
 	}
 	if others, _ := lookForMark(pid, markVariable+"="); others || isGuard(pid) {

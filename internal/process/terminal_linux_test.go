@@ -1,7 +1,3 @@
-// Written against real shells and real kills; they still depend on the load of the machine: go test -tags terminals ./internal/process
-
-//go:build terminals
-
 package process
 
 import (
@@ -94,8 +90,14 @@ func sit(t *testing.T, argv ...string) *console {
 	}
 	c.cmd = exec.Command(argv[0], argv[1:]...)
 	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TERM=xterm", "PS1=ready> ", "run=" + run, "HISTFILE="}
-	c.file, err = pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	master, err := pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	check(t, err)
+	// Asked for its descriptor, as pty does, a file blocks, and Close then waits for the reader below.
+	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	check(t, err)
+	check(t, master.Close())
+	check(t, unix.SetNonblock(fd, true))
+	c.file = os.NewFile(uintptr(fd), "terminal")
 	go func() {
 		block := make([]byte, 4096)
 		for {
@@ -136,6 +138,21 @@ func (c *console) text() string {
 	return c.all
 }
 
+// hasNoticed makes the shell print prompts until it has said that the job has stopped, which it does before one.
+func (c *console) hasNoticed() {
+	c.t.Helper()
+	since := c.read
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		c.types("echo shell $((40+2))\n")
+		c.expect("shell 42")
+		c.expect("ready> ")
+		if strings.Contains(c.text()[since:c.read], "Stopped") {
+			return
+		}
+	}
+	c.t.Fatalf("the shell did not notice: %q", c.text()[since:])
+}
+
 // expect waits for a text after the last one that was expected.
 func (c *console) expect(want string) {
 	c.t.Helper()
@@ -158,9 +175,25 @@ func (c *console) lacks(text string) {
 
 func (c *console) modes() unix.Termios {
 	c.t.Helper()
-	modes, err := unix.IoctlGetTermios(int(c.file.Fd()), unix.TCGETS)
-	check(c.t, err)
+	var modes *unix.Termios
+	c.control(func(fd int) (err error) { modes, err = unix.IoctlGetTermios(fd, unix.TCGETS); return err })
 	return *modes
+}
+
+func (c *console) resize(rows, columns uint16) {
+	c.t.Helper()
+	c.control(func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
+	})
+}
+
+func (c *console) control(do func(fd int) error) {
+	c.t.Helper()
+	raw, err := c.file.SyscallConn()
+	check(c.t, err)
+	var failed error
+	check(c.t, raw.Control(func(fd uintptr) { failed = do(int(fd)) }))
+	check(c.t, failed)
 }
 
 // parts are the numbers of the process that runs the child, and of the child.
@@ -185,7 +218,7 @@ func TestTerminalIsTheChilds(t *testing.T) {
 	c := bash(t)
 	c.types("$run\n")
 	c.expect("<front true, terminal true>")
-	check(t, pty.Setsize(c.file, &pty.Winsize{Rows: 40, Cols: 100}))
+	c.resize(40, 100)
 	c.expect("<window changed 40x100>")
 	c.types("\x03")
 	c.expect("<interrupt ")
@@ -218,15 +251,11 @@ func TestJobControl(t *testing.T) {
 	c.types("\x1a")
 	c.expect("ready> ")
 	c.types("bg\n")
-	c.expect("ready> ")
-	over := time.NewTimer(10 * time.Second)
-	defer over.Stop()
-	_, child := c.parts()
-	pollUntil(func() bool { s, _ := statOf(child); return s.state == 'T' }, over.C) // it wanted to read
-	c.types("echo shell $((40+3))\n")
-	c.expect("shell 43")
-	c.expect("Stopped")
-	c.expect("ready> ")
+	c.expect("bg")
+	parent, child := c.parts()
+	wantState(t, child, true) // it wanted to read
+	wantState(t, parent, true)
+	c.hasNoticed()
 	c.types("fg\n")
 	c.expect("fg")
 	c.types("more\n")
@@ -241,14 +270,10 @@ func TestStartedInTheBackground(t *testing.T) {
 	c := bash(t)
 	c.types("$run &\n")
 	c.expect("<front false")
-	over := time.NewTimer(10 * time.Second)
-	defer over.Stop()
-	_, child := c.parts()
-	pollUntil(func() bool { s, _ := statOf(child); return s.state == 'T' }, over.C)
-	c.types("echo shell $((40+2))\n")
-	c.expect("shell 42")
-	c.expect("Stopped")
-	c.expect("ready> ")
+	parent, child := c.parts()
+	wantState(t, child, true)
+	wantState(t, parent, true)
+	c.hasNoticed()
 	c.types("fg\n")
 	c.expect("run")
 	c.types("now\n")
@@ -264,7 +289,8 @@ func TestContinuedByAnother(t *testing.T) {
 	c.types("$run\n")
 	c.expect("<front true")
 	parent, child := c.parts()
-	check(t, syscall.Kill(parent, syscall.SIGSTOP)) // nobody can handle it: the child does not know
+	check(t, syscall.Kill(parent, syscall.SIGSTOP)) // nobody can handle it: the child is not told
+	check(t, syscall.Kill(child, syscall.SIGSTOP))
 	c.expect("Stopped")
 	c.expect("ready> ")
 	c.types("fg\n")
@@ -293,9 +319,9 @@ func TestKilledParentLeavesAUsableShell(t *testing.T) {
 		parent, _ := c.parts()
 		check(t, syscall.Kill(parent, syscall.SIGKILL))
 		c.expect("ready> ")
+		eventually(t, c.cookie) // what waits for a line since it was in front would still get it
 		c.types(fmt.Sprintf("echo usable $((40+%d))\n", n))
 		c.expect(fmt.Sprintf("usable %d", 40+n))
-		eventually(t, c.cookie)
 	}
 }
 
@@ -353,9 +379,16 @@ func TestOrphanedGroupGoesOn(t *testing.T) {
 func TestOrphanedInTheBackgroundEnds(t *testing.T) {
 	t.Parallel()
 	c := bash(t)
-	c.types("($run &)\n")
-	c.expect("<front false")
-	eventually(t, c.cookie) // it waited for a terminal that nobody will give it
+	c.types(`($run & echo "<number $!>")`+"\n")
+	c.expect("<number $!")
+	c.expect("<number ")
+	var parent int
+	_, err := fmt.Sscanf(c.text()[c.read:], "%d", &parent)
+	check(t, err)
+	over := time.NewTimer(10 * time.Second)
+	defer over.Stop()
+	pollUntil(func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", parent)); return err != nil }, over.C)
+	eventually(t, c.cookie) // it waited for a terminal that nobody will give it, or was hung up even before it was in front of one
 	c.types("echo shell $((40+2))\n")
 	c.expect("shell 42")
 	c.lacks(leaveScreen)

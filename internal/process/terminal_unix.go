@@ -68,9 +68,13 @@ func (l *lent) set(modes *unix.Termios) {
 
 // stopped stops us as the child was stopped, and lets it go on when we go on. hangs says that the child waits for the terminal and that
 // there is no shell to give it.
-func (l *lent) stopped(by syscall.Signal) (hangs bool) {
+func (l *lent) stopped() (hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	by, is := takeStop(l.child)
+	if !is { // continued has been quicker
+		return false
+	}
 	// A shell that brings a running job to the front does not tell it. The child had to ask for the terminal to be noticed.
 	if l.ours() {
 		l.resume()
