@@ -379,7 +379,7 @@ func TestOrphanedGroupGoesOn(t *testing.T) {
 func TestOrphanedInTheBackgroundEnds(t *testing.T) {
 	t.Parallel()
 	c := bash(t)
-	c.types(`($run & echo "<number $!>")`+"\n")
+	c.types(`($run & echo "<number $!>")` + "\n")
 	c.expect("<number $!")
 	c.expect("<number ")
 	var parent int
