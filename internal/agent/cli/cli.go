@@ -3,7 +3,8 @@
 //
 // It promises that a program is found, and its version read, without starting anything: starting one takes up to two seconds, and
 // some of them run code of the repository they are started in. It searches the absolute directories of PATH only. It refuses relative
-// and empty elements, also where a shell would take them: they mean the current directory, where a repository could plant a program.
+// and empty elements, also where a shell would take them, and the directory in which the agent will work: a repository could plant a
+// program there.
 //
 // A version is told when a package.json of the agent's own package says it, else it is unknown; it is never guessed.
 package cli
@@ -39,7 +40,7 @@ func (p Program) Name() string { return p.ID }
 // Describe returns About.
 func (p Program) Describe() agent.About { return p.About }
 
-// Locate finds the program that a shell would start, relative elements of PATH aside.
+// Locate finds the program that a shell would start, but for the elements of PATH that are refused.
 func (p Program) Locate(env agent.Env) (agent.Install, error) {
 	path, passed := find(env, p.About.Binary)
 	if path == "" {

@@ -21,15 +21,19 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 			names = append(names, binary+ext)
 		}
 	}
-	relative := false
+	relative, working := false, false
 	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
 		if !filepath.IsAbs(dir) {
 			relative = true
 			continue
 		}
+		if isWorking(dir, env.Dir) {
+			working = true
+			continue
+		}
 		for _, name := range names {
 			path := filepath.Join(dir, name)
-			why := unfit(path)
+			why := Unfit(path)
 			if why == "" {
 				return path, nil
 			}
@@ -42,7 +46,24 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 		// Not looked at, not even to see what is there: only the rule is told.
 		passed = append(passed, "the elements of PATH that are relative or empty")
 	}
+	if working {
+		passed = append(passed, "the directory where the agent works, which is in PATH")
+	}
 	return "", passed
+}
+
+// isWorking says whether dir is the directory where the agent works: to search it there is the same as to search ".". What lies beneath
+// it is another matter: somebody who works in the home directory has programs of their own there.
+func isWorking(dir, working string) bool {
+	if working == "" {
+		return false
+	}
+	a, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(working)
+	return err == nil && os.SameFile(a, b)
 }
 
 func variable(env agent.Env, name string) string {
@@ -55,8 +76,8 @@ func variable(env agent.Env, name string) string {
 
 const absent = "is not there"
 
-// unfit says why path cannot be started, or nothing if it can.
-func unfit(path string) string {
+// Unfit says why path cannot be started, as the end of a sentence about it, or nothing if it can.
+func Unfit(path string) string {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

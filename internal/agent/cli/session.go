@@ -5,9 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
+	"unicode/utf8"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
@@ -19,28 +21,37 @@ import (
 
 // Open begins a conversation in which every turn is a run of its own: the agent is started for a message, goes on with the session of the
 // turn before, and ends. Nothing is asked of a person, since no agent can ask in that mode.
+//
+// Every message that Send accepts is followed by exactly one Ended, the last event of its turn. It is told when the process is gone and
+// the next message can be sent: what an agent says of its end while it still runs is held back until then, and the last word counts.
 func Open(_ context.Context, d agent.Driver, s agent.Spec, sv agent.Services) (agent.Session, error) {
 	if s.Temp == "" {
 		return nil, fault.New(fault.Internal, "a session needs a private directory")
 	}
 	s.Mode = setting.OneShot
-	s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
-	return &session{driver: d, spec: s, services: sv, wake: make(chan struct{}, 1), id: s.Resume}, nil
+	s.Shared.Output = setting.Chosen[setting.Output]{Value: Readable(d), Origin: setting.Derived}
+	return &session{driver: d, spec: s, services: sv, changed: make(chan struct{}), id: s.Resume}, nil
+}
+
+// Readable is the output to ask an agent for where we read it: its stream, or its text where we know no stream of it.
+func Readable(d agent.Driver) setting.Output {
+	if d.Decode(setting.StreamJSON) == nil {
+		return setting.Text
+	}
+	return setting.StreamJSON
 }
 
 type session struct {
 	driver   agent.Driver
 	spec     agent.Spec
 	services agent.Services
-	wake     chan struct{} // something changed for those who wait in Next
 
 	mu       sync.Mutex
+	changed  chan struct{} // closed, and replaced, when something changed for those who wait in Next
 	queue    []event.Event
 	id       string
 	turns    int
-	child    *process.Child // of the turn that runs
-	ended    chan struct{}  // closed when that turn is over
-	byUs     string
+	turn     *turn // the one that runs
 	closed   bool
 	outcome  agent.Outcome
 	launched []agent.File
@@ -62,31 +73,44 @@ func (s *session) Next(ctx context.Context) (event.Event, error) {
 			s.mu.Unlock()
 			return e, nil
 		}
-		over := s.closed && s.child == nil
+		over, changed := s.closed && s.turn == nil, s.changed
 		s.mu.Unlock()
 		if over {
 			return event.Event{}, io.EOF
 		}
 		select {
-		case <-s.wake:
+		case <-changed:
 		case <-ctx.Done():
 			return event.Event{}, ctx.Err()
 		}
 	}
 }
 
+// stir wakes all who wait in Next. It is called with the lock.
+func (s *session) stir() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
 // Send starts the agent with the message.
-func (s *session) Send(_ context.Context, blocks []agent.Block) error {
-	var text strings.Builder
-	for _, b := range blocks {
-		text.WriteString(b.Text)
+func (s *session) Send(ctx context.Context, blocks []agent.Block) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, block := range blocks {
+		b.WriteString(block.Text)
+	}
+	text := b.String()
+	if err := s.fits(text); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		return fault.New(fault.Internal, "the session is closed")
-	case s.child != nil:
+	case s.turn != nil:
 		return fault.New(fault.LockHeld, "%s still works on the message before", s.driver.Name())
 	}
 	spec := s.spec
@@ -98,11 +122,24 @@ func (s *session) Send(_ context.Context, blocks []agent.Block) error {
 	if err != nil {
 		return err
 	}
-	if launch.Prompt != agent.ByStdin {
-		launch.Args = append(append(append([]string{}, launch.Args[:launch.PromptAt]...), text.String()), launch.Args[launch.PromptAt:]...)
-		text.Reset()
+	if launch.Prompt == agent.ByArgument {
+		launch.Args = slices.Insert(slices.Clone(launch.Args), launch.PromptAt, text)
+		text = ""
 	}
-	return s.begin(launch, text.String())
+	return s.begin(launch, text)
+}
+
+// fits refuses a message that is empty, or that the agent would not take whole.
+func (s *session) fits(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
+	}
+	limit := s.driver.Matrix(s.spec.Install.Version).Limit
+	if limit.Characters > 0 && int64(utf8.RuneCountInString(text)) > limit.Characters || limit.Bytes > 0 && int64(len(text)) > limit.Bytes {
+		return fault.New(fault.PromptTooLong, "the message is longer than %s takes", s.driver.Describe().Title).
+			Hint("put the text into a file and name it in the message")
+	}
+	return nil
 }
 
 // begin is called with the lock.
@@ -121,61 +158,41 @@ func (s *session) begin(launch agent.Launch, prompt string) error {
 	if decoder == nil {
 		decoder = &plainText{}
 	}
-	turn := &turn{session: s, decoder: decoder}
+	t := &turn{session: s, decoder: decoder, ended: make(chan struct{})}
 	child, err := process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{s.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir, Env: launch.Env,
-		Stdin: strings.NewReader(prompt), Stdout: turn, Stderr: &turn.tail, Grace: s.services.Grace,
+		Stdin: strings.NewReader(prompt), Stdout: t, Stderr: &t.stderr, Grace: s.services.Grace,
 	})
 	if err != nil {
 		return err
 	}
-	s.child, s.byUs, s.ended = child, "", make(chan struct{})
+	t.child, s.turn = child, t
 	s.turns++
-	go s.finish(child, turn, observer)
+	go s.finish(t, observer)
 	return nil
 }
 
 // finish waits for the end of a turn and says how it was.
-func (s *session) finish(child *process.Child, t *turn, observer agent.Observer) {
-	end := child.Wait()
+func (s *session) finish(t *turn, observer agent.Observer) {
+	end := t.child.Wait()
 	s.mu.Lock()
-	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: t.tail.kept}
+	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: t.stderr.bytes()}
 	if end.Ended {
-		x.ByUs = s.byUs
+		x.ByUs = t.byUs
 	}
 	s.mu.Unlock()
-	events := t.decoder.End(x)
+	last := t.finish(x)
 	evidence := observer.After(x)
-	s.add(events)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, last)
 	if evidence.Session != "" {
 		s.id = evidence.Session
 	}
 	s.outcome = agent.Outcome{Exit: x, Evidence: evidence}
-	s.child = nil
-	close(s.ended)
-	s.mu.Unlock()
+	s.turn = nil
+	close(t.ended)
 	s.stir()
-}
-
-func (s *session) add(events []event.Event) {
-	s.mu.Lock()
-	for _, e := range events {
-		if e.Session != "" {
-			s.id = e.Session
-		}
-		e.Raw = append([]byte(nil), e.Raw...) // it is valid until the next Feed only
-		s.queue = append(s.queue, e)
-	}
-	s.mu.Unlock()
-	s.stir()
-}
-
-func (s *session) stir() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Answer has nothing to answer.
@@ -183,26 +200,27 @@ func (s *session) Answer(context.Context, string, agent.Answer) error {
 	return fault.New(fault.NeedsInput, "%s cannot be answered in the middle of a turn", s.driver.Name())
 }
 
-// Interrupt ends the turn.
+// Interrupt ends the turn, and returns when it is over. Called again meanwhile, or with a context that ends, it does not wait for the
+// grace.
 func (s *session) Interrupt(ctx context.Context) error { return s.end(ctx, "SIGINT", syscall.SIGINT) }
 
 func (s *session) end(ctx context.Context, why string, with os.Signal) error {
 	s.mu.Lock()
-	child, ended := s.child, s.ended
-	if child != nil && s.byUs == "" {
-		s.byUs = why
+	t := s.turn
+	if t != nil && t.byUs == "" {
+		t.byUs = why
 	}
 	s.mu.Unlock()
-	if child == nil {
+	if t == nil {
 		return nil
 	}
-	child.End(with)
+	t.child.End(with)
 	select {
-	case <-ended:
+	case <-t.ended:
 		return nil
 	case <-ctx.Done():
-		child.End(os.Kill)
-		<-ended
+		t.child.End(os.Kill)
+		<-t.ended
 		return ctx.Err()
 	}
 }
@@ -211,9 +229,9 @@ func (s *session) end(ctx context.Context, why string, with os.Signal) error {
 func (s *session) Close(ctx context.Context) (agent.Outcome, error) {
 	s.mu.Lock()
 	s.closed = true
+	s.stir()
 	s.mu.Unlock()
 	err := s.end(ctx, "SIGTERM", syscall.SIGTERM)
-	s.stir()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.launched {
@@ -222,41 +240,4 @@ func (s *session) Close(ctx context.Context) (agent.Outcome, error) {
 		}
 	}
 	return s.outcome, err
-}
-
-// turn is what the process of a turn writes to.
-type turn struct {
-	session *session
-	decoder agent.Decoder
-	tail    ending
-}
-
-func (t *turn) Write(p []byte) (int, error) {
-	t.session.add(t.decoder.Feed(p))
-	return len(p), nil
-}
-
-// ending keeps the last 64 KiB.
-type ending struct{ kept []byte }
-
-func (e *ending) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	e.kept = append(e.kept, p...)
-	if over := len(e.kept) - most; over > 0 {
-		e.kept = append(e.kept[:0], e.kept[over:]...)
-	}
-	return len(p), nil
-}
-
-// plainText is the decoder for agents that print nothing but their answer.
-type plainText struct{ said strings.Builder }
-
-func (d *plainText) Feed(p []byte) []event.Event {
-	d.said.Write(p)
-	return []event.Event{{Kind: event.Text, Text: string(p), Delta: true}}
-}
-
-func (d *plainText) End(x agent.Exit) []event.Event {
-	ok := x.Code == 0 && x.ByUs == "" && d.said.Len() > 0
-	return []event.Event{{Kind: event.Ended, Synthetic: true, End: &event.End{OK: ok, Text: d.said.String()}}}
 }

@@ -19,7 +19,7 @@ type Translation struct {
 
 // Translate reads the shared flags through the matrix, in a fixed order: approval, sandbox, output, model, web. What a person typed and
 // the agent cannot do becomes a warning; what nobody typed is dropped in silence, except where that leaves nothing between the model
-// and the machine.
+// and the machine. A model that nobody typed gives way to one that the passthrough names.
 func Translate(m agent.Matrix, s agent.Spec) Translation {
 	var t Translation
 	sh := s.Shared
@@ -62,14 +62,32 @@ func (t *Translation) add(m agent.Matrix, s agent.Spec, feature, value string, f
 }
 
 func (t *Translation) model(m agent.Matrix, s agent.Spec) {
-	cell := m.Cell(agent.Model, "", s.Mode)
+	cell := Here(m.Cell(agent.Model, "", s.Mode), s.Machine)
 	if cell.Level == agent.None {
 		if s.Shared.Model.Typed() {
 			t.warn(agent.Model, s.Shared.Model.Value, cell)
 		}
 		return
 	}
+	if !s.Shared.Model.Typed() && Passed(s.Passthrough, modelFlags(cell.Args)...) {
+		return // most agents refuse a model that stands twice
+	}
 	t.Args = append(append(t.Args, cell.Args...), s.Shared.Model.Value)
+}
+
+// modelFlags are the spellings of the flag that chooses the model.
+func modelFlags(args []string) []string {
+	var flags []string
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			flags = append(flags, strings.TrimSuffix(arg, "="))
+		}
+	}
+	usual := []string{"--model", "-m"}
+	if slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(usual, f) }) {
+		flags = append(flags, usual...)
+	}
+	return flags
 }
 
 func (t *Translation) warn(feature, value string, cell agent.Cell) {
@@ -97,8 +115,11 @@ func parenthesis(note string) string {
 	return ": " + note
 }
 
-// Here is the cell as it holds on this machine: without a program that it needs it does not.
+// Here is the cell as it holds on this machine: without a program that it needs it does not. A cell of which nothing is said is None.
 func Here(c agent.Cell, m agent.Machine) agent.Cell {
+	if c.Level == "" {
+		c.Level = agent.None
+	}
 	missing := Missing(c.Needs, m)
 	if len(missing) == 0 {
 		return c
@@ -150,15 +171,21 @@ func PassedValue(passthrough []string, flags ...string) (value string, ok bool) 
 // Environ is base with the assignments added and the names removed. The last value of a name wins.
 func Environ(base, set []string, unset ...string) []string {
 	out := make([]string, 0, len(base)+len(set))
-	drop := func(name string) bool {
-		return slices.Contains(unset, name) || slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
-	}
 	for _, entry := range base {
-		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" || !drop(name) {
+		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" || !slices.Contains(unset, name) && !assigns(set, name) {
 			out = append(out, entry)
 		}
 	}
-	return append(out, set...)
+	for i, entry := range set { // a C program reads the first of several, so there must be one
+		if name, _, _ := strings.Cut(entry, "="); !assigns(set[i+1:], name) {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+func assigns(set []string, name string) bool {
+	return slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
 }
 
 // Lookup reads a variable from a list of assignments.

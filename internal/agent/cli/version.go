@@ -37,7 +37,7 @@ func (p Program) version(real string) string {
 // owns says whether the package is the agent's, or the one with its executable for one platform. The platform is spelled out because
 // a name that merely begins alike may be another product with its own versions, such as an SDK.
 func (p Program) owns(name string) bool {
-	if name == p.About.Package {
+	if name != "" && name == p.About.Package {
 		return true
 	}
 	for _, base := range []string{p.About.Package, p.Native} {

@@ -6,7 +6,6 @@ package custom
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,9 +109,8 @@ func (d driver) locate(env agent.Env, binary string) (agent.Install, error) {
 		}
 		return in, nil
 	}
-	info, err := os.Stat(binary)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-		return agent.Install{}, fault.New(fault.NotInstalled, "%s is not installed: there is no program %s", p.About.Title, binary).
+	if why := cli.Unfit(binary); why != "" {
+		return agent.Install{}, fault.New(fault.NotInstalled, "%s is not installed: %s %s", p.About.Title, binary, why).
 			Hint("its command is set by cli.modes in your file of agents")
 	}
 	return agent.Install{Path: binary, RealPath: binary}, nil
@@ -120,6 +118,10 @@ func (d driver) locate(env agent.Env, binary string) (agent.Install, error) {
 
 // Command adds the way the prompt takes, and the program of the mode.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	if s.Rehearsal != nil {
+		return agent.Launch{}, nil, fault.New(fault.ArgError, "%s cannot be rehearsed: how it is pointed to another model is not known", d.ID).
+			Hint("omniagent agents list shows the built-in agents, which can")
+	}
 	call := d.cli.OneShot
 	if s.Mode == setting.Interactive {
 		call = d.cli.Interactive
@@ -128,7 +130,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		return agent.Launch{}, nil, fault.New(fault.ArgError, "%s has no %s mode", d.ID, s.Mode).Hint("cli.modes in your file of agents sets it")
 	}
 	if call.Command != d.About.Binary {
-		in, err := d.locate(agent.Env{Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) }}, call.Command)
+		in, err := d.locate(agent.Env{Dir: s.Dir, Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) }}, call.Command)
 		if err != nil {
 			return agent.Launch{}, nil, err
 		}
@@ -145,12 +147,12 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 // promptArgument makes room for a prompt that is an argument.
 func (d driver) promptArgument(l *agent.Launch, base int) {
 	l.Prompt = agent.ByArgument
-	at := len(l.Args)
+	at := l.Translated
 	switch {
 	case d.cli.Prompt.Position == agentsdir.First:
 		at = base
-	case d.cli.Passthrough != agentsdir.PassBeforePrompt && d.cli.Prompt.Type == agentsdir.PromptFlag:
-		at = l.Translated
+	case d.cli.Passthrough == agentsdir.PassBeforePrompt:
+		at = len(l.Args)
 	}
 	l.Args = slices.Insert(l.Args, at, d.cli.Prompt.Flag...)
 	if at <= l.Translated {
