@@ -23,6 +23,7 @@ const (
 
 // prompt is what the agent gets on its standard input. It is never held in memory as a whole, except what --prompt gave us.
 type prompt struct {
+	length counter   // of what was read before the start, which is all of it where the agent has a limit
 	reader io.Reader // *os.File where the agent can have the file itself
 	file   *os.File  // not nil: it can be read again from the position begin
 	begin  int64
@@ -62,7 +63,7 @@ func (c *call) typedPrompt(text string, limit agent.Limit) error {
 	}
 	counter := counter{limit: limit}
 	_, _ = counter.Write([]byte(text))
-	c.prompt = prompt{text: &text, reader: strings.NewReader(text)}
+	c.prompt = prompt{text: &text, reader: strings.NewReader(text), length: counter}
 	return c.tooLong(counter)
 }
 
@@ -87,7 +88,7 @@ func (c *call) promptFile(limit agent.Limit) error {
 	if err := c.tooLong(counter); err != nil {
 		return err
 	}
-	c.prompt = prompt{reader: file, file: file, begin: begin}
+	c.prompt = prompt{reader: file, file: file, begin: begin, length: counter}
 	_, err = file.Seek(begin, io.SeekStart)
 	return err
 }
@@ -135,7 +136,7 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 	if !counter.words {
 		return emptyPrompt()
 	}
-	c.prompt = prompt{reader: file, file: file}
+	c.prompt = prompt{reader: file, file: file, length: counter}
 	_, err = file.Seek(0, io.SeekStart)
 	return err
 }
@@ -196,7 +197,7 @@ func (c *call) tooLong(n counter) error {
 	title := c.driver.Describe().Title
 	var what string
 	switch l := n.limit; {
-	case l.Characters > 0 && n.characters > l.Characters:
+	case l.Characters > 0 && n.all() > l.Characters:
 		what = grouped(l.Characters) + " characters"
 	case l.Bytes > 0 && n.bytes > l.Bytes:
 		what = grouped(l.Bytes) + " bytes"
@@ -244,17 +245,15 @@ func (n *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// count counts characters over the borders of blocks.
-func (n *counter) count(p []byte) int {
-	count := 0
-	if len(n.partial) > 0 {
-		for len(p) > 0 && !utf8.FullRune(n.partial) {
-			n.partial, p = append(n.partial, p[0]), p[1:]
+// count counts characters over the borders of blocks. A byte that belongs to none is one by itself.
+func (n *counter) count(p []byte) (count int) {
+	for len(n.partial) > 0 && len(p) > 0 {
+		n.partial, p = append(n.partial, p[0]), p[1:]
+		for len(n.partial) > 0 && utf8.FullRune(n.partial) {
+			_, size := utf8.DecodeRune(n.partial)
+			n.partial = n.partial[size:]
+			count++
 		}
-		if !utf8.FullRune(n.partial) {
-			return 0
-		}
-		count, n.partial = utf8.RuneCount(n.partial), nil
 	}
 	end := len(p)
 	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
@@ -268,3 +267,6 @@ func (n *counter) count(p []byte) int {
 	n.partial = append(n.partial, p[end:]...)
 	return count + utf8.RuneCount(p[:end])
 }
+
+// all is the number of characters, should nothing more come.
+func (n *counter) all() int64 { return n.characters + int64(utf8.RuneCount(n.partial)) }

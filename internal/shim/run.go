@@ -1,12 +1,14 @@
 package shim
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -68,7 +70,7 @@ func (c *call) spec() (agent.Spec, error) {
 	}
 	if c.schema != nil {
 		s.Schema = c.schema.compact
-		s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
+		s.Shared.Output = setting.Chosen[setting.Output]{Value: cli.Readable(c.driver), Origin: setting.Derived}
 	}
 	if c.args.Rehearse == nil {
 		return s, nil
@@ -256,22 +258,24 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 			Code: f.Code, Message: name + ": " + strings.TrimPrefix(f.Message, "the agent "), Cause: f.Cause, Suggestion: f.Suggestion, FixCommand: f.FixCommand,
 		})
 	}
-	if f.Code == fault.Blocked || f.Code == fault.TimedOut {
-		return
+	switch f.Code {
+	case fault.Blocked, fault.TimedOut, fault.SchemaUnmet, fault.OutputFailed:
+		return // it did run
 	}
 	for _, r := range launch.Refusals {
-		line := r.Reason + ": " + r.Fix
-		if r.Command != "" {
-			line += ": " + r.Command
-		}
-		fmt.Fprintf(c.host.Stderr, "hint: %s\n", printableLine(line))
+		fmt.Fprintf(c.host.Stderr, "hint: %s\n", printableLine(joined(r.Reason, r.Fix, r.Command)))
 	}
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
+// tail keeps the end of what is written to it. Who was killed in a hurry may still write for a moment.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
 
 func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.kept = append(t.kept, p...)
 	if over := len(t.kept) - 2*stderrTail; over > 0 {
 		t.kept = append(t.kept[:0], t.kept[len(t.kept)-stderrTail:]...)
@@ -280,7 +284,9 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) bytes() []byte {
-	return t.kept[max(0, len(t.kept)-stderrTail):]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.kept[max(0, len(t.kept)-stderrTail):])
 }
 
 // cause is an error without the operation and the path, which the sentence around it names.

@@ -3,10 +3,13 @@ package shim
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -14,6 +17,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
 )
 
 const (
@@ -22,6 +26,7 @@ const (
 	quotedAnswer = 4000 // characters of a wrong answer that are repeated to the agent
 	usualRetries = 2
 	errorsQuoted = 2000
+	maxBlocks    = 32 // fenced blocks that are looked at
 )
 
 // schema is what the answer has to fit.
@@ -56,16 +61,18 @@ func (c *call) compileSchema() error {
 }
 
 func readSchema(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fault.New(fault.ArgError, "--output-schema: %s cannot be read", printable(path)).Because(cause(err)).Hint("a schema itself begins with {")
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSchema {
+	data, err := workspace.ReadFile(path, maxSchema) // it does not wait for who writes to a pipe
+	switch {
+	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
 		return nil, fault.New(fault.ArgError, "--output-schema: %s is not a file of at most 1 MiB", printable(path)).Hint("--output-schema=FILE")
+	case err != nil:
+		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read", printable(path)).Hint("a schema itself begins with {")
+		if why := fault.Of(err).Cause; why != nil {
+			_ = f.Because(cause(why))
+		}
+		return nil, f
 	}
-	return io.ReadAll(io.LimitReader(file, maxSchema))
+	return data, nil
 }
 
 func newSchema(data []byte) (*schema, error) {
@@ -80,6 +87,9 @@ func newSchema(data []byte) (*schema, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, err
 	}
+	if name, ok := strangeType(&s); ok {
+		return nil, fmt.Errorf("there is no type %q", printable(name))
+	}
 	resolved, err := s.Resolve(&jsonschema.ResolveOptions{})
 	if err != nil {
 		return nil, err
@@ -87,8 +97,34 @@ func newSchema(data []byte) (*schema, error) {
 	return &schema{compact.Bytes(), resolved}, nil
 }
 
+// strangeType finds the name of a type that JSON does not have, which the library lets through: no answer would ever fit.
+func strangeType(s *jsonschema.Schema) (name string, found bool) {
+	if s == nil {
+		return "", false
+	}
+	known := []string{"", "null", "boolean", "integer", "number", "string", "array", "object"}
+	for _, name := range append([]string{s.Type}, s.Types...) {
+		if !slices.Contains(known, name) {
+			return name, true
+		}
+	}
+	below := slices.Concat([]*jsonschema.Schema{s.Items, s.AdditionalProperties, s.Not}, s.PrefixItems, s.AllOf, s.AnyOf, s.OneOf)
+	for _, m := range []map[string]*jsonschema.Schema{s.Properties, s.Defs, s.Definitions} {
+		below = slices.AppendSeq(below, maps.Values(m))
+	}
+	for _, b := range below {
+		if name, found = strangeType(b); found {
+			return name, true
+		}
+	}
+	return "", false
+}
+
 // check says whether the JSON text fits.
 func (s *schema) check(text []byte) error {
+	if name, twice := repeated(text); twice {
+		return fmt.Errorf("the key %q stands twice in one object, and readers differ in which counts", name)
+	}
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
 		return err
@@ -96,15 +132,52 @@ func (s *schema) check(text []byte) error {
 	return s.resolved.Validate(v)
 }
 
-// candidates are the places in an answer where its JSON may stand: all of it, the first fenced block, the outermost braces, the
-// outermost brackets.
+// repeated finds a key that an object has twice. The text is valid JSON.
+func repeated(text []byte) (name string, twice bool) {
+	type level struct {
+		seen map[string]bool // nil: a list
+		key  bool            // a key comes next
+	}
+	var open []*level
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return "", false
+		}
+		if c := token; c == json.Delim('}') || c == json.Delim(']') {
+			open = open[:len(open)-1]
+			continue
+		}
+		if top := len(open) - 1; top >= 0 && open[top].seen != nil {
+			if l := open[top]; l.key {
+				word, _ := token.(string)
+				if l.seen[word] {
+					return word, true
+				}
+				l.seen[word], l.key = true, false
+				continue
+			}
+			open[top].key = true
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, &level{seen: map[string]bool{}, key: true})
+		case json.Delim('['):
+			open = append(open, &level{})
+		}
+	}
+}
+
+// candidates are the places in an answer where its JSON may stand: all of it, the fenced blocks in order, the outermost braces,
+// the outermost brackets.
 func candidates(answer string) []string {
 	list := []string{strings.TrimSpace(answer)}
-	if _, after, ok := strings.Cut(answer, "```"); ok {
-		if _, body, ok := strings.Cut(after, "\n"); ok {
-			if block, _, ok := strings.Cut(body, "```"); ok {
-				list = append(list, strings.TrimSpace(block))
-			}
+	parts := strings.Split(answer, "```")
+	for i := 1; i+1 < len(parts) && i < 2*maxBlocks; i += 2 {
+		if _, body, ok := strings.Cut(parts[i], "\n"); ok {
+			list = append(list, strings.TrimSpace(body))
 		}
 	}
 	for _, pair := range []string{"{}", "[]"} {
@@ -223,8 +296,10 @@ func (c *call) ask(launch agent.Launch) (said, outcome) {
 	return listener.answer(o.exit), o
 }
 
-// listener collects the answer.
+// listener collects the answer. An agent that was killed in a hurry may still write for a moment.
 type listener struct {
+	mu      sync.Mutex
+	over    bool
 	decoder agent.Decoder
 	text    bytes.Buffer // where there is no decoder
 	pieces  strings.Builder
@@ -232,6 +307,11 @@ type listener struct {
 }
 
 func (l *listener) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return len(p), nil
+	}
 	if l.decoder == nil {
 		if l.text.Len()+len(p) > maxAnswer {
 			return 0, fmt.Errorf("the answer is larger than 64 MiB")
@@ -267,6 +347,9 @@ func (l *listener) take(events []event.Event) {
 }
 
 func (l *listener) answer(x agent.Exit) said {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
 	if l.decoder == nil {
 		return said{text: l.text.String()}
 	}
@@ -279,6 +362,12 @@ func (l *listener) answer(x agent.Exit) said {
 
 // appendToPrompt puts our words behind those of the person.
 func (c *call) appendToPrompt(extra string) error {
+	length := c.prompt.length
+	length.partial = bytes.Clone(length.partial)
+	_, _ = length.Write([]byte(extra))
+	if err := c.tooLong(length); err != nil {
+		return err
+	}
 	source, err := c.prompt.again()
 	if err != nil {
 		return unreadable(err)

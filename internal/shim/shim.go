@@ -270,7 +270,7 @@ func (s *Shim) fail(h Host, err error) int {
 func (s *Shim) explain(h Host, f *fault.Fault) {
 	message := f.Message
 	if f.Cause != nil {
-		message += ": " + f.Cause.Error()
+		message = joined(message, f.Cause.Error())
 	}
 	if len(f.Problems) > 0 && f.Code == fault.ConfigInvalid {
 		for _, p := range f.Problems {
@@ -286,6 +286,21 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
 		fmt.Fprintf(h.Stderr, "hint: %s\n", printableLine(f.FixCommand))
 	}
+}
+
+// joined makes one line of sentences, each but the last of which loses its full stop to a colon.
+func joined(parts ...string) string {
+	line := ""
+	for _, part := range parts {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		if line != "" {
+			line = strings.TrimRight(line, ".:") + ": "
+		}
+		line += part
+	}
+	return line
 }
 
 func (c *call) warn(format string, args ...any) {
