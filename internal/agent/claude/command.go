@@ -90,8 +90,13 @@ func overridden(t *cli.Translation, s agent.Spec) {
 	if cli.Passed(s.Passthrough, modeFlag) && !cli.Passed(t.Args, bypass) { // a bypass is stronger, wherever it stands
 		note(agent.Approval, agent.None, "the passthrough's "+modeFlag+" decides")
 	}
-	if cli.Passed(s.Passthrough, settings) && !asksForSandbox(s.Passthrough) {
-		note(agent.Sandbox, agent.None, "the passthrough's "+settings+" decides")
+	if cli.Passed(s.Passthrough, settings) {
+		if !asksForSandbox(s.Passthrough) {
+			note(agent.Sandbox, agent.None, "the passthrough's "+settings+" decides")
+		}
+		if !cli.Passed(t.Args, bypass) { // nothing can widen that
+			note(agent.Approval, agent.Nearest, "the passthrough's "+settings+" replaces ours: its rules, or a sandbox in those of a repository, may let more run unasked")
+		}
 	}
 	if mode, _ := cli.PassedValue(s.Passthrough, modeFlag); mode == "bypassPermissions" || cli.Passed(s.Passthrough, bypass) {
 		if s.Shared.Approval.Value != setting.Yolo {

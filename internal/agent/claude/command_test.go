@@ -228,12 +228,14 @@ func TestPoliciesAndWarnings(t *testing.T) {
 		"their bypass":         {[]func(*agent.Spec){pass(bypass)}, "no nearest yes"},
 		"their bypass mode":    {[]func(*agent.Spec){pass(modeFlag, "bypassPermissions")}, "no nearest yes"},
 		"a bypass is stronger": {[]func(*agent.Spec){approval(setting.Yolo), pass(modeFlag, "plan")}, "yes yes yes"},
-		"their settings":       {[]func(*agent.Spec){pass("--settings={}")}, "yes no yes"},
+		"their settings":       {[]func(*agent.Spec){pass("--settings={}")}, "nearest no yes"},
+		"their settings, yolo": {[]func(*agent.Spec){pass("--settings={}"), approval(setting.Yolo)}, "yes no yes"},
+		"their settings, mode": {[]func(*agent.Spec){pass("--settings={}", modeFlag, "plan")}, "no no yes"},
 		"their settings, typed": {
-			[]func(*agent.Spec){pass("--settings={}"), held(setting.WorkspaceWrite)}, "yes no yes --sandbox:unsupported",
+			[]func(*agent.Spec){pass("--settings={}"), held(setting.WorkspaceWrite)}, "nearest no yes --sandbox:unsupported",
 		},
 		"their settings have one": {
-			[]func(*agent.Spec){pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`), held(setting.WorkspaceWrite)}, "yes yes yes",
+			[]func(*agent.Spec){pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`), held(setting.WorkspaceWrite)}, "nearest yes yes",
 		},
 		"their tools": {[]func(*agent.Spec){pass("--tools=Read")}, "yes yes no"},
 		"interactive json": {[]func(*agent.Spec){interactive, func(s *agent.Spec) {
@@ -289,7 +291,7 @@ func TestRehearsal(t *testing.T) {
 		s.Env = []string{
 			"PATH=/bin", "ANTHROPIC_AUTH_TOKEN=t", "ANTHROPIC_API_KEY=mine", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CONFIG_DIR=/mine", "HOME=/mine",
 		}
-		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:9", Key: "0123456789-a-long-key-of-ours", Model: "m", Home: "/r"}
+		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:9", Key: "0123456789-a-long-key-of-ours", Model: "rehearsal", Home: "/r"}
 	}
 	l, _ := launch(t, wish(rehearsal, root, approval(setting.Yolo)))
 	want := map[string]string{
@@ -302,15 +304,19 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%s=%s, not %q", name, got, value)
 		}
 	}
-	if got := strings.Join(l.Args, " "); !strings.Contains(got, "--model m") || !strings.Contains(got, `--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"}}`) {
+	if got := strings.Join(l.Args, " "); !strings.Contains(got, "--model opus") || !strings.Contains(got, `--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"}}`) {
 		t.Errorf("%s", got)
 	}
 	if len(l.Refusals) != 0 {
 		t.Errorf("%+v", l.Refusals)
 	}
+	one, _ := launch(t, wish(rehearsal, func(s *agent.Spec) { s.Rehearsal.Model = "claude-haiku-5" }))
+	if model, _ := cli.PassedValue(one.Args, "--model"); model != "claude-haiku-5" {
+		t.Errorf("the CLI knows it, and gets %q", model)
+	}
 
 	patient, _ := launch(t, wish(rehearsal, func(s *agent.Spec) { s.Rehearsal.Patient = true; s.Shared.Model = typed("mine") }))
-	if _, ok := cli.Lookup(patient.Env, "CLAUDE_CODE_MAX_RETRIES"); ok || slices.Contains(patient.Args, "m") {
+	if _, ok := cli.Lookup(patient.Env, "CLAUDE_CODE_MAX_RETRIES"); ok || slices.Contains(patient.Args, "opus") {
 		t.Errorf("%q", patient.Args)
 	}
 	if _, ok := cli.Lookup(patient.Env, "IS_SANDBOX"); ok {

@@ -30,7 +30,7 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 		t.Env = append(t.Env, "IS_SANDBOX=1")
 	}
 	if s.Shared.Model.Value == "" && r.Model != "" && !cli.Passed(s.Passthrough, "--model") {
-		t.Args = append(t.Args, "--model", r.Model)
+		t.Args = append(t.Args, "--model", known(r.Model))
 	}
 	// A repository's settings may name another base URL. Those on the command line are stronger.
 	t.Args = withSettings(t.Args, "env", map[string]any{"ANTHROPIC_BASE_URL": r.URL})
@@ -41,6 +41,14 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 		}
 	}
 	return []agent.File{{Path: filepath.Join(home, ".claude.json"), Data: seed(s), Keep: true}}, remove
+}
+
+// known is a name that the CLI does not warn of on stderr: the scripted model answers to any.
+func known(model string) string {
+	if strings.HasPrefix(model, "claude-") {
+		return model
+	}
+	return "opus"
 }
 
 // diverts says whether a variable leads the CLI to another provider or login.

@@ -25,7 +25,7 @@ func table(system string) agent.Matrix {
 		Measured: measured,
 		Limit: agent.Limit{
 			Bytes: 10 << 20,
-			Note:  "more is refused; long before, the model finds the prompt too long",
+			Note:  "more is refused; long before, the CLI finds it too long for the model",
 		},
 	}
 	m.Rows = append(m.Rows, policies(system)...)
@@ -110,16 +110,23 @@ func abilities() []agent.Row {
 			OneShot: yes("an answer that the model gives without the tool for it is passed on as it is, with exit code 0", "--json-schema"),
 		},
 		agent.Both(agent.Resume, "", yes("works from other directories too", "--resume")),
-		agent.Both(agent.SessionID, "", yes("an id is taken once; an existing one is refused", "--session-id")),
+		agent.Both(agent.SessionID, "", yes("an id is taken once: in the same directory an existing one is refused", "--session-id")),
 		{
 			Feature: agent.Ask, Interactive: yes(""),
 			OneShot: no("the tool for questions is withheld; a question in the answer ends the run with exit code 0"),
 		},
-		agent.Both(agent.RepoConfig, "", yes("hooks, MCP servers, environment and base URL of a repository take effect in one-shot runs without trust. "+
-			"Its default mode does not, since the approval is always sent; its allow rules only from a .claude/settings.local.json that git does not track")),
+		{
+			Feature: agent.RepoConfig,
+			Interactive: yes("once a person has trusted the directory, a repository's hooks, environment, base URL and allow rules take effect; its MCP servers " +
+				"are asked for. Its default mode does not, since the approval is always sent"),
+			OneShot: yes("hooks, MCP servers, environment and base URL of a repository take effect without trust. " +
+				"Its default mode does not, since the approval is always sent; its allow rules only from a .claude/settings.local.json that git does not track. " +
+				"Where the passthrough's --settings replaces ours, its sandbox settings let commands run unasked"),
+		},
 		agent.Both(agent.RepoConfig, "off", agent.Cell{
 			Level: agent.Nearest, Args: []string{settings + `={"disableAllHooks":true}`, "--strict-mcp-config"},
-			Note: "the last --settings replaces the others, so they have to be one; environment and base URL still take effect unless it names them too",
+			Note: "the last --settings replaces the others, so they have to be one; environment, base URL and sandbox still take effect unless it names them too, " +
+				"and the allow rules of a trusted directory",
 		}),
 		agent.Both(agent.Denials, "", yes("in the transcript")),
 		agent.Both(agent.Records, "", yes("projects/DIRECTORY/SESSION.jsonl below CLAUDE_CONFIG_DIR or ~/.claude")),
