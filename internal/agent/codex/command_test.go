@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 )
 
@@ -250,6 +251,57 @@ func TestRefusals(t *testing.T) {
 	} {
 		if has(c.l, c.word) != c.refuse {
 			t.Errorf("%s: %+v", c.name, c.l.Refusals)
+		}
+	}
+}
+
+// What to do is for this call: where it works, and behind what was already passed on.
+func TestRefusedOutside(t *testing.T) {
+	const said = "Reading prompt from stdin...\nNot inside a trusted directory and --skip-git-repo-check was not specified.\n"
+	for passthrough, flag := range map[string]string{"": "add -- --skip-git-repo-check at the end", "-C sub": "add --skip-git-repo-check at the end"} {
+		s := want{mode: setting.OneShot, passthrough: passthrough}.spec(t)
+		dir := s.Dir
+		if passthrough != "" {
+			dir = filepath.Join(s.Dir, "sub")
+		}
+		l, _, _ := New().Command(s)
+		if len(l.Refusals) == 0 || !strings.HasPrefix(l.Refusals[0].Fix, flag) || l.Refusals[0].Command != "git init "+quoted(dir) {
+			t.Errorf("%q: %+v", passthrough, l.Refusals)
+		}
+		after := func(code int, stderr string) bool {
+			f := New().Observe(l).After(agent.Exit{Code: code, Stderr: []byte(stderr)}).Fault
+			return f != nil && f.Code == fault.AgentRefused
+		}
+		if !after(1, said) || after(0, said) || after(1, said+"more\n") || after(1, "") {
+			t.Errorf("%q: the refusal is not recognised for what it is", passthrough)
+		}
+	}
+}
+
+// A rehearsal trusts no directory that brings settings, nor one beneath it in the same repository.
+func TestRehearsalOfRepository(t *testing.T) {
+	for _, c := range []struct {
+		name, config, git, work string
+		trusts                  bool
+	}{
+		{"none", "", ".git", ".", true},
+		{"at the top", ".codex", ".git", "a/b", false},
+		{"here", "a/.codex", ".git", "a", false},
+		{"below", "a/.codex", ".git", "b", true},
+		{"above the repository", ".codex", "a/.git", "a/b", true},
+	} {
+		s := want{mode: setting.Interactive}.spec(t)
+		top := s.Dir
+		for _, dir := range []string{c.config, c.git, c.work} {
+			if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Dir = filepath.Join(top, c.work)
+		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:1", Key: "k", Model: "m", Home: filepath.Join(t.TempDir(), "home")}
+		l, _, _ := New().Command(s)
+		if got := strings.Contains(string(l.Files[0].Data), "trusted"); got != c.trusts {
+			t.Errorf("%s: %q", c.name, l.Files[0].Data)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func approvals() []agent.Row {
 	oneShot := func(note string) agent.Cell { return agent.Cell{Level: agent.Full, Args: exec, Note: note} }
 	return []agent.Row{
 		row(agent.Approval, string(setting.Prompt),
-			ask("on-request", "it asks before it changes anything, in the read-only sandbox; with --sandbox workspace-write not inside the workspace"),
+			ask("on-request", "the sandbox is read-only, and it asks before anything leaves that; with --sandbox workspace-write not inside the workspace"),
 			oneShot("exec cannot ask: nothing is changed, by the read-only sandbox; with --sandbox workspace-write the workspace is"),
 		),
 		row(agent.Approval, string(setting.AutoEdit),
@@ -108,10 +108,10 @@ func others() []agent.Row {
 		agent.Both(agent.Resume, "", yes("resume ID; behind it exec does not take --sandbox", "resume")),
 		agent.Both(agent.SessionID, "", no("it makes its own")),
 		row(agent.Ask, "", yes("approvals, and questions in plan mode"), no("a question of the model becomes a part of its answer")),
-		agent.Both(agent.RepoConfig, "", no("only in a project that codex itself was told to trust; AGENTS.md is always read")),
+		agent.Both(agent.RepoConfig, "", no("only in a project that codex itself was told to trust: then its MCP servers are started, outside of the sandbox, and its hooks after a review; AGENTS.md is always read")),
 		row(agent.Denials, "",
 			agent.Cell{Level: agent.Nearest, Note: "what policy rejected, not what a person declined"},
-			agent.Cell{Level: agent.Nearest, Note: "in the transcript, but for what a script of the model caught"},
+			agent.Cell{Level: agent.Nearest, Note: "in the transcript, but for what a script of the model caught, and connections that the sandbox stopped"},
 		),
 		agent.Both(agent.Records, "", yes("$CODEX_HOME/sessions; not with --ephemeral")),
 		agent.Both(agent.ACP, "", agent.Cell{Level: agent.Nearest, Note: "with the adapter codex-acp"}),

@@ -54,7 +54,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	}
 	path := o.find(x)
 	if path == "" {
-		return agent.Evidence{}
+		return agent.Evidence{Fault: refused(x, o.launch)}
 	}
 	e := readRollout(path, o.sizes[path])
 	e.Session = idOf(path)

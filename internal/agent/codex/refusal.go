@@ -7,6 +7,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
 )
 
 // refusals are the conditions under which Codex is known to fail.
@@ -21,17 +22,40 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 		}
 	}
 	if !l.Interactive && !p.has("--skip-git-repo-check") && !p.bypass() && !inRepository(workDir(l, p)) {
-		out = append(out, agent.Refusal{
-			Reason: "codex exec works inside a Git repository only", Fix: "add -- --skip-git-repo-check at the end, or make it a repository",
-			Command: "git init",
-		})
+		out = append(out, outside(l, p))
 	}
 	if temp := tempDir(l.Env); beneath(home, temp) && !p.bypass() && !full(l) {
+		names := "HOME and CODEX_HOME"
+		if l.Spec.Rehearsal != nil {
+			names = "HOME and XDG_STATE_HOME" // its home is among our own files
+		}
 		out = append(out, agent.Refusal{
-			Reason: "Codex's home lies in " + temp + ", where its sandbox cannot run a command", Fix: "let HOME and CODEX_HOME name another place",
+			Reason: "Codex's home lies in " + temp + ", where its sandbox cannot run a command", Fix: "let " + names + " name another place, or TMPDIR",
 		})
 	}
 	return out
+}
+
+// outside is the refusal to work where no repository is. A rehearsal is refused as well: it shows what a call without it will meet.
+func outside(l agent.Launch, p passed) agent.Refusal {
+	flag := "--skip-git-repo-check"
+	if len(l.Spec.Passthrough) == 0 {
+		flag = "-- " + flag
+	}
+	return agent.Refusal{
+		Reason: "codex exec works inside a Git repository only", Fix: "add " + flag + " at the end, or make it a repository", Command: "git init " + quoted(workDir(l, p)),
+	}
+}
+
+// refused recognises that refusal where we could read along: no session began, so there is no record of it. What to do is in the refusals
+// of the launch.
+func refused(x agent.Exit, l agent.Launch) *fault.Fault {
+	const sentence = "Not inside a trusted directory and --skip-git-repo-check was not specified."
+	text := strings.TrimRight(string(x.Stderr), "\r\n")
+	if x.Code != 1 || l.Interactive || text[strings.LastIndexByte(text, '\n')+1:] != sentence {
+		return nil
+	}
+	return fault.New(fault.AgentRefused, "it refuses to work outside of a Git repository")
 }
 
 // full says whether the sandbox is off by a word of ours.

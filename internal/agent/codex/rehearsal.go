@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"os"
 	"path/filepath"
 
 	"omniagent/internal/agent"
@@ -38,7 +39,7 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
 	t.Env = append(t.Env, "HOME="+r.Home, "USERPROFILE="+r.Home, "CODEX_HOME="+home, keyName+"="+r.Key,
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
 	settings := "" // The file is written all the same: its directory has to exist.
-	if s.Mode == setting.Interactive {
+	if s.Mode == setting.Interactive && !configured(s.Dir) {
 		// The question about trust is answered beforehand; a -c does not do that. exec asks nothing, and its own check for a repository is
 		// not moved by trust, so there the directory stays as untrusted as it is.
 		settings = trust(s.Dir)
@@ -51,6 +52,19 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
 
 func trust(dir string) string {
 	return "[projects." + quote(filepath.Clean(dir)) + "]\ntrust_level = \"trusted\"\n"
+}
+
+// configured says whether a repository brings settings for Codex. Trusted, they start MCP servers outside of the sandbox: then a person has
+// to answer, in a rehearsal as well.
+func configured(dir string) bool {
+	for dir = real(dir); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".codex")); err == nil {
+			return true
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
+			return false
+		}
+	}
 }
 
 // privateVariables are those which would lead a rehearsal out of its private home, or give it the user's keys.

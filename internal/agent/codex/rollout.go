@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 )
 
 const (
@@ -64,6 +65,8 @@ type rollout struct {
 	told      bool
 	sandboxed bool
 	answered  bool
+	worked    bool   // the sandbox started a command
+	broken    string // what it said where it could not
 	ended     bool
 	failure   *failure
 	model     string
@@ -152,8 +155,22 @@ func (r *rollout) result(id string, output json.RawMessage) {
 	text, script := outputText(output)
 	if reason, denied := rejected(text, script); denied {
 		r.deny(id, tool, reason)
-	} else if printed, failed := failedCommand(text); failed && tool == "exec_command" && r.sandboxed && stopped(printed) {
-		r.deny(id, tool, stoppedBy)
+	} else if printed, failed, ran := ranCommand(text); ran && tool == "exec_command" {
+		r.command(id, tool, printed, failed)
+	}
+}
+
+// command reads what a command printed that was run, in the sandbox if there is one.
+func (r *rollout) command(id, tool, printed string, failed bool) {
+	switch {
+	case !r.sandboxed:
+	case failed && unstarted(printed):
+		r.broken = strings.TrimSpace(printed)
+	default:
+		r.worked = true
+		if failed && stopped(printed) {
+			r.deny(id, tool, stoppedBy)
+		}
 	}
 }
 
@@ -201,8 +218,8 @@ func (r *rollout) item(rec *record) {
 	}
 	if reason, denied := denial(it.Status, it.Error != nil, message); denied {
 		r.deny(it.ID, tool, reason)
-	} else if it.ExitCode != nil && *it.ExitCode != 0 && r.sandboxed && stopped(it.Printed) {
-		r.deny(it.ID, tool, stoppedBy)
+	} else if it.ExitCode != nil && it.Type == "CommandExecution" {
+		r.command(it.ID, tool, it.Printed, *it.ExitCode != 0)
 	}
 }
 
@@ -241,8 +258,11 @@ func (r *rollout) evidence() agent.Evidence {
 	case r.ended:
 		e.Answered = agent.No
 	}
-	if r.failure != nil {
+	switch {
+	case r.failure != nil:
 		e.Fault = faultOf(r.failure.Message, r.failure.Info)
+	case r.broken != "" && !r.worked:
+		e.Fault = fault.New(fault.AgentRefused, "its sandbox cannot run a command here: %s", r.broken)
 	}
 	return e
 }
@@ -278,10 +298,20 @@ func stopped(output string) bool {
 
 const stoppedBy = "the sandbox: Read-only file system"
 
-// failedCommand reads what a shell tool gave back: a head, and behind it what the command printed.
-func failedCommand(text string) (output string, failed bool) {
+// unstarted says whether the sandbox itself failed, so that the command was never run: all that there is, is one line of the program that
+// makes it. Codex takes that for the command's own failure, tells the model, and ends with exit code 0.
+func unstarted(output string) bool {
+	return regexp.MustCompile(`^bwrap: [^\n]+\n*$`).MatchString(strings.ReplaceAll(output, "\r", ""))
+}
+
+// ranCommand reads what a shell tool gave back: a head, and behind it what the command printed.
+func ranCommand(text string) (output string, failed, ran bool) {
 	head, output, ok := strings.Cut(text, "\nOutput:\n")
-	return output, ok && strings.HasPrefix(head, "Chunk ID: ") && regexp.MustCompile(`(?m)^Process exited with code [1-9]`).MatchString(head)
+	if !ok || !strings.HasPrefix(head, "Chunk ID: ") {
+		return "", false, false
+	}
+	code := regexp.MustCompile(`(?m)^Process exited with code (-?\d+)`).FindStringSubmatch(head)
+	return output, code != nil && code[1] != "0", code != nil
 }
 
 // outputText is the text of a tool's result: a string, or a list of parts. script says that it is the error of a script.

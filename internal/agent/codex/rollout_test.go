@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/fault"
 )
 
 func showEvidence(e agent.Evidence) string {
@@ -141,6 +142,42 @@ func TestStoppedWithoutSandbox(t *testing.T) {
 		}
 		if e := readRollout(path, 0); len(e.Denials) != 0 {
 			t.Errorf("%s: %+v", name, e.Denials)
+		}
+	}
+}
+
+// A sandbox that could not run anything is why the run did nothing; one that ran something else is not broken.
+func TestUnstarted(t *testing.T) {
+	const (
+		context = `{"type":"turn_context","payload":{"model":"m","sandbox_policy":{"type":"workspace-write"}}}`
+		none    = `bwrap: execvp codex-linux-sandbox: No such file or directory`
+		space   = `bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)`
+	)
+	call := func(id string, code int, printed string) string {
+		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call","name":"exec_command","call_id":%q}}`, id) + "\n" +
+			fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call_output","call_id":%q,"output":%q}}`, id,
+				fmt.Sprintf("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code %d\nOriginal token count: 1\nOutput:\n%s\n", code, printed))
+	}
+	for _, c := range []struct {
+		name   string
+		lines  []string
+		broken bool
+	}{
+		{"no helper", []string{context, call("a", 1, none)}, true},
+		{"no namespaces, twice", []string{context, call("a", 1, space), call("b", 1, space)}, true},
+		{"without a sandbox", []string{strings.ReplaceAll(context, "workspace-write", fullAccess), call("a", 1, none)}, false},
+		{"another ran", []string{context, call("a", 1, none), call("b", 0, "")}, false},
+		{"another ran and failed", []string{context, call("b", 2, "no such file"), call("a", 1, none)}, false},
+		{"printed by a command that succeeded", []string{context, call("a", 0, none)}, false},
+		{"more than that line", []string{context, call("a", 1, none+"\nmore")}, false},
+	} {
+		path := filepath.Join(t.TempDir(), "x.jsonl")
+		if err := os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := readRollout(path, 0)
+		if broken := e.Fault != nil && e.Fault.Code == fault.AgentRefused; broken != c.broken || len(e.Denials) != 0 {
+			t.Errorf("%s: %+v", c.name, e)
 		}
 	}
 }
