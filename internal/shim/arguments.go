@@ -17,8 +17,8 @@ type Arguments struct {
 	Prompt      *string        // nil: --prompt was not given
 	Agent       string
 	AgentsDir   *string
-	Dir         string // --cwd
-	Timeout     time.Duration
+	Dir         string         // --cwd
+	Timeout     *time.Duration // nil: what the configuration says
 	Strict      *bool
 	Report      string
 	Trace       string  // "", "run" or "only"
@@ -298,7 +298,7 @@ func (a *Arguments) timeout(value string) error {
 	if !ok || d < 0 {
 		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit", printable(value)).Hint("--timeout=90s, --timeout=15m; 0s for none")
 	}
-	a.Timeout = d
+	a.Timeout = &d
 	return nil
 }
 

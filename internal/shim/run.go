@@ -121,8 +121,22 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	if c.mode == setting.OneShot {
 		o.evidence = observer.After(o.exit)
 	}
-	o.fault = cli.Judge(o.exit, o.evidence, launch.UsageCodes...)
+	if o.fault = cli.Judge(o.exit, o.evidence, launch.UsageCodes...); o.fault != nil && o.fault.Code == fault.Blocked {
+		c.allowMore(o.fault)
+	}
 	return o
+}
+
+// allowMore hints at the next freer setting, if there is one.
+func (c *call) allowMore(f *fault.Fault) {
+	switch {
+	case c.shared.Approval.Value == setting.Prompt:
+		_ = f.Hint("--approval auto-edit or --approval yolo allows more")
+	case c.shared.Approval.Value == setting.AutoEdit:
+		_ = f.Hint("--approval yolo allows more")
+	case c.shared.Sandbox.Value != setting.Off:
+		_ = f.Hint("--sandbox off allows more")
+	}
 }
 
 // streams connects the agent with ours. What it writes to stderr is read along only where nobody sees it there directly.
@@ -177,8 +191,8 @@ func (c *call) wait(child *process.Child) agent.Exit {
 	ended := make(chan process.Ending, 1)
 	go func() { ended <- child.Wait() }()
 	var over <-chan time.Time
-	if c.args.Timeout > 0 {
-		timer := time.NewTimer(c.args.Timeout)
+	if *c.args.Timeout > 0 {
+		timer := time.NewTimer(*c.args.Timeout)
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -247,7 +261,7 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 	case fault.Interrupted:
 		return
 	case fault.TimedOut:
-		c.note("%s did not end within %s", name, c.args.Timeout)
+		c.note("%s did not end within %s", name, *c.args.Timeout)
 	case fault.AgentFailed, fault.AgentUsage:
 		// The agent has said why. In front of a terminal there is nothing to add; elsewhere which program it was.
 		if c.mode == setting.OneShot {

@@ -201,8 +201,9 @@ func (c *call) defaults() error {
 	configured(set, "shim.sandbox", &c.shared.Sandbox, func(v config.Value) setting.Sandbox { return setting.Sandbox(v.Text) })
 	configured(set, "shim.model", &c.shared.Model, func(v config.Value) string { return v.Text })
 	configured(set, "shim.web", &c.shared.Web, func(v config.Value) bool { on, _ := v.Raw.(bool); return on })
-	if c.args.Timeout == 0 {
-		c.args.Timeout = set.Duration("shim.timeout")
+	if c.args.Timeout == nil {
+		limit := set.Duration("shim.timeout")
+		c.args.Timeout = &limit
 	}
 	if c.args.Strict == nil {
 		strict := set.Bool("shim.strict")

@@ -59,7 +59,7 @@ func blocked(e agent.Evidence) *fault.Fault {
 	for i, d := range e.Denials {
 		tools[i] = d.Tool
 	}
-	return f.With("denied", tools).Hint("--approval auto-edit or --approval yolo allows more")
+	return f.With("denied", tools)
 }
 
 // EvidenceOf reads the same from events.
