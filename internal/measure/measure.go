@@ -26,11 +26,29 @@ const (
 	HTTP  = "package main\n\nimport _ \"net/http\"\n\nfunc main() {}\n"
 )
 
+// Wrapper is the least that can stand in front of another program: it starts it on its own streams, and ends as it ended. The program is its
+// first argument.
+const Wrapper = `package main
+
+import (
+	"os"
+	"os/exec"
+)
+
+func main() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	_ = cmd.Run()
+	os.Exit(cmd.ProcessState.ExitCode())
+}
+`
+
 // Program is a built program and how it is to be started.
 type Program struct {
 	Name string
 	File string
 	Args []string
+	Env  []string // more of it, or instead of what we have
 }
 
 // Build builds a package of the module at root into the folder dir.
@@ -75,6 +93,12 @@ func (p Program) With(args ...string) Program {
 	return p
 }
 
+// In returns the program with more variables in its environment.
+func (p Program) In(env ...string) Program {
+	p.Env = env
+	return p
+}
+
 // Size is that of the file in bytes.
 func (p Program) Size() (int64, error) {
 	info, err := os.Stat(p.File)
@@ -116,6 +140,7 @@ func Runs(n int, programs ...Program) ([]Times, error) {
 
 func run(p Program) (time.Duration, error) {
 	cmd := exec.Command(p.File, p.Args...)
+	cmd.Env = append(os.Environ(), p.Env...)
 	start := time.Now()
 	err := cmd.Run()
 	took := time.Since(start)
@@ -183,7 +208,7 @@ func Inits(n int, programs ...Program) ([]Init, error) {
 
 func trace(p Program) (map[string]time.Duration, error) {
 	cmd := exec.Command(p.File, p.Args...)
-	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	cmd.Env = append(append(os.Environ(), p.Env...), "GODEBUG=inittrace=1")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {

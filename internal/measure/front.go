@@ -1,0 +1,32 @@
+package measure
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// InFront builds, into dir, a stand-in for an agent that ends at once, and returns three programs: it alone, it behind Wrapper, it behind
+// the shim of the module at root. The home is an empty one.
+func InFront(root, agent, dir string) ([]Program, error) {
+	home := filepath.Join(dir, "home")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return nil, err
+	}
+	alone, err := BuildSource(agent, Empty, dir)
+	if err != nil {
+		return nil, err
+	}
+	wrapper, err := BuildSource("wrapper", Wrapper, dir)
+	if err != nil {
+		return nil, err
+	}
+	shim, err := Build(root, "omniagent/cmd/omniagent", dir)
+	if err != nil {
+		return nil, err
+	}
+	path := "PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	return []Program{
+		alone.In("HOME=" + home), wrapper.With(alone.File).In("HOME=" + home),
+		shim.With("--agent", agent, "-p", "hello").In("HOME="+home, path, "XDG_CONFIG_HOME=", "XDG_STATE_HOME="),
+	}, nil
+}
