@@ -14,7 +14,7 @@ import (
 type agentData struct {
 	Agent    agentRow      `json:"agent"`
 	Login    string        `json:"login"`
-	Measured string        `json:"measured_with" doc:"the version that the capabilities were run with"`
+	Measured string        `json:"measured_with" doc:"the version that the capabilities were run with; empty: none, they are as the file says"`
 	Limit    *promptLimit  `json:"prompt_limit" doc:"null: none is known"`
 	Features []featureData `json:"capabilities"`
 }
@@ -54,11 +54,15 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			name := strings.ToLower(c.String("name"))
 			names := []string{}
-			for _, d := range drivers {
-				if d.Name() == name {
-					return contract.Result{Data: showAgent(c, d)}, nil
+			known, err := knownAgents(c, drivers)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			for _, k := range known {
+				if k.answersTo(name) {
+					return contract.Result{Data: showAgent(c, k)}, nil
 				}
-				names = append(names, d.Name())
+				names = append(names, k.Name())
 			}
 			f := fault.New(fault.NotFoundCode, "there is no agent %q; there are %s", name, strings.Join(names, ", "))
 			if near := text.Nearest(name, names); near != "" {
@@ -69,7 +73,7 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-func showAgent(c *contract.Call, d agent.Driver) agentData {
+func showAgent(c *contract.Call, d knownAgent) agentData {
 	row := describeAgent(c, d)
 	version := ""
 	if row.Version != nil {

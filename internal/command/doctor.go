@@ -206,7 +206,7 @@ func installGit() string {
 func checkAgents(c *contract.Call, drivers []agent.Driver) []check {
 	list := []check{}
 	for _, d := range drivers {
-		row := describeAgent(c, d)
+		row := describeAgent(c, knownAgent{Driver: d})
 		k := check{Name: "agent:" + row.Name, OK: row.Installed, Version: row.Version, Detail: row.Path}
 		if !row.Installed {
 			k = failed(k, fault.New(fault.NotInstalled, "%s is not installed", row.Title), row.InstallCommand)

@@ -64,12 +64,17 @@ func direct(program *contract.Program, args []string) bool {
 	return !ok || !program.Shares(flag)
 }
 
-// ownAgents are those that the user defined, in the same form in which a repository does.
-func ownAgents(paths contract.Paths) ([]agent.Driver, error) {
+// ownFile is the file in which a person defines agents, in the same form in which a repository does; nil when there is none.
+func ownFile(paths contract.Paths) (*agentsdir.File, error) {
 	if paths.Config == "" {
 		return nil, nil
 	}
-	file, err := agentsdir.Read(filepath.Join(paths.Config, agentsdir.Default), false)
+	return agentsdir.Read(filepath.Join(paths.Config, agentsdir.Default), false)
+}
+
+// ownAgents are those that the person defined.
+func ownAgents(paths contract.Paths) ([]agent.Driver, error) {
+	file, err := ownFile(paths)
 	if err != nil || file == nil {
 		return nil, err
 	}

@@ -1,8 +1,12 @@
 package script
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,11 +21,12 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs every page. A page begins in an empty repository, with an empty home and USER=reader. $BIN holds the program and
-// nothing else, for pages that hide other programs.
+// nothing else, for pages that hide other programs; $WORK/docs holds the files that the manual shows.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                filepath.Join("testdata", "script"),
 		RequireUniqueNames: true,
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 		Setup: func(env *testscript.Env) error {
 			home, project := filepath.Join(env.WorkDir, "home"), filepath.Join(env.WorkDir, "project")
 			for _, dir := range []string{home, filepath.Join(project, ".git")} {
@@ -35,7 +40,46 @@ func TestScript(t *testing.T) {
 			env.Setenv("USER", "reader")
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector makes each call a second longer
-			return nil
+			return documented(filepath.Join(env.WorkDir, "docs"))
 		},
 	})
+}
+
+// exits is the command "exits CODE program arguments": the program has to end with that exit code.
+func exits(ts *testscript.TestScript, not bool, args []string) {
+	if not || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE program arguments")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		code = ended.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("%s ended with exit code %d, want %s", args[1], code, args[0])
+	}
+}
+
+// documented writes the files that the manual shows to people, so that scripts run them as they stand there: each code block with its
+// name in a comment before it.
+func documented(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	block := regexp.MustCompile("(?ms)^<!-- file: ([a-z.-]+) -->\n```[a-z]+\n(.*?)^```$")
+	for _, page := range []string{"shim.md", "custom-agents.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+		if err != nil {
+			return err
+		}
+		for _, found := range block.FindAllSubmatch(text, -1) {
+			if err := os.WriteFile(filepath.Join(dir, string(found[1])), found[2], 0o755); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,72 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/custom"
+	"omniagent/internal/agentsdir"
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+)
+
+// knownAgent is an agent with the file that defines it; a built-in one has none.
+type knownAgent struct {
+	agent.Driver
+	from *string
+}
+
+// answersTo says whether the name, in lower case, selects the agent.
+func (k knownAgent) answersTo(name string) bool {
+	return k.Name() == name || slices.Contains(k.Describe().Aliases, name)
+}
+
+// knownAgents are those that a call without a command can start from here, by name: the built-in ones, those of a person's own file, and
+// those of the repository's file while exactly that content is trusted. The first of a name counts.
+func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error) {
+	var known []knownAgent
+	add := func(drivers []agent.Driver, from *string) {
+		for _, d := range drivers {
+			if !slices.ContainsFunc(known, func(k knownAgent) bool { return k.answersTo(d.Name()) }) {
+				known = append(known, knownAgent{d, from})
+			}
+		}
+	}
+	add(builtIn, nil)
+	if !c.Bool("no-config") {
+		own, err := ownFile(c.Paths)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := repositoryFile(c)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range []*agentsdir.File{own, theirs} {
+			if file == nil {
+				continue
+			}
+			made, err := custom.New(file, builtIn)
+			if err != nil {
+				return nil, err
+			}
+			add(made, &file.Path)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b knownAgent) int { return strings.Compare(a.Name(), b.Name()) })
+	return known, nil
+}
+
+// repositoryFile is the file of the agents directory of the repository; nil where it defines nothing that counts, which is warned of.
+func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
+	file, err := agentsdir.Read(agentsdir.Resolve(c.Dir(), ""), false)
+	if err != nil || file == nil || len(file.Targets) == 0 {
+		return nil, err
+	}
+	if !config.OpenTrust(c.TrustFile()).Trusted(file.Path, file.Content) {
+		c.Warn(config.UntrustedConfig, "%s defines agents, which are ignored: its content is not trusted; look at it, then run: omniagent trust %s", file.Path, file.Path)
+		return nil, nil
+	}
+	return file, nil
+}
