@@ -244,11 +244,20 @@ func TestRepository(t *testing.T) {
 }
 
 func TestPluginsAreNotSwitchedOff(t *testing.T) {
-	for name, want := range map[string]agent.Level{
-		`opencode.json={"mcp":{}}`: agent.Full, `opencode.json={"plugin":["./x.js"]}`: agent.Nearest, ".opencode/agent/x.md=": agent.Full, ".opencode/plugin/x.js=": agent.Nearest,
+	for _, c := range []struct {
+		words, file string
+		want        agent.Level
+	}{
+		{"env=OPENCODE_DISABLE_PROJECT_CONFIG=1", `opencode.json={"mcp":{}}`, agent.Full},
+		{"env=OPENCODE_DISABLE_PROJECT_CONFIG=TRUE", `opencode.json={"mcp":{}}`, agent.Full},
+		{"env=OPENCODE_DISABLE_PROJECT_CONFIG=0", `opencode.json={"mcp":{}}`, agent.Nearest},
+		{"env=OPENCODE_DISABLE_PROJECT_CONFIG=1", `opencode.json={"plugin":["./x.js"]}`, agent.Nearest},
+		{"env=OPENCODE_DISABLE_PROJECT_CONFIG=1", ".opencode/agent/x.md=", agent.Full},
+		{"env=OPENCODE_DISABLE_PROJECT_CONFIG=1", ".opencode/plugin/x.js=", agent.Nearest},
+		{"env=OPENCODE_DISABLE_PROJECT_CONFIG=1 env=OPENCODE_PURE=1", ".opencode/plugin/x.js=", agent.Nearest},
 	} {
-		s := wish(t, "env=OPENCODE_DISABLE_PROJECT_CONFIG=1")
-		name, text, _ := strings.Cut(name, "=")
+		s := wish(t, strings.Fields(c.words)...)
+		name, text, _ := strings.Cut(c.file, "=")
 		path := filepath.Join(s.Dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -256,8 +265,24 @@ func TestPluginsAreNotSwitchedOff(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if l, _ := command(t, s); l.Policies[0].Enforced != want {
-			t.Errorf("%s: %+v", name, l.Policies[0])
+		if l, _ := command(t, s); l.Policies[0].Enforced != c.want {
+			t.Errorf("%s, %s: %+v", c.words, c.file, l.Policies[0])
+		}
+	}
+}
+
+// What the passthrough approves is not claimed to be asked for.
+func TestPassthroughApproves(t *testing.T) {
+	for words, want := range map[string]agent.Level{
+		"-- --auto": agent.None, "approval=prompt -- --auto": agent.None, "approval=auto-edit -- --auto=true": agent.None,
+		"-- --agent plan": agent.Full, "-- --no-auto": agent.Full, "-- --auto --no-auto": agent.Full, "-- -- --auto": agent.Full,
+		"approval=yolo -- --auto": agent.Full, "interactive -- --auto": agent.None,
+	} {
+		l, _ := command(t, wish(t, strings.Fields(words)...))
+		for _, p := range l.Policies {
+			if p.Feature == agent.Approval && p.Enforced != want {
+				t.Errorf("%s: %+v", words, p)
+			}
 		}
 	}
 }
@@ -285,6 +310,14 @@ func TestRehearsal(t *testing.T) {
 			if v, _ := cli.Lookup(l.Env, name); !strings.HasPrefix(v, "/r") {
 				t.Errorf("%s is %s", name, v)
 			}
+		}
+		if v, _ := cli.Lookup(l.Env, "OPENCODE_DISABLE_AUTOCOMPACT"); v != "1" {
+			t.Errorf("it goes on for ever: %q", v)
+		}
+		s.Rehearsal.Patient = true
+		patient, _ := command(t, s)
+		if v, ok := cli.Lookup(patient.Env, "OPENCODE_DISABLE_AUTOCOMPACT"); ok {
+			t.Errorf("patient: %q", v)
 		}
 		text, _ := cli.Lookup(l.Env, "OPENCODE_CONFIG_CONTENT")
 		var c struct {

@@ -109,8 +109,16 @@ func mark(fresh string) string {
 	return "New session - " + at.Format("2006-01-02T15:04:05.000Z")
 }
 
-// elsewhere corrects the policies where something else than our environment decides: a server that was started before, or a repository.
+// elsewhere corrects the policies where something else than our environment decides: the passthrough, a server that was started before, or
+// a repository.
 func elsewhere(t *cli.Translation, s agent.Spec) {
+	if s.Shared.Approval.Value != setting.Yolo && approvesAll(s.Passthrough) {
+		for i, p := range t.Policies {
+			if p.Feature == agent.Approval {
+				t.Policies[i].Enforced, t.Policies[i].Note = agent.None, "the passthrough's --auto answers what would be asked"
+			}
+		}
+	}
 	note := ""
 	level := agent.None
 	if cli.Passed(s.Passthrough, "--attach") {
@@ -132,19 +140,35 @@ func elsewhere(t *cli.Translation, s agent.Spec) {
 	}
 }
 
+// approvesAll says whether the passthrough has --auto, in a form that switches it on. The last one counts.
+func approvesAll(passthrough []string) bool {
+	on := false
+	for _, arg := range passthrough {
+		switch arg {
+		case "--":
+			return on
+		case "--auto", "--auto=true":
+			on = true
+		case "--no-auto", "--auto=false":
+			on = false
+		}
+	}
+	return on
+}
+
 // repoConfig finds a configuration that the CLI would take from the directory or one above it, up to the root of the repository; where
 // there is no repository it looks in all of them. The user's own below the home directory does not count. Where the variable switches
-// it off, only plugins are left: the CLI loads them all the same.
+// it off, only plugins are left: the CLI loads them all the same, with --pure too.
 func repoConfig(s agent.Spec) string {
 	if s.Dir == "" {
 		return ""
 	}
-	off, _ := cli.Lookup(s.Env, "OPENCODE_DISABLE_PROJECT_CONFIG")
+	off := switched(s.Env, "OPENCODE_DISABLE_PROJECT_CONFIG")
 	home, _ := cli.Lookup(s.Env, "HOME")
 	for dir := filepath.Clean(s.Dir); ; dir = filepath.Dir(dir) {
 		for _, name := range []string{"opencode.json", "opencode.jsonc", ".opencode"} {
 			path := filepath.Join(dir, name)
-			if _, err := os.Lstat(path); err == nil && (dir != home || name != ".opencode") && (off != "1" && off != "true" || plugins(path)) {
+			if _, err := os.Lstat(path); err == nil && (dir != home || name != ".opencode") && (!off || plugins(path)) {
 				return path
 			}
 		}
@@ -152,6 +176,12 @@ func repoConfig(s agent.Spec) string {
 			return ""
 		}
 	}
+}
+
+// switched says whether a variable has a value that the CLI takes for yes.
+func switched(env []string, name string) bool {
+	value, _ := cli.Lookup(env, name)
+	return value == "1" || strings.EqualFold(value, "true")
 }
 
 // plugins says whether a directory .opencode, or a file, may bring some. What cannot be read, or is too long to be, may.

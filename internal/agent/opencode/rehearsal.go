@@ -34,6 +34,10 @@ func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
 		"OPENCODE_DISABLE_SHARE=1",
 		"OPENCODE_CONFIG_CONTENT="+content(r, provider, model),
 	)
+	if !r.Patient {
+		// Where a shortened conversation is too long as well, it shortens and asks again without an end.
+		t.Env = append(t.Env, "OPENCODE_DISABLE_AUTOCOMPACT=1")
+	}
 	return []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DB", "OPENCODE_AUTH_CONTENT", "OPENCODE_SERVER_PASSWORD", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL"}
 }
 
