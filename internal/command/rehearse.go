@@ -25,7 +25,7 @@ func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 	}
 	var key [16]byte
 	_, _ = rand.Read(key[:]) // it never fails
-	options := modelserver.Options{Key: "sk-" + hex.EncodeToString(key[:])}
+	options := modelserver.Options{Key: "sk-" + hex.EncodeToString(key[:]), Hurry: true}
 	server, err := modelserver.Start(backend, options)
 	if err != nil {
 		return agent.Rehearsal{}, nil, err

@@ -128,6 +128,7 @@ type answer struct {
 	name     func(prefix string) string
 	done     said
 	counted  bool // the usage was given
+	hurry    bool // as Options.Hurry
 	pause    time.Duration
 	brk      Break
 	begun    bool // headers are out
@@ -312,7 +313,10 @@ func (a *answer) Fail(f Failure) error {
 		}
 		return a.release()
 	}
-	if f.RetryAfter > 0 {
+	switch {
+	case a.hurry && f.RetryAfter == 0:
+		a.w.Header().Set("Retry-After-Ms", "1")
+	case f.RetryAfter > 0:
 		a.w.Header().Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
 	}
 	if f.ContextFull {

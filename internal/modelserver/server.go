@@ -34,8 +34,9 @@ const (
 
 // Options are what a server may be told.
 type Options struct {
-	Key string         // what the client must give as its API key; empty: any
-	Log func(*Request) // called for each request that could be read, before it is answered; not at once for several
+	Key   string         // what the client must give as its API key; empty: any
+	Log   func(*Request) // called for each request that could be read, before it is answered; not at once for several
+	Hurry bool           // an error that says no time of its own asks for the next attempt at once, of the clients that listen
 
 	name func(prefix string) string // fixed ids, for tests
 	now  func() time.Time
@@ -136,7 +137,7 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	s.keep(r)
-	a := &answer{ctx: q.Context(), w: w, r: r, enc: where.wire.encoder(r, s.o), name: s.o.name}
+	a := &answer{ctx: q.Context(), w: w, r: r, enc: where.wire.encoder(r, s.o), name: s.o.name, hurry: s.o.Hurry}
 	if err := s.ask(q.Context(), r, a); err != nil {
 		panic(http.ErrAbortHandler) // the way to drop a connection; nothing is logged
 	}

@@ -265,3 +265,25 @@ func counted(w Writer) error {
 	w.Usage(Usage{Input: 11, Output: 7, Cached: 5})
 	return nil
 }
+
+func TestHurry(t *testing.T) {
+	for _, row := range []struct {
+		step  string
+		hurry bool
+		want  string
+	}{
+		{`{"error":500}`, true, "1"}, {`{"error":500}`, false, ""}, {`{"error":429,"retry_after":1.5}`, true, ""},
+	} {
+		o := fixed()
+		o.Hurry = row.hurry
+		s := start(t, script(t, "["+row.step+"]"), o)
+		path, text := body(Chat, true)
+		resp, _, err := post(t, s.URL()+path, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resp.Header.Get("Retry-After-Ms"); got != row.want {
+			t.Errorf("%+v: %q", row, got)
+		}
+	}
+}

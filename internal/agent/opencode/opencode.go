@@ -46,11 +46,7 @@ func New() agent.Driver {
 
 // Command translates. A prompt is read from standard input, because run wraps an argument that contains a space in quotes.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
-	asked := s // as far as it is sent
-	if cli.Passed(s.Passthrough, "--model", "-m") && !s.Shared.Model.Typed() {
-		asked.Shared.Model.Value = "" // the CLI fails where it stands twice
-	}
-	t := cli.Translate(d.Matrix(s.Install.Version), asked)
+	t := cli.Translate(d.Matrix(s.Install.Version), s)
 	t.Env = permission(t.Env, s)
 	if s.Dir != "" {
 		t.Env = append(t.Env, "PWD="+s.Dir) // the CLI believes it more than the directory that it is started in
