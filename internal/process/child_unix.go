@@ -37,13 +37,14 @@ func (c *Child) start() (err error) {
 		c.listen()
 		close(listening)
 	}()
-	c.guard, err = startGuard(c.mark)
+	c.guard, err = guardFor(c.plan.Standby)
 	<-listening
 	if err != nil {
 		signal.Stop(c.signals)
 		c.streams.abandon()
 		return fault.New(fault.Internal, "cannot start the guard of %s", c.plan.Argv[0]).Because(err)
 	}
+	c.mark = c.guard.mark
 	if c.plan.Terminal != nil {
 		c.terminal = lend(c.plan.Terminal)
 	}

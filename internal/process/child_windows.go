@@ -20,6 +20,7 @@ type system struct {
 func Guard() int { return 2 }
 
 func (c *Child) start() error {
+	c.mark = newMark()
 	p := c.plan
 	c.cmd = &exec.Cmd{
 		Path: p.Path, Args: p.Argv, Dir: p.Dir, Env: markedWhole(p.Env, c.mark), Stdout: p.Stdout, Stderr: p.Stderr, WaitDelay: drainFor,

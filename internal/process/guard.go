@@ -1,11 +1,15 @@
 package process
 
-import "slices"
+import (
+	"slices"
+
+	"omniagent/internal/vigil"
+)
 
 // The guard is this program again, started under another name with one argument. No flag of ours and none of a test binary is called so:
 // where main does not ask IsGuard, the second process ends with a usage error.
 const (
-	guardName     = "omniagent-guard"
+	guardName     = vigil.Name
 	guardArgument = "--omniagent-guard"
 )
 

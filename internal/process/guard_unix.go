@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"omniagent/internal/vigil"
 )
 
 // guardian is our side of the guard of one child: a second process of this program that holds one end of a pair of sockets. When ours is
@@ -95,7 +97,7 @@ func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 
 // guardEnvironment has no secrets to keep. The marks of those who run us stand in it: to them the guard is one of theirs.
 func guardEnvironment() []string {
-	env := []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // one is started faster, and waits most of its life
+	env := []string{vigil.Variable + "=1", "GOMAXPROCS=1", "GOTRACEBACK=none"} // one is started faster, and waits most of its life
 	if outer := os.Getenv(markVariable); outer != "" {
 		env = append(env, markVariable+"="+outer)
 	}
@@ -212,20 +214,20 @@ func (g *guardian) dismiss() {
 // Guard is what the guard does: it waits for the end of the process that started it, kills what that was guarding, and returns its exit code.
 func Guard() int {
 	signal.Ignore() // all that can be
-	conn := os.NewFile(3, "guard")
+	var w ward
+	if text, waited := vigil.Heard(); waited {
+		for line := range strings.Lines(text) {
+			w.hear(line)
+		}
+		w.end()
+		return 0
+	}
+	conn := os.NewFile(vigil.Socket, "guard")
 	if info, err := conn.Stat(); err != nil || info.Mode()&os.ModeSocket == 0 {
 		return 2
 	}
-	_ = os.WriteFile("/proc/self/comm", []byte(guardName), 0) // instead of "exe"
-	var w ward
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		switch words := strings.Fields(lines.Text()); {
-		case len(words) == 2 && words[0] == "mark":
-			w.mark = words[1]
-		case len(words) == 3 && words[0] == "child":
-			w.group, _ = strconv.Atoi(words[1])
-			w.session = words[2] == "true"
-		case len(words) == 1 && words[0] == "farewell":
+		if w.hear(lines.Text()) {
 			return 0
 		}
 	}
@@ -238,4 +240,18 @@ type ward struct {
 	mark    string
 	group   int  // 0: there was no child yet, or its number did not arrive
 	session bool // the session with that number is the child's
+}
+
+// hear takes in a line. dismissed: there is nothing to do any more.
+func (w *ward) hear(line string) (dismissed bool) {
+	switch words := strings.Fields(line); {
+	case len(words) == 2 && words[0] == "mark":
+		w.mark = words[1]
+	case len(words) == 3 && words[0] == "child":
+		w.group, _ = strconv.Atoi(words[1])
+		w.session = words[2] == "true"
+	case len(words) == 1 && words[0] == "farewell":
+		return true
+	}
+	return false
 }

@@ -27,6 +27,7 @@ type Plan struct {
 	Terminal *os.File      // not nil: the child is a session with a person, and this terminal is handed over to it
 	Detach   bool          // what left the child's session outlives it, should it end by itself; without, nothing does
 	Grace    time.Duration // from End to the kill; 0: 5 s
+	Standby  *Standby      // a guard that waits already, for one child; nil, or taken: another is started
 }
 
 // Ending is how a child ended.
@@ -77,7 +78,7 @@ func Start(p Plan) (*Child, error) {
 		p.Grace = defaultGrace
 	}
 	c := &Child{
-		plan: p, began: time.Now(), mark: newMark(),
+		plan: p, began: time.Now(),
 		done: make(chan struct{}), asked: make(chan struct{}), hurry: make(chan struct{}),
 	}
 	if err := c.start(); err != nil {

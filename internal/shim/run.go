@@ -104,7 +104,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	tail := &tail{}
 	plan := process.Plan{
 		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir, Env: launch.Env,
-		Stdout: out, Stderr: c.host.Stderr, Grace: c.settings.Set.Duration("grace"),
+		Stdout: out, Stderr: c.host.Stderr, Grace: c.settings.Set.Duration("grace"), Standby: c.standby,
 	}
 	err := c.streams(&plan, launch, tail)
 	var child *process.Child

@@ -24,6 +24,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -129,13 +130,18 @@ type call struct {
 	prompt   prompt
 	schema   *schema
 	temp     *temporary
-	attempts int        // with --output-schema
-	asked    agent.Spec // what the driver was asked for
+	standby  *process.Standby // nil: nothing will be started
+	attempts int              // with --output-schema
+	asked    agent.Spec       // what the driver was asked for
 }
 
 func (c *call) run() int {
 	c.temp = &temporary{}
 	defer c.temp.remove()
+	if c.args.Trace != "only" {
+		c.standby = process.Prepare()
+		defer c.standby.Dismiss()
+	}
 	if err := c.resolve(); err != nil {
 		return c.shim.fail(c.host, err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -111,13 +112,16 @@ func head(path string, limit int64) (data []byte, whole bool) {
 		return nil, false
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return nil, false
 	}
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
+	data = make([]byte, min(info.Size()+1, limit+1))
+	n, err := io.ReadFull(f, data)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, false
 	}
+	data = data[:n]
 	if int64(len(data)) > limit {
 		return data[:limit], false
 	}
