@@ -61,7 +61,13 @@ func codeFault(code int, program bool) *fault.Fault {
 
 // failure makes a fault of a message of the model's API, or about it. A status of 0 is taken from the message where that has one.
 func failure(message string, status int) *fault.Fault {
-	text := strings.TrimSuffix(strings.TrimPrefix(message, "[API Error: "), "]")
+	text := message
+	if inner, ok := strings.CutPrefix(message, "[API Error: "); ok {
+		text = inner
+		if end := strings.LastIndexByte(inner, ']'); end >= 0 {
+			text = inner[:end] // advice follows
+		}
+	}
 	var api struct {
 		Error struct {
 			Code    int    `json:"code"`

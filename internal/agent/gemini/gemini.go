@@ -1,9 +1,10 @@
 // Package gemini is all that we know of Gemini CLI.
 //
 // It promises that the approval is always said, so that no settings choose another, that the web is shut by a policy of this run alone,
-// and that a run is recognised by the session id which we chose or a person named, never by its time or place. It refuses to trust a
-// directory for a person, and to name a denial, an error or an answer that the CLI's own records do not show: then they are unknown. A
-// repository that a person trusted can allow more than the approval says; that is told, not prevented.
+// that a run is recognised by the session id which we chose or a person named, never by its time or place, and that the CLI is one process
+// wherever nothing needs the second that it starts by itself. It refuses to trust a directory for a person, and to name a denial, an error
+// or an answer that the CLI's own records do not show: then they are unknown. A repository that a person trusted can allow more than the
+// approval says; that is told, not prevented.
 package gemini
 
 import (
@@ -63,11 +64,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	}
 	var files []agent.File
 	policy(&t, &files, s)
-	if s.Mode == setting.OneShot {
-		// The CLI starts itself a second time with a larger heap; without that a run is one process, and about 0.8 s shorter. Only the
-		// terminal interface asks to be started anew, such as when a person trusts the directory: with the switch it would end there.
-		t.Env = append(t.Env, "GEMINI_CLI_NO_RELAUNCH=true")
-	}
+	t.Env = append(t.Env, single(s, memory())...)
 	var remove []string
 	if s.Rehearsal != nil {
 		remove = rehearsal(&t, &files, s)

@@ -52,7 +52,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	e := agent.Evidence{Session: o.launch.Session, Fault: o.fault(x)}
 	var t tally
 	for _, path := range o.transcripts() {
-		if t.read(path, o.before[path], o.launch.Session) {
+		if t.read(path, o.before[path], o.launch.Session, o.launch.Session == o.launch.Spec.Fresh) {
 			e.Records = append(e.Records, path)
 		}
 	}
@@ -68,7 +68,10 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	case !o.launch.Interactive:
 		e.Answered = agent.No
 	}
-	e.DenialsTold = t.resumed <= 1 && !t.cut && o.yolo()
+	if t.beheaded {
+		e.Usage = nil
+	}
+	e.DenialsTold = t.resumed <= 1 && !t.cut && !t.beheaded && o.yolo()
 	return e
 }
 
@@ -113,6 +116,7 @@ type tally struct {
 	answered bool // the last word is the model's
 	cut      bool // a line of the model was too long to be read whole
 	resumed  int  // how often the session was gone on with
+	beheaded bool // the beginning is lost
 	order    []string
 	messages map[string]message
 }
@@ -152,13 +156,17 @@ type record struct {
 }
 
 // read takes in a transcript, and says whether it is one of this session and has anything new.
-func (t *tally) read(path string, from int64, session string) bool {
+//
+// Whose it is stands in the first line. But another run that starts in the same project removes a transcript which has no message yet,
+// and the next message makes a new one, without that line. Where the id was made for this run and nothing was there before, its name is enough.
+func (t *tally) read(path string, from int64, session string, ours bool) bool {
 	agentOf := filepath.Base(filepath.Dir(path)) == session
-	found := agentOf
-	if from > 0 && !agentOf { // whose it is stands in the first line
+	found, headed := agentOf || ours, agentOf
+	if from > 0 && !agentOf {
 		eachLine(path, 0, func(data []byte, _ bool) bool {
 			var r record
 			found = json.Unmarshal(data, &r) == nil && r.SessionID == session
+			headed = found
 			return false
 		})
 		if !found {
@@ -181,6 +189,7 @@ func (t *tally) read(path string, from int64, session string) bool {
 		switch {
 		case r.SessionID != "" && r.ID == "" && !agentOf:
 			found = r.SessionID == session // sessions whose ids begin alike share the file of a minute
+			headed = headed || found
 			fresh = fresh || found
 		case found:
 			t.add(r, agentOf)
@@ -188,6 +197,7 @@ func (t *tally) read(path string, from int64, session string) bool {
 		}
 		return true
 	})
+	t.beheaded = t.beheaded || fresh && !headed
 	return fresh
 }
 
@@ -213,7 +223,9 @@ func (t *tally) add(r record, agentOf bool) {
 	case r.Type == "gemini":
 		if !agentOf {
 			t.answered = len(r.Content) > len(`""`)
-			t.model = r.Model
+			if r.Model != "" { // an empty answer has none
+				t.model = r.Model
+			}
 		}
 		var m message
 		if r.Tokens != nil {

@@ -41,7 +41,10 @@ func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []
 // rehearsalSettings are the user's settings of the private home.
 func rehearsalSettings(patient bool) []byte {
 	type object = map[string]any
-	general := object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false}
+	general := object{
+		"enableAutoUpdate": false, "enableAutoUpdateNotification": false,
+		"sessionRetention": object{"enabled": false}, // runs side by side would remove each other's transcripts
+	}
 	if !patient {
 		general["maxAttempts"] = 1 // otherwise it repeats for more than three minutes
 	}

@@ -1,0 +1,6 @@
+//go:build !linux && !darwin
+
+package gemini
+
+// memory is not known here.
+func memory() int { return 0 }
