@@ -113,6 +113,7 @@ type Launch struct {
 	Refusals    []Refusal
 	Native      bool  // Spec.Schema is passed on to the agent itself
 	UsageCodes  []int // exit codes with which the agent rejects its arguments
+	Again       int   // the exit code with which the agent asks to be started anew, as it is, in front of a person; 0: none
 	Spec        Spec  // what it was made from
 	Interactive bool
 }

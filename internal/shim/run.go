@@ -107,15 +107,17 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		Stdout: out, Stderr: c.host.Stderr, Grace: c.settings.Set.Duration("grace"), Standby: c.standby,
 	}
 	err := c.streams(&plan, launch, tail)
-	var child *process.Child
-	if err == nil {
-		child, err = process.Start(plan)
+	for again := true; again && err == nil; {
+		var child *process.Child
+		if child, err = process.Start(plan); err == nil {
+			o.exit = c.wait(child)
+			again = c.mode == setting.Interactive && launch.Again != 0 && o.exit.Code == launch.Again && o.exit.ByUs == ""
+		}
 	}
 	if err != nil {
 		o.exit, o.fault = agent.Exit{Failed: err}, fault.Of(err)
 		return o
 	}
-	o.exit = c.wait(child)
 	o.took = time.Since(o.began)
 	o.exit.Stderr = tail.bytes()
 	if c.mode == setting.OneShot {

@@ -210,16 +210,12 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestSingle: the terminal interface is one process where nothing needs a second one: to be started anew, or for a larger heap.
+// TestSingle: the terminal interface is one process where the larger heap of a second one can be had without.
 func TestSingle(t *testing.T) {
 	const one, heap = "GEMINI_CLI_NO_RELAUNCH=true", "NODE_OPTIONS=--max-old-space-size=8000"
-	trust := func(s *agent.Spec) {
-		write(t, filepath.Join(home(s.Env), ".gemini", "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+`":"TRUST_FOLDER"}`)
-	}
 	settings := func(text string) func(*agent.Spec) {
 		return func(s *agent.Spec) { write(t, filepath.Join(home(s.Env), ".gemini", "settings.json"), text) }
 	}
-	signedIn := settings(`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 	rehearse := func(s *agent.Spec) { s.Rehearsal = &agent.Rehearsal{Home: "/h"} }
 	const large, unknown = 16_000, 0
 	for name, c := range map[string]struct {
@@ -229,10 +225,7 @@ func TestSingle(t *testing.T) {
 	}{
 		"one-shot":                 {nil, large, []string{one}},
 		"one-shot, memory unknown": {nil, unknown, []string{one}},
-		"a person will be asked":   {[]func(*agent.Spec){interactive}, large, nil},
-		"not signed in":            {[]func(*agent.Spec){interactive, trust}, large, nil},
-		"not trusted":              {[]func(*agent.Spec){interactive, signedIn}, large, nil},
-		"settled":                  {[]func(*agent.Spec){interactive, trust, signedIn}, large, []string{heap, one}},
+		"interactive":              {[]func(*agent.Spec){interactive}, large, []string{heap, one}},
 		"rehearsal":                {[]func(*agent.Spec){interactive, rehearse}, large, []string{heap, one}},
 		"little memory":            {[]func(*agent.Spec){interactive, rehearse}, 4_000, []string{one}},
 		"memory unknown":           {[]func(*agent.Spec){interactive, rehearse}, unknown, nil},
@@ -246,8 +239,8 @@ func TestSingle(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	if l, _, _ := New().Command(spec(t, interactive, trust, signedIn)); memory() > 0 != slices.Contains(l.Env, one) {
-		t.Errorf("%d MiB: %q", memory(), l.Env)
+	if l, _, _ := New().Command(spec(t, interactive)); memory() > 0 != slices.Contains(l.Env, one) || l.Again != 199 {
+		t.Errorf("%d MiB: %q, again %d", memory(), l.Env, l.Again)
 	}
 }
 
@@ -309,7 +302,6 @@ func TestRefusals(t *testing.T) {
 		"trusted":         {[]func(*agent.Spec){trust("TRUST_FOLDER")}, ""},
 		"distrusted":      {[]func(*agent.Spec){trust("DO_NOT_TRUST")}, "trusted"},
 		"interactive":     {[]func(*agent.Spec){interactive}, ""},
-		"one process":     {[]func(*agent.Spec){interactive, environment("GEMINI_CLI_NO_RELAUNCH=1")}, "199"},
 		"skipped":         {[]func(*agent.Spec){pass("--skip-trust")}, ""},
 		"by environment":  {[]func(*agent.Spec){environment("GEMINI_CLI_TRUST_WORKSPACE=true")}, ""},
 		"restricted":      {[]func(*agent.Spec){trust("TRUST_FOLDER"), environment("GEMINI_RESTRICTED_MODE=true")}, "trusted"},

@@ -71,7 +71,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	}
 	l := d.Launch(s, t)
 	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Files, l.Session, l.Refusals = files, session, refusals(s, l)
+	l.Files, l.Session, l.Refusals, l.Again = files, session, refusals(s, l), startAnew
 	return l, t.Warnings, nil
 }
 

@@ -20,12 +20,6 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 			Fix:    "If its contents may be trusted, add -- --skip-trust; or start the CLI there once without a prompt and trust the directory.",
 		})
 	}
-	if _, one := cli.Lookup(l.Env, relaunchName); one && s.Mode == setting.Interactive {
-		out = append(out, agent.Refusal{
-			Reason: "Gemini CLI ends with exit code 199 where a changed setting wants it started anew.",
-			Fix:    "Start it again; with " + relaunchName + " set to nothing it does that itself, and takes longer to start.",
-		})
-	}
 	if slices.Contains(l.Args[:l.Translated], sandboxFlag) && contained(s) {
 		runtime := "docker"
 		if !has(s, runtime) {

@@ -13,6 +13,7 @@ import (
 const (
 	relaunchName = "GEMINI_CLI_NO_RELAUNCH"
 	nodeOptions  = "NODE_OPTIONS"
+	startAnew    = 199
 
 	// defaultHeap is what Node gives itself at the most on a machine with less than 16 GB, in MiB.
 	defaultHeap = 2096
@@ -21,9 +22,9 @@ const (
 // single is what makes the CLI one process: nothing where it should stay two.
 //
 // It starts itself a second time to get a larger heap, and to be started anew by the first process where its terminal interface asks for
-// that with exit code 199. Its own switch leaves that out, and saves a third of the time until the interface is ready (1.2 s, not 1.8). A one-shot run never asks for it. The
-// interface does where a person trusts the directory or signs in, so it is left alone until both are done; after that only where a person
-// wants it, in /settings, /permissions and /auth. A value that a person gave to the switch stays.
+// that with exit code 199: when a person has trusted the directory or signed in, and in /settings. Its own switch leaves the first process
+// out, and saves a third of the time until the interface is ready (1.2 s, not 1.8); to start it anew is then left to whoever runs us, see
+// Launch.Again. A value that a person gave to the switch stays.
 func single(s agent.Spec, memory int) []string {
 	if _, said := cli.Lookup(s.Env, relaunchName); said {
 		return nil
@@ -31,9 +32,8 @@ func single(s agent.Spec, memory int) []string {
 	if s.Mode == setting.OneShot {
 		return []string{relaunchName + "=true"}
 	}
-	settled := s.Rehearsal != nil || trusted(s) && choseSignIn(s)
 	heap, known := heap(s, memory)
-	if !settled || !known {
+	if !known {
 		return nil
 	}
 	return append(heap, relaunchName+"=true")
