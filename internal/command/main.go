@@ -28,7 +28,11 @@ func Main() int {
 		return program.Main(args)
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) { // by nohup, or a shell in front of a job in the background
+			signal.Notify(signals, s)
+		}
+	}
 	dir, _ := os.Getwd()
 	host := shim.Host{Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals}
 	return newShim(program).Main(host)

@@ -187,6 +187,8 @@ func (c *Child) finish() {
 }
 
 func (c *Child) closeTracked() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.tracked >= 0 {
 		_ = syscall.Close(c.tracked)
 		c.tracked = -1

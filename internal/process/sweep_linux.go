@@ -88,7 +88,10 @@ func (c *Child) adopted() []int {
 			kept = append(kept, pid)
 		}
 	}
-	if len(kept) == 0 || c.tracked < 0 {
+	c.mu.Lock()
+	tracked := c.tracked
+	c.mu.Unlock()
+	if len(kept) == 0 || tracked < 0 {
 		return c.onlyMarked(kept) // without pidfds a child that somebody else waits for looks like an adopted one
 	}
 	held := heldByPidfd()

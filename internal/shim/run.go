@@ -104,14 +104,15 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	tail := &tail{}
 	plan := process.Plan{
 		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir, Env: launch.Env,
-		Stdout: out, Stderr: c.host.Stderr, Grace: c.settings.Set.Duration("grace"), Standby: c.standby,
+		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")), // 0 is none, not the default
+		Standby: c.standby,
 	}
 	err := c.streams(&plan, launch, tail)
-	for again := true; again && err == nil; {
+	for anew := true; anew && err == nil; {
 		var child *process.Child
 		if child, err = process.Start(plan); err == nil {
 			o.exit = c.wait(child)
-			again = c.mode == setting.Interactive && launch.Again != 0 && o.exit.Code == launch.Again && o.exit.ByUs == ""
+			anew = c.mode == setting.Interactive && launch.Again != 0 && o.exit.Code == launch.Again && o.exit.ByUs == ""
 		}
 	}
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *tail) erro
 	}
 	// Where both go to the same place their order matters more than the evidence.
 	if !term.IsTerminal(int(c.host.Stderr.Fd())) && !sameFile(c.host.Stdout, c.host.Stderr) {
-		plan.Stderr = io.MultiWriter(c.host.Stderr, tail)
+		plan.Stderr = &tee{kept: tail, to: c.host.Stderr}
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ func (c *call) wait(child *process.Child) agent.Exit {
 		defer timer.Stop()
 		over = timer.C
 	}
-	byUs := ""
+	byUs, since := "", time.Time{}
 	for {
 		select {
 		case e := <-ended:
@@ -213,8 +214,11 @@ func (c *call) wait(child *process.Child) agent.Exit {
 				child.Signal(s)
 				continue
 			}
-			if byUs == "" {
-				byUs = signalName(s)
+			switch {
+			case byUs == "":
+				byUs, since = signalName(s), time.Now()
+			case time.Since(since) < again:
+				continue
 			}
 			child.End(s)
 		case <-over:
@@ -227,12 +231,18 @@ func (c *call) wait(child *process.Child) agent.Exit {
 	}
 }
 
+// again is how long after the first signal another one means that the agent shall not be waited for. One key, or a window that is closed,
+// often comes as two: from the terminal, and from the shell or a program around us.
+const again = 500 * time.Millisecond
+
 func signalName(s os.Signal) string {
 	switch s {
 	case syscall.SIGTERM:
 		return "SIGTERM"
 	case syscall.SIGHUP:
 		return "SIGHUP"
+	case syscall.SIGQUIT:
+		return "SIGQUIT"
 	}
 	return "SIGINT"
 }
@@ -281,6 +291,23 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 	for _, r := range launch.Refusals {
 		fmt.Fprintf(c.host.Stderr, "hint: %s\n", printableLine(joined(r.Reason, r.Fix, r.Command)))
 	}
+}
+
+// tee keeps the end of what the agent writes to stderr, and hands it on. That nobody reads it any more, or that the disk is full, does not
+// end an agent that has work to do.
+type tee struct {
+	kept   *tail
+	to     io.Writer
+	broken bool
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	n, _ := t.kept.Write(p)
+	if !t.broken {
+		_, err := t.to.Write(p)
+		t.broken = err != nil
+	}
+	return n, nil
 }
 
 // tail keeps the end of what is written to it. Who was killed in a hurry may still write for a moment.

@@ -13,10 +13,12 @@ package shim
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -36,6 +38,7 @@ const (
 	Blocked     = 3
 	HungUp      = 129
 	Interrupted = 130
+	Quit        = 131
 	Terminated  = 143
 )
 
@@ -138,6 +141,7 @@ type call struct {
 func (c *call) run() int {
 	c.temp = &temporary{}
 	defer c.temp.remove()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that has left is an error of the write, and no death before the tidying up
 	if c.args.Trace != "only" {
 		c.standby = process.Prepare()
 		defer c.standby.Dismiss()
@@ -332,6 +336,8 @@ func exitCode(f *fault.Fault) int {
 		switch f.Detail["signal"] {
 		case "SIGHUP":
 			return HungUp
+		case "SIGQUIT":
+			return Quit
 		case "SIGTERM":
 			return Terminated
 		}

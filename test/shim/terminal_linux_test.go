@@ -79,16 +79,6 @@ func (v *window) sees(text string) {
 	}
 }
 
-// agent puts a shell script in the place of a stub.
-func (w *world) agent(name, script string) {
-	w.t.Helper()
-	path := filepath.Join(w.bin, name)
-	_ = os.Remove(path)
-	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+script), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // TestSessionInAShell: what a person does at a terminal reaches the agent and nobody else: keys, the window's size, Ctrl-C, Ctrl-Z and fg.
 func TestSessionInAShell(t *testing.T) {
 	t.Parallel()
