@@ -71,16 +71,8 @@ func codexBelow(pid int) []string {
 // insists repeats keys until they have had their effect: what is typed while Codex asks the terminal where the cursor is, is lost.
 func (s *screen) insists(keys, wanted string) {
 	s.t.Helper()
-	for end := time.Now().Add(screenTakes); time.Now().Before(end); {
-		s.types(keys)
-		for again := time.Now().Add(3 * time.Second); time.Now().Before(again); time.Sleep(20 * time.Millisecond) {
-			if text := s.letters(); strings.Contains(text[min(s.seen, len(text)):], letters(wanted)) {
-				s.sees(wanted)
-				return
-			}
-		}
-	}
-	s.t.Fatalf("%q does not lead to %q:\n%s", keys, wanted, tail(s.letters()))
+	s.presses(keys, 3*time.Second, wanted, func() bool { return s.shows(wanted) })
+	s.sees(wanted)
 }
 
 // asksCodex sends a line and waits for what follows. With its first letter the lines below the box change, so it may be drawn in two parts.

@@ -82,7 +82,7 @@ func geminiHeap(pid int) string {
 // geminiQuits leaves the screen as a person does, who presses Ctrl-C until it is gone: twice, and quickly enough.
 func geminiQuits(s *screen) {
 	s.t.Helper()
-	geminiPresses(s, "\x03", geminiAgain, "it has ended", func() bool {
+	s.presses("\x03", soon, "it has ended", func() bool {
 		select {
 		case <-s.done:
 			return true
@@ -95,31 +95,12 @@ func geminiQuits(s *screen) {
 	}
 }
 
-// geminiPresses sends a key until something holds: what comes while the screen is being set up is lost, and of two keys the second has to
-// come within a second.
-func geminiPresses(s *screen, key string, every time.Duration, what string, holds func() bool) {
-	s.t.Helper()
-	sent := time.Time{}
-	for end := time.Now().Add(screenTakes); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Since(sent) > every {
-			_, _ = s.file.WriteString(key) // it may just have ended
-			sent = time.Now()
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("not within %v: %s, in\n%s", screenTakes, what, tail(s.letters()))
-		}
-	}
-}
-
-// geminiAgain is how soon a person presses a key again.
-const geminiAgain = 600 * time.Millisecond
-
 // geminiEnters types a prompt and sends it. A return that follows a letter within 30 ms is taken for a pasted one, as it can be on a busy machine.
 func geminiEnters(s *screen, line string) {
 	s.t.Helper()
 	s.types(line)
 	s.sees(line)
-	geminiPresses(s, "\r", 5*time.Second, "the prompt is sent", func() bool {
+	s.presses("\r", 5*time.Second, "the prompt is sent", func() bool {
 		after := s.letters()[s.seen:]
 		return slices.ContainsFunc([]string{geminiReady, "esc to cancel", "Allow once", "heard"}, func(sign string) bool { return strings.Contains(after, letters(sign)) })
 	})
@@ -253,7 +234,7 @@ func geminiScreenSuspend(b *bench) {
 	s.sees("ready>")
 	s.enters("omniagent --agent gemini " + flag)
 	s.sees(geminiReady)
-	geminiPresses(s, "\x1a", geminiAgain, "it is stopped", func() bool { return strings.Contains(s.letters()[s.seen:], "Stopped") })
+	s.presses("\x1a", soon, "it is stopped", func() bool { return strings.Contains(s.letters()[s.seen:], "Stopped") })
 	s.forget()
 	s.enters("echo usable-$((40+2))")
 	s.sees("usable-42")
@@ -262,7 +243,7 @@ func geminiScreenSuspend(b *bench) {
 	geminiEnters(s, "are you there")
 	s.sees("heard are you there")
 	s.forget()
-	geminiPresses(s, "\x03", geminiAgain, "the shell is back", func() bool { return strings.Contains(s.letters()[s.seen:], "ready>") })
+	s.presses("\x03", soon, "the shell is back", func() bool { return strings.Contains(s.letters()[s.seen:], "ready>") })
 	s.forget()
 	s.enters("stty -g >" + b.home + "/after.txt; echo left-$((40+3))")
 	s.sees("left-43")
@@ -273,19 +254,19 @@ func geminiScreenSuspend(b *bench) {
 	}
 }
 
-// geminiScreenTrust: where a person has still to be asked the CLI stays two processes, since it starts anew after the answer.
+// geminiScreenTrust: after the answer the CLI ends to be started anew, which is done by us.
 func geminiScreenTrust(b *bench) {
 	geminiSettle(b, `[]`, "")
 	s := b.sit(program, "--agent", "gemini")
 	s.sees("Do you trust the files in this folder?")
 	s.sees("Don't trust")
 	before := geminiProcesses(s.cmd.Process.Pid)
-	if len(before) != 2 {
+	if len(before) != 1 {
 		b.t.Fatalf("%d processes before the directory is trusted", len(before))
 	}
-	geminiPresses(s, "\r", geminiAgain, "the second process is another", func() bool {
+	s.presses("\r", soon, "the process is another", func() bool {
 		now := geminiProcesses(s.cmd.Process.Pid)
-		return len(now) == 2 && slices.Contains(now, before[0]) != slices.Contains(now, before[1]) // one is still there
+		return len(now) == 1 && now[0] != before[0]
 	})
 	s.forget()
 	s.sees(geminiReady)
@@ -303,7 +284,7 @@ func geminiScreenWires(b *bench) {
 		b.t.Errorf("--strict: exit code %d", code)
 	}
 	s = b.open("", "--", "--acp")
-	geminiPresses(s, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`+"\n", geminiAgain, "it answers", func() bool {
+	s.presses(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`+"\n", soon, "it answers", func() bool {
 		return strings.Contains(s.letters(), `"authMethods"`)
 	})
 }

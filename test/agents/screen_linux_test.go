@@ -177,6 +177,31 @@ func (s *screen) enters(line string) {
 	s.types("\r")
 }
 
+// soon is how soon a person presses a key again.
+const soon = 600 * time.Millisecond
+
+// presses sends a key until something holds: what comes while a screen is being set up is lost, and of two keys the second may have to come
+// within a second.
+func (s *screen) presses(key string, every time.Duration, what string, holds func() bool) {
+	s.t.Helper()
+	sent := time.Time{}
+	for end := time.Now().Add(screenTakes); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(sent) > every {
+			_, _ = s.file.WriteString(key) // it may just have ended
+			sent = time.Now()
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("not within %v: %s, in\n%s", screenTakes, what, tail(s.letters()))
+		}
+	}
+}
+
+// shows says whether a text is there, after the last one that was seen. Blanks do not count.
+func (s *screen) shows(text string) bool {
+	all := s.letters()
+	return strings.Contains(all[min(s.seen, len(all)):], letters(text))
+}
+
 // forget makes sees look at what comes from here on.
 func (s *screen) forget() { s.seen = len(s.letters()) }
 
