@@ -2,10 +2,12 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/redact"
 	"omniagent/internal/setting"
 	"omniagent/internal/shim"
 )
@@ -13,6 +15,7 @@ import (
 // direct describes calls without a command, from the lists that carry them out.
 func directCalls(drivers []agent.Driver) *contract.Direct {
 	d := &contract.Direct{
+		Suggest: func(word string) string { return suggest(drivers, word) },
 		Usage:   "[-p TEXT] [--agent NAME] [flags] [-- the agent's own flags]",
 		Summary: "without a command, start a coding agent: one prompt from -p or a pipe, or else a session in this terminal",
 		Exits: []contract.DirectExit{
@@ -33,6 +36,14 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 		}
 		p := contract.Param{Name: f.Name, Short: f.Short, Kind: contract.Bool, Help: f.Help, Default: f.Default}
 		switch {
+		case f.Name == "timeout":
+			p.Kind = contract.Duration
+		case f.Name == "output-schema-retries":
+			p.Kind = contract.Int
+		case slices.Contains([]string{"DIR", "FILE"}, f.Value):
+			p.Kind = contract.File
+		case f.Name == "web":
+			p.Kind, p.Enum = contract.Enum, []string{"on", "off"}
 		case len(f.Allowed) > 0:
 			p.Kind, p.Enum = contract.Enum, f.Allowed
 		case f.Value != "":
@@ -41,6 +52,20 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 		d.Params = append(d.Params, p)
 	}
 	return d
+}
+
+// suggest takes a word for the name of an agent, and several for a prompt.
+func suggest(drivers []agent.Driver, word string) string {
+	word = strings.Join(strings.Fields(redact.String(word)), " ")
+	for _, d := range drivers {
+		if strings.EqualFold(word, d.Name()) {
+			return "omniagent --agent " + d.Name()
+		}
+	}
+	if strings.Contains(word, " ") {
+		return fmt.Sprintf("omniagent -p %q", word)
+	}
+	return ""
 }
 
 // matrixRows are the shared flags with their values, in the order of the help.

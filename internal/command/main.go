@@ -12,7 +12,6 @@ import (
 	"omniagent/internal/agent/custom"
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/contract"
-	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/shim"
 )
@@ -50,22 +49,19 @@ func direct(program *contract.Program, args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	for _, about := range []string{"--schema", "--print-schema", "--show-config"} {
-		if slices.Contains(args, about) {
-			return false
-		}
-	}
-	_, err := shim.Parse(args)
-	if err == nil {
+	if _, err := shim.Parse(args); err == nil {
 		return true
 	}
-	// A command behind its options, or a flag that only commands have: they explain it better.
-	f := fault.Of(err)
-	if word, ok := f.Detail["word"].(string); ok && program.Begins(word) {
-		return false
+	// Questions about the program, and options in front of a command, which the commands explain better: as far as the flags are theirs.
+	for _, arg := range args {
+		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, "-") && !program.Shares(strings.TrimLeft(name, "-")) {
+			return true
+		}
 	}
-	flag, ok := f.Detail["flag"].(string)
-	return !ok || !program.Shares(flag)
+	about := slices.ContainsFunc(args, func(a string) bool {
+		return slices.Contains([]string{"-h", "--help", "-V", "--version", "--schema", "--print-schema", "--show-config"}, a)
+	})
+	return !about && !program.CommandBehind(args)
 }
 
 // ownFile is the file in which a person defines agents, in the same form in which a repository does; nil when there is none.

@@ -3,20 +3,23 @@ package command
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"os"
+	"errors"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/workspace"
 )
+
+const maxScript = 16 << 20
 
 // rehearse starts the scripted model for one run.
 func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 	text := []byte(`[]`)
 	if script != "" {
 		var err error
-		if text, err = os.ReadFile(script); err != nil {
-			return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: the script cannot be read").Because(err).Hint("--rehearse alone answers every prompt with ok")
+		if text, err = readScript(script); err != nil {
+			return agent.Rehearsal{}, nil, err
 		}
 	}
 	backend, err := modelserver.ParseScript(text)
@@ -31,4 +34,16 @@ func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 		return agent.Rehearsal{}, nil, err
 	}
 	return agent.Rehearsal{URL: server.URL(), Key: options.Key, Model: "rehearsal", Home: home}, func() { _ = server.Close() }, nil
+}
+
+// readScript reads a regular file only. No signal is heard yet, so nothing may be waited for, and /dev/zero has no end.
+func readScript(path string) ([]byte, error) {
+	data, err := workspace.ReadFile(path, maxScript)
+	switch {
+	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
+		return nil, fault.New(fault.ArgError, "--rehearse: %s is not a file of at most 16 MiB", path).Hint("--rehearse alone answers every prompt with ok")
+	case err != nil:
+		return nil, fault.New(fault.ArgError, "--rehearse: the script cannot be read").Because(err).Hint("--rehearse alone answers every prompt with ok")
+	}
+	return data, nil
 }

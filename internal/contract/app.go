@@ -26,6 +26,7 @@ type Direct struct {
 	Detail  string  // further paragraphs of the help
 	Params  []Param //
 	Exits   []DirectExit
+	Suggest func(word string) string // what somebody wanted who typed a word that is no command; empty: nothing is known
 }
 
 // DirectExit is one of its exit codes.

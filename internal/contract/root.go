@@ -41,7 +41,7 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	for _, param := range call.Command.allParams() {
 		call.params[param.Name] = param
 	}
-	if f := p.unknown(call, rest); f != nil && len(words) == 0 && !p.commandBehind(rest) {
+	if f := p.unknown(call, rest); f != nil && len(words) == 0 && !p.CommandBehind(rest) {
 		return call.finish(answer{fault: f}, nil)
 	}
 	if word, found := p.firstWord(rest); found && !slices.Contains(rest, "--help") {
@@ -107,18 +107,23 @@ func (p *Program) firstWord(rest []string) (string, bool) {
 	return "", false
 }
 
-// Begins says whether a word is the first of a command.
-func (p *Program) Begins(word string) bool { return p.begins(word) }
-
-// Shares says whether a flag is one that commands share, or that is asked of the program itself.
+// Shares says whether a flag, without its dashes, is one that commands share, or that is asked of the program itself.
 func (p *Program) Shares(flag string) bool {
-	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()), func(q Param) bool { return q.Name == flag })
+	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()), func(q Param) bool { return flag != "" && (q.Name == flag || q.Short == flag) })
 }
 
-// commandBehind says whether options stand before a command that exists.
-func (p *Program) commandBehind(rest []string) bool {
+// CommandBehind says whether options stand before a command that exists.
+func (p *Program) CommandBehind(rest []string) bool {
 	word, found := p.firstWord(rest)
 	return found && p.begins(word)
+}
+
+// suggestion is a call without a command that was probably meant.
+func (p *Program) suggestion(word string) string {
+	if p.Direct == nil {
+		return ""
+	}
+	return p.Direct().Suggest(word)
 }
 
 // noCommand explains a word that is no command, and what was probably meant.
@@ -141,6 +146,9 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 	f.Problems = []fault.Problem{{Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed), Message: f.Message, Corrected: near}}
 	if near == "" && len(words) > 0 {
 		return f.FixBy("name a command of the manifest", "").Hint("%s %s lists its commands", p.Name, strings.Join(words, " ")).With("input_value", redact.String(typed))
+	}
+	if better := p.suggestion(word); near == "" && len(words) == 0 && better != "" {
+		return f.FixBy("name a command of the manifest", "").Hint("%s", better).With("input_value", redact.String(typed))
 	}
 	if near == "" {
 		return f.FixBy("name a command of the manifest", "").Hint("%s manifest lists the commands", p.Name).With("input_value", redact.String(typed))

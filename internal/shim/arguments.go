@@ -20,6 +20,7 @@ type Arguments struct {
 	Dir         string         // --cwd
 	Timeout     *time.Duration // nil: what the configuration says
 	Strict      *bool
+	Declined    []setting.Approval // by --yolo=false and the like: not even where the configuration says so
 	Report      string
 	Trace       string  // "", "run" or "only"
 	Schema      *string // --output-schema as given
@@ -89,7 +90,7 @@ func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 		if flag.Name == "prompt" {
 			return "", f.Hint(`omniagent -p "what is to be done"`)
 		}
-		return "", f.Hint("%s=%s", written, flag.Value)
+		return "", f.Hint("%s", flag.example())
 	}
 	word := rest[1]
 	if !strings.HasPrefix(word, "-") || word == "-" {
@@ -98,7 +99,19 @@ func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 	if flag.Name == "prompt" && !exactly(flags, word) {
 		return word, nil
 	}
-	return "", fault.New(fault.MissingArgument, "%s needs a value, and %s begins with a dash", written, word).Hint("%s=%s, if that is the value", written, word)
+	f := fault.New(fault.MissingArgument, "%s needs a value, and %s begins with a dash", written, printable(word))
+	if flag.free && !exactly(flags, word) || flag.Name == "prompt" {
+		return "", f.Hint("%s=%s, if that is the value", written, printable(word))
+	}
+	return "", f.Hint("%s", flag.example())
+}
+
+// example is the flag with a value that it takes.
+func (f *Flag) example() string {
+	if len(f.Allowed) > 0 {
+		return "--" + f.Name + "=" + strings.Join(f.Allowed, ", or --"+f.Name+"=")
+	}
+	return "--" + f.Name + "=" + f.Value
 }
 
 func exactly(flags []Flag, word string) bool {
@@ -150,10 +163,16 @@ func unknown(flags []Flag, word string) error {
 // positional explains a word that is no flag: this command line has none.
 func (a *Arguments) positional(rest []string) error {
 	word := printable(rest[0])
-	f := fault.New(fault.ArgError, "there is no place for %q: a prompt goes behind -p", word)
+	f := fault.New(fault.ArgError, "there is no place for %q: a prompt goes behind -p", word).With("word", rest[0])
 	before := a.Given[:len(a.Given)-len(rest)]
+	if last := len(before) - 1; last >= 0 && strings.EqualFold(rest[0], "only") && before[last] == "--trace-translate" {
+		return f.Hint("--trace-translate=only")
+	}
+	if a.Prompt != nil {
+		return f.Hint("a prompt of several words stands in quotes: -p %q", printable(*a.Prompt)+" "+word)
+	}
 	line := append([]string{"omniagent"}, before...)
-	return f.Hint("%s -p %q", printable(strings.Join(line, " ")), word).With("word", rest[0])
+	return f.Hint("%s -p %q", printable(strings.Join(line, " ")), word)
 }
 
 func printable(s string) string {
@@ -187,18 +206,18 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "approval":
 		sh.Approval, err = choose(flag, value, setting.Approvals())
 	case "auto-edit":
-		err = a.toggle(flag, value, given, func() { sh.Approval = typed(setting.AutoEdit) })
+		err = a.toggle(flag, value, given, a.approves(setting.AutoEdit), a.declines(setting.AutoEdit))
 	case "yolo":
-		err = a.toggle(flag, value, given, func() { sh.Approval = typed(setting.Yolo) })
+		err = a.toggle(flag, value, given, a.approves(setting.Yolo), a.declines(setting.Yolo))
 	case "sandbox":
 		sh.Sandbox, err = choose(flag, value, setting.Sandboxes())
 	case "output":
 		a.outputFlag = "--output"
 		sh.Output, err = choose(flag, value, setting.Outputs())
 	case "json":
-		err = a.toggle(flag, value, given, func() { sh.Output, a.outputFlag = typed(setting.JSON), "--json" })
+		err = a.toggle(flag, value, given, a.prints(setting.JSON, "--json"), a.prints(setting.Text, ""))
 	case "stream-json":
-		err = a.toggle(flag, value, given, func() { sh.Output, a.outputFlag = typed(setting.StreamJSON), "--stream-json" })
+		err = a.toggle(flag, value, given, a.prints(setting.StreamJSON, "--stream-json"), a.prints(setting.Text, ""))
 	case "model":
 		if value == "" {
 			return fault.New(fault.ArgError, "--model needs a name").Hint("leave it out for the agent's own choice")
@@ -231,9 +250,8 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "agentsDir":
 		a.AgentsDir = &value
 	case "strict":
-		no := false
-		a.Strict = &no
-		err = a.toggle(flag, value, given, func() { *a.Strict = true })
+		yes, no := true, false
+		err = a.toggle(flag, value, given, func() { a.Strict = &yes }, func() { a.Strict = &no })
 	case "report":
 		a.Report = value
 		if value == "" {
@@ -242,11 +260,14 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "trace-translate":
 		err = a.trace(flag, value, given)
 	case "rehearse":
+		if given && value == "" {
+			return fault.New(fault.ArgError, "--rehearse= needs a file").Hint("--rehearse alone answers every prompt with ok")
+		}
 		a.Rehearse = &value
 	case "help":
-		err = a.toggle(flag, value, given, func() { a.Help = true })
+		err = a.toggle(flag, value, given, func() { a.Help = true }, func() { a.Help = false })
 	case "version":
-		err = a.toggle(flag, value, given, func() { a.Version = true })
+		err = a.toggle(flag, value, given, func() { a.Version = true }, func() { a.Version = false })
 	}
 	return err
 }
@@ -269,8 +290,30 @@ func bad(flag *Flag, value string, allowed []string) error {
 	return f.Hint("--%s=%s", flag.Name, allowed[0])
 }
 
-// toggle carries out a switch, unless it is given as false.
-func (a *Arguments) toggle(flag *Flag, value string, given bool, do func()) error {
+// approves is --yolo or --auto-edit.
+func (a *Arguments) approves(v setting.Approval) func() {
+	return func() {
+		a.Shared.Approval = typed(v)
+		a.Declined = slices.DeleteFunc(a.Declined, func(d setting.Approval) bool { return d == v })
+	}
+}
+
+// declines is --yolo=false or --auto-edit=false: it takes back what stands before it, and what the configuration says.
+func (a *Arguments) declines(v setting.Approval) func() {
+	return func() {
+		if a.Shared.Approval.Value == v {
+			a.Shared.Approval = setting.Defaults().Approval
+		}
+		a.Declined = append(a.Declined, v)
+	}
+}
+
+func (a *Arguments) prints(v setting.Output, flag string) func() {
+	return func() { a.Shared.Output, a.outputFlag = typed(v), flag }
+}
+
+// toggle carries out a switch: one way, or the other where it is given as false.
+func (a *Arguments) toggle(flag *Flag, value string, given bool, do, undo func()) error {
 	on := true
 	if given {
 		var ok bool
@@ -280,6 +323,8 @@ func (a *Arguments) toggle(flag *Flag, value string, given bool, do func()) erro
 	}
 	if on {
 		do()
+	} else {
+		undo()
 	}
 	return nil
 }
@@ -289,8 +334,10 @@ func (a *Arguments) trace(flag *Flag, value string, given bool) error {
 		a.Trace = "only"
 		return nil
 	}
-	a.Trace = ""
-	return a.toggle(flag, value, given, func() { a.Trace = "run" })
+	if _, ok := setting.ParseWeb(value); given && !ok {
+		return bad(flag, value, []string{"only", "true", "false"})
+	}
+	return a.toggle(flag, value, given, func() { a.Trace = "run" }, func() { a.Trace = "" })
 }
 
 func (a *Arguments) timeout(value string) error {

@@ -23,6 +23,7 @@ type Flag struct {
 	Default string
 	Help    string
 	takes   takes
+	free    bool // any text is a value
 }
 
 func words[T ~string](list []T) []string {
@@ -37,7 +38,7 @@ func words[T ~string](list []T) []string {
 func Flags() []Flag {
 	return []Flag{
 		{Name: "prompt", Short: "p", Value: "TEXT", takes: aValue, Help: "do this and end; a pipe works too"},
-		{Name: "agent", Value: "NAME", takes: aValue, Help: "the coding agent"},
+		{Name: "agent", Value: "NAME", takes: aValue, free: true, Help: "the coding agent"},
 		{Name: "approval", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()), Default: "prompt", Help: "what it does without asking"},
 		{Name: "auto-edit", Help: "--approval auto-edit"},
 		{Name: "yolo", Help: "--approval yolo; no sandbox unless asked for"},
@@ -45,17 +46,17 @@ func Flags() []Flag {
 		{Name: "output", Value: "FORM", takes: aValue, Allowed: words(setting.Outputs()), Default: "text", Help: "what the agent prints"},
 		{Name: "json", Help: "--output json"},
 		{Name: "stream-json", Help: "--output stream-json"},
-		{Name: "model", Short: "m", Value: "NAME", takes: aValue, Help: "model, as the agent calls it"},
-		{Name: "web", Value: "on|off", takes: maybe, Default: "off", Help: "may it use the web; --web alone is on"},
-		{Name: "output-schema", Value: "FILE|JSON", takes: aValue, Help: "print one line of JSON that fits"},
+		{Name: "model", Short: "m", Value: "NAME", takes: aValue, free: true, Help: "model, as the agent calls it"},
+		{Name: "web", Value: "on|off", takes: maybe, Default: "off", Help: "may it use the web"},
+		{Name: "output-schema", Value: "FILE|JSON", takes: aValue, free: true, Help: "print one line of JSON that fits"},
 		{Name: "output-schema-retries", Value: "0..10", takes: aValue, Default: "2", Help: "further tries"},
-		{Name: "cwd", Value: "DIR", takes: aValue, Help: "where the agent works"},
-		{Name: "timeout", Value: "DURATION", takes: aValue, Help: "end it after so long; exit code 1"},
-		{Name: "agentsDir", Value: "DIR", takes: aValue, Default: "agents", Help: "where omniagent.config.* is"},
+		{Name: "cwd", Value: "DIR", takes: aValue, free: true, Help: "where the agent works"},
+		{Name: "timeout", Value: "DURATION", takes: aValue, Help: "end it after so long"},
+		{Name: "agentsDir", Value: "DIR", takes: aValue, free: true, Default: "agents", Help: "where omniagent.config.* is"},
 		{Name: "strict", Help: "exit 2 if a flag would not hold"},
-		{Name: "report", Value: "FILE", takes: aValue, Help: "write what happened, as JSON"},
+		{Name: "report", Value: "FILE", takes: aValue, free: true, Help: "write what happened, as JSON"},
 		{Name: "trace-translate", Value: "only", takes: assigned, Help: "print its command line; =only: do not run it"},
-		{Name: "rehearse", Value: "SCRIPT", takes: assigned, Help: "on a scripted model, without network"},
+		{Name: "rehearse", Value: "SCRIPT", takes: assigned, Help: "on a scripted model"},
 		{Name: "help", Short: "h", Help: "show this"},
 		{Name: "version", Short: "V", Help: "print the version"},
 	}

@@ -22,7 +22,7 @@ func TestInteractiveStart(t *testing.T) {
 		without      string  // a variable that is our own switch
 	}{
 		{"claude", "manual mode on", 1.1, ""},
-		{"codex", "OpenAI Codex", 1.1, ""},
+		{"codex", "OpenAI Codex", 1.6, ""}, // it is there in less than a tenth of a second
 		{"gemini", "Type your message", 1, "GEMINI_CLI_NO_RELAUNCH"},
 		{"copilot", "Manual Approval", 1.1, ""},
 		{"opencode", "Ask anything", 1.1, ""},

@@ -46,6 +46,7 @@ func TestNothingSurvives(t *testing.T) {
 	}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
 			random := rand.New(rand.NewPCG(1, uint64(len(way.name))))
 			for i := range moments(t) {
 				after := time.Duration(random.Int64N(int64(40 * time.Millisecond)))

@@ -48,6 +48,15 @@ func TestBadInput(t *testing.T) {
 		{"schema that is missing", "--agent codex -p q --output-schema nowhere.json", "", []string{"nowhere.json"}},
 		{"retries", "--agent codex -p q --output-schema {} --output-schema-retries 11", "", []string{"from 0 to 10"}},
 		{"retries alone", "--agent codex -p q --output-schema-retries 1", "", []string{"needs --output-schema"}},
+		{"flag of the commands", "--no-config", "do it", []string{"there is no flag --no-config"}},
+		{"flag of the commands, quiet", "--agent codex -p q --quiet", "", []string{"there is no flag --quiet"}},
+		{"a command's name", "--agent codex status", "", []string{`no place for "status"`}},
+		{"a command's name behind a prompt", "-p q agents list", "", []string{`no place for "agents"`, `-p "q agents"`}},
+		{"no word", "--agent codex -p q --approval", "", []string{"--approval needs a value", "hint: --approval=prompt, or"}},
+		{"a flag for a word", "--agent codex -p q --sandbox --yolo", "", []string{"hint: --sandbox=workspace-write, or"}},
+		{"trace", "--agent codex -p q --trace-translate=foo", "", []string{"only, true, false"}},
+		{"trace with a blank", "--agent codex -p q --trace-translate only", "", []string{"hint: --trace-translate=only"}},
+		{"script without a name", "--agent codex -p q --rehearse=", "", []string{"--rehearse= needs a file"}},
 		{"script", "--agent codex -p q --rehearse=nowhere", "", []string{"--rehearse"}},
 	}
 	for _, tt := range tests {
@@ -71,6 +80,43 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("an agent was started: %+v", calls)
 			}
 		})
+	}
+}
+
+// TestTakenBack: of a switch that is repeated the last counts, against the configuration as well.
+func TestTakenBack(t *testing.T) {
+	const loose = "danger-full-access"
+	for _, row := range []struct {
+		configured, args string
+		loose            bool
+	}{
+		{"", "--yolo", true},
+		{"", "--yolo --yolo=false", false},
+		{"", "--yolo=false --yolo", true},
+		{"", "--approval yolo --yolo=false", false},
+		{"", "--yolo --auto-edit=false", true},
+		{"yolo", "", true},
+		{"yolo", "--yolo=false", false},
+		{"yolo", "--auto-edit=false", true},
+		{"yolo", "--yolo=false --yolo", true},
+	} {
+		w := newWorld(t)
+		if row.configured != "" {
+			if err := os.MkdirAll(w.home+"/.config/omniagent", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(w.home+"/.config/omniagent/config.toml", []byte("[shim]\napproval = \""+row.configured+"\"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := w.run(nil, append([]string{"--agent", "codex", "-p", "q"}, strings.Fields(row.args)...)...)
+		calls := w.calls()
+		if r.code != 0 || len(calls) != 1 {
+			t.Fatalf("%+v: exit code %d: %s", row, r.code, r.stderr)
+		}
+		if got := strings.Contains(strings.Join(calls[0].Args, " "), loose); got != row.loose {
+			t.Errorf("%+v: %q", row, calls[0].Args)
+		}
 	}
 }
 

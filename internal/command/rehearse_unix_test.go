@@ -1,0 +1,44 @@
+//go:build unix
+
+package command
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+// TestScriptsThatAreNone: nothing is waited for, and nothing is read without an end.
+func TestScriptsThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	fifo, large := filepath.Join(dir, "fifo"), filepath.Join(dir, "large")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, maxScript+1); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, large, "/dev/zero", dir, filepath.Join(dir, "none")} {
+		done := make(chan error, 1)
+		go func() {
+			_, _, err := rehearse(path, "", dir)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if f := fault.Of(err); !errors.Is(err, fault.ArgError) || f.Suggestion == "" {
+				t.Errorf("%s: %v", path, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s holds us", path)
+		}
+	}
+}
