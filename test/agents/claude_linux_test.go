@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ func claudeScenarios() []scenario {
 			"pair prompt/workspace-write*", "pair auto-edit/-*", "pair auto-edit/workspace-write*", "pair yolo/workspace-write*",
 			"pair yolo/off, then passthrough", "sandbox=workspace-write one-shot",
 		}, claudePairsSandboxed},
+		{"sandbox without helpers", nil, claudeHelpless},
 		{"outputs", []string{"output=text one-shot", "output=json one-shot", "output=stream-json one-shot", "output-schema one-shot", "ask one-shot", "acp one-shot"}, claudeOutputs},
 		{"model and web", []string{"model one-shot", "web=on one-shot", "web=off one-shot"}, claudeModelAndWeb},
 		{"sessions", []string{"resume one-shot", "session-id one-shot", "records one-shot"}, claudeSessions},
@@ -70,6 +72,12 @@ func claudePairsSandboxed(b *bench) {
 	b.does(commands, "--yolo", "--sandbox", "workspace-write", "--", "--permission-mode", "default")
 	b.does(held, "--yolo", "--sandbox", "off", "--", claudeSandbox)
 
+	// Yolo turns off what a repository turns on, also where nobody typed --sandbox off. The CLI's own settings behind -- still win.
+	b.put(".claude/settings.json", `{"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,"allowUnsandboxedCommands":false}}`)
+	b.does(effect{0, true, true, true}, "--yolo")
+	b.does(held, "--yolo", "--", claudeSandbox)
+	b.took(".claude/settings.json")
+
 	// Why yolo in a sandbox is no bypass: that would let the file tools write anywhere.
 	outside := b.base + "/outside.txt"
 	script := `[{"write":{"path":"` + outside + `","content":"x"}},{"say":"ok"}]`
@@ -78,6 +86,35 @@ func claudePairsSandboxed(b *bench) {
 	}
 	if o := b.run(script, "--yolo", "--sandbox", "workspace-write", "--", "--dangerously-skip-permissions"); o.code != 0 || !b.took(outside) {
 		b.t.Errorf("a file outside of the workspace, bypassed: %+v", o)
+	}
+}
+
+// claudeHelpless: the CLI refuses to start without the programs of a sandbox that was typed. It is known before, and told once.
+func claudeHelpless(b *bench) {
+	few := filepath.Join(b.base, "few")
+	if err := os.Mkdir(few, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, name := range []string{"sh", "bash", "git", "node"} {
+		if path, err := exec.LookPath(name); err == nil {
+			if err := os.Symlink(path, filepath.Join(few, name)); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+	b.env = append(b.env, "PATH="+bin+":"+few)
+	const warning = "--sandbox workspace-write becomes the closest that there is: the CLI will not start, as it needs bwrap and socat, not found in PATH"
+	const hint = "apt-get install bubblewrap socat"
+	o := b.run("", "--sandbox", "workspace-write")
+	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || strings.Count(o.stderr, warning) != 1 || strings.Count(o.stderr, "hint: "+hint) != 1 || strings.Count(o.stderr, "hint: ") > 2 {
+		b.t.Errorf("%+v", o)
+	}
+	o = b.run("", "--sandbox", "workspace-write", "--strict", "--trace-translate=only")
+	if o.code != 2 || strings.Count(o.stderr, warning+"\n") != 1 {
+		b.t.Errorf("--strict: %+v", o)
+	}
+	if o := b.run(""); o.code != 0 || strings.Contains(o.stderr, "warning") {
+		b.t.Errorf("not typed: %+v", o)
 	}
 }
 

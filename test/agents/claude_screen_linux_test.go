@@ -115,7 +115,11 @@ func claudeScreenResumed(b *bench) {
 }
 
 func claudeScreenWithout(b *bench) {
-	for _, form := range []string{"text", "json", "stream-json"} {
+	s := b.open("", "--strict", "--output", "text")
+	s.sees("manual mode on")
+	s.lacks("is ignored")
+	s.claudeLeaves()
+	for _, form := range []string{"json", "stream-json"} {
 		s := b.open("", "--strict", "--trace-translate", "--output", form)
 		s.sees("--output " + form + " is ignored")
 		if code := s.left(); code != 2 {
@@ -123,7 +127,7 @@ func claudeScreenWithout(b *bench) {
 		}
 		s.lacks("--output-format")
 	}
-	s := b.open("", "--output-schema", `{"type":"object"}`)
+	s = b.open("", "--output-schema", `{"type":"object"}`)
 	s.sees("--output-schema needs a prompt")
 	if code := s.left(); code != 2 {
 		b.t.Errorf("schema: %d", code)

@@ -123,6 +123,7 @@ func copilotPairs() []scenario {
 			func(b *bench) {
 				copilotBoxed(b)
 				b.does(all, "--yolo")
+				b.does(boxed, "--yolo", "--", "--sandbox")
 				b.does(onlyWrites, "--yolo", "--", "--deny-tool=shell")
 				b.does(inside, "--yolo", "--sandbox", "workspace-write")
 				b.does(boxed, "--yolo", "--sandbox", "workspace-write", "--", "--allow-all-paths")
@@ -154,5 +155,18 @@ func copilotSandbox(b *bench) {
 		if o.code != tt.code || inside != tt.inside || outside != tt.out || own != tt.own {
 			b.t.Errorf("%q: exit code %d, inside %t, outside %t, by the tool %t: %s\n%s", tt.args, o.code, inside, outside, own, o.stdout, o.stderr)
 		}
+	}
+	// Yolo turns off what a person's own settings turn on, also where nobody typed --sandbox off. A --sandbox behind -- is the last, and wins.
+	copilotModel(b, script)
+	b.put(filepath.Join(b.home, ".copilot", "settings.json"), `{"sandbox":{"enabled":true}}`)
+	for _, tt := range []struct {
+		args []string
+		out  bool
+	}{{[]string{"--yolo"}, true}, {[]string{"--yolo", "--", "--sandbox"}, false}} {
+		o := b.start(nil, append([]string{"-p", "hello there"}, tt.args...)...)
+		if inside, outside := b.took("inside.txt"), b.took(hidden); !inside || outside != tt.out {
+			b.t.Errorf("%q with settings: inside %t, outside %t: %+v", tt.args, inside, outside, o)
+		}
+		b.took(out)
 	}
 }

@@ -262,10 +262,11 @@ func copilotScreenSession(b *bench) {
 // copilotSuspend: the CLI handles the key itself, and stops its whole group.
 func copilotSuspend(b *bench) {
 	s := b.shell()
-	s.types("stty -a > before.txt; omniagent --agent copilot " + b.script(`[{"say":"heard ${input}"}]`) + "; echo ended\n")
+	// Without the size of the window, which is changed below to have the CLI draw itself anew.
+	s.types("stty -g > before.txt; omniagent --agent copilot " + b.script(`[{"say":"heard ${input}"}]`) + "; echo ended\n")
 	copilotReady(s)
 	front := s.group()
-	s.types("\x1a")
+	s.presses("\x1a", 5*time.Second, "the key stops it", func() bool { return s.shows("Stopped") })
 	s.sees("Stopped")
 	s.sees("ready>")
 	if s.group() == front {
@@ -274,16 +275,16 @@ func copilotSuspend(b *bench) {
 	if err := syscall.Kill(-front, 0); err != nil {
 		b.t.Error("nothing waits:", err)
 	}
-	s.types("stty -a > stopped.txt; echo ali''ve\n")
+	s.types("stty -g > stopped.txt; echo ali''ve\n")
 	s.sees("alive")
 	s.types("fg\n")
 	copilotReady(s)
-	s.types("hi there")
+	s.presses("hi there", 10*time.Second, "what is typed is shown", func() bool { return s.shows("hi there") })
 	s.sees("hi there")
 	copilotEnters(s, "heard hi there")
 	copilotQuits(s, func() bool { return strings.Contains(s.letters()[s.seen:], "ready>") })
 	s.forget()
-	s.types("stty -a > after.txt; echo do''ne\n")
+	s.types("stty -g > after.txt; echo do''ne\n")
 	s.sees("done")
 	before, _ := os.ReadFile(filepath.Join(b.work, "before.txt"))
 	for _, name := range []string{"stopped.txt", "after.txt"} {

@@ -17,9 +17,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(m, s)
 	overridden(&t, s)
 	id := session(&t, s)
-	native := s.Schema != nil && s.Mode == setting.OneShot && !cli.Passed(s.Passthrough, "--json-schema")
+	schema := "--json-schema=" + string(s.Schema)
+	native := s.Schema != nil && s.Mode == setting.OneShot && !cli.Passed(s.Passthrough, "--json-schema") && startable(schema, s.Machine.OS)
 	if native {
-		t.Args = append(t.Args, "--json-schema="+string(s.Schema))
+		t.Args = append(t.Args, schema)
 	}
 	var files []agent.File
 	var remove []string
@@ -31,8 +32,24 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	l.Files = files
 	l.Session = id
 	l.Native = native
-	l.Refusals = refusals(l)
+	if l.Session == "" || configHome(l.Env) == "" { // otherwise the observer tells of them, and once is enough
+		l.Refusals = refusals(l)
+	}
 	return l, t.Warnings, nil
+}
+
+const (
+	longestArgument = 128<<10 - 1 // of Linux, for a single argument; the others take no less
+	longestLine     = 30_000      // of the 32,767 characters that Windows has for the whole command line, as we leave room for the rest
+)
+
+// startable says whether the CLI could be started with that argument. A schema that is longer stands in the prompt. On Windows quotes, and
+// backslashes before them, are doubled on the way.
+func startable(arg, system string) bool {
+	if system == "windows" {
+		return len(arg)+strings.Count(arg, `"`)+strings.Count(arg, `\`) <= longestLine
+	}
+	return len(arg) <= longestArgument
 }
 
 // fit is the matrix as it is for this run.
@@ -47,8 +64,12 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 				// The last --settings replaces the others. What nobody chose need not be sent to be replaced.
 				*c = agent.Cell{Level: agent.None, Note: "the passthrough's --settings replaces ours"}
 			case chosen && !works(*c, s.Machine):
-				// Sent all the same: it makes the CLI refuse to start rather than run unguarded.
-				*c = agent.Cell{Level: agent.Full, Args: args, Note: "the CLI does not start without it"}
+				// Sent all the same: it makes the CLI refuse to start rather than run unguarded. Who typed it is warned of that.
+				level := agent.Full
+				if sh.Sandbox.Typed() {
+					level = agent.Nearest
+				}
+				*c = agent.Cell{Level: level, Args: args, Note: "the CLI will not start, as " + cli.Here(*c, s.Machine).Note}
 			case c.Level == agent.Full:
 				c.Args = args
 			}
@@ -62,6 +83,10 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 				}
 			})
 		}
+	}
+	if cli.Passed(s.Passthrough, settings) {
+		// The last --settings replaces the others: what only follows from yolo need not be sent to be replaced.
+		change(&m, agent.Sandbox, string(setting.Off), func(c *agent.Cell) { c.Weak = nothing() })
 	}
 	if cli.Passed(s.Passthrough, "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--tools") {
 		// A tool that is disallowed anywhere stays so: the passthrough could not allow it.
@@ -91,7 +116,7 @@ func overridden(t *cli.Translation, s agent.Spec) {
 		note(agent.Approval, agent.None, "the passthrough's "+modeFlag+" decides")
 	}
 	if cli.Passed(s.Passthrough, settings) {
-		if !asksForSandbox(s.Passthrough) {
+		if !asksForSandbox(s.Passthrough) || s.Shared.Sandbox.Value == setting.Off {
 			note(agent.Sandbox, agent.None, "the passthrough's "+settings+" decides")
 		}
 		if !cli.Passed(t.Args, bypass) { // nothing can widen that
@@ -182,7 +207,7 @@ func refusals(l agent.Launch) []agent.Refusal {
 		case len(missing) > 0:
 			out = append(out, agent.Refusal{
 				Reason: "Claude Code's sandbox needs " + strings.Join(missing, " and ") + ", not found in PATH",
-				Fix:    "install it", Command: "apt-get install bubblewrap socat",
+				Fix:    "install what is missing, or choose --sandbox off", Command: "apt-get install bubblewrap socat",
 			})
 		}
 	}

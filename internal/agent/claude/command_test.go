@@ -74,7 +74,10 @@ func TestArguments(t *testing.T) {
 		"prompt, off":            {[]func(*agent.Spec){off}, []string{"-p", "--permission-mode", "default", open, noWeb, withID}},
 		"auto-edit":              {[]func(*agent.Spec){edit}, []string{"-p", "--permission-mode", "acceptEdits", free, noWeb, withID}},
 		"auto-edit, off":         {[]func(*agent.Spec){edit, off}, []string{"-p", "--permission-mode", "acceptEdits", open, noWeb, withID}},
-		"yolo":                   {[]func(*agent.Spec){yolo}, []string{"-p", bypass, noWeb, withID}},
+		"yolo":                   {[]func(*agent.Spec){yolo}, []string{"-p", bypass, open, noWeb, withID}},
+		"yolo, interactive":      {[]func(*agent.Spec){yolo, interactive}, []string{bypass, open, noWeb}},
+		"yolo, their settings":   {[]func(*agent.Spec){yolo, pass("--settings=x.json")}, []string{"-p", bypass, noWeb, withID}},
+		"yolo, off, theirs too":  {[]func(*agent.Spec){yolo, off, pass("--settings=x.json")}, []string{"-p", bypass, open, noWeb, withID}},
 		"yolo, off":              {[]func(*agent.Spec){yolo, off}, []string{"-p", bypass, open, noWeb, withID}},
 		"yolo in the sandbox":    {[]func(*agent.Spec){yolo, ww}, []string{"-p", "--permission-mode", "acceptEdits", free, noWeb, withID}},
 		"without bwrap":          {[]func(*agent.Spec){bare}, []string{"-p", "--permission-mode", "default", noWeb, withID}},
@@ -89,6 +92,7 @@ func TestArguments(t *testing.T) {
 		"web":                    {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Web = typed(true) }}, []string{"-p", "--permission-mode", "default", box, "--allowedTools=WebSearch,WebFetch", withID}},
 		"model":                  {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Model = typed("opus") }}, []string{"-p", "--permission-mode", "default", box, "--model", "opus", noWeb, withID}},
 		"text, typed":            {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.Text) }}, []string{"-p", "--permission-mode", "default", box, "--output-format=text", noWeb, withID}},
+		"text, on a screen":      {[]func(*agent.Spec){interactive, func(s *agent.Spec) { s.Shared.Output = typed(setting.Text) }}, []string{"--permission-mode", "default", box, noWeb}},
 		"json":                   {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.JSON) }}, []string{"-p", "--permission-mode", "default", box, "--output-format=json", noWeb, withID}},
 		"stream-json":            {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.StreamJSON) }}, []string{"-p", "--permission-mode", "default", box, "--output-format=stream-json", "--verbose", noWeb, withID}},
 		"schema":                 {[]func(*agent.Spec){func(s *agent.Spec) { s.Schema = []byte(`{"type":"object"}`) }}, []string{"-p", "--permission-mode", "default", box, noWeb, withID, `--json-schema={"type":"object"}`}},
@@ -185,7 +189,7 @@ func TestRefusals(t *testing.T) {
 		s := wish(c.edits...)
 		l, _ := launch(t, s)
 		var got []string
-		for _, r := range l.Refusals {
+		for _, r := range refusals(l) {
 			got = append(got, r.Command)
 		}
 		if strings.Join(got, " ") != c.want {
@@ -195,8 +199,22 @@ func TestRefusals(t *testing.T) {
 			t.Error("said for the user that this is a sandbox")
 		}
 	}
-	if l, _ := launch(t, wish(on("windows"), held(setting.WorkspaceWrite))); len(l.Refusals) != 1 {
-		t.Errorf("windows: %+v", l.Refusals)
+	if l, _ := launch(t, wish(on("windows"), held(setting.WorkspaceWrite))); len(refusals(l)) != 1 {
+		t.Errorf("windows: %+v", refusals(l))
+	}
+	// Where the observer will tell, the launch does not tell it again.
+	for name, c := range map[string]struct {
+		edit func(*agent.Spec)
+		want int
+	}{
+		"observed":    {func(*agent.Spec) {}, 0},
+		"interactive": {interactive, 1},
+		"continued":   {pass("--continue"), 1},
+		"no home":     {func(s *agent.Spec) { s.Env = nil }, 1},
+	} {
+		if l, _ := launch(t, wish(bare, held(setting.WorkspaceWrite), c.edit)); len(l.Refusals) != c.want {
+			t.Errorf("%s: %+v", name, l.Refusals)
+		}
 	}
 }
 
@@ -218,12 +236,16 @@ func TestPoliciesAndWarnings(t *testing.T) {
 		edits []func(*agent.Spec)
 		want  string // approval, sandbox, web; warnings
 	}{
-		"untouched":            {nil, "yes yes yes"},
-		"yolo":                 {[]func(*agent.Spec){approval(setting.Yolo)}, "yes yes yes"},
-		"yolo in the sandbox":  {[]func(*agent.Spec){approval(setting.Yolo), held(setting.WorkspaceWrite)}, "nearest yes yes --approval:nearest"},
-		"without bwrap":        {[]func(*agent.Spec){bare}, "yes no yes"},
-		"unguarded":            {[]func(*agent.Spec){bare, approval(setting.AutoEdit)}, "yes no yes --approval:unguarded"},
-		"fails closed":         {[]func(*agent.Spec){bare, held(setting.WorkspaceWrite)}, "yes yes yes"},
+		"untouched":                {nil, "yes yes yes"},
+		"yolo":                     {[]func(*agent.Spec){approval(setting.Yolo)}, "yes yes yes"},
+		"yolo in the sandbox":      {[]func(*agent.Spec){approval(setting.Yolo), held(setting.WorkspaceWrite)}, "nearest yes yes --approval:nearest"},
+		"without bwrap":            {[]func(*agent.Spec){bare}, "yes no yes"},
+		"unguarded":                {[]func(*agent.Spec){bare, approval(setting.AutoEdit)}, "yes no yes --approval:unguarded"},
+		"fails closed":             {[]func(*agent.Spec){bare, held(setting.WorkspaceWrite)}, "yes nearest yes --sandbox:nearest"},
+		"fails closed, on Windows": {[]func(*agent.Spec){on("windows"), held(setting.WorkspaceWrite)}, "yes nearest yes --sandbox:nearest"},
+		"fails closed, by a file": {[]func(*agent.Spec){bare, approval(setting.AutoEdit), func(s *agent.Spec) {
+			s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: setting.Configured}
+		}}, "yes yes yes"},
 		"their mode":           {[]func(*agent.Spec){pass(modeFlag + "=plan")}, "no yes yes"},
 		"their bypass":         {[]func(*agent.Spec){pass(bypass)}, "no nearest yes"},
 		"their bypass mode":    {[]func(*agent.Spec){pass(modeFlag, "bypassPermissions")}, "no nearest yes"},
@@ -237,7 +259,13 @@ func TestPoliciesAndWarnings(t *testing.T) {
 		"their settings have one": {
 			[]func(*agent.Spec){pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`), held(setting.WorkspaceWrite)}, "nearest yes yes",
 		},
+		"yolo, and theirs have one": {
+			[]func(*agent.Spec){pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`), approval(setting.Yolo)}, "yes no yes",
+		},
 		"their tools": {[]func(*agent.Spec){pass("--tools=Read")}, "yes yes no"},
+		"interactive text": {[]func(*agent.Spec){interactive, func(s *agent.Spec) {
+			s.Shared.Output = typed(setting.Text)
+		}}, "yes yes yes"},
 		"interactive json": {[]func(*agent.Spec){interactive, func(s *agent.Spec) {
 			s.Shared.Output = typed(setting.JSON)
 		}}, "yes yes yes --output:unsupported"},
@@ -304,7 +332,7 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%s=%s, not %q", name, got, value)
 		}
 	}
-	if got := strings.Join(l.Args, " "); !strings.Contains(got, "--model opus") || !strings.Contains(got, `--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"}}`) {
+	if got := strings.Join(l.Args, " "); !strings.Contains(got, "--model opus") || !strings.Contains(got, `--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"},"sandbox":{"enabled":false}}`) {
 		t.Errorf("%s", got)
 	}
 	if len(l.Refusals) != 0 {
@@ -370,6 +398,38 @@ func TestRehearsalSeedsTheFirstStart(t *testing.T) {
 		}
 		if !seeded.Onboarded || fmt.Sprint(seeded.Keys.Approved) != "[9-a-long-key-of-ours]" || len(seeded.Keys.Approved[0]) != 20 {
 			t.Errorf("%+v", seeded)
+		}
+	}
+}
+
+// TestLongSchema: what no argument can hold is left to the prompt.
+func TestLongSchema(t *testing.T) {
+	const flag = "--json-schema="
+	plain := func(length int) string { return "{" + strings.Repeat(" ", length-2) + "}" }
+	for name, c := range map[string]struct {
+		system, schema string
+		native         bool
+	}{
+		"short":                         {"linux", plain(2), true},
+		"all that Linux takes":          {"linux", plain(128<<10 - 1 - len(flag)), true},
+		"one more":                      {"linux", plain(128<<10 - len(flag)), false},
+		"much more":                     {"linux", plain(200_000), false},
+		"macOS":                         {"darwin", plain(200_000), false},
+		"longer than Windows takes":     {"darwin", plain(30_001), true},
+		"all that Windows takes":        {"windows", plain(30_000 - len(flag)), true},
+		"one more on Windows":           {"windows", plain(30_001 - len(flag)), false},
+		"quotes are doubled on Windows": {"windows", `{"` + strings.Repeat(`"`, 16_000) + `}`, false},
+	} {
+		l, _ := launch(t, wish(on(c.system), func(s *agent.Spec) { s.Schema = []byte(c.schema) }))
+		if l.Native != c.native || slices.Contains(l.Args, flag+c.schema) != c.native || cli.Passed(l.Args, "--json-schema") != c.native {
+			t.Errorf("%s: native %v", name, l.Native)
+		}
+		longest := 0
+		for _, arg := range l.Args {
+			longest = max(longest, len(arg))
+		}
+		if longest > 128<<10-1 {
+			t.Errorf("%s: an argument of %d bytes", name, longest)
 		}
 	}
 }

@@ -76,10 +76,11 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 
 // refusal: nothing was recorded, it failed, and it was known that it would.
 func (o *observer) refusal(x agent.Exit) agent.Evidence {
-	if x.Code <= 0 || len(o.launch.Refusals) == 0 {
+	known := refusals(o.launch)
+	if len(known) == 0 || !known[0].Explains(x) {
 		return agent.Evidence{}
 	}
-	r := o.launch.Refusals[0]
+	r := known[0]
 	return agent.Evidence{Fault: fault.New(fault.AgentRefused, "%s", r.Reason).FixBy(r.Fix, r.Command).Hint("%s", r.Fix)}
 }
 

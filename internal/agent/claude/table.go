@@ -54,8 +54,8 @@ func policies(system string) []agent.Row {
 		}),
 		agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), sandboxed(system)),
 		agent.Both(agent.Sandbox, string(setting.Off), agent.Cell{
-			Level: agent.Full, Args: []string{settings + "=" + encode(noSandbox())}, Weak: nothing(),
-			Note: "the CLI's default",
+			Level: agent.Full, Args: []string{settings + "=" + encode(noSandbox())},
+			Note: "the CLI's default, said aloud because other settings may turn it on",
 		}),
 		agent.Both(agent.Web, "on", agent.Cell{
 			Level: agent.Full, Args: []string{"--allowedTools=" + webTools},
@@ -89,7 +89,11 @@ func outputs() []agent.Row {
 		return agent.Row{Feature: agent.Output, Value: string(o), Interactive: none, OneShot: c}
 	}
 	return []agent.Row{
-		row(setting.Text, agent.Cell{Level: agent.Full, Args: []string{"--output-format=text"}, Weak: nothing(), Note: "the CLI's default"}),
+		{
+			Feature: agent.Output, Value: string(setting.Text),
+			Interactive: agent.Cell{Level: agent.Full, Note: "the agent's own screen"},
+			OneShot:     agent.Cell{Level: agent.Full, Args: []string{"--output-format=text"}, Weak: nothing(), Note: "the CLI's default"},
+		},
 		row(setting.JSON, agent.Cell{
 			Level: agent.Full, Args: []string{"--output-format=json"},
 			Note: "where a background task woke the agent again, only its last answer",

@@ -40,14 +40,15 @@ func (d driver) fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 	}
 	// A fetch needs an approval, which only yolo gives. So where nobody chose, the tool is withheld with yolo only: the CLI tells of it on
 	// standard output. And the passthrough could not take the exclusion back, so it gives way to whatever is said there about the web.
-	if sh.Approval.Value != setting.Yolo || aboutWeb(s.Passthrough) {
-		change(&m, agent.Web, "off", func(c *agent.Cell) {
-			c.Weak = nothing()
-			if !sh.Web.Asked() {
-				c.Note = "a fetch needs an approval"
-			}
-		})
-	}
+	change(&m, agent.Web, "off", func(c *agent.Cell) {
+		if sh.Approval.Value == setting.Yolo && !aboutWeb(s.Passthrough) {
+			c.Weak = nil
+		}
+		c.Note = withheld
+		if !sh.Web.Asked() && c.Weak != nil {
+			c.Note = notAsked
+		}
+	})
 	if !sh.Web.Asked() && aboutWeb(s.Passthrough) {
 		change(&m, agent.Web, "on", func(c *agent.Cell) { c.Weak = nothing() })
 	}
@@ -93,6 +94,9 @@ func overridden(t *cli.Translation, s agent.Spec) {
 	}
 	if s.Shared.Sandbox.Value == setting.WorkspaceWrite && lastOf(s.Passthrough, sandboxFlag, noSandbox) == noSandbox {
 		note(agent.Sandbox, "the passthrough turns it off")
+	}
+	if s.Shared.Sandbox.Value == setting.Off && lastOf(s.Passthrough, sandboxFlag, noSandbox) == sandboxFlag {
+		note(agent.Sandbox, "the passthrough turns it on")
 	}
 	if !s.Shared.Web.Value && !s.Shared.Web.Asked() && (aboutWeb(s.Passthrough) || cli.Passed(s.Passthrough, yoloFlag, "--allow-all", allowAll)) {
 		note(agent.Web, "the passthrough decides")

@@ -99,7 +99,9 @@ func TestArguments(t *testing.T) {
 		{"auto-edit", wish(approval(setting.AutoEdit)), " --allow-tool=write" + box + id, ""},
 		{"auto-edit, no helpers", wish(approval(setting.AutoEdit), bare), " --allow-tool=write" + id, "no sandbox holds"},
 		{"auto-edit without a sandbox", wish(approval(setting.AutoEdit), held(setting.Off)), " --allow-tool=write --no-sandbox" + id, ""},
-		{"yolo", wish(approval(setting.Yolo)), " --yolo" + noWeb + id, ""},
+		{"yolo", wish(approval(setting.Yolo)), " --yolo --no-sandbox" + noWeb + id, ""},
+		{"yolo, interactive", wish(approval(setting.Yolo), interactive), " --yolo --no-sandbox" + noWeb, ""},
+		{"yolo, and the passthrough holds it", wish(approval(setting.Yolo), pass("--sandbox")), " --yolo --no-sandbox" + noWeb + id + " --sandbox", ""},
 		{"yolo, no sandbox", wish(approval(setting.Yolo), held(setting.Off)), " --yolo --no-sandbox" + noWeb + id, ""},
 		{"yolo in a sandbox", wish(approval(setting.Yolo), held(setting.WorkspaceWrite)), " --allow-all-tools --sandbox" + noWeb + id, ""},
 		{
@@ -117,9 +119,9 @@ func TestArguments(t *testing.T) {
 		{"model", wish(model("gpt-5.4")), box + " --model gpt-5.4" + id, ""},
 		{"web on", wish(web(true)), box + " --allow-all-urls" + id, ""},
 		{"web off", wish(web(false)), box + noWeb + id, ""},
-		{"yolo, web on", wish(approval(setting.Yolo), web(true)), " --yolo --allow-all-urls" + id, ""},
+		{"yolo, web on", wish(approval(setting.Yolo), web(true)), " --yolo --no-sandbox --allow-all-urls" + id, ""},
 		{"resume", wish(resume(earlier)), box + " --resume=" + earlier, ""},
-		{"the passthrough allows the web", wish(approval(setting.Yolo), pass("--allow-url=example.com")), " --yolo" + id + " --allow-url=example.com", ""},
+		{"the passthrough allows the web", wish(approval(setting.Yolo), pass("--allow-url=example.com")), " --yolo --no-sandbox" + id + " --allow-url=example.com", ""},
 		{"the passthrough allows the web, typed off", wish(web(false), pass("--allow-all-urls")), box + noWeb + id + " --allow-all-urls", ""},
 		{"the passthrough names the session", wish(pass("--session-id", earlier)), box + " --session-id " + earlier, ""},
 		{"the passthrough resumes", wish(pass("--resume=" + earlier)), box + " --resume=" + earlier, ""},
@@ -229,11 +231,14 @@ func TestPolicies(t *testing.T) {
 		{"no tunnel, typed", agent.Sandbox, wish(held(setting.WorkspaceWrite)), "no tunnel", agent.Nearest, "commands will fail, as no tunnel"},
 		{"no helpers", agent.Sandbox, wish(bare), "", agent.None, "it needs bwrap and slirp4netns"},
 		{"turned off", agent.Sandbox, wish(pass("--no-sandbox")), "", agent.None, "passthrough"},
+		{"turned on", agent.Sandbox, wish(approval(setting.Yolo), pass("--sandbox")), "", agent.None, "passthrough turns it on"},
+		{"turned on and off", agent.Sandbox, wish(approval(setting.Yolo), pass("--sandbox", "--no-sandbox")), "", agent.Full, "default"},
 		{"turned off and on", agent.Sandbox, wish(pass("--no-sandbox", "--sandbox")), "", agent.Full, "commands write"},
 		{"approval", agent.Approval, wish(), "", agent.Full, "denied"},
 		{"more in the passthrough", agent.Approval, wish(pass("--allow-tool", "shell")), "", agent.None, "allows more"},
 		{"yolo in the passthrough", agent.Approval, wish(pass("--yolo")), "", agent.None, "allows more"},
-		{"web", agent.Web, wish(), "", agent.Full, "a fetch needs an approval"},
+		{"web", agent.Web, wish(), "", agent.Full, "nobody asked: nothing is sent; a fetch needs an approval"},
+		{"web with yolo", agent.Web, wish(approval(setting.Yolo)), "", agent.Full, "withheld"},
 		{"web in the passthrough", agent.Web, wish(pass("--allow-all-urls")), "", agent.None, "passthrough"},
 		{"web off, typed", agent.Web, wish(web(false), pass("--allow-all-urls")), "", agent.Full, "withheld"},
 		{"yolo and a sandbox", agent.Approval, wish(approval(setting.Yolo), held(setting.WorkspaceWrite)), "", agent.Full, "paths outside"},
@@ -361,6 +366,15 @@ func TestMatrix(t *testing.T) {
 		}
 		if !slices.Equal(got, want.values) {
 			t.Errorf("%s: %q, want %q", want.feature, got, want.values)
+		}
+	}
+	// What the page shows of a call without the flag is what such a call sends.
+	for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
+		if c := m.Cell(agent.Web, "off", mode); c.Weak == nil || len(c.Weak) > 0 || !strings.Contains(c.Note, "nobody asked: nothing is sent; a fetch needs an approval") {
+			t.Errorf("web off, %s: %+v", mode, c)
+		}
+		if c := m.Cell(agent.Sandbox, "off", mode); c.Weak != nil {
+			t.Errorf("sandbox off, %s: %+v", mode, c)
 		}
 	}
 	if !strings.HasSuffix(New().Describe().InstallCommand, "@"+m.Measured) {

@@ -17,14 +17,14 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 		if missing := cli.Missing(helpers(), s.Machine); len(missing) > 0 {
 			r := agent.Refusal{
 				Reason: "Commands of Copilot fail in its sandbox without " + strings.Join(missing, ", ") + ".",
-				Fix:    "Install them, or call with --sandbox off.",
+				Fix:    "Install them, or call with --sandbox off.", Codes: []int{0}, // it goes on after that
 			}
 			if s.Machine.Has != nil && s.Machine.Has("apt-get") {
 				r.Command = "sudo apt-get install -y bubblewrap slirp4netns iptables"
 			}
 			list = append(list, r)
 		} else if why := d.sandboxable(s.Machine); why != "" {
-			list = append(list, agent.Refusal{Reason: "Commands of Copilot fail in its sandbox: " + why + ".", Fix: "Call with --sandbox off."})
+			list = append(list, agent.Refusal{Reason: "Commands of Copilot fail in its sandbox: " + why + ".", Fix: "Call with --sandbox off.", Codes: []int{0}})
 		}
 	}
 	if url, _ := cli.Lookup(l.Env, "COPILOT_PROVIDER_BASE_URL"); url != "" {

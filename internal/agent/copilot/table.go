@@ -26,6 +26,12 @@ const (
 	noJudge      = "COPILOT_ASSISTED_APPROVAL=false"
 )
 
+// What --web off means where it is sent, and where it need not be.
+const (
+	withheld = "the tool is withheld; commands still reach the network where the approval lets them run"
+	notAsked = "nobody asked: nothing is sent; a fetch needs an approval"
+)
+
 // nothing is what a cell sends where nobody chose and nothing need be said.
 func nothing() []string { return []string{} }
 
@@ -60,14 +66,14 @@ func policies(system string) []agent.Row {
 		agent.Both(agent.Approval, string(setting.Yolo), agent.Cell{Level: agent.Full, Args: []string{yoloFlag}}),
 		agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), sandboxed(system)),
 		agent.Both(agent.Sandbox, string(setting.Off), agent.Cell{
-			Level: agent.Full, Args: []string{noSandbox}, Weak: nothing(), Note: "the CLI's default",
+			Level: agent.Full, Args: []string{noSandbox}, Note: "the CLI's default, said aloud because a person's own settings may turn it on",
 		}),
 		agent.Both(agent.Web, "on", agent.Cell{
 			Level: agent.Full, Args: []string{allURLs}, Note: "pages are fetched without asking; a web search needs a GitHub login",
 		}),
 		agent.Both(agent.Web, "off", agent.Cell{
-			Level: agent.Full, Args: []string{excludeFlag + "=web_fetch", denyFlag + "=github-mcp-server(web_search)"},
-			Note: "the tool is withheld; commands still reach the network where the approval lets them run",
+			Level: agent.Full, Args: []string{excludeFlag + "=web_fetch", denyFlag + "=github-mcp-server(web_search)"}, Weak: nothing(),
+			Note: withheld + "; " + notAsked + ". With yolo it is sent all the same",
 		}),
 	}
 }
