@@ -8,6 +8,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -107,6 +108,7 @@ type Launch struct {
 	Dir         string
 	Prompt      PromptBy
 	PromptAt    int      // with ByArgument: the place in Args where the prompt goes
+	PromptBare  bool     // with ByArgument: the agent would take a prompt that begins with "-" for a flag
 	Files       []File   // to be written before the start, and removed after the end unless Keep
 	Session     string   // the agent's own id, where we could choose it or a person named it
 	Policies    []Policy // what holds, and what was only asked for
@@ -148,6 +150,18 @@ type Refusal struct {
 	Reason  string // one sentence
 	Fix     string // what to do
 	Command string // the command that does it, if one does
+	Codes   []int  // the exit codes with which the agent fails for that reason; none: 1
+}
+
+// Explains says whether the agent can have ended like that for this reason: by itself, with an exit code that belongs to it.
+func (r Refusal) Explains(x Exit) bool {
+	switch {
+	case x.Failed != nil || x.Signal != "" || x.ByUs != "":
+		return false
+	case len(r.Codes) == 0:
+		return x.Code == 1
+	}
+	return slices.Contains(r.Codes, x.Code)
 }
 
 // Warning is something that a person should know about the translation.
@@ -165,7 +179,7 @@ type WarningKind string
 const (
 	Unsupported WarningKind = "unsupported" // typed, and the agent has nothing like it: ignored
 	Closest     WarningKind = "nearest"     // typed, and the agent does something close to it
-	Unguarded   WarningKind = "unguarded"   // approval is above prompt and no sandbox holds
+	Unguarded   WarningKind = "unguarded"   // approval is above prompt and no sandbox holds, or PATH leads into the repository
 )
 
 // Exit is how the process of an agent ended.

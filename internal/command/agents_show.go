@@ -35,6 +35,7 @@ type featureData struct {
 type cellData struct {
 	Level string   `json:"level" enum:"yes,nearest,no"`
 	Args  []string `json:"args"`
+	Weak  []string `json:"args_untyped" doc:"what is sent where nobody asked for it"`
 	Env   []string `json:"env"`
 	Needs []string `json:"needs"`
 	Note  string   `json:"note"`
@@ -91,7 +92,11 @@ func showAgent(c *contract.Call, d knownAgent) agentData {
 }
 
 func cellOf(c agent.Cell) cellData {
-	return cellData{string(c.Level), listed(c.Args), listed(c.Env), listed(c.Needs), c.Note}
+	weak := c.Weak
+	if weak == nil {
+		weak = c.Args
+	}
+	return cellData{string(c.Level), listed(c.Args), listed(weak), listed(c.Env), listed(c.Needs), c.Note}
 }
 
 func listed(list []string) []string {

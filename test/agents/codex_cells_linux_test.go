@@ -86,7 +86,7 @@ func codexWalls(b *bench) {
 	if o := b.run(network, "--yolo"); o.code != 0 || calls.Load() != 1 {
 		b.t.Errorf("network without a sandbox: %d connections, %+v", calls.Load(), o)
 	}
-	temp := filepath.Join(b.base, "temp", "t.txt")
+	temp := filepath.Join(b.base, "tmp", "t.txt")
 	if o := b.run(`[{"shell":"touch `+temp+`"}]`, "--auto-edit"); o.code != 0 || !b.took(temp) {
 		b.t.Errorf("temporary directory: %+v", o)
 	}
@@ -160,13 +160,13 @@ func codexErrors(b *bench) {
 		code   string
 		status float64
 	}{
-		`[{"error":403}]`:                         {"API_ERROR", 403},
-		`[{"error":404}]`:                         {"API_ERROR", 0},
-		`[{"error":500,"times":1}]`:               {"API_ERROR", 500}, // a second attempt would succeed: the rehearsal makes none
-		`[{"error":429,"retry_after":60}]`:        {"RATE_LIMITED", 429},
-		`[{"error":"context_full"}]`:              {"CONTEXT_FULL", 0},
-		`[{"cut":"middle"}]`:                      {"API_ERROR", 0},
-		`[{"shell":"touch x.txt"},{"error":401}]`: {"AUTH_REQUIRED", 401},
+		`[{"error":403}]`:                                        {"API_ERROR", 403},
+		`[{"error":404}]`:                                        {"API_ERROR", 0},
+		`[{"error":500,"times":1}]`:                              {"API_ERROR", 500}, // a second attempt would succeed: the rehearsal makes none
+		`[{"error":429,"retry_after":60}]`:                       {"RATE_LIMITED", 429},
+		`[{"error":"context_full"}]`:                             {"CONTEXT_FULL", 0},
+		`[{"cut":"middle"}]`:                                     {"API_ERROR", 0},
+		`[{"shell":"touch ` + b.base + `/x.txt"},{"error":401}]`: {"AUTH_REQUIRED", 401},
 	} {
 		o := b.run(script)
 		if o.code != 1 || o.report.code() != want.code || o.report.Error.Detail["status"] != status(want.status) {
@@ -226,14 +226,14 @@ func codexBroken(b *bench) {
 // codexPatches: with models of its own Codex gives the model a script in which it edits files.
 func codexPatches(b *bench) {
 	const script = `[{"write":{"path":"written.txt","content":"x"}},{"say":"done"}]`
-	o := b.run(script, "--model", "gpt-6.1-sol")
+	o := b.run(script, "--model", "gpt-6.1-sol", "--", "--sandbox", "read-only")
 	if o.code != 3 || b.took("written.txt") || len(o.report.Denials) != 1 || !strings.HasPrefix(o.report.Denials[0].Reason, "patch rejected: ") {
 		b.t.Errorf("%+v", o)
 	}
 	if b.codexReport().Told {
 		b.t.Error("what such a script catches is not known")
 	}
-	if o := b.run(script, "--model", "gpt-6.1-sol", "--auto-edit"); o.code != 0 || !b.took("written.txt") {
+	if o := b.run(script, "--model", "gpt-6.1-sol"); o.code != 0 || !b.took("written.txt") {
 		b.t.Errorf("%+v", o)
 	}
 }

@@ -88,10 +88,11 @@ func codexTrusts(dir string) string { return "[projects.\"" + dir + "\"]\ntrust_
 // of its sandbox, in one-shot runs too; its hooks wait for a review. Where requests go it never decides, nor what is allowed: that is sent.
 func codexRepository(b *bench) {
 	traps, elsewhere := b.hostileCodex()
+	outside := filepath.Join(b.base, "outside.txt")
 	for trust, sprung := range map[string]string{"": "", codexTrusts(b.work): "MCP"} {
-		server := b.codexAtHome(`[{"shell":"touch inside.txt"},{"search":"weather"},{"say":"heard ${input}"}]`, trust)
+		server := b.codexAtHome(`[{"shell":"touch `+outside+`"},{"search":"weather"},{"say":"heard ${input}"}]`, trust)
 		o := b.start(nil, "-p", "hello there")
-		if got := strings.Join(b.sprung(traps), ", "); o.code != 3 || got != sprung || b.took("inside.txt") || !strings.Contains(o.stdout, "heard hello there") {
+		if got := strings.Join(b.sprung(traps), ", "); o.code != 3 || got != sprung || b.took(outside) || !strings.Contains(o.stdout, "heard hello there") {
 			b.t.Errorf("trust %q: sprung %q, want %q: %+v", trust, got, sprung, o)
 		}
 		requests := server.Requests()
@@ -125,8 +126,9 @@ func codexRepository(b *bench) {
 // codexRehearsedRepository: a rehearsal trusts only what brings no settings. Else Codex asks, as it does without one.
 func codexRehearsedRepository(b *bench) {
 	traps, elsewhere := b.hostileCodex()
-	o := b.run(`[{"shell":"touch inside.txt"},{"say":"heard ${input}"}]`)
-	if got := b.sprung(traps); o.code != 3 || len(got) != 0 || b.took("inside.txt") {
+	outside := filepath.Join(b.base, "outside.txt")
+	o := b.run(`[{"shell":"touch ` + outside + `"},{"say":"heard ${input}"}]`)
+	if got := b.sprung(traps); o.code != 3 || len(got) != 0 || b.took(outside) {
 		b.t.Errorf("sprung %q: %+v", got, o)
 	}
 	s := b.open("")

@@ -34,7 +34,7 @@ func codexPairs() []scenario {
 		warning           string
 		cells             []string
 	}{
-		{"prompt", "-", codexReadOnly(), "", []string{"approval=prompt" + one, "denials" + one, "denial"}},
+		{"prompt", "-", codexWorkspace(), nearest, []string{"approval=prompt" + one, "denials" + one, "denial"}},
 		{"prompt", "workspace-write", codexWorkspace(), nearest, []string{"sandbox=workspace-write" + one}},
 		{"prompt", "off", codexFull(), loose, []string{"sandbox=off" + one}},
 		{"auto-edit", "-", codexWorkspace(), "", []string{"approval=auto-edit" + one}},
@@ -75,7 +75,11 @@ func codexPairs() []scenario {
 					b.does(codexUsage(), passed("--approve-for-me")...)
 				default:
 					b.does(codexWorkspace(), passed("--approve-for-me")...)
-					b.does(codexWorkspace(), passed("-c", `sandbox_mode="workspace-write"`)...)
+					b.does(codexReadOnly(), passed("-c", readOnly)...)
+					// Where nobody typed anything the same holds, without a word of it.
+					if o := b.does(c.plain, "--strict"); !b.sentToCodex(`sandbox_mode="workspace-write"`) || strings.Contains(o.stderr, "omniagent: warning:") {
+						b.t.Errorf("untyped: sent %q, said %s", o.report.Argv, o.stderr)
+					}
 				}
 			},
 		})

@@ -93,35 +93,35 @@ func (b *bench) has(words []string, wanted ...string) {
 	}
 }
 
-// codexAsks: under prompt the sandbox is read-only. A command that is to leave it needs a person, who says yes to one and no to another;
-// one that does not ask for more fails. What a person declined is no denial.
+// codexAsks: under prompt a command inside the workspace needs nobody. One that is to leave the sandbox needs a person, who says yes to one
+// and no to another. What a person declined is no denial.
 func codexAsks(b *bench) {
-	outside := filepath.Join(b.base, "outside.txt")
+	outside, second := filepath.Join(b.base, "outside.txt"), filepath.Join(b.base, "second.txt")
 	report := filepath.Join(b.home, "report.json")
-	s, words := b.codexOpens(`[{"shell":"touch inside.txt"},`+codexEscalates("touch "+outside)+`,`+codexEscalates("touch second.txt")+`,{"say":"heard ${input}"}]`,
+	s, words := b.codexOpens(`[{"shell":"touch inside.txt"},`+codexEscalates("touch "+outside)+`,`+codexEscalates("touch "+second)+`,{"say":"heard ${input}"}]`,
 		"--output", "json", "--report", report)
 	if !strings.Contains(s.raw, "--output json is ignored: the terminal interface has no form for programs") {
 		b.t.Errorf("no warning in %q", s.raw[:min(300, len(s.raw))])
 	}
-	b.has(words, `approval_policy="on-request"`, `approvals_reviewer="user"`, `sandbox_mode="read-only"`, `web_search="disabled"`)
+	b.has(words, `approval_policy="on-request"`, `approvals_reviewer="user"`, `sandbox_mode="workspace-write"`, `web_search="disabled"`)
 	if slices.Contains(words, "--json") {
 		b.t.Errorf("sent: %q", words)
 	}
 	s.asksCodex("hello there", codexDialog)
 	s.sees("touch "+outside, "enter to confirm")
-	if b.took("inside.txt") || b.took(outside) {
-		b.t.Error("something was made before anybody was asked")
+	if !b.took("inside.txt") || b.took(outside) {
+		b.t.Error("inside is not made without asking, or outside is")
 	}
 	s.types("y")
 	s.sees(codexDialog)
-	s.sees("touch second.txt")
+	s.sees("touch " + second)
 	if !b.took(outside) {
 		b.t.Error("what a person agreed to was not done")
 	}
 	s.sees("enter to confirm")
 	s.types("\x1b") // no
 	s.sees("canceled", "interrupted")
-	if b.took("second.txt") {
+	if b.took(second) {
 		b.t.Error("what a person declined was done")
 	}
 	s.forget()

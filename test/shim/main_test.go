@@ -132,7 +132,8 @@ func newWorld(t *testing.T, without ...string) *world {
 	t.Helper()
 	base := t.TempDir()
 	w := &world{t: t, root: base + "/work", home: base + "/home", bin: base + "/bin", record: base + "/record", without: without}
-	for _, dir := range []string{w.root, w.home, w.bin, w.record} {
+	// A repository of its own, or one that somebody left in the temporary directory would be its.
+	for _, dir := range []string{w.root, w.root + "/.git", w.home, w.bin, w.record} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -41,14 +41,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// tightens says whether the read-only sandbox takes the place of the one that nobody chose. Codex asks, and refuses, only where its
-// sandbox stops it: inside a workspace that it may write to it asks for nothing, which is not what prompt means. Under read-only the
-// terminal interface asks before each change, and exec, which can ask nobody, changes nothing.
-func tightens(s agent.Spec, p passed) bool {
-	return s.Shared.Approval.Value == setting.Prompt && !s.Shared.Sandbox.Asked() && s.Shared.Sandbox.Value == setting.WorkspaceWrite && !p.sandbox()
-}
-
-// fit makes of the table what holds for this call: approval and sandbox are one thing in Codex.
+// fit makes of the table what holds for this call: approval and sandbox are one thing in Codex, which asks, and refuses, only where its
+// sandbox stops it. It changes nothing of what is sent.
 func fit(m agent.Matrix, s agent.Spec, p passed) {
 	approval, sandbox := s.Shared.Approval.Value, s.Shared.Sandbox.Value
 	for i, row := range m.Rows {
@@ -59,21 +53,14 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 		switch {
 		case row.Feature == agent.Sandbox && row.Value == string(sandbox):
 			cell.Note = ""
-			if tightens(s, p) {
-				cell.Weak = config("sandbox_mode", readOnly)
-				cell.Note = "read-only, because codex asks for nothing where it may write"
-			}
 			if sandbox == setting.WorkspaceWrite && s.Machine.OS == "windows" {
 				cell.Level, cell.Note = agent.Nearest, "codex's sandbox for Windows was not measured"
 			}
 		case row.Feature != agent.Approval || row.Value != string(approval):
-		case approval == setting.Prompt && tightens(s, p):
-			cell.Note = ""
-			if s.Mode == setting.OneShot {
-				cell.Note = "exec cannot ask: nothing is changed"
-			}
 		case approval == setting.Prompt && sandbox == setting.WorkspaceWrite && !p.overrules(s):
-			cell.Level, cell.Note = agent.Nearest, "inside the workspace it writes without asking"
+			cell.Note = unasked
+		case approval == setting.Prompt: // another sandbox decides, of which truth tells
+			cell.Level, cell.Note = agent.Full, ""
 		case sandbox == setting.Off && approval == setting.Yolo:
 			cell.Note = ""
 		}

@@ -58,11 +58,11 @@ func TestCommand(t *testing.T) {
 		want
 		args string
 	}{
-		// Nobody chose a sandbox: under prompt it is the read-only one.
-		{want{mode: one}, run + ` -c sandbox_mode="read-only" ` + offline},
-		{want{mode: one, approval: "prompt"}, run + ` -c sandbox_mode="read-only" ` + offline},
-		{want{mode: tui}, asks + ` -c sandbox_mode="read-only" ` + offline},
-		{want{mode: tui, approval: "prompt"}, typed + ` -c sandbox_mode="read-only" ` + offline},
+		// Nobody chose a sandbox: it is the shared default, whatever the approval is, but for yolo.
+		{want{mode: one}, run + ` -c sandbox_mode="workspace-write" ` + offline},
+		{want{mode: one, approval: "prompt"}, run + ` -c sandbox_mode="workspace-write" ` + offline},
+		{want{mode: tui}, asks + ` -c sandbox_mode="workspace-write" ` + offline},
+		{want{mode: tui, approval: "prompt"}, typed + ` -c sandbox_mode="workspace-write" ` + offline},
 		{want{mode: one, approval: "auto-edit"}, run + ` -c sandbox_mode="workspace-write" ` + offline},
 		{want{mode: tui, approval: "auto-edit"}, typed + ` -c sandbox_mode="workspace-write" ` + offline},
 		{want{mode: one, approval: "yolo"}, run + ` -c sandbox_mode="danger-full-access" ` + offline},
@@ -80,14 +80,14 @@ func TestCommand(t *testing.T) {
 		{want{mode: tui, approval: "yolo*", passthrough: "-a on-request"}, `-c approval_policy="never" -c approvals_reviewer="user" -c sandbox_mode="danger-full-access" ` + offline + ` -a on-request`},
 		{want{mode: one, passthrough: "--approve-for-me"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` --approve-for-me`},
 		{want{mode: one, passthrough: `--config=sandbox_mode="workspace-write"`}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` --config=sandbox_mode="workspace-write"`},
-		{want{mode: one, passthrough: "-- --sandbox"}, run + ` -c sandbox_mode="read-only" ` + offline + ` -- --sandbox`},
+		{want{mode: one, passthrough: "-- --sandbox"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` -- --sandbox`},
 		// Output and model.
-		{want{mode: one, output: "json"}, run + ` -c sandbox_mode="read-only" --json ` + offline},
-		{want{mode: one, output: "stream-json", model: "m"}, run + ` -c sandbox_mode="read-only" --json --model m ` + offline},
-		{want{mode: one, output: "json*", passthrough: "--json"}, run + ` -c sandbox_mode="read-only" ` + offline + ` --json`},
-		{want{mode: one, model: "m*", passthrough: "-mx"}, run + ` -c sandbox_mode="read-only" ` + offline + ` -mx`},
-		{want{mode: one, model: "m", passthrough: "-m x"}, run + ` -c sandbox_mode="read-only" --model m ` + offline + ` -m x`},
-		{want{mode: tui, output: "stream-json"}, asks + ` -c sandbox_mode="read-only" ` + offline},
+		{want{mode: one, output: "json"}, run + ` -c sandbox_mode="workspace-write" --json ` + offline},
+		{want{mode: one, output: "stream-json", model: "m"}, run + ` -c sandbox_mode="workspace-write" --json --model m ` + offline},
+		{want{mode: one, output: "json*", passthrough: "--json"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` --json`},
+		{want{mode: one, model: "m*", passthrough: "-mx"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` -mx`},
+		{want{mode: one, model: "m", passthrough: "-m x"}, run + ` -c sandbox_mode="workspace-write" --model m ` + offline + ` -m x`},
+		{want{mode: tui, output: "stream-json"}, asks + ` -c sandbox_mode="workspace-write" ` + offline},
 	} {
 		l, _, err := New().Command(c.spec(t))
 		if got := strings.Join(l.Args, " "); got != c.args || err != nil {
@@ -110,8 +110,13 @@ func TestPolicies(t *testing.T) {
 		approval, sandbox agent.Level
 		warnings          string
 	}{
-		{want{mode: one}, agent.Full, agent.Full, ""},
-		{want{mode: tui}, agent.Full, agent.Full, ""},
+		{want{mode: one}, agent.Nearest, agent.Full, ""}, // nobody typed it
+		{want{mode: tui}, agent.Nearest, agent.Full, ""},
+		{want{mode: one, approval: "prompt*"}, agent.Nearest, agent.Full, ""},
+		{want{mode: one, approval: "prompt"}, agent.Nearest, agent.Full, "nearest --approval"},
+		{want{mode: tui, approval: "prompt"}, agent.Nearest, agent.Full, "nearest --approval"},
+		{want{mode: one, approval: "prompt", passthrough: "--sandbox read-only"}, agent.None, agent.None, ""},
+		{want{mode: one, approval: "prompt", sandbox: "off"}, agent.None, agent.Full, "unguarded --approval"},
 		{want{mode: one, approval: "auto-edit"}, agent.Full, agent.Full, ""},
 		{want{mode: one, approval: "yolo"}, agent.Full, agent.Full, ""},
 		{want{mode: one, sandbox: "workspace-write"}, agent.Nearest, agent.Full, ""},
@@ -123,8 +128,8 @@ func TestPolicies(t *testing.T) {
 		{want{mode: one, passthrough: "--yolo"}, agent.None, agent.None, ""},
 		{want{mode: tui, passthrough: "-a never"}, agent.None, agent.Full, ""},
 		{want{mode: one, sandbox: "off", passthrough: `-c sandbox_mode="read-only"`}, agent.None, agent.Full, "unguarded --approval"}, // the flag counts more
-		{want{mode: one, output: "json"}, agent.Full, agent.Full, "nearest --output"},
-		{want{mode: tui, output: "json"}, agent.Full, agent.Full, "unsupported --output"},
+		{want{mode: one, output: "json"}, agent.Nearest, agent.Full, "nearest --output"},
+		{want{mode: tui, output: "json"}, agent.Nearest, agent.Full, "unsupported --output"},
 	} {
 		l, warnings, _ := New().Command(c.spec(t))
 		if l.Policies[0].Enforced != c.approval || l.Policies[1].Enforced != c.sandbox {
@@ -138,7 +143,11 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%+v: warnings %q, want %q", c.want, got, c.warnings)
 		}
 	}
-	l, _, _ := New().Command(want{mode: one, approval: "yolo*", passthrough: "-s read-only"}.spec(t))
+	l, _, _ := New().Command(want{mode: one}.spec(t))
+	if got := l.Policies[0].Note; got != "inside the workspace it writes without asking" {
+		t.Errorf("note %q", got)
+	}
+	l, _, _ = New().Command(want{mode: one, approval: "yolo*", passthrough: "-s read-only"}.spec(t))
 	if got := l.Policies[0].Origin + " " + l.Policies[1].Origin; got != "configured derived" {
 		t.Errorf("origins %q: how it is sent changes nothing about who chose it", got)
 	}
@@ -252,6 +261,20 @@ func TestRefusals(t *testing.T) {
 		if has(c.l, c.word) != c.refuse {
 			t.Errorf("%s: %+v", c.name, c.l.Refusals)
 		}
+		for _, r := range c.l.Refusals {
+			for _, code := range []int{0, 1, 2, 126} { // with a sandbox that can run nothing it goes on
+				want := code == 1
+				if strings.Contains(r.Reason, "sandbox cannot") {
+					want = code == 0
+				}
+				if r.Explains(agent.Exit{Code: code}) != want {
+					t.Errorf("%s, %q: exit code %d", c.name, r.Reason, code)
+				}
+			}
+			if r.Explains(agent.Exit{Code: -1, Signal: "SIGTERM"}) || r.Explains(agent.Exit{Code: 1, ByUs: "SIGTERM"}) || r.Explains(agent.Exit{Failed: os.ErrNotExist}) {
+				t.Errorf("%s, %q: it did not end by itself", c.name, r.Reason)
+			}
+		}
 	}
 }
 
@@ -309,6 +332,9 @@ func TestRehearsalOfRepository(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
 		s := want{mode: mode}.spec(t)
+		if err := os.Mkdir(filepath.Join(s.Dir, ".git"), 0o700); err != nil && !os.IsExist(err) { // what is above it does not count
+			t.Fatal(err)
+		}
 		s.Env = append(s.Env, "OPENAI_API_KEY=real", "CODEX_HOME=/users", "HOME=/users", "TERM=x")
 		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:1", Key: "k", Model: "m", Home: filepath.Join(s.Dir, "home")}
 		l, _, _ := New().Command(s)

@@ -9,10 +9,12 @@ const measured = "0.169.0" // the version that every cell was run with
 
 // The names of sandboxes, in Codex's words.
 const (
-	readOnly       = "read-only"
 	workspaceWrite = "workspace-write"
 	fullAccess     = "danger-full-access"
 )
+
+// unasked is what --approval prompt does not keep it from.
+const unasked = "inside the workspace it writes without asking"
 
 // config is one setting as -c takes it. Repeated, the last counts; a flag for the same thing counts more, wherever it stands.
 func config(key, value string) []string {
@@ -54,10 +56,15 @@ func approvals() []agent.Row {
 		}
 	}
 	oneShot := func(note string) agent.Cell { return agent.Cell{Level: agent.Full, Args: exec, Note: note} }
+	// nearest: the sandbox is what it asks about, so under the default one it does not ask about the workspace.
+	nearest := func(c agent.Cell) agent.Cell {
+		c.Level = agent.Nearest
+		return c
+	}
 	return []agent.Row{
 		row(agent.Approval, string(setting.Prompt),
-			ask("on-request", "the sandbox is read-only, and it asks before anything leaves that; with --sandbox workspace-write not inside the workspace"),
-			oneShot("exec cannot ask: nothing is changed, by the read-only sandbox; with --sandbox workspace-write the workspace is"),
+			nearest(ask("on-request", unasked+", commands run too; it asks before anything beyond")),
+			nearest(oneShot(unasked+", commands run too; anything beyond is denied, because exec cannot ask; with -- --sandbox read-only the workspace stays as it is")),
 		),
 		row(agent.Approval, string(setting.AutoEdit),
 			ask("on-request", "inside the sandbox commands run too; it asks before anything beyond"),
@@ -79,7 +86,7 @@ func sandboxes() []agent.Row {
 	}
 	return []agent.Row{
 		agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), sandbox(workspaceWrite,
-			"writes go to the workspace and to temporary directories, .git aside; no network; with --approval prompt read-only, unless it is typed")),
+			"writes go to the workspace and to temporary directories, .git aside; no network")),
 		agent.Both(agent.Sandbox, string(setting.Off), sandbox(fullAccess, "")),
 	}
 }

@@ -31,6 +31,7 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 		}
 		out = append(out, agent.Refusal{
 			Reason: "Codex's home lies in " + temp + ", where its sandbox cannot run a command", Fix: "let " + names + " name another place, or TMPDIR",
+			Codes: []int{0}, // it goes on after that
 		})
 	}
 	return out

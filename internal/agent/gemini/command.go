@@ -53,7 +53,11 @@ func fitSandbox(m agent.Matrix, s agent.Spec) {
 	passed, said := passedSandbox(s.Passthrough)
 	change(m, agent.Sandbox, string(sandbox.Value), func(c *agent.Cell) {
 		if sandbox.Value == setting.Off {
-			if sandbox.Typed() && lookup(s.Env, sandboxName, "") != "" {
+			if !switchedOff(s) {
+				return
+			}
+			c.Weak = nil
+			if lookup(s.Env, sandboxName, "") != "" {
 				c.Env = []string{sandboxName + "=false"} // it would win over the flag
 			}
 			return
@@ -70,6 +74,12 @@ func fitSandbox(m agent.Matrix, s agent.Spec) {
 			*c = agent.Cell{Level: agent.None, Note: "a container is used only where --sandbox is given or configured"}
 		}
 	})
+}
+
+// switchedOff says whether somebody wants no sandbox: in so many words, or with --yolo and nothing else in the passthrough.
+func switchedOff(s agent.Spec) bool {
+	_, said := passedSandbox(s.Passthrough)
+	return s.Shared.Sandbox.Value == setting.Off && (s.Shared.Sandbox.Typed() || s.Shared.Sandbox.Origin == setting.Derived && !said)
 }
 
 const sandboxName = "GEMINI_SANDBOX"
@@ -106,7 +116,7 @@ func contained(s agent.Spec) bool {
 	}
 	on, said := passedSandbox(s.Passthrough)
 	if !said {
-		on = s.Shared.Sandbox.Asked() && s.Shared.Sandbox.Value == setting.WorkspaceWrite || !s.Shared.Sandbox.Typed() && inherited(s.Env)
+		on = s.Shared.Sandbox.Asked() && s.Shared.Sandbox.Value == setting.WorkspaceWrite || !s.Shared.Sandbox.Typed() && !switchedOff(s) && inherited(s.Env)
 	}
 	return on
 }

@@ -65,12 +65,12 @@ func TestArguments(t *testing.T) {
 		"interactive":          {[]func(*agent.Spec){interactive}, "--approval-mode=default " + admin},
 		"interactive json":     {[]func(*agent.Spec){interactive, output(setting.JSON, typed)}, "--approval-mode=default " + admin},
 		"auto-edit":            {[]func(*agent.Spec){approval(setting.AutoEdit, typed)}, "--approval-mode=auto_edit --output-format=text " + admin + " " + id},
-		"yolo":                 {[]func(*agent.Spec){approval(setting.Yolo, typed)}, "--approval-mode=yolo --output-format=text " + admin + " " + id},
+		"yolo":                 {[]func(*agent.Spec){approval(setting.Yolo, typed)}, "--approval-mode=yolo --sandbox=false --output-format=text " + admin + " " + id},
 		"yolo in passthrough":  {[]func(*agent.Spec){pass("--yolo")}, "--output-format=text " + admin + " " + id + " --yolo"},
 		"-y in passthrough":    {[]func(*agent.Spec){pass("-y")}, "--output-format=text " + admin + " " + id + " -y"},
 		"mode in passthrough":  {[]func(*agent.Spec){pass("--approval-mode", "plan")}, "--output-format=text " + admin + " " + id + " --approval-mode plan"},
-		"configured, passed":   {[]func(*agent.Spec){approval(setting.Yolo, setting.Configured), pass("-y")}, "--output-format=text " + admin + " " + id + " -y"},
-		"typed twice":          {[]func(*agent.Spec){approval(setting.Yolo, typed), pass("--yolo")}, "--approval-mode=yolo --output-format=text " + admin + " " + id + " --yolo"},
+		"configured, passed":   {[]func(*agent.Spec){approval(setting.Yolo, setting.Configured), pass("-y")}, "--sandbox=false --output-format=text " + admin + " " + id + " -y"},
+		"typed twice":          {[]func(*agent.Spec){approval(setting.Yolo, typed), pass("--yolo")}, "--approval-mode=yolo --sandbox=false --output-format=text " + admin + " " + id + " --yolo"},
 		"yolo in a container":  {[]func(*agent.Spec){approval(setting.Yolo, typed), sandbox(setting.WorkspaceWrite, typed), docker}, "--approval-mode=yolo --sandbox --output-format=text " + admin + " " + id},
 		"container, no docker": {[]func(*agent.Spec){sandbox(setting.WorkspaceWrite, typed)}, "--approval-mode=default --output-format=text " + admin + " " + id},
 		"container, not asked": {[]func(*agent.Spec){docker}, "--approval-mode=default --output-format=text " + admin + " " + id},
@@ -207,6 +207,15 @@ func TestEnvironment(t *testing.T) {
 	off, _, _ := New().Command(spec(t, environment("GEMINI_SANDBOX=docker"), sandbox(setting.Off, setting.Typed)))
 	if got, _ := cli.Lookup(off.Env, "GEMINI_SANDBOX"); got != "false" {
 		t.Errorf("GEMINI_SANDBOX is %q", got)
+	}
+	derived := func(s *agent.Spec) {
+		s.Shared.Approval, s.Shared.Sandbox = setting.Chosen[setting.Approval]{Value: setting.Yolo, Origin: setting.Typed}, setting.Chosen[setting.Sandbox]{Value: setting.Off, Origin: setting.Derived}
+	}
+	for want, passthrough := range map[string][]string{"false": nil, "docker": {"--sandbox"}} {
+		l, _, _ := New().Command(spec(t, environment("GEMINI_SANDBOX=docker"), derived, pass(passthrough...)))
+		if got, _ := cli.Lookup(l.Env, "GEMINI_SANDBOX"); got != want || slices.Contains(l.Args, "--sandbox=false") != (want == "false") {
+			t.Errorf("yolo, %q: GEMINI_SANDBOX is %q, %q", passthrough, got, l.Args)
+		}
 	}
 }
 

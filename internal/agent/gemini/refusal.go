@@ -18,6 +18,7 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 		out = append(out, agent.Refusal{
 			Reason: "Gemini CLI does not run by itself in a directory that nobody has trusted.",
 			Fix:    "If its contents may be trusted, add -- --skip-trust; or start the CLI there once without a prompt and trust the directory.",
+			Codes:  []int{55},
 		})
 	}
 	if slices.Contains(l.Args[:l.Translated], sandboxFlag) && contained(s) {
@@ -28,12 +29,14 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 		out = append(out, agent.Refusal{
 			Reason: "The sandbox of Gemini CLI needs a container image, and " + runtime + " running.",
 			Fix:    "Fetch the image while " + runtime + " runs.", Command: runtime + " pull " + image(s),
+			Codes: []int{1, 44}, // 1 where the image cannot be fetched
 		})
 	}
 	if url, ok := cli.Lookup(l.Env, "GOOGLE_GEMINI_BASE_URL"); ok && url != "" && s.Rehearsal == nil && !choseSignIn(s) {
 		out = append(out, agent.Refusal{
 			Reason: "With GOOGLE_GEMINI_BASE_URL set, Gemini CLI needs a way to sign in that was chosen before.",
 			Fix:    `Set security.auth.selectedType to "gemini-api-key" in ~/.gemini/settings.json.`,
+			Codes:  []int{41},
 		})
 	}
 	return out
