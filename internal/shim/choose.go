@@ -44,7 +44,7 @@ func (c *call) agentsFile() (*agentsdir.File, error) {
 	if err != nil || file == nil {
 		return nil, err
 	}
-	if len(file.Targets) == 0 && len(file.DisableTargets) == 0 {
+	if len(file.Targets) == 0 {
 		return file, nil
 	}
 	if c.settings.Trust == nil || !c.settings.Trust.Trusted(file.Path, file.Content) {

@@ -4,6 +4,7 @@ package shim
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,13 +133,69 @@ func TestSentences(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.drivers = []agent.Driver{w.agent("alpha", nil)}
-	w.script("die")
-	r := w.run(nil, "--agent", "alpha", "-p", "q")
-	if r.code != 1 || !strings.Contains(r.stderr, "hint: It is shut: Open it: open it\nhint: It is blue: paint it\n") {
-		t.Errorf("%+v", r)
+	const shut, blue = "hint: It is shut: Open it: open it\n", "hint: It is blue: paint it\n"
+	for says, want := range map[string]string{"exit 1": shut + blue, "exit 7": blue, "exit 2": "", "exit 126": "", "die": ""} {
+		w.script(says)
+		r := w.run(nil, "--agent", "alpha", "-p", "q")
+		_, hints, _ := strings.Cut(r.stderr, "\n") // behind what it ended with
+		if r.code != 1 || hints != want {
+			t.Errorf("%s: %+v", says, r)
+		}
+	}
+	w.drivers = []agent.Driver{w.agent("alpha", func(d *fake) { d.path = filepath.Join(w.dir, "none") })}
+	if r := w.run(nil, "--agent", "alpha", "-p", "q"); r.code != 1 || strings.Contains(r.stderr, "It is") {
+		t.Errorf("not started: %+v", r)
 	}
 	f := fault.New(fault.ArgError, "It is shut.").Because(errors.New("no key"))
 	if w.shim().fail(Host{Stderr: w.file(nil)}, f) != 2 {
 		t.Error("not misused")
+	}
+}
+
+// TestOnlyDisabled: a file that defines no agents is not said to.
+func TestOnlyDisabled(t *testing.T) {
+	w := newWorld(t)
+	w.script("hello")
+	w.drivers = []agent.Driver{w.agent("alpha", nil)}
+	w.write(filepath.Join(w.work, "agents/omniagent.config.json"), `{"disableTargets":["beta"]}`)
+	if r := w.run(nil, "--agent", "alpha", "-p", "q"); r.code != 0 || r.stderr != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestPlacesAreClean: the name of a file is somebody else's text.
+func TestPlacesAreClean(t *testing.T) {
+	w := newWorld(t)
+	f := fault.New(fault.ConfigInvalid, "it is wrong")
+	for _, message := range []string{"no such key.", "/a\x1b[31m:1:2: no such key."} {
+		f.Problems = append(f.Problems, fault.Problem{Param: "/a\x1b[31m:1:2", Code: fault.ConfigInvalid, Message: message})
+	}
+	file := w.file(nil)
+	out, err := os.OpenFile(file.Name(), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	code := w.shim().fail(Host{Stderr: out}, f)
+	text, _ := os.ReadFile(file.Name())
+	if lines := strings.Split(string(text), "\n"); code != 2 || strings.Contains(string(text), "\x1b") || len(lines) != 3 || lines[0] != lines[1] || !strings.HasSuffix(lines[0], ":1:2: no such key") {
+		t.Errorf("%d: %q", code, text)
+	}
+}
+
+// TestDirectoryThatIsGone: the process has no name for the directory that it is in.
+func TestDirectoryThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.script("hello")
+	w.drivers = []agent.Driver{w.agent("alpha", nil)}
+	work := w.work
+	w.work = ""
+	for _, args := range [][]string{{"-p", "q"}, {"-p", "q", "--cwd", "sub"}} {
+		if r := w.run(nil, append(args, "--agent", "alpha")...); r.code != 2 || !strings.Contains(r.stderr, "the working directory does not exist any more\nhint: cd ") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if r := w.run(nil, "-p", "q", "--agent", "alpha", "--cwd", work); r.code != 0 {
+		t.Errorf("%+v", r)
 	}
 }

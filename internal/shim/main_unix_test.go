@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,9 @@ func TestMain(m *testing.M) {
 // stub is the agent: it writes its prompt down and says the line of its script that is next.
 func stub(dir string) int {
 	prompt, _ := io.ReadAll(os.Stdin)
+	if len(os.Args) > 2 && len(prompt) == 0 {
+		prompt = []byte(os.Args[2])
+	}
 	n := 0
 	for ; ; n++ {
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("prompt%d", n)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -59,6 +63,10 @@ func stub(dir string) int {
 	if say == "die" {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
+	if code, ok := strings.CutPrefix(say, "exit "); ok {
+		n, _ = strconv.Atoi(code)
+		return n
+	}
 	_, _ = os.Stdout.WriteString(say)
 	if strings.HasPrefix(say, "wait") {
 		time.Sleep(time.Hour)
@@ -75,6 +83,8 @@ type fake struct {
 	native bool
 	stream bool
 	files  bool
+	by     agent.PromptBy
+	bare   bool
 	seen   *[]agent.Spec
 }
 
@@ -93,7 +103,10 @@ func (d fake) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	}
 	l := agent.Launch{
 		Path: s.Install.Path, Args: append([]string{d.dir}, s.Passthrough...), Translated: 1, Env: s.Env, Dir: s.Dir, Spec: s, Native: d.native,
-		Refusals: []agent.Refusal{{Reason: "It is shut.", Fix: "Open it.", Command: "open it"}, {Reason: "It is blue", Fix: "paint it"}},
+		Refusals: []agent.Refusal{{Reason: "It is shut.", Fix: "Open it.", Command: "open it"}, {Reason: "It is blue", Fix: "paint it", Codes: []int{1, 7}}},
+	}
+	if l.Prompt = d.by; d.by == agent.ByArgument {
+		l.PromptAt, l.PromptBare = 1, d.bare
 	}
 	if d.files {
 		l.Files = []agent.File{{Path: filepath.Join(s.Temp, "in/file"), Data: []byte("data")}}
@@ -177,6 +190,9 @@ func (w *world) write(path, text string) {
 func (w *world) shim() *Shim {
 	return &Shim{
 		Name: "omniagent", Version: "1", Drivers: w.drivers, Root: func([]string) int { return 0 },
+		Rehearse: func(_, _, home string) (agent.Rehearsal, func(), error) {
+			return agent.Rehearsal{Home: home}, func() {}, nil
+		},
 		Settings: func(dir string) Settings {
 			host := Host{Env: w.env}
 			set, err := config.Load(config.Options{Keys: Keys(), Getenv: host.lookup, Dir: dir})

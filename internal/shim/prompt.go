@@ -1,12 +1,12 @@
 package shim
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -19,6 +19,8 @@ const (
 	firstLook = 64 << 10
 	// silentFor is how long standard input may be open and silent before a line says what we wait for.
 	silentFor = 2 * time.Second
+	// mostBlanks is how much of nothing but blanks may stand in front of a prompt that is relayed.
+	mostBlanks = 16 << 20
 )
 
 // prompt is what the agent gets on its standard input. It is never held in memory as a whole, except what --prompt gave us.
@@ -71,7 +73,7 @@ func emptyPrompt() error {
 	return fault.New(fault.ArgError, "the prompt on standard input is empty").Hint(`omniagent -p "what is to be done", or pipe some text`)
 }
 
-// promptFile counts a file through and hands the file itself on.
+// promptFile counts a file through, as far as the agent's limit makes it necessary, and hands the file itself on.
 func (c *call) promptFile(limit agent.Limit) error {
 	file := c.host.Stdin
 	begin, err := file.Seek(0, io.SeekCurrent)
@@ -79,7 +81,16 @@ func (c *call) promptFile(limit agent.Limit) error {
 		return unreadable(err)
 	}
 	counter := counter{limit: limit}
-	if _, err = io.Copy(&counter, bufio.NewReaderSize(file, firstLook)); err != nil && !errors.Is(err, errEnough) {
+	source, block := interruptible{file, c}, make([]byte, firstLook)
+	for err == nil && (limited(limit) || !counter.words) {
+		var n int
+		if n, err = source.Read(block); n > 0 {
+			if _, enough := counter.Write(block[:n]); enough != nil {
+				break
+			}
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		return unreadable(err)
 	}
 	if !counter.words {
@@ -93,42 +104,43 @@ func (c *call) promptFile(limit agent.Limit) error {
 	return err
 }
 
+func limited(l agent.Limit) bool { return l.Characters > 0 || l.Bytes > 0 }
+
 // pipedPrompt reads the beginning. Where that is all, it is known; else it is relayed while it comes, or, where the agent has a limit
 // or the prompt may be needed twice, first put into a file without a name.
 func (c *call) pipedPrompt(limit agent.Limit) error {
-	first := make([]byte, firstLook)
-	n, err := c.readFirst(first)
-	first = first[:n]
-	whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	relayed := !limited(limit) && c.args.Schema == nil
+	first, err := c.readFirst(relayed)
+	whole := errors.Is(err, io.EOF)
 	if err != nil && !whole {
 		return unreadable(err)
 	}
-	if whole {
-		if len(bytes.TrimSpace(first)) == 0 {
-			return emptyPrompt()
-		}
-		text := string(first)
-		return c.typedPrompt(text, limit)
+	blank := len(bytes.TrimSpace(first)) == 0
+	switch {
+	case whole && blank:
+		return emptyPrompt()
+	case whole:
+		return c.typedPrompt(string(first), limit)
+	case !relayed:
+		return c.spool(first, limit)
+	case blank:
+		return fault.New(fault.ArgError, "the prompt on standard input begins with %s blanks", grouped(int64(len(first)))).Hint("take the blanks away")
 	}
-	if limit == (agent.Limit{}) && c.args.Schema == nil {
-		c.prompt = prompt{reader: io.MultiReader(bytes.NewReader(first), c.host.Stdin)}
-		return nil
-	}
-	return c.spool(first, limit)
+	c.prompt = prompt{reader: io.MultiReader(bytes.NewReader(first), c.host.Stdin)}
+	return nil
 }
 
 // spool writes the prompt to a file that has no name any more, counting.
 func (c *call) spool(first []byte, limit agent.Limit) error {
 	file, err := os.CreateTemp(c.settings.Temp, "omniagent-prompt-")
 	if err != nil {
-		return fault.New(fault.Internal, "a place for the prompt cannot be made").Because(cause(err)).Hint("set TMPDIR to a directory that can be written to")
+		return noPlace(err)
 	}
 	_ = os.Remove(file.Name()) // on Windows it stays until it is closed
 	c.temp.closes(file)
 	counter := counter{limit: limit}
-	source := io.TeeReader(io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}), &counter)
-	if _, err = io.CopyBuffer(onlyWriter{file}, source, make([]byte, firstLook)); err != nil && !errors.Is(err, errEnough) {
-		return unreadable(err)
+	if err := keep(file, io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}), &counter); err != nil {
+		return err
 	}
 	if err := c.tooLong(counter); err != nil {
 		return err
@@ -141,8 +153,35 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 	return err
 }
 
-// onlyWriter hides what would let io.Copy read more than our buffer at once.
-type onlyWriter struct{ io.Writer }
+// keep copies until the end, or until it is more than the agent takes.
+func keep(file io.Writer, source io.Reader, counter *counter) error {
+	block := make([]byte, firstLook)
+	for {
+		n, err := source.Read(block)
+		_, enough := counter.Write(block[:n])
+		if enough != nil {
+			return nil
+		}
+		if _, err := file.Write(block[:n]); err != nil {
+			return noPlace(err)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+	}
+}
+
+// noPlace is another matter than a prompt that cannot be read: the call was right.
+func noPlace(err error) error {
+	code := fault.Internal
+	if errors.Is(err, syscall.ENOSPC) {
+		code = fault.DiskFull
+	}
+	return fault.New(code, "the prompt cannot be kept in a temporary file").Because(cause(err)).Hint("set TMPDIR to a directory that can be written to and has room")
+}
 
 func unreadable(err error) error {
 	if f := fault.Of(err); f.Code == fault.Interrupted || f.Code == fault.TimedOut {
@@ -151,26 +190,35 @@ func unreadable(err error) error {
 	return fault.New(fault.ArgError, "the prompt on standard input cannot be read").Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
 }
 
-// readFirst reads until the buffer is full or the input ends. An input that stays silent is explained once.
-func (c *call) readFirst(into []byte) (int, error) {
+// readFirst reads the first block, less only where the input ends before with io.EOF. With words it goes on while nothing but blanks
+// has come, up to a limit. An input that stays silent is explained once.
+func (c *call) readFirst(words bool) ([]byte, error) {
 	silent := time.AfterFunc(silentFor, func() {
 		c.note("reading the prompt from standard input, which is open and silent; -p TEXT gives it directly")
 	})
 	defer silent.Stop()
-	source := interruptible{c.host.Stdin, c}
-	n, err := source.Read(into)
-	silent.Stop()
-	for n < len(into) && err == nil {
-		var m int
-		m, err = source.Read(into[n:])
-		n += m
+	var read []byte
+	source, block := interruptible{c.host.Stdin, c}, make([]byte, firstLook)
+	for blank := true; len(read) < firstLook || words && blank && len(read) < mostBlanks; {
+		room := block
+		if left := firstLook - len(read); left > 0 {
+			room = block[:left]
+		}
+		n, err := source.Read(room)
+		silent.Stop()
+		read = append(read, room[:n]...)
+		blank = blank && len(bytes.TrimSpace(room[:n])) == 0
+		if err != nil {
+			return read, err
+		}
 	}
-	return n, err
+	return read, nil
 }
 
-// interruptible is standard input that a signal can end the wait for: reading from a pipe goes on in the background until we exit.
+// interruptible is what a signal or the time limit can end the wait for: reading goes on in the background until we exit. Until the
+// agent is started nobody else listens to either, so every read of standard input before goes through it.
 type interruptible struct {
-	file *os.File
+	from io.Reader
 	call *call
 }
 
@@ -181,14 +229,23 @@ func (r interruptible) Read(into []byte) (int, error) {
 	}
 	done := make(chan got, 1)
 	go func() {
-		n, err := r.file.Read(into)
+		n, err := r.from.Read(into)
 		done <- got{n, err}
 	}()
+	var over <-chan time.Time
+	limit := *r.call.args.Timeout
+	if limit > 0 {
+		timer := time.NewTimer(time.Until(r.call.began.Add(limit)))
+		defer timer.Stop()
+		over = timer.C
+	}
 	select {
 	case g := <-done:
 		return g.n, g.err
 	case s := <-r.call.host.Signals:
 		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read", signalName(s)).With("signal", signalName(s))
+	case <-over:
+		return 0, fault.New(fault.TimedOut, "the prompt did not arrive within %s", limit).Hint(`omniagent -p "what is to be done" gives it directly`)
 	}
 }
 

@@ -4,15 +4,21 @@ package shim
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
+	"time"
 	"unicode/utf8"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
 )
 
 // TestCounter counts as utf8.RuneCount does, wherever the bytes are cut.
@@ -95,9 +101,6 @@ func TestEmptyPrompts(t *testing.T) {
 	for _, text := range []string{"", " \n\t\r", strings.Repeat(" ", 100_000)} {
 		for _, name := range []string{"alpha", "beta"} {
 			for way, stdin := range map[string]*os.File{"pipe": w.pipe([]byte(text)), "file": w.file([]byte(text))} {
-				if way == "pipe" && name == "alpha" && len(text) > firstLook {
-					continue // it is relayed while it comes
-				}
 				if r := w.run(stdin, "--agent", name); r.code != 2 || !strings.Contains(r.stderr, "empty") {
 					t.Errorf("%s, %s, %d blanks: %+v", name, way, len(text), r)
 				}
@@ -122,23 +125,129 @@ func TestFileFromItsPosition(t *testing.T) {
 	}
 }
 
+// held is a pipe that has so many bytes and stays open.
+func (w *world) held(n int) *os.File {
+	w.t.Helper()
+	r, p, err := os.Pipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _, _ = p.Close(), r.Close() })
+	go func() { _, _ = p.Write(bytes.Repeat([]byte("x"), n)) }()
+	return r
+}
+
+// waiters are agents that need more of a prompt than comes, and how much that is.
+func (w *world) waiters() map[string]int {
+	w.drivers = []agent.Driver{
+		w.agent("free", nil), w.agent("limited", func(d *fake) { d.limit.Bytes = 1 << 30 }),
+		w.agent("argument", func(d *fake) { d.by = agent.ByArgument }),
+	}
+	return map[string]int{"free": 1000, "limited": firstLook + 1000, "argument": firstLook + 1000}
+}
+
 // TestSignalWhileThePromptIsAwaited ends the wait.
 func TestSignalWhileThePromptIsAwaited(t *testing.T) {
 	for signal, code := range map[os.Signal]int{os.Interrupt: Interrupted, syscall.SIGTERM: Terminated, syscall.SIGHUP: HungUp} {
 		w := newWorld(t)
-		w.drivers = []agent.Driver{w.agent("alpha", func(d *fake) { d.limit.Bytes = 1 << 30 })}
-		r, p, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
+		for name, n := range w.waiters() {
+			w.signals <- signal
+			if got := w.run(w.held(n), "--agent", name); got.code != code || len(w.prompts()) != 0 {
+				t.Errorf("%v, %s: %+v", signal, name, got)
+			}
 		}
-		_, _ = p.Write(bytes.Repeat([]byte("x"), 1000))
-		w.signals <- signal
-		got := w.run(r, "--agent", "alpha")
-		_ = p.Close()
-		_ = r.Close()
-		if got.code != code || len(w.prompts()) != 0 {
-			t.Errorf("%v: %+v", signal, got)
+	}
+}
+
+// TestSignalWhileAnArgumentIsAwaited: the last read before the start can be ended too.
+func TestSignalWhileAnArgumentIsAwaited(t *testing.T) {
+	w := newWorld(t)
+	zero := time.Duration(0)
+	c := &call{host: Host{Signals: w.signals}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
+	w.signals <- syscall.SIGTERM
+	err := c.promptArgument(&process.Plan{Argv: []string{"alpha"}}, agent.Launch{Prompt: agent.ByArgument}, w.held(1000))
+	if f := fault.Of(err); f.Code != fault.Interrupted || exitCode(f) != Terminated {
+		t.Error(err)
+	}
+}
+
+// TestPromptThatDoesNotArrive: the time limit holds before the start as well.
+func TestPromptThatDoesNotArrive(t *testing.T) {
+	w := newWorld(t)
+	for name, n := range w.waiters() {
+		for _, n := range []int{0, n} {
+			if name == "argument" && n > 0 {
+				continue // such an agent has a limit, so that its prompt is read at once
+			}
+			got := w.run(w.held(n), "--agent", name, "--timeout", "200ms")
+			if got.code != Failed || len(w.prompts()) != 0 || !strings.Contains(got.stderr, "the prompt did not arrive within 200ms") {
+				t.Errorf("%s, %d bytes: %+v", name, n, got)
+			}
 		}
+	}
+}
+
+// TestHugeFile is not counted where no limit asks for it.
+func TestHugeFile(t *testing.T) {
+	w := newWorld(t)
+	file := w.file(nil)
+	if err := os.Truncate(file.Name(), 200<<30); err != nil {
+		t.Skip(err)
+	}
+	zero := time.Duration(0)
+	c := &call{host: Host{Stdin: file}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
+	if err := c.promptFile(agent.Limit{Note: "none"}); err != nil || c.prompt.length.bytes > firstLook {
+		t.Errorf("%v, %d bytes", err, c.prompt.length.bytes)
+	}
+	if err := c.promptFile(agent.Limit{Bytes: 1 << 20}); !errors.Is(err, fault.PromptTooLong) {
+		t.Error(err)
+	}
+}
+
+// TestBlanksFirst: those in front of a prompt that is relayed are a part of it, up to a limit.
+func TestBlanksFirst(t *testing.T) {
+	w := newWorld(t)
+	w.drivers = []agent.Driver{w.agent("alpha", nil)}
+	text := strings.Repeat(" ", 1<<20) + "x"
+	if r := w.run(w.pipe([]byte(text)), "--agent", "alpha"); r.code != 0 || !slices.Equal(w.prompts(), []string{text}) {
+		t.Errorf("%d, %s", r.code, r.stderr)
+	}
+	if r := w.run(w.pipe(append(bytes.Repeat([]byte("\n"), mostBlanks), 'x')), "--agent", "alpha"); r.code != 2 || !strings.Contains(r.stderr, "16,777,216 blanks") || len(w.prompts()) != 1 {
+		t.Errorf("%d, %s", r.code, r.stderr)
+	}
+}
+
+// TestFullDisk is no fault of the call.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	err = keep(full, strings.NewReader("text"), &counter{})
+	if f := fault.Of(err); f.Code != fault.DiskFull || exitCode(f) != Failed || !strings.Contains(f.Suggestion, "TMPDIR") {
+		t.Error(err)
+	}
+	if err := keep(io.Discard, iotest.ErrReader(errors.New("gone")), &counter{}); !errors.Is(err, fault.ArgError) {
+		t.Error(err)
+	}
+}
+
+// TestPromptLikeAFlag gets into no argument where it would be taken for one.
+func TestPromptLikeAFlag(t *testing.T) {
+	w := newWorld(t)
+	w.drivers = []agent.Driver{
+		w.agent("bare", func(d *fake) { d.by, d.bare = agent.ByArgument, true }), w.agent("guarded", func(d *fake) { d.by = agent.ByArgument }),
+	}
+	const evil = "--yolo=do evil\n"
+	if r := w.run(w.pipe([]byte(evil)), "--agent", "bare"); r.code != 2 || len(w.prompts()) != 0 || !strings.Contains(r.stderr, "hint: define its prompt with") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.run(w.pipe([]byte(evil)), "--agent", "guarded"); r.code != 0 || !slices.Equal(w.prompts(), []string{evil}) {
+		t.Errorf("%+v, %q", r, w.prompts())
+	}
+	if r := w.run(w.pipe([]byte("no "+evil)), "--agent", "bare"); r.code != 0 || len(w.prompts()) != 2 {
+		t.Errorf("%+v, %q", r, w.prompts())
 	}
 }
 

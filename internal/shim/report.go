@@ -2,6 +2,9 @@ package shim
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -10,7 +13,6 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
-	"omniagent/internal/workspace"
 )
 
 // Report is what --report writes: what was asked for, what was started, what is known of the end.
@@ -70,19 +72,81 @@ type reportWarning struct {
 	Message string `json:"message"`
 }
 
-// reportable finds out before the run whether its report can be written.
+// reportable finds out before the run whether its report can be written, and holds on to the directory: what the agent does to the path
+// meanwhile leads nowhere else.
 func (c *call) reportable() error {
 	if c.args.Report == "" {
 		return nil
 	}
+	_, last := filepath.Split(c.args.Report)
 	c.args.Report = absolute(c.host.Dir, c.args.Report)
-	info, err := os.Stat(filepath.Dir(c.args.Report))
+	dir, name := filepath.Split(c.args.Report)
+	if last == "" || name == "." || name == ".." {
+		return notAFile(c.args.Report)
+	}
+	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
 		return fault.New(fault.ArgError, "--report: there is no directory %s", printable(filepath.Dir(c.args.Report))).
 			Hint("mkdir -p %q", printable(filepath.Dir(c.args.Report)))
 	}
-	if info, err := os.Stat(c.args.Report); err == nil && !info.Mode().IsRegular() {
-		return fault.New(fault.ArgError, "--report: %s is not a file", printable(c.args.Report)).Hint("--report=run.json")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fault.New(fault.ArgError, "--report: the directory %s cannot be used", printable(dir)).Because(cause(err)).Hint("--report=run.json")
+	}
+	c.temp.later(func() { _ = root.Close() })
+	switch info, err = root.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fault.New(fault.ArgError, "--report: %s cannot be used", printable(c.args.Report)).Because(cause(err)).Hint("--report=run.json")
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fault.New(fault.ArgError, "--report: %s is a link", printable(c.args.Report)).Hint("give the file itself: --report=run.json")
+	case !info.Mode().IsRegular():
+		return notAFile(c.args.Report)
+	}
+	c.place = root
+	return nil
+}
+
+func notAFile(path string) error {
+	return fault.New(fault.ArgError, "--report: %s is not a file", printable(path)).Hint("--report=run.json")
+}
+
+// putReport replaces what has the report's name by then, a link too, with a file for the user alone. The agent may have moved the
+// directory and put another in its place: then nobody would look for the report where it were written.
+func (c *call) putReport(data []byte) error {
+	dir, name := filepath.Split(c.args.Report)
+	held, err := c.place.Stat(".")
+	if err != nil {
+		return cause(err)
+	}
+	if there, err := os.Stat(dir); err != nil || !os.SameFile(held, there) {
+		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
+	}
+	temporary := ".omniagent-tmp-" + randomName() // as those of package workspace, which sweeps up after us should we be killed here
+	f, err := c.place.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return cause(err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o600) // whatever the umask says
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = c.place.Rename(temporary, name)
+	}
+	if err != nil {
+		_ = c.place.Remove(temporary)
+		var le *os.LinkError
+		if errors.As(err, &le) {
+			return le.Err
+		}
+		return cause(err)
 	}
 	return nil
 }
@@ -107,14 +171,15 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		r.AgentExit = &o.exit.Code
 	}
 	if o.fault != nil {
-		r.Error = &reportError{string(o.fault.Code), redact.String(o.fault.Error()), o.fault.Detail}
+		r.Error = &reportError{Code: string(o.fault.Code), Message: redact.String(o.fault.Error())}
+		r.Error.Detail, _ = redact.Value(o.fault.Detail).(map[string]any)
 	}
 	if o.evidence.Answered != agent.Unknown {
 		yes := o.evidence.Answered == agent.Yes
 		r.Answered = &yes
 	}
 	for _, d := range o.evidence.Denials {
-		r.Denials = append(r.Denials, reportDenial{d.Tool, redact.String(d.Reason), d.CallID})
+		r.Denials = append(r.Denials, reportDenial{redact.String(d.Tool), redact.String(d.Reason), redact.String(d.CallID)})
 	}
 	for _, w := range warnings {
 		r.Warnings = append(r.Warnings, reportWarning{w.Flag, w.Value, string(w.Kind), w.Message})
@@ -130,7 +195,7 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 	if err != nil {
 		return err
 	}
-	return workspace.WriteFile(c.args.Report, append(data, '\n'), 0o600)
+	return c.putReport(append(data, '\n'))
 }
 
 func usage(u *event.Usage) *reportUsage {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,7 +42,7 @@ func (c *call) start() int {
 	if c.args.Trace != "" {
 		c.trace(launch, warnings)
 	}
-	if *c.args.Strict && len(warnings) > 0 {
+	if *c.args.Strict && slices.ContainsFunc(warnings, func(w agent.Warning) bool { return strings.HasPrefix(w.Flag, "--") }) {
 		return c.shim.fail(c.host, fault.New(fault.ArgError, "--strict: %s does not do all that was asked for", c.driver.Name()).
 			Hint("omniagent agents show %s lists what it does", c.driver.Name()))
 	}
@@ -134,7 +135,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 func (c *call) allowMore(f *fault.Fault) {
 	switch {
 	case c.shared.Approval.Value == setting.Prompt:
-		_ = f.Hint("--approval auto-edit or --approval yolo allows more")
+		_ = f.Hint("--approval auto-edit or --approval yolo may allow more")
 	case c.shared.Approval.Value == setting.AutoEdit:
 		_ = f.Hint("--approval yolo allows more")
 	case c.shared.Sandbox.Value != setting.Off:
@@ -169,7 +170,7 @@ const longestArgument = 128<<10 - 1 // of Linux, for a single argument
 
 // promptArgument puts the prompt where an agent of the user's own definition wants it.
 func (c *call) promptArgument(plan *process.Plan, launch agent.Launch, input io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(input, longestArgument+1))
+	text, err := io.ReadAll(io.LimitReader(interruptible{input, c}, longestArgument+1))
 	if err != nil {
 		return unreadable(err)
 	}
@@ -177,8 +178,11 @@ func (c *call) promptArgument(plan *process.Plan, launch agent.Launch, input io.
 		return fault.New(fault.PromptTooLong, "the prompt is too long for an argument, which is how %s takes it", c.driver.Name()).
 			Hint(`define the agent with prompt = "stdin"`)
 	}
-	at := launch.PromptAt + 1
-	plan.Argv = append(append(append([]string{}, plan.Argv[:at]...), string(text)), plan.Argv[at:]...)
+	args, err := cli.WithPrompt(launch, c.driver.Name(), string(text))
+	if err != nil {
+		return err
+	}
+	plan.Argv = append(plan.Argv[:1:1], args...)
 	plan.Stdin = nil
 	return nil
 }
@@ -204,7 +208,7 @@ func (c *call) wait(child *process.Child) agent.Exit {
 		select {
 		case e := <-ended:
 			x := agent.Exit{Code: e.ExitCode, Signal: e.Signal}
-			if e.Ended {
+			if e.Ended || byUs == handedOn && (x.Signal == "SIGINT" || x.Code == Interrupted) {
 				x.ByUs = byUs
 			}
 			return x
@@ -212,17 +216,20 @@ func (c *call) wait(child *process.Child) agent.Exit {
 			// In front of a terminal the agent decides what an interrupt means; one for us alone is handed on.
 			if s == os.Interrupt && c.mode == setting.Interactive {
 				child.Signal(s)
+				if byUs == "" {
+					byUs = handedOn
+				}
 				continue
 			}
 			switch {
-			case byUs == "":
+			case byUs == "" || byUs == handedOn && s != os.Interrupt:
 				byUs, since = signalName(s), time.Now()
 			case time.Since(since) < again:
 				continue
 			}
 			child.End(s)
 		case <-over:
-			if byUs == "" {
+			if byUs == "" || byUs == handedOn {
 				byUs = "timeout"
 			}
 			child.End(syscall.SIGTERM)
@@ -234,6 +241,9 @@ func (c *call) wait(child *process.Child) agent.Exit {
 // again is how long after the first signal another one means that the agent shall not be waited for. One key, or a window that is closed,
 // often comes as two: from the terminal, and from the shell or a program around us.
 const again = 500 * time.Millisecond
+
+// handedOn is what ended an agent at a terminal that died of an interrupt for us alone.
+const handedOn = "SIGINT"
 
 func signalName(s os.Signal) string {
 	switch s {
@@ -289,6 +299,9 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 		return // it did run
 	}
 	for _, r := range launch.Refusals {
+		if !r.Explains(o.exit) {
+			continue
+		}
 		fmt.Fprintf(c.host.Stderr, "hint: %s\n", printableLine(joined(r.Reason, r.Fix, r.Command)))
 	}
 }

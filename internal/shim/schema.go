@@ -94,6 +94,9 @@ func newSchema(data []byte) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := endless(resolved); err != nil {
+		return nil, err
+	}
 	return &schema{compact.Bytes(), resolved}, nil
 }
 
@@ -213,7 +216,7 @@ func (s *schema) conforming(answer string) ([]byte, error) {
 	return nil, about
 }
 
-// runSchema asks until an answer fits, and prints nothing else.
+// runSchema asks until an answer fits, and prints nothing else. Once the agent has run, every end is one of a run, with its report.
 func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	retries := usualRetries
 	if c.args.Retries != nil {
@@ -224,19 +227,10 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	if !launch.Native {
 		extra = instruction(c.schema.compact)
 	}
-	for attempt := 0; ; attempt++ {
-		c.attempts = attempt + 1
-		c.prompt = original
-		if attempt > 0 { // some agents refuse a session id that they have seen
-			again, err := c.again()
-			if err != nil {
-				return c.shim.fail(c.host, err)
-			}
-			launch = again
-		}
-		if err := c.appendToPrompt(extra); err != nil {
-			return c.shim.fail(c.host, err)
-		}
+	if err := c.appendToPrompt(launch, extra); err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	for c.attempts = 1; ; c.attempts++ {
 		answer, o := c.ask(launch)
 		if o.fault != nil {
 			if answer.text != "" {
@@ -251,27 +245,47 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 			}
 			return c.conclude(launch, warnings, o)
 		}
-		if attempt == retries {
-			o.fault = fault.New(fault.SchemaUnmet, "no answer fits the schema, the last of %d because %s", attempt+1, shorten(err.Error(), errorsQuoted)).
+		if c.attempts > retries {
+			o.fault = fault.New(fault.SchemaUnmet, "no answer fits the schema, the last of %d because %s", c.attempts, shorten(err.Error(), errorsQuoted)).
 				Hint("--output-schema-retries allows up to 10")
 			return c.conclude(launch, warnings, o)
 		}
-		c.note("the answer does not fit the schema (%s); asking again, %d of %d", shorten(err.Error(), 300), attempt+1, retries)
-		extra = instruction(c.schema.compact) + repair(answer.text, err)
+		c.prompt = original
+		next, failed := c.again(answer.text, err)
+		if failed != nil {
+			o.fault = fault.New(fault.SchemaUnmet, "the answer does not fit the schema (%s), and it cannot be asked again", shorten(err.Error(), 300)).
+				Because(failed).Hint("%s", fault.Of(failed).Suggestion)
+			return c.conclude(launch, warnings, o)
+		}
+		c.note("the answer does not fit the schema (%s); asking again, %d of %d", shorten(err.Error(), 300), c.attempts, retries)
+		launch = next
 	}
 }
 
-// again translates once more, with a fresh session.
-func (c *call) again() (agent.Launch, error) {
+// again translates once more, and says in the prompt what was wrong. Everything that the agent knew of is new: some refuse a session id
+// that they have seen, and in the private directories it may have left links for us to write through.
+func (c *call) again(answer string, wrong error) (agent.Launch, error) {
 	fresh, err := newUUID()
 	if err != nil {
 		return agent.Launch{}, err
 	}
 	spec := c.asked
-	spec.Fresh = fresh
+	spec.Fresh, spec.Temp = fresh, c.temp.path(c.settings.Temp)
+	if spec.Rehearsal != nil {
+		rehearsal := *spec.Rehearsal
+		if rehearsal.Home, err = c.temp.home(c.settings.State); err != nil {
+			return agent.Launch{}, err
+		}
+		spec.Rehearsal = &rehearsal
+	}
 	launch, _, err := c.driver.Command(spec)
-	if err == nil {
-		err = c.temp.write(launch.Files)
+	if err != nil {
+		return launch, err
+	}
+	for _, extra := range repairs(c.schema.compact, launch.Native, answer, wrong) {
+		if err = c.appendToPrompt(launch, extra); err == nil {
+			return launch, c.temp.write(launch.Files)
+		}
 	}
 	return launch, err
 }
@@ -360,13 +374,25 @@ func (l *listener) answer(x agent.Exit) said {
 	return l.last
 }
 
-// appendToPrompt puts our words behind those of the person.
-func (c *call) appendToPrompt(extra string) error {
+// appendToPrompt puts our words behind those of the person, unless the agent would not take them whole.
+func (c *call) appendToPrompt(launch agent.Launch, extra string) error {
 	length := c.prompt.length
 	length.partial = bytes.Clone(length.partial)
 	_, _ = length.Write([]byte(extra))
 	if err := c.tooLong(length); err != nil {
 		return err
+	}
+	if size := length.bytes; launch.Prompt == agent.ByArgument {
+		if c.prompt.file != nil { // it may not have been counted to its end
+			info, err := c.prompt.file.Stat()
+			if err != nil {
+				return unreadable(err)
+			}
+			size = info.Size() - c.prompt.begin + int64(len(extra))
+		}
+		if size > longestArgument {
+			return c.tooLong(counter{limit: agent.Limit{Bytes: longestArgument}, bytes: size})
+		}
 	}
 	source, err := c.prompt.again()
 	if err != nil {
@@ -383,9 +409,20 @@ func instruction(schema []byte) string {
 		string(schema) + "\n"
 }
 
-func repair(answer string, err error) string {
-	return "\nYou have answered this before, and the answer was not valid:\n" + shorten(answer, quotedAnswer) +
-		"\nWhat was wrong with it: " + shorten(err.Error(), errorsQuoted) + "\nAnswer again, correctly.\n"
+// repairs are what is said after an answer that does not fit, from the most helpful to the shortest: prompts have a limit. An agent that
+// has the schema itself can do without reading it once more.
+func repairs(schema []byte, native bool, answer string, wrong error) []string {
+	answer = ":\n" + shorten(answer, quotedAnswer) + "\n"
+	why := "What was wrong with it: " + shorten(wrong.Error(), errorsQuoted) + "\n"
+	said := func(answer, why string) string {
+		return "\nYou have answered this before, and the answer was not valid" + answer + why + "Answer again, correctly.\n"
+	}
+	s := instruction(schema)
+	list := []string{s + said(answer, why), s + said(".\n", why), s + said(".\n", "")}
+	if native {
+		list = append(list, said(".\n", why), said(".\n", ""))
+	}
+	return list
 }
 
 func shorten(s string, most int) string {

@@ -182,3 +182,134 @@ func TestInstructionBeyondTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestEndless: a schema that comes back to itself without a step into the value would end the process.
+func TestEndless(t *testing.T) {
+	const draft7 = `"$schema":"http://json-schema.org/draft-07/schema#",`
+	for schema, endless := range map[string]bool{
+		`{"$ref":"#"}`:                                                   true,
+		`{"allOf":[{},{"$ref":"#"}]}`:                                    true,
+		`{"anyOf":[{"type":"null"},{"$ref":"#"}]}`:                       true,
+		`{"oneOf":[{"$ref":"#"}]}`:                                       true,
+		`{"not":{"$ref":"#"}}`:                                           true,
+		`{"if":{"$ref":"#"}}`:                                            true,
+		`{"if":{},"then":{"$ref":"#"}}`:                                  true,
+		`{"if":false,"else":{"$ref":"#"}}`:                               true,
+		`{"dependentSchemas":{"n":{"$ref":"#"}}}`:                        true,
+		`{` + draft7 + `"dependencies":{"n":{"$ref":"#"}}}`:              true,
+		`{` + draft7 + `"definitions":{"a":{"$ref":"#/definitions/a"}}}`: true,
+		`{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}},"$ref":"#/$defs/a"}`: true,
+		`{"$defs":{"a":{"$ref":"#/$defs/a"}},"properties":{"n":{"$ref":"#/$defs/a"}}}`:                 true,
+		`{"properties":{"n":{"$ref":"#/properties/n"}}}`:                                               true,
+		`{"items":{"anyOf":[{"$ref":"#/items"}]}}`:                                                     true,
+		`{"$anchor":"a","$ref":"#a"}`:                                                                  true,
+		`{"$dynamicAnchor":"a","$dynamicRef":"#a"}`:                                                    true,
+		`{"$id":"https://example.com/a","$defs":{"b":{"$id":"b","$ref":"a"}},"$ref":"b"}`:              true,
+		`{"$REF":"#"}`:            true,
+		`{"enum":[{"$ref":"#"}]}`: false,
+		`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}},"required":["left"]}`: false,
+		`{"items":{"$ref":"#"}}`: false,
+		`{"prefixItems":[{"$ref":"#"}],"contains":{"$ref":"#"},"unevaluatedItems":{"$ref":"#"}}`:                    false,
+		`{"additionalProperties":{"$ref":"#"},"patternProperties":{"^n":{"$ref":"#"}}}`:                             false,
+		`{"propertyNames":{"$ref":"#"},"unevaluatedProperties":{"$ref":"#"}}`:                                       false,
+		`{"anyOf":[{"type":"null"},{"properties":{"next":{"$ref":"#"}}}]}`:                                          false,
+		`{"$defs":{"t":{"type":"object","properties":{"kids":{"items":{"$ref":"#/$defs/t"}}}}},"$ref":"#/$defs/t"}`: false,
+		`{"$defs":{"s":{}},"allOf":[{"$ref":"#/$defs/s"},{"$ref":"#/$defs/s"}],"$ref":"#/$defs/s"}`:                 false,
+		`{"$dynamicAnchor":"a","properties":{"n":{"$dynamicRef":"#a"}}}`:                                            false,
+		`{"$id":"https://example.com/a","$defs":{"b":{"$id":"b","properties":{"n":{"$ref":"a"}}}},"$ref":"b"}`:      false,
+	} {
+		s, err := newSchema([]byte(schema))
+		if (err != nil) != endless || endless && !strings.Contains(err.Error(), "refers to itself") {
+			t.Errorf("%s: %v", schema, err)
+		}
+		if s != nil {
+			for _, value := range []string{`{"n":{"n":1},"next":{"next":null},"kids":[{}]}`, `[[],[[]]]`, `"x"`} {
+				_ = s.check([]byte(value)) // it comes back
+			}
+		}
+	}
+	w := newWorld(t)
+	w.drivers = []agent.Driver{w.agent("alpha", nil)}
+	if r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema", `{"$ref":"#"}`); r.code != 2 || len(w.prompts()) != 0 || !strings.Contains(r.stderr, "\nhint: ") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// byArgument is an agent that gets its prompt as its last argument. It says no.
+type byArgument struct{ fake }
+
+func (d byArgument) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	l, warnings, err := d.fake.Command(s)
+	l.Prompt, l.PromptAt = agent.ByArgument, len(l.Args)
+	return l, warnings, err
+}
+
+// TestRepairWithinTheLimit: what an agent can take decides how much it is told of its mistake, and never how the call ends.
+func TestRepairWithinTheLimit(t *testing.T) {
+	s, err := newSchema([]byte(needsN))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := `{"m":"` + strings.Repeat("é", 100) + `"}`
+	_, wrong := s.conforming(answer)
+	list := repairs([]byte(needsN), true, answer, wrong)
+	for i, longer := range list[1:] {
+		if len(longer) >= len(list[i]) {
+			t.Errorf("%d is no shorter: %q", i+1, longer)
+		}
+	}
+	const question = "the question"
+	for i, extra := range list {
+		for _, native := range []bool{false, true} {
+			if i >= 3 && !native {
+				continue
+			}
+			for _, short := range []int{0, 1} {
+				text := question + extra
+				limit := agent.Limit{Characters: int64(len([]rune(text)) - short)}
+				if native {
+					limit = agent.Limit{Bytes: int64(len(text) - short)}
+				}
+				want := i + short
+				last := want == len(list) || !native && want == 3
+				w := newWorld(t)
+				w.script(answer, `{"n":1}`)
+				w.drivers = []agent.Driver{w.agent("alpha", func(d *fake) { d.limit, d.native = limit, native })}
+				r := w.run(w.file([]byte(question)), "--agent", "alpha", "--output-schema", needsN, "--report", "r.json")
+				prompts := w.prompts()
+				var report Report
+				data, _ := os.ReadFile(filepath.Join(w.work, "r.json"))
+				_ = json.Unmarshal(data, &report)
+				if last {
+					if r.code != 1 || len(prompts) != 1 || report.Error == nil || report.Error.Code != "SCHEMA_UNMET" || report.Attempts != 1 || report.AgentExit == nil || report.ExitCode != 1 || !strings.Contains(r.stderr, "\nhint: ") {
+						t.Errorf("%d, native %v, %+v: %+v, %s", i, native, limit, r, data)
+					}
+				} else if r.code != 0 || len(prompts) != 2 || prompts[1] != question+list[want] || report.Attempts != 2 {
+					t.Errorf("%d, native %v, %+v: %+v, %q", i, native, limit, r, prompts)
+				}
+			}
+		}
+	}
+}
+
+// TestRepairInAnArgument: a file is not counted to its end where the agent has no limit, but an argument has one.
+func TestRepairInAnArgument(t *testing.T) {
+	w := newWorld(t)
+	starts := filepath.Join(w.dir, "starts")
+	w.drivers = []agent.Driver{byArgument{w.shell("echo start >>"+starts+"; echo no", nil)}}
+	question := strings.Repeat("x", longestArgument-len(instruction([]byte(needsN)))-10)
+	r := w.run(w.file([]byte(question)), "--agent", "alpha", "--output-schema", needsN, "--report", "r.json")
+	if count, _ := os.ReadFile(starts); r.code != 1 || string(count) != "start\n" || w.reported() != "alpha" || !strings.Contains(r.stderr, "cannot be asked again") {
+		t.Errorf("%s, %+v", count, r)
+	}
+}
+
+// TestNoSecondPlace: once the agent has run, what keeps us from asking again is an end with a report.
+func TestNoSecondPlace(t *testing.T) {
+	w := newWorld(t)
+	w.drivers = []agent.Driver{w.shell("rm -r "+w.temp+"; echo no", func(d *fake) { d.files = true })}
+	r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema", needsN, "--report", "r.json")
+	if r.code != 1 || w.reported() != "alpha" || !strings.Contains(r.stderr, "cannot be asked again") || !strings.Contains(r.stderr, "\nhint: set TMPDIR") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -125,6 +126,7 @@ type call struct {
 	args     Arguments
 	mode     setting.Mode
 	dir      string
+	began    time.Time
 	settings Settings
 	driver   agent.Driver
 	custom   []agent.Driver
@@ -135,6 +137,7 @@ type call struct {
 	temp     *temporary
 	standby  *process.Standby // nil: nothing will be started
 	attempts int              // with --output-schema
+	place    *os.Root         // the directory of the report; nil: none is written
 	asked    agent.Spec       // what the driver was asked for
 }
 
@@ -170,6 +173,10 @@ func (c *call) resolve() error {
 }
 
 func (c *call) directory() error {
+	c.began = time.Now()
+	if c.host.Dir == "" && !filepath.IsAbs(c.args.Dir) {
+		return fault.New(fault.ArgError, "the working directory does not exist any more").Hint("cd to another, or name one by its whole path: --cwd=DIR")
+	}
 	c.dir = c.host.Dir
 	if c.args.Dir != "" {
 		c.dir = c.args.Dir
@@ -192,6 +199,7 @@ func (c *call) directory() error {
 
 func (c *call) configure() error {
 	c.settings = c.shim.Settings(c.dir)
+	c.settings.Temp = absolute(c.host.Dir, c.settings.Temp) // TMPDIR may be relative, and the agent works elsewhere
 	if c.settings.Err != nil {
 		return c.settings.Err
 	}
@@ -211,6 +219,9 @@ func (c *call) defaults() error {
 	configured(set, "shim.sandbox", &c.shared.Sandbox, func(v config.Value) setting.Sandbox { return setting.Sandbox(v.Text) })
 	configured(set, "shim.model", &c.shared.Model, func(v config.Value) string { return v.Text })
 	configured(set, "shim.web", &c.shared.Web, func(v config.Value) bool { on, _ := v.Raw.(bool); return on })
+	if slices.Contains(c.args.Declined, c.shared.Approval.Value) {
+		c.shared.Approval = typed(setting.Prompt)
+	}
 	if c.args.Timeout == nil {
 		limit := set.Duration("shim.timeout")
 		c.args.Timeout = &limit
@@ -286,7 +297,7 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	if len(f.Problems) > 0 && f.Code == fault.ConfigInvalid {
 		for _, p := range f.Problems {
 			place := p.Param + ": "
-			fmt.Fprintf(h.Stderr, "%s: %s%s\n", s.Name, place, strings.TrimSuffix(printableLine(strings.TrimPrefix(p.Message, place)), "."))
+			fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(printableLine(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
 		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(printableLine(message), "."))

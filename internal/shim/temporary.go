@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
@@ -13,18 +14,18 @@ import (
 
 // temporary is what a call leaves behind until its end, and nothing after it.
 type temporary struct {
-	dir   string // made when it is needed
-	homes []string
+	named []string // the private directories that somebody knows of, each made when it is needed
+	made  []string
 	files []*os.File
 	after []func()
 }
 
-// path is where the private directory will be. Nothing is made yet: the translation may turn out not to need one.
+// path is where a private directory will be, another one each time: what an agent was told of once, it may have prepared for the next.
+// Nothing is made yet: the translation may turn out not to need one.
 func (t *temporary) path(base string) string {
-	if t.dir == "" {
-		t.dir = filepath.Join(base, "omniagent-"+randomName())
-	}
-	return t.dir
+	dir := filepath.Join(base, "omniagent-"+randomName())
+	t.named = append(t.named, dir)
+	return dir
 }
 
 func randomName() string {
@@ -36,23 +37,52 @@ func randomName() string {
 // write makes the files that a launch needs.
 func (t *temporary) write(files []agent.File) error {
 	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-			return notMade(f.Path, err)
-		}
-		// The directories are private and new, so what is there already is from an attempt before.
-		file, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return notMade(f.Path, err)
-		}
-		_, err = file.Write(f.Data)
-		if e := file.Close(); err == nil {
-			err = e
-		}
-		if err != nil {
+		if err := t.put(f); err != nil {
 			return notMade(f.Path, err)
 		}
 	}
 	return nil
+}
+
+// put makes one file in one of our directories. Both are new, and no link leads out of them: whatever has the name already is not ours.
+func (t *temporary) put(f agent.File) error {
+	dir, name, ok := t.inside(f.Path)
+	if !ok {
+		return fmt.Errorf("it lies in none of our directories")
+	}
+	if !slices.Contains(t.made, dir) {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+		t.made = append(t.made, dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(f.Data)
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// inside finds the directory of ours that a path lies in.
+func (t *temporary) inside(path string) (dir, name string, ok bool) {
+	for _, dir := range t.named {
+		if name, err := filepath.Rel(dir, path); err == nil && name != "." && filepath.IsLocal(name) {
+			return dir, name, true
+		}
+	}
+	return "", "", false
 }
 
 func notMade(path string, err error) error {
@@ -64,11 +94,16 @@ func (t *temporary) home(state string) (string, error) {
 	if state == "" {
 		return "", fault.New(fault.NoHome, "there is no place for the home of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
 	}
-	dir := filepath.Join(state, "rehearsal", randomName())
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	base := filepath.Join(state, "rehearsal")
+	dir := filepath.Join(base, randomName())
+	err := os.MkdirAll(base, 0o700)
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil {
 		return "", notMade(dir, err)
 	}
-	t.homes = append(t.homes, dir)
+	t.named, t.made = append(t.named, dir), append(t.made, dir)
 	return dir, nil
 }
 
@@ -84,11 +119,8 @@ func (t *temporary) remove() {
 		_ = f.Close()
 		_ = os.Remove(f.Name()) // where an open file could not be removed
 	}
-	if t.dir != "" {
-		_ = os.RemoveAll(t.dir)
-	}
-	for _, home := range t.homes {
-		_ = os.RemoveAll(home)
+	for _, dir := range t.made {
+		_ = os.RemoveAll(dir)
 	}
 }
 

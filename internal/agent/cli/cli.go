@@ -3,8 +3,9 @@
 //
 // It promises that a program is found, and its version read, without starting anything: starting one takes up to two seconds, and
 // some of them run code of the repository they are started in. It searches the absolute directories of PATH only. It refuses relative
-// and empty elements, also where a shell would take them, and the directory in which the agent will work: a repository could plant a
-// program there.
+// and empty elements, also where a shell would take them, and two directories: the one in which the agent will work, and the root of
+// the repository around it. A repository could plant a program there. The agent itself gets PATH without them, so that this holds for the
+// interpreter of its script too. What lies beneath those two is searched: somebody may keep a home directory, with its bin, in git.
 //
 // A version is told when a package.json of the agent's own package says it, else it is unknown; it is never guessed.
 package cli

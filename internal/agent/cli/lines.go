@@ -2,35 +2,60 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 )
 
+const (
+	maxLine    = 64 << 20
+	quotedLine = 4 << 10 // of one that is longer, as evidence
+)
+
 // JSONLines is a Decoder for agents that print one JSON object a line. Parse is called with each line that is not blank, without its
-// end; what it returns for one that it cannot read should be a Notice. A line may be of any length, and the bytes may be cut anywhere.
+// end; what it returns for one that it cannot read should be a Notice. The bytes may be cut anywhere. A line of more than 64 MiB is
+// Unreadable, and only its beginning is kept.
 type JSONLines struct {
 	Parse   func(line []byte) []event.Event
 	partial []byte
+	skips   bool // the rest of a line that is too long
+	most    int  // what a line may have; 0: maxLine
 	ended   bool
 }
 
 // Feed takes the next bytes.
 func (d *JSONLines) Feed(data []byte) []event.Event {
 	var out []event.Event
+	most := cmp.Or(d.most, maxLine)
 	for {
 		i := bytes.IndexByte(data, '\n')
-		if i < 0 {
-			d.partial = append(d.partial, data...)
-			return out
+		piece := data
+		if i >= 0 {
+			piece = data[:i]
 		}
-		line := data[:i]
-		if len(d.partial) > 0 {
-			line = append(d.partial, line...)
+		if !d.skips && len(d.partial)+len(piece) > most {
+			d.skips = true
+			begin := append(d.partial[:min(len(d.partial), quotedLine)], piece[:min(len(piece), quotedLine)]...)
+			out = append(out, Unreadable(bytes.Clone(begin[:min(len(begin), quotedLine)]))...)
 			d.partial = nil
 		}
+		if i < 0 {
+			if !d.skips {
+				d.partial = append(d.partial, piece...)
+			}
+			return out
+		}
 		data = data[i+1:]
-		out = append(out, d.line(line)...)
+		if d.skips {
+			d.skips = false
+			continue
+		}
+		if len(d.partial) > 0 {
+			piece = append(d.partial, piece...)
+			d.partial = nil
+		}
+		out = append(out, d.line(piece)...)
 	}
 }
 

@@ -106,3 +106,17 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+// TestLineWithoutEnd: what has no end does not fill the memory.
+func TestLineWithoutEnd(t *testing.T) {
+	block := bytes.Repeat([]byte("x"), 1<<20)
+	d := cli.JSONLines{Parse: echo}
+	for n := range 70 {
+		if told := len(d.Feed(block)) > 0; told != (n == 64) {
+			t.Errorf("after %d MiB: %v", n+1, told)
+		}
+	}
+	if events := d.Feed([]byte("x\nnext\n")); len(events) != 1 || events[0].Text != "next" {
+		t.Errorf("behind it: %v", events)
+	}
+}

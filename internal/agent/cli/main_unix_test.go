@@ -149,7 +149,7 @@ func (d agentOf) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Resume != "" {
 		args = append(args, "--resume="+s.Resume)
 	}
-	return agent.Launch{Path: s.Install.Path, Args: args, Env: s.Env, Dir: s.Dir, Files: d.files, Prompt: d.by, PromptAt: 1, Spec: s}, nil, nil
+	return agent.Launch{Path: s.Install.Path, Args: args, Env: s.Env, Dir: s.Dir, Files: d.files, Prompt: d.by, PromptAt: 1, PromptBare: true, Spec: s}, nil, nil
 }
 
 func (d agentOf) Decode(o setting.Output) agent.Decoder {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -21,14 +23,17 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 			names = append(names, binary+ext)
 		}
 	}
-	relative, working := false, false
+	relative, own := false, places(env.Dir)
+	var theirs []string
 	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
 		if !filepath.IsAbs(dir) {
 			relative = true
 			continue
 		}
-		if isWorking(dir, env.Dir) {
-			working = true
+		if what := own.name(dir); what != "" {
+			if !slices.Contains(theirs, what) {
+				theirs = append(theirs, what)
+			}
 			continue
 		}
 		for _, name := range names {
@@ -46,24 +51,112 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 		// Not looked at, not even to see what is there: only the rule is told.
 		passed = append(passed, "the elements of PATH that are relative or empty")
 	}
-	if working {
-		passed = append(passed, "the directory where the agent works, which is in PATH")
+	for _, what := range theirs {
+		passed = append(passed, what+", which is in PATH")
 	}
 	return "", passed
 }
 
-// isWorking says whether dir is the directory where the agent works: to search it there is the same as to search ".". What lies beneath
-// it is another matter: somebody who works in the home directory has programs of their own there.
-func isWorking(dir, working string) bool {
+// own are the directories whose programs a repository brings: where the agent works, and the root of the repository, which is the
+// nearest directory with .git from there upwards. To search the first is the same as to search ".". What lies beneath them is another
+// matter: somebody whose home directory is a repository, or who works there, has programs of their own in ~/bin.
+type own []struct {
+	name string
+	info os.FileInfo
+}
+
+func places(working string) (o own) {
 	if working == "" {
-		return false
+		return nil
 	}
-	a, err := os.Stat(dir)
+	add := func(name, dir string) {
+		if info, err := os.Stat(dir); err == nil {
+			o = append(o, own{{name, info}}...)
+		}
+	}
+	add("the directory where the agent works", working)
+	for dir := filepath.Clean(working); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			add("the root of the repository", dir)
+			return o
+		}
+		if dir == filepath.Dir(dir) {
+			return o
+		}
+	}
+}
+
+// name is what a directory is of these, or nothing.
+func (o own) name(dir string) string {
+	if len(o) == 0 {
+		return ""
+	}
+	info, err := os.Stat(dir)
 	if err != nil {
-		return false
+		return ""
 	}
-	b, err := os.Stat(working)
-	return err == nil && os.SameFile(a, b)
+	for _, one := range o {
+		if os.SameFile(one.info, info) {
+			return one.name
+		}
+	}
+	return ""
+}
+
+// trustedPath is PATH for an agent that works in dir, as an assignment, without the elements in which we would not look for it: most
+// agents are scripts that begin with "#!/usr/bin/env node", so whoever plants a node would run in their place. The assignment is empty
+// where nothing had to be left out.
+func trustedPath(env []string, dir string) (assignment string, without []string) {
+	name, value := "", ""
+	for _, entry := range env {
+		n, v, ok := strings.Cut(entry, "=")
+		if ok && (n == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(n, "PATH")) {
+			name, value = n, v
+		}
+	}
+	if name == "" {
+		return "", nil
+	}
+	elements := filepath.SplitList(value)
+	if value == "" {
+		elements = []string{""} // a shell takes that for the directory that it is in
+	}
+	var kept []string
+	list := places(dir)
+	for _, e := range elements {
+		if !filepath.IsAbs(e) || list.name(e) != "" {
+			without = append(without, e)
+			continue
+		}
+		if strings.ContainsRune(e, filepath.ListSeparator) {
+			e = `"` + e + `"` // on Windows, where SplitList took the quotes away
+		}
+		kept = append(kept, e)
+	}
+	if without == nil {
+		return "", nil
+	}
+	if kept == nil && runtime.GOOS != "windows" {
+		kept = []string{"/usr/bin", "/bin"} // an empty PATH would mean the directory that one is in
+	}
+	return name + "=" + strings.Join(kept, string(filepath.ListSeparator)), without
+}
+
+// path keeps the directories that a repository could fill out of the agent's PATH, and says so.
+func (t *Translation) path(s agent.Spec) {
+	assignment, without := trustedPath(s.Env, s.Dir)
+	if len(without) == 0 {
+		return
+	}
+	for i, e := range without {
+		without[i] = strconv.Quote(e)
+	}
+	names := strings.Join(slices.Compact(without), ", ")
+	t.Env = append(t.Env, assignment)
+	t.Warnings = append(t.Warnings, agent.Warning{
+		Flag: "PATH", Value: names, Kind: agent.Unguarded,
+		Message: "it gets PATH without " + names + ", where a repository could put programs",
+	})
 }
 
 func variable(env agent.Env, name string) string {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -123,7 +122,9 @@ func (s *session) Send(ctx context.Context, blocks []agent.Block) error {
 		return err
 	}
 	if launch.Prompt == agent.ByArgument {
-		launch.Args = slices.Insert(slices.Clone(launch.Args), launch.PromptAt, text)
+		if launch.Args, err = WithPrompt(launch, s.driver.Name(), text); err != nil {
+			return err
+		}
 		text = ""
 	}
 	return s.begin(launch, text)

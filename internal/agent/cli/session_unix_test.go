@@ -341,6 +341,9 @@ func TestFilesOfASession(t *testing.T) {
 
 func TestPromptAsArgument(t *testing.T) {
 	s := open(t, agentOf{by: agent.ByArgument, silent: true})
+	if err := s.Send(within(t), []agent.Block{{Text: "--yolo"}}); !errors.Is(err, fault.ArgError) {
+		t.Errorf("a message that would be a flag: %v", err)
+	}
 	send(t, s, "hello world")
 	// Nothing stands on standard input, so the stub says nothing: that is no answer.
 	if got := told(turn(t, s)); got != "ended!" {

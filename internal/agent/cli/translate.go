@@ -19,7 +19,7 @@ type Translation struct {
 
 // Translate reads the shared flags through the matrix, in a fixed order: approval, sandbox, output, model, web. What a person typed and
 // the agent cannot do becomes a warning; what nobody typed is dropped in silence, except where that leaves nothing between the model
-// and the machine. A model that nobody typed gives way to one that the passthrough names.
+// and the machine. A model that nobody typed gives way to one that the passthrough names. PATH loses what a repository could fill.
 func Translate(m agent.Matrix, s agent.Spec) Translation {
 	var t Translation
 	sh := s.Shared
@@ -40,6 +40,7 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 	web := setting.OnOff(sh.Web.Value)
 	held = t.add(m, s, agent.Web, web, sh.Web.Origin)
 	t.policy(agent.Web, web, sh.Web.Origin, held)
+	t.path(s)
 	return t
 }
 

@@ -210,3 +210,59 @@ func TestNamelessPackage(t *testing.T) {
 		t.Errorf("%+v, %v", in, err)
 	}
 }
+
+// TestRepositoryInPath: its root is as good as ".", wherever in it the agent works. A home directory in git keeps its bin.
+func TestRepositoryInPath(t *testing.T) {
+	root := tree{"home/.git/HEAD": "", "home/codex*": "", "home/bin/codex*": "", "home/src/deep/x": ""}.grow(t)
+	home := root + "/home"
+	for _, dir := range []string{home, home + "/src", home + "/src/deep"} {
+		env := environ(home + ":" + home + "/src/..:" + home + "/bin")
+		env.Dir = dir
+		if in, err := drivers()[1].Locate(env); err != nil || in.Path != home+"/bin/codex" {
+			t.Errorf("in %s: %s, %v", dir, in.Path, err)
+		}
+		env = environ(home)
+		env.Dir = dir
+		if _, err := drivers()[1].Locate(env); err == nil || !strings.HasSuffix(hint(err), ", which is in PATH.") {
+			t.Errorf("in %s: %v", dir, err)
+		}
+	}
+}
+
+// TestPathOfTheAgent: an interpreter is looked for in no directory that a repository fills. What is left out is told once.
+func TestPathOfTheAgent(t *testing.T) {
+	root := tree{"repo/.git/HEAD": "", "repo/bin/x": "", "repo/src/x": "", "bin/x": ""}.grow(t)
+	repo := root + "/repo"
+	for _, tt := range []struct{ path, want, without string }{
+		{root + "/bin:/none", root + "/bin:/none", ""},
+		{root + "/bin:" + repo + "/bin", root + "/bin:" + repo + "/bin", ""},
+		{".:" + root + "/bin", root + "/bin", `"."`},
+		{":" + root + "/bin:", root + "/bin", `""`},
+		{"node_modules/.bin:" + root + "/bin::./x\x1b[1m", root + "/bin", `"node_modules/.bin", "", "./x\x1b[1m"`},
+		{repo + ":" + root + "/bin:" + repo + "/src/", root + "/bin", `"` + repo + `", "` + repo + `/src/"`},
+		{".", "/usr/bin:/bin", `"."`},
+		{"", "/usr/bin:/bin", `""`},
+	} {
+		for _, d := range drivers() {
+			l, warnings, err := d.Command(agent.Spec{
+				Mode: setting.OneShot, Shared: setting.Defaults(), Dir: repo + "/src", Fresh: "f", Temp: root + "/temp",
+				Env: []string{"HOME=" + root, "PATH=/wrong", "PATH=" + tt.path}, Machine: agent.Machine{OS: "linux"}, Install: agent.Install{Path: "/bin/x"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := cli.Lookup(l.Env, "PATH"); got != tt.want {
+				t.Errorf("%s, PATH=%s: %s", d.Name(), tt.path, got)
+			}
+			var about []string
+			for _, w := range warnings {
+				if w.Flag == "PATH" {
+					about = append(about, w.Value)
+				}
+			}
+			if (tt.without == "") != (about == nil) || len(about) > 1 || about != nil && about[0] != tt.without {
+				t.Errorf("%s, PATH=%s: %q", d.Name(), tt.path, about)
+			}
+		}
+	}
+}

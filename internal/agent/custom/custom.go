@@ -159,6 +159,20 @@ func (d driver) promptArgument(l *agent.Launch, base int) {
 		l.Translated += len(d.cli.Prompt.Flag)
 	}
 	l.PromptAt = at + len(d.cli.Prompt.Flag)
+	l.PromptBare = !guarded(l.Args[:l.PromptAt], d.cli.Prompt.Flag)
+}
+
+// guarded says whether what stands in front of a prompt keeps it from being taken for a flag: "--", or the flag whose value it is.
+// A flag with "=" has its value already.
+func guarded(before, flag []string) bool {
+	if len(before) > 0 && before[len(before)-1] == "--" {
+		return true
+	}
+	if len(flag) == 0 {
+		return false
+	}
+	last := flag[len(flag)-1]
+	return strings.HasPrefix(last, "-") && !strings.Contains(last, "=")
 }
 
 // Open begins a conversation.
@@ -166,9 +180,15 @@ func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agen
 	return cli.Open(ctx, d, s, sv)
 }
 
+// longestArgument is what Linux allows for a single one.
+const longestArgument = 128<<10 - 1
+
 // matrix is the table of the file as a table of ours.
 func matrix(c agentsdir.CLI) agent.Matrix {
 	var m agent.Matrix
+	if c.Prompt.Type != agentsdir.PromptStdin && c.Prompt.Type != "" {
+		m.Limit = agent.Limit{Bytes: longestArgument, Note: "the prompt is an argument, which holds no more"}
+	}
 	row := func(feature, value string, args func(mode string) ([]string, bool)) {
 		cell := func(mode string) agent.Cell {
 			list, ok := args(mode)

@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/codex"
 	"omniagent/internal/agent/custom"
 	"omniagent/internal/agentsdir"
@@ -124,6 +125,44 @@ func TestCommand(t *testing.T) {
 				t.Errorf("prompt by %d", l.Prompt)
 			}
 		})
+	}
+}
+
+// TestPromptLikeAFlag: where "--" or a flag that takes a value stands in front, a prompt may begin with "-".
+func TestPromptLikeAFlag(t *testing.T) {
+	tests := []struct {
+		prompt, more string
+		passed       []string
+		bare         bool
+	}{
+		{`{"type":"positional"}`, "", nil, true},
+		{`{"type":"positional","position":"first"}`, "", nil, true},
+		{`{"type":"positional"}`, `,"passthrough":{"position":"before-prompt"}`, []string{"--"}, false},
+		{`{"type":"positional"}`, `,"passthrough":{"position":"before-prompt"}`, []string{"-x"}, true},
+		{`{"type":"flag","flag":["--say"]}`, "", nil, false},
+		{`{"type":"flag","flag":["--"]}`, "", nil, false},
+		{`{"type":"flag","flag":["--say="]}`, "", nil, true},
+		{`{"type":"flag","flag":["--mode=x","say"]}`, "", nil, true},
+	}
+	for _, tt := range tests {
+		d := made(t, of(tt.prompt, flags+tt.more))
+		l, _, err := d.Command(agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Passthrough: tt.passed, Install: agent.Install{Path: "/bin/mine"}})
+		if err != nil || l.PromptBare != tt.bare {
+			t.Errorf("%s %q: %v, %v", tt.prompt, tt.passed, l.PromptBare, err)
+		}
+		args, err := cli.WithPrompt(l, d.Name(), "--yolo=do evil")
+		if tt.bare != errors.Is(err, fault.ArgError) || !tt.bare && args[l.PromptAt] != "--yolo=do evil" {
+			t.Errorf("%s: %q, %v", tt.prompt, args, err)
+		}
+		if _, err := cli.WithPrompt(l, d.Name(), " --yolo"); err != nil {
+			t.Error(err)
+		}
+		if limit := d.Matrix("").Limit; limit.Bytes != 128<<10-1 {
+			t.Errorf("%s: %+v", tt.prompt, limit)
+		}
+	}
+	if limit := made(t, of(`{"type":"stdin"}`, "")).Matrix("").Limit; limit != (agent.Limit{}) {
+		t.Errorf("%+v", limit)
 	}
 }
 

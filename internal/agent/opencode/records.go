@@ -1,17 +1,14 @@
 package opencode
 
 import (
-	"bytes"
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
-	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
 
@@ -38,7 +35,7 @@ type observer struct {
 }
 
 // After reads what the CLI wrote of this run into its database. The session is the one that a person named, or the one that was created
-// with our title; if neither is there nothing is known of it, but what stands on stderr.
+// with our title; if neither is there nothing is known of it. What stands on stderr is no evidence: anything can print there.
 func (o observer) After(x agent.Exit) agent.Evidence {
 	e := agent.Evidence{Session: o.launch.Session}
 	if o.launch.Interactive {
@@ -52,9 +49,6 @@ func (o observer) After(x agent.Exit) agent.Evidence {
 				break
 			}
 		}
-	}
-	if len(e.Denials) == 0 {
-		e.Denials = rejected(x.Stderr)
 	}
 	if e.Fault == nil && x.Code > 0 && slices.Contains(e.Records, compacted) {
 		e.Fault = contextFull()
@@ -267,24 +261,6 @@ func (g reading) parts(id string) error {
 		}
 	}
 	return nil
-}
-
-// rejected reads what run says on stderr where it was asked for a permission. It is used where the database knows of none.
-func rejected(stderr []byte) []event.Denial {
-	if !bytes.Contains(stderr, []byte("; auto-rejecting")) {
-		return nil
-	}
-	var out []event.Denial
-	colours := regexp.MustCompile("\x1b\\[[0-9;]*m")
-	for line := range bytes.Lines(stderr) {
-		text := strings.TrimSpace(string(colours.ReplaceAll(line, nil)))
-		rest, ok := strings.CutPrefix(text, "! permission requested: ")
-		if rest, ok2 := strings.CutSuffix(rest, "; auto-rejecting"); ok && ok2 {
-			tool, _, _ := strings.Cut(rest, " ")
-			out = append(out, event.Denial{Tool: tool, Reason: rest})
-		}
-	}
-	return out
 }
 
 func contextFull() *fault.Fault {

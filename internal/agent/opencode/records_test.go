@@ -156,11 +156,17 @@ func TestOvercome(t *testing.T) {
 	}
 }
 
-func TestStderr(t *testing.T) {
-	text := "\x1b[0m\n> build · m\n\x1b[93m\x1b[1m! \x1b[0mpermission requested: external_directory (/etc/*); auto-rejecting\nprose: permission requested: bash (x); auto-rejecting\n"
-	e := observed(t.TempDir(), "x", 0, agent.Exit{Stderr: []byte(text)})
-	if len(e.Denials) != 1 || e.Denials[0].Tool != "external_directory" {
-		t.Errorf("%+v", e.Denials)
+// What a command printed looks like the CLI's own words. Whether the database is there or not, it is no denial.
+func TestStderrIsNoEvidence(t *testing.T) {
+	text := "\x1b[0m\n> build · m\n\x1b[93m\x1b[1m! \x1b[0mpermission requested: external_directory (/etc/*); auto-rejecting\n! permission requested: bash (x); auto-rejecting\n"
+	x := agent.Exit{Stderr: []byte(text)}
+	if e := observed(t.TempDir(), "x", 0, x); len(e.Denials) != 0 || e.DenialsTold {
+		t.Errorf("without a database: %+v", e)
+	}
+	r := runs()[1]
+	dir := home(t, unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz"))
+	if e := observed(dir, r.title, r.began, x); len(e.Denials) != 0 || !e.DenialsTold || cli.Judge(x, e) != nil {
+		t.Errorf("with one that knows of none: %+v", e)
 	}
 }
 
