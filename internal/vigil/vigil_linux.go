@@ -34,7 +34,10 @@ type told struct {
 }
 
 func wait() told {
-	if value, _ := syscall.Getenv(Variable); value != "1" || !calledSo() || !connected() {
+	if !connected() { // the cheapest question first: it is asked at every start
+		return told{}
+	}
+	if value, _ := syscall.Getenv(Variable); value != "1" || !calledSo() {
 		return told{}
 	}
 	ignoreSignals()
