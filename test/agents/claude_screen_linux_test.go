@@ -148,7 +148,7 @@ func claudeScreenSuspended(b *bench) {
 	s.sees("ready>")
 	s.types("omniagent --agent claude " + b.script(`[{"say":"finished now"}]`) + "\r")
 	s.sees("manual mode on")
-	s.types("\x1a")
+	s.presses("\x1a", 5*time.Second, "the key stops it", func() bool { return s.shows("Stopped") })
 	s.sees("Stopped")
 	s.sees("ready>")
 	if s.group() != s.cmd.Process.Pid {

@@ -186,7 +186,7 @@ func codexSuspends(b *bench) {
 	if s.group() == bash {
 		b.t.Error("bash is in front while the agent runs")
 	}
-	s.types("\x1a")
+	s.presses("\x1a", 5*time.Second, "the key stops it", func() bool { return s.shows("Stopped") })
 	s.sees("Stopped")
 	s.sees("ready>")
 	if s.group() != bash {

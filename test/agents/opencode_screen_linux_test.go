@@ -159,7 +159,7 @@ func opencodeSuspended(b *bench) {
 	s.sees("ready>")
 	s.enters("omniagent --agent opencode " + b.script(`[{"say":"heard ${input}"}]`))
 	s.opencodeReady("Build · rehearsal")
-	s.types("\x1a")
+	s.presses("\x1a", 5*time.Second, "the key stops it", func() bool { return s.shows("ready>") })
 	s.sees("ready>")
 	s.enters("stty -g >during; echo usa''ble")
 	s.sees("usable")
