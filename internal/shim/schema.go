@@ -76,6 +76,7 @@ func readSchema(path string) ([]byte, error) {
 }
 
 func newSchema(data []byte) (*schema, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows begin files with it
 	if first := bytes.TrimSpace(data); len(first) == 0 || first[0] != '{' {
 		return nil, fmt.Errorf("it must be a JSON object")
 	}

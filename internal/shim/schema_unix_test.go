@@ -81,13 +81,14 @@ func TestSchemas(t *testing.T) {
 	w.drivers = []agent.Driver{w.agent("alpha", nil)}
 	w.script(`{"n":1}`)
 	w.write(filepath.Join(w.work, "good.json"), " \n"+needsN)
+	w.write(filepath.Join(w.work, "mark.json"), "\ufeff"+needsN)
 	w.write(filepath.Join(w.work, "large.json"), needsN+strings.Repeat(" ", maxSchema))
 	w.write(filepath.Join(w.work, "full.json"), needsN+strings.Repeat(" ", maxSchema-len(needsN)))
 	if err := syscall.Mkfifo(filepath.Join(w.work, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for schema, want := range map[string]string{
-		"good.json": "", "full.json": "", needsN: "",
+		"good.json": "", "mark.json": "", "full.json": "", needsN: "",
 		"large.json": "at most 1 MiB", "pipe": "at most 1 MiB", ".": "at most 1 MiB", "none.json": "cannot be read", "": "is empty",
 		`{"type":"strange"}`: "no JSON schema", `{"properties":{"a":{"items":{"type":["null","x"]}}}}`: "no JSON schema", `{"$ref":"#/$defs/none"}`: "no JSON schema", `{"$ref":"https://example.com/x"}`: "no JSON schema",
 		`{"$ref":"good.json"}`: "no JSON schema", `{"pattern":"("}`: "no JSON schema", `{} {}`: "no JSON schema", `{"type":`: "no JSON schema", `[]`: "no JSON schema",
