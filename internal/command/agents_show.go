@@ -2,6 +2,9 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -104,4 +107,62 @@ func listed(list []string) []string {
 		return []string{}
 	}
 	return list
+}
+
+// PlainText is the table for a person: one paragraph for each row, since what is sent is too long for columns.
+func (d agentData) PlainText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)", d.Agent.Title, d.Agent.Name)
+	switch {
+	case !d.Agent.Installed:
+		fmt.Fprintf(&b, ": not installed; %s", d.Agent.InstallCommand)
+	case d.Agent.Version != nil:
+		fmt.Fprintf(&b, " %s", *d.Agent.Version)
+	}
+	fmt.Fprintf(&b, "\nlogin: %s\nmeasured with: %s\n", d.Login, d.Measured)
+	if d.Limit != nil {
+		fmt.Fprintf(&b, "longest one-shot prompt: %s\n", d.Limit.text())
+	}
+	for _, f := range d.Features {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(f.Feature+" "+f.Value))
+		if reflect.DeepEqual(f.OneShot, f.Interactive) {
+			f.OneShot.describe(&b, "")
+			continue
+		}
+		f.OneShot.describe(&b, "one-shot: ")
+		f.Interactive.describe(&b, "interactive: ")
+	}
+	return b.String()
+}
+
+func (l promptLimit) text() string {
+	parts := []string{}
+	if l.Characters > 0 {
+		parts = append(parts, fmt.Sprintf("%d characters", l.Characters))
+	}
+	if l.Bytes > 0 {
+		parts = append(parts, fmt.Sprintf("%d bytes", l.Bytes))
+	}
+	return strings.Join(append(parts, l.Note), "; ")
+}
+
+func (c cellData) describe(b *strings.Builder, mode string) {
+	fmt.Fprintf(b, "  %s%s", mode, c.Level)
+	if c.Note != "" {
+		fmt.Fprintf(b, "; %s", c.Note)
+	}
+	b.WriteString("\n")
+	line := func(title string, words []string) {
+		if len(words) > 0 {
+			fmt.Fprintf(b, "    %s: %s\n", title, strings.Join(words, " "))
+		}
+	}
+	line("sends", c.Args)
+	if !slices.Equal(c.Args, c.Weak) {
+		if line("untyped", c.Weak); len(c.Weak) == 0 {
+			b.WriteString("    untyped: nothing\n")
+		}
+	}
+	line("sets", c.Env)
+	line("needs", c.Needs)
 }
