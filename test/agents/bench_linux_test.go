@@ -28,7 +28,7 @@ type bench struct {
 
 func newBench(t *testing.T, agent string) *bench {
 	t.Helper()
-	base, err := os.MkdirTemp(benches(), "bench-")
+	base, err := os.MkdirTemp(benches, "omniagent-bench-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,20 +45,9 @@ func newBench(t *testing.T, agent string) *bench {
 	return b
 }
 
-// benches is where they are: beside the agents, unless that is beneath the system's temporary directory, where codex lets commands write
+// benches is where they are: in no repository but their own, and not in the system's temporary directory, where codex lets commands write
 // whatever its sandbox is, and makes no home.
-func benches() string {
-	dir := filepath.Join(bin, "..", "..")
-	if within(dir, "/tmp") || within(dir, os.TempDir()) {
-		return "/var/tmp"
-	}
-	return dir
-}
-
-func within(path, dir string) bool {
-	inside, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(inside)
-}
+const benches = "/var/tmp"
 
 // removeAll tries again: an agent that was killed may have left something that is just being removed.
 func removeAll(t *testing.T, dir string) {
@@ -120,7 +109,7 @@ func (b *bench) environ() []string {
 	return append([]string{
 		"PATH=" + bin + ":" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + b.home, "TERM=xterm-256color", "LANG=C.UTF-8", "IS_SANDBOX=1",
 		"TMPDIR=" + filepath.Join(b.base, "tmp"), "SHELL=/bin/bash",
-		"COPILOT_PKG_CACHE_HOME=" + filepath.Join(benches(), "copilot-programs"), // 235 MB that it unpacks
+		"COPILOT_PKG_CACHE_HOME=" + filepath.Join(bin, "..", "..", "copilot-programs"), // 235 MB that it unpacks
 	}, b.env...)
 }
 
