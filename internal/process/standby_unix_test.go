@@ -3,6 +3,7 @@
 package process
 
 import (
+	"os"
 	"syscall"
 	"testing"
 )
@@ -15,7 +16,8 @@ func TestStandby(t *testing.T) {
 		t.Fatal(s.err)
 	}
 	waiting := s.guard.process()
-	p := shell("exit 4")
+	over := temporary(t, "over")
+	p := shell(`while [ ! -e "$1" ]; do sleep 0.01; done; exit 4`, over)
 	p.Standby = s
 	first := begin(t, p)
 	if first.guard.process() != waiting {
@@ -25,6 +27,7 @@ func TestStandby(t *testing.T) {
 	if got := second.guard.process(); got == waiting || got == 0 {
 		t.Errorf("the guard of the second child is %d, of the first %d", got, waiting)
 	}
+	check(t, os.WriteFile(over, nil, 0o600))
 	for _, c := range []*Child{first, second} {
 		if e := ends(t, c); e.ExitCode != 4 {
 			t.Errorf("%+v", e)

@@ -291,6 +291,8 @@ func TestContinuedByAnother(t *testing.T) {
 	parent, child := c.parts()
 	check(t, syscall.Kill(parent, syscall.SIGSTOP)) // nobody can handle it: the child is not told
 	check(t, syscall.Kill(child, syscall.SIGSTOP))
+	wantState(t, parent, true)
+	wantState(t, child, true) // before that it still gets what is typed, since it waited for a line in front
 	c.expect("Stopped")
 	c.expect("ready> ")
 	c.types("fg\n")

@@ -161,7 +161,8 @@ func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *tail) erro
 	}
 	// Where both go to the same place their order matters more than the evidence.
 	if !term.IsTerminal(int(c.host.Stderr.Fd())) && !sameFile(c.host.Stdout, c.host.Stderr) {
-		plan.Stderr = &tee{kept: tail, to: c.host.Stderr}
+		c.relay = &tee{kept: tail, to: c.host.Stderr}
+		plan.Stderr = c.relay
 	}
 	return nil
 }
@@ -279,6 +280,7 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 		return
 	}
 	name := c.driver.Name()
+	c.relay.endLine()
 	switch f.Code {
 	case fault.Interrupted:
 		return
@@ -312,13 +314,22 @@ type tee struct {
 	kept   *tail
 	to     io.Writer
 	broken bool
+	inLine bool // the last line has no end yet
+}
+
+// endLine begins a new line for what we say ourselves.
+func (t *tee) endLine() {
+	if t != nil && t.inLine && !t.broken {
+		_, _ = t.to.Write([]byte("\n"))
+		t.inLine = false
+	}
 }
 
 func (t *tee) Write(p []byte) (int, error) {
 	n, _ := t.kept.Write(p)
 	if !t.broken {
 		_, err := t.to.Write(p)
-		t.broken = err != nil
+		t.broken, t.inLine = err != nil, len(p) > 0 && p[len(p)-1] != '\n'
 	}
 	return n, nil
 }

@@ -136,6 +136,7 @@ type call struct {
 	schema   *schema
 	temp     *temporary
 	standby  *process.Standby // nil: nothing will be started
+	relay    *tee             // nil: the agent's stderr is not read along
 	attempts int              // with --output-schema
 	place    *os.Root         // the directory of the report; nil: none is written
 	asked    agent.Spec       // what the driver was asked for

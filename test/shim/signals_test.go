@@ -143,3 +143,13 @@ func TestStderrThatTakesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestOurWordsBeginALine: what the agent left unfinished on stderr is not continued by us.
+func TestOurWordsBeginALine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.agent("codex", "printf unfinished >&2; exit 1\n")
+	if r := w.run(nil, "--agent", "codex", "-p", "x"); r.code != 1 || !strings.HasPrefix(r.stderr, "unfinished\nomniagent: codex: ") {
+		t.Errorf("%+v", r)
+	}
+}
