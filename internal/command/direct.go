@@ -21,11 +21,12 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 		Exits: []contract.DirectExit{
 			{Number: "0", Name: "SUCCESS", When: "the agent did it", Effect: "complete"},
 			{Number: "1", Name: "GENERAL_ERROR", When: "the agent failed or took too long", Effect: "partial"},
-			{Number: "2", Name: "ARG_ERROR", When: "wrong call; nothing started", Effect: "none"},
+			{Number: "2", Name: "ARG_ERROR", When: "wrong call", Effect: "none"},
 			{Number: "3", Name: "BLOCKED_BY_POLICY", When: "policy denied a tool", Effect: "partial"},
-			{Number: "129", Name: "HANGUP", When: "ended by SIGHUP", Effect: "partial"},
-			{Number: "130", Name: "INTERRUPTED", When: "ended by SIGINT", Effect: "partial"},
-			{Number: "143", Name: "TERMINATED", When: "ended by SIGTERM", Effect: "partial"},
+			{Number: "129", Name: "HANGUP", When: "SIGHUP", Effect: "partial"},
+			{Number: "130", Name: "INTERRUPTED", When: "SIGINT", Effect: "partial"},
+			{Number: "131", Name: "QUIT", When: "SIGQUIT", Effect: "partial"},
+			{Number: "143", Name: "TERMINATED", When: "SIGTERM", Effect: "partial"},
 		},
 		Detail: "A flag that an agent does not have is ignored with a warning, or exit code 2 with --strict. What each one does:\n\n" + matrixText(drivers) +
 			"\n+ it does, ~ something close to it, - it does not, and warns. omniagent agents show NAME tells what is sent.",

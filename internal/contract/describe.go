@@ -82,7 +82,7 @@ func (p *Program) rootEntry(whole bool) object {
 		}
 	}
 	return object{
-		{"description", p.Summary + "; its flags and exits are shared by commands"},
+		{"description", p.Summary},
 		{"danger_level", string(Safe)},
 		{"flags", flags},
 		{"exit_codes", p.withDirect(exitTree(root, whole))},
