@@ -101,13 +101,12 @@ func claudeScreenResumed(b *bench) {
 		b.t.Errorf("%+v", r.Tools)
 	}
 	s.sees("Enter to select")
-	s.types("\r")
-	s.sees(claudeAsks) // a command that is no edit
+	s.presses("\r", 5*time.Second, "the question is answered", func() bool { return s.shows(claudeAsks) }) // a command that is no edit
+	s.sees(claudeAsks)
 	if b.took("inside.txt") {
 		b.t.Error("it ran unasked")
 	}
-	s.types("\r")
-	s.sees("finished now")
+	s.presses("\r", 5*time.Second, "the command is allowed", func() bool { return s.shows("finished now") })
 	if !b.took("inside.txt") {
 		b.t.Error("allowed, and it did not run")
 	}

@@ -21,11 +21,11 @@ func TestInteractiveStart(t *testing.T) {
 		most         float64 // of the time that it takes alone; more than 1 for what the machine's load adds to either
 		without      string  // a variable that is our own switch
 	}{
-		{"claude", "manual mode on", 1.1, ""},
+		{"claude", "manual mode on", 1.25, ""},
 		{"codex", "OpenAI Codex", 1.6, ""}, // it is there in less than a tenth of a second
 		{"gemini", "Type your message", 1, "GEMINI_CLI_NO_RELAUNCH"},
-		{"copilot", "Manual Approval", 1.1, ""},
-		{"opencode", "Ask anything", 1.1, ""},
+		{"copilot", "Manual Approval", 1.25, ""},
+		{"opencode", "Ask anything", 1.25, ""},
 	} {
 		t.Run(row.agent, func(t *testing.T) {
 			b := newBench(t, row.agent)
