@@ -68,7 +68,7 @@ func awaitDeath(pid int, over time.Time) {
 // groupLeft says whether somebody of the group runs.
 func (c *Child) groupLeft() bool {
 	for _, pid := range c.adopted() {
-		if at, err := syscall.Getpgid(pid); err == nil && at == c.pid {
+		if c.inGroup(pid) {
 			return true
 		}
 	}
@@ -97,17 +97,25 @@ func (c *Child) adopted() []int {
 	held := heldByPidfd()
 	var found []int
 	for _, pid := range kept {
-		if held[pid] {
+		ours := c.inGroup(pid)
+		if held[pid] && !ours {
 			continue
 		}
 		if reaped, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped == pid || err != nil {
 			continue
 		}
-		if c.owns(pid, held) {
+		if ours || c.owns(pid, held) {
 			found = append(found, pid)
 		}
 	}
 	return found
+}
+
+// inGroup needs neither the process's environment, which a dying one has lost, nor to know who else looks at it. The number of the group
+// is ours as long as it has a member.
+func (c *Child) inGroup(pid int) bool {
+	at, err := syscall.Getpgid(pid)
+	return err == nil && at == c.pid
 }
 
 func (c *Child) onlyMarked(pids []int) []int {
