@@ -53,17 +53,21 @@ type About struct {
 type Env struct {
 	Lookup func(name string) (string, bool) // a variable of the environment
 	Dir    string                           // where the agent will work; untrusted, so no program is ever looked for there
+	Said   func(program string) string      // the version that the program, by its real path, said when it was asked; nil: none was asked
 }
 
 // Where the version of an Install was read.
-const FromPackageJSON = "package.json"
+const (
+	FromPackageJSON = "package.json"
+	FromProgram     = "program" // it said so when it was asked
+)
 
 // Install is one installed agent.
 type Install struct {
 	Path        string // as found in PATH; this is what is started
 	RealPath    string // Path without symbolic links
 	Version     string // empty: unknown
-	VersionFrom string // FromPackageJSON, or empty
+	VersionFrom string // FromPackageJSON, FromProgram, or empty
 }
 
 // Spec is what is wanted of an agent.

@@ -11,7 +11,7 @@ type agentRow struct {
 	Name           string  `json:"name"`
 	Title          string  `json:"title"`
 	Installed      bool    `json:"installed"`
-	Version        *string `json:"version" doc:"null: not installed, or not to be told without starting it"`
+	Version        *string `json:"version" doc:"null: not installed, or it does not say"`
 	Path           *string `json:"path"`
 	InstallCommand string  `json:"install_command"`
 	DefinedIn      *string `json:"defined_in" doc:"the file that defines it; null: built in"`
@@ -24,7 +24,7 @@ type agentsData struct {
 func agentsList(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
 		Path: "agents list", Summary: "list the coding agents, with version and path if installed", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "No agent is started: versions are read from the files beside the program. A version that cannot be read so is left out.\n" +
+		Detail: "Versions are read from the files beside the program. An agent without such files is asked once, with --version; the answer is kept.\n" +
 			"Agents of your own file, and of the repository's while it is trusted, are among them.",
 		Scopes: []string{}, Output: contract.TypeOf[agentsData](), Volatile: []string{"agents"},
 		List:   &contract.List{Key: "agents", ID: "name", Order: "name", Columns: []string{"name", "installed", "version", "path"}},
@@ -34,14 +34,15 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 			{Description: "All agents", Command: "omniagent agents list"},
 			{Description: "Names of the installed ones, a line each", Command: "omniagent agents list --installed --output id"},
 		},
-		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile()},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			known, err := knownAgents(c, drivers)
 			if err != nil {
 				return contract.Result{}, err
 			}
 			rows := []agentRow{}
 			for _, k := range known {
-				row := describeAgent(c, k)
+				row := askAgent(ctx, c, k)
 				if row.Installed || !c.Bool("installed") {
 					rows = append(rows, row)
 				}
@@ -51,16 +52,33 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 	}
 }
 
+// describeAgent tells what can be told without starting anything.
 func describeAgent(c *contract.Call, d knownAgent) agentRow {
-	about := d.Describe()
-	row := agentRow{Name: d.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: d.from}
-	install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()})
+	row, _ := d.locate(c)
+	return row
+}
+
+// askAgent also asks the program where nothing else tells its version.
+func askAgent(ctx context.Context, c *contract.Call, d knownAgent) agentRow {
+	row, install := d.locate(c)
+	if row.Installed && row.Version == nil && d.from == nil {
+		if version := askVersion(ctx, c, install); version != "" {
+			row.Version = &version
+		}
+	}
+	return row
+}
+
+func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
+	about := k.Describe()
+	row := agentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.from}
+	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of})
 	if err != nil {
-		return row
+		return row, install
 	}
 	row.Installed, row.Path = true, &install.Path
 	if install.Version != "" {
 		row.Version = &install.Version
 	}
-	return row
+	return row, install
 }

@@ -51,12 +51,12 @@ type doctorData struct {
 func doctor(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
 		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Nothing is changed and no agent is started. What the kernel can enforce is tried, not read off a version. No connection is\n" +
+		Detail: "Nothing is changed. An agent without files that tell its version is asked once, with --version. What the kernel can enforce is tried, not read off a version. No connection is\n" +
 			"opened: the proxy settings are only shown.",
 		LooseConfig: true, LongRunning: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](), Volatile: []string{"checks.detail"},
-		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}},
+		Children: append(askedForVersion(drivers), contract.Subprocess{Binary: "git", FixedArgs: []string{"--version"}}),
 		Tools:    map[string]string{"git": gitMinimum},
-		Files:    []contract.FileEffect{{Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp"}},
+		Files:    []contract.FileEffect{{Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp"}, versionsFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every required check is well"},
 			{Code: contract.GeneralError, When: "a required check failed; checks[] has the fix", Changed: contract.None},
@@ -70,7 +70,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Checks = append(checkConfig(c), checkPlaces(c)...)
 			git, gitCheck := checkGit(ctx, c)
 			data.Dependencies, data.Checks = append(data.Dependencies, git), append(data.Checks, gitCheck)
-			data.Checks = append(data.Checks, checkAgents(c, drivers)...)
+			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			data.Checks = append(data.Checks, checkProxy(c), checkShell(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self()})
 			if ctx.Err() != nil { // what was not tried is not known: no claim
@@ -203,10 +203,10 @@ func installGit() string {
 	return "sudo apt-get install -y git"
 }
 
-func checkAgents(c *contract.Call, drivers []agent.Driver) []check {
+func checkAgents(ctx context.Context, c *contract.Call, drivers []agent.Driver) []check {
 	list := []check{}
 	for _, d := range drivers {
-		row := describeAgent(c, knownAgent{Driver: d})
+		row := askAgent(ctx, c, knownAgent{Driver: d})
 		k := check{Name: "agent:" + row.Name, OK: row.Installed, Version: row.Version, Detail: row.Path}
 		if !row.Installed {
 			k = failed(k, fault.New(fault.NotInstalled, "%s is not installed", row.Title), row.InstallCommand)

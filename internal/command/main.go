@@ -89,7 +89,7 @@ func newShim(program *contract.Program) *shim.Shim {
 		Settings: func(dir string) shim.Settings {
 			set, paths, err := program.Settings(host, dir)
 			settings := shim.Settings{
-				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
+				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp, Said: versions(paths).Of,
 				Targets: func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, drivers()) },
 			}
 			if err == nil {

@@ -18,6 +18,11 @@ import (
 
 // Spawn starts a declared program and waits for it. Arguments are a list: no shell ever reads them.
 func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error) {
+	return c.SpawnIn(ctx, c.dir, argv...)
+}
+
+// SpawnIn does it in another directory.
+func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process.Result, error) {
 	var declared *Subprocess
 	for i := range c.Command.Children {
 		if len(argv) > 0 && filepath.Base(argv[0]) == c.Command.Children[i].Binary {
@@ -41,7 +46,7 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	return process.Run(ctx, process.Spec{
-		Argv: argv, Dir: c.dir, Grace: c.Config.Duration("grace"), PIDFile: record,
+		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), PIDFile: record,
 		Env: process.Environment(os.Environ(), process.EnvOptions{Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace()}),
 	})
 }

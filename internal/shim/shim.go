@@ -59,10 +59,12 @@ type Shim struct {
 
 // Settings is the configuration as the shim needs it.
 type Settings struct {
-	Set    *config.Set
-	Err    error          // a fault that names every place that is wrong
-	Trust  *config.Trust  // which contents of repositories count
-	State  string         // where files of ours may lie; empty: nowhere
+	Set   *config.Set
+	Err   error         // a fault that names every place that is wrong
+	Trust *config.Trust // which contents of repositories count
+	State string        // where files of ours may lie; empty: nowhere
+	// Said is the version that a program said when it was asked; nil where nothing is kept.
+	Said   func(program string) string
 	Temp   string         // where temporary directories are made
 	Custom []agent.Driver // agents that the configuration defines
 	// Targets turns the targets of a trusted file of a repository into agents.
@@ -255,7 +257,7 @@ func Keys() []config.Key {
 }
 
 func (c *call) locate() error {
-	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir})
+	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir, Said: c.settings.Said})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@
 // the repository around it. A repository could plant a program there. The agent itself gets PATH without them, so that this holds for the
 // interpreter of its script too. What lies beneath those two is searched: somebody may keep a home directory, with its bin, in git.
 //
-// A version is told when a package.json of the agent's own package says it, else it is unknown; it is never guessed.
+// A version is told when a package.json of the agent's own package says it, or when the program said it of itself the last time that somebody
+// asked, see Versions; else it is unknown; it is never guessed.
 package cli
 
 import (
@@ -55,6 +56,10 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 	}
 	if in.Version = p.version(in.RealPath); in.Version != "" {
 		in.VersionFrom = agent.FromPackageJSON
+	} else if env.Said != nil {
+		if in.Version = env.Said(in.RealPath); in.Version != "" {
+			in.VersionFrom = agent.FromProgram
+		}
 	}
 	return in, nil
 }

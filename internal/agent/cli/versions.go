@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/workspace"
+)
+
+// Versions are what programs said when they were asked for their version, kept in a file for those that have no package.json. An answer
+// counts as long as the program is the very same file.
+type Versions struct{ File string }
+
+// mostVersions bounds the file; nobody has so many agents.
+const mostVersions = 1 << 20
+
+// seenFile is one program as it was when it was asked.
+type seenFile struct {
+	Inode   uint64 `json:"inode"`
+	Size    int64  `json:"size"`
+	Changed int64  `json:"changed"` // in nanoseconds
+	Version string `json:"version"`
+}
+
+func (s seenFile) sameAs(o seenFile) bool {
+	return s.Inode == o.Inode && s.Size == o.Size && s.Changed == o.Changed
+}
+
+// Of is what the program said, "" where it was not asked, or has changed since.
+func (v Versions) Of(program string) string {
+	seen, err := v.read()
+	if err != nil {
+		return ""
+	}
+	before, known := seen[program]
+	if now, err := look(program); !known || err != nil || !before.sameAs(now) {
+		return ""
+	}
+	return plain(before.Version) // the file is the user's own, but what is not a version is never passed on
+}
+
+// Keep finds the version in what the program said, and keeps it.
+func (v Versions) Keep(program, said string) (string, error) {
+	version := versionIn(said)
+	if version == "" {
+		return "", fault.New(fault.NotFoundCode, "%s did not say its version", program)
+	}
+	now, err := look(program)
+	if err != nil {
+		return version, fault.New(fault.FileMissing, "%s cannot be looked at", program).Because(err)
+	}
+	seen, err := v.read()
+	if err != nil {
+		seen = map[string]seenFile{} // a torn cache is made anew
+	}
+	for path := range seen {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			delete(seen, path)
+		}
+	}
+	now.Version = version
+	seen[program] = now
+	data, err := json.Marshal(seen)
+	if err != nil {
+		return version, err
+	}
+	if err := workspace.MkdirAll(filepath.Dir(v.File)); err != nil {
+		return version, err
+	}
+	return version, workspace.WriteFile(v.File, data, 0o600)
+}
+
+func (v Versions) read() (map[string]seenFile, error) {
+	seen := map[string]seenFile{}
+	if v.File == "" {
+		return seen, nil
+	}
+	data, err := workspace.ReadFile(v.File, mostVersions)
+	if errors.Is(err, fault.FileMissing) {
+		return seen, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return seen, json.Unmarshal(data, &seen)
+}
+
+func look(program string) (seenFile, error) {
+	info, err := os.Stat(program)
+	if err != nil {
+		return seenFile{}, err
+	}
+	return seenFile{Inode: inode(info), Size: info.Size(), Changed: info.ModTime().UnixNano()}, nil
+}
+
+// versionIn is the first word of the first lines that is a version: "2.1.329 (Claude Code)", "codex-cli 0.169.0".
+func versionIn(said string) string {
+	for word := range strings.FieldsSeq(said[:min(len(said), 4096)]) {
+		if version := plain(strings.Trim(strings.TrimPrefix(word, "v"), ".,;:()")); version != "" {
+			return version
+		}
+	}
+	return ""
+}

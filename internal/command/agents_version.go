@@ -1,0 +1,54 @@
+package command
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/contract"
+)
+
+// versionTakes is how long an agent may think about its version. The slowest of the five takes two seconds.
+const versionTakes = 10 * time.Second
+
+// versions are the answers of programs that were asked for their version.
+func versions(p contract.Paths) cli.Versions {
+	if p.State == "" {
+		return cli.Versions{}
+	}
+	return cli.Versions{File: filepath.Join(p.State, "versions.json")}
+}
+
+func versionsFile() contract.FileEffect {
+	return contract.FileEffect{Path: "~/.local/state/omniagent/versions.json", Type: "state"}
+}
+
+// askedForVersion declares the agents as children.
+func askedForVersion(drivers []agent.Driver) []contract.Subprocess {
+	var all []contract.Subprocess
+	for _, d := range drivers {
+		all = append(all, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{"--version"}})
+	}
+	return all
+}
+
+// askVersion asks the program, in an empty directory: some agents run code of the one that they are started in. "" where it does not say.
+func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string {
+	dir, err := c.Temp()
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTakes)
+	defer cancel()
+	said, err := c.SpawnIn(ctx, dir, in.Path, "--version")
+	if err != nil || said.ExitCode != 0 {
+		return ""
+	}
+	version, err := versions(c.Paths).Keep(in.RealPath, string(said.Stdout))
+	if err != nil {
+		c.Debug("the version of %s is not kept: %v", in.Path, err)
+	}
+	return version
+}
