@@ -47,6 +47,7 @@ type About struct {
 	Login          string   // how a person logs in, as a command or a sentence
 	Aliases        []string // other words that select it
 	Custom         bool     // defined by the user's configuration
+	BuiltIn        bool     // it is a part of this program, and so always here
 }
 
 // Env is what a Driver may know of the surroundings.

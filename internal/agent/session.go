@@ -23,9 +23,12 @@ type Session interface {
 	Close(context.Context) (Outcome, error)
 }
 
-// Block is a part of a message.
+// Block is a part of a message: text, or with Media an image or a document.
 type Block struct {
-	Text string
+	Text  string
+	Media string // such as image/png
+	Data  []byte
+	Name  string // of a document
 }
 
 // Answer is what a person said to a question.

@@ -27,26 +27,29 @@ const (
 	Retry      Kind = "retry"       // the agent repeats a request: Retry
 	Failed     Kind = "failed"      // Fault; Terminal: the turn is lost with it
 	Ended      Kind = "ended"       // the turn is over: End
+	Compacted  Kind = "compacted"   // the conversation was shortened: Compaction
 	Notice     Kind = "notice"      // all else; Text where it has one
 )
 
 // Event is one thing that happened. Of the pointers only those that its Kind names are set.
 type Event struct {
-	Kind      Kind
-	Session   string // the agent's own id, where the event tells it
-	Model     string
-	Text      string
-	Delta     bool // Text goes on where the last delta of this kind ended; the whole follows or not, as the agent does
-	Call      *Call
-	Result    *Result
-	Denial    *Denial
-	Ask       *Ask
-	Retry     *Again
-	Fault     *fault.Fault
-	Terminal  bool
-	End       *End
-	Synthetic bool            // concluded by us, not said by the agent
-	Raw       json.RawMessage // what it was read from; valid until the next Feed of the decoder
+	Kind       Kind
+	Session    string // the agent's own id, where the event tells it
+	Parent     string // the id of the Call whose sub-agent this happened to; empty: the agent itself
+	Model      string
+	Text       string
+	Delta      bool // Text goes on where the last delta of this kind ended; the whole follows or not, as the agent does
+	Call       *Call
+	Result     *Result
+	Denial     *Denial
+	Ask        *Ask
+	Retry      *Again
+	Fault      *fault.Fault
+	Terminal   bool
+	End        *End
+	Compaction *Compaction
+	Synthetic  bool            // concluded by us, not said by the agent
+	Raw        json.RawMessage // what it was read from; valid until the next Feed of the decoder
 }
 
 // ToolKind is what a tool does, whatever an agent calls it.
@@ -88,6 +91,7 @@ type Denial struct {
 	CallID string
 	Tool   string // the agent's own name
 	Reason string // the agent's own words or code
+	ByUser bool   // a person was asked and said no; else nobody was, or a rule decided
 }
 
 // Ask is a question to a person.
@@ -113,11 +117,21 @@ type End struct {
 	Structured json.RawMessage // the answer that fits the schema, where one was asked for and the agent tells it apart
 	Reason     string          // the agent's own word
 	Usage      *Usage
-	Turns      *int // model turns, where told
+	Turns      *int          // model turns, where told
+	Took       time.Duration // the whole turn; 0: not told
+	Asking     time.Duration // the part of it in which a model answered
+	Notes      []string      // what went wrong and was mended, such as a repeated request
 }
 
-// Usage is what a turn cost. Cached tokens are part of Input.
+// Compaction is how a conversation was shortened.
+type Compaction struct {
+	Trigger string // auto or manual
+	Before  int64  // tokens until then
+}
+
+// Usage is what a turn cost. Cached tokens, read or written, are part of Input.
 type Usage struct {
-	Input, Output, Cached, Reasoning int64
-	CostUSD                          *float64
+	Input, Output, Cached, Written, Reasoning int64
+	CostUSD                                   *float64
+	Estimated                                 bool // counted by us, since nobody told
 }
