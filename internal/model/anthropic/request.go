@@ -1,0 +1,265 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"omniagent/internal/model"
+)
+
+// request is the body of a question.
+type request struct {
+	Model     string    `json:"model"`
+	MaxTokens int64     `json:"max_tokens,omitempty"`
+	System    []*block  `json:"system,omitempty"`
+	Messages  []message `json:"messages"`
+	Tools     []*tool   `json:"tools,omitempty"`
+	Thinking  *thinking `json:"thinking,omitempty"`
+	Stream    bool      `json:"stream,omitempty"`
+}
+
+type message struct {
+	Role    model.Role `json:"role"`
+	Content []any      `json:"content"` // of blocks, at the end
+
+	blocks []*block
+}
+
+type tool struct {
+	Type        string          `json:"type,omitempty"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input_schema,omitempty"`
+	MaxUses     int             `json:"max_uses,omitempty"`
+	Cache       *cache          `json:"cache_control,omitempty"`
+}
+
+type thinking struct {
+	Type   string `json:"type"`
+	Budget int64  `json:"budget_tokens"`
+}
+
+type cache struct {
+	Type string `json:"type"`
+}
+
+// block is any part of a message, also one of an answer.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	Citations json.RawMessage `json:"citations,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"`
+	Signature string          `json:"signature,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	ToolUse   string          `json:"tool_use_id,omitempty"`
+	Content   any             `json:"content,omitempty"`
+	IsError   bool            `json:"is_error,omitempty"`
+	Source    *source         `json:"source,omitempty"`
+	Title     string          `json:"title,omitempty"`
+	Cache     *cache          `json:"cache_control,omitempty"`
+
+	raw json.RawMessage // the whole block, as the API sent it
+}
+
+type source struct {
+	Type  string `json:"type"`
+	Media string `json:"media_type"`
+	Data  any    `json:"data"`
+}
+
+// What a model may say and think where nobody knows better.
+const (
+	usualOutput  = 8192
+	leastThought = 1024 // the API takes no less
+	searches     = 8    // of one answer
+)
+
+func (c *client) request(q model.Request) *request {
+	r := &request{Model: c.model, MaxTokens: q.MaxOutput, Messages: conversation(q.Messages), Stream: true}
+	if r.MaxTokens <= 0 {
+		r.MaxTokens = c.profile.Output
+	}
+	if r.MaxTokens <= 0 {
+		r.MaxTokens = usualOutput + max(0, q.Think)
+	}
+	for _, s := range q.System {
+		if strings.TrimSpace(s) != "" {
+			r.System = append(r.System, &block{Type: "text", Text: s})
+		}
+	}
+	if q.Search {
+		r.Tools = append(r.Tools, &tool{Type: "web_search_20250305", Name: "web_search", MaxUses: searches})
+	}
+	for _, t := range q.Tools {
+		form := t.Input
+		if len(form) == 0 {
+			form = json.RawMessage(`{"type":"object"}`)
+		}
+		r.Tools = append(r.Tools, &tool{Name: t.Name, Description: t.Description, Input: form})
+	}
+	if budget := min(q.Think, r.MaxTokens-1); budget > 0 && r.MaxTokens > leastThought && r.mayThink() {
+		r.Thinking = &thinking{Type: "enabled", Budget: max(budget, leastThought)}
+	}
+	if !q.NoCache {
+		r.mark()
+	}
+	for i := range r.Messages {
+		r.Messages[i].write()
+	}
+	return r
+}
+
+// write fills Content: what the API sent goes back as it was.
+func (m *message) write() {
+	m.Content = make([]any, len(m.blocks))
+	for i, b := range m.blocks {
+		m.Content[i] = b
+		if b.raw != nil {
+			m.Content[i] = b.raw
+		}
+	}
+}
+
+// mayThink says whether thinking can be asked for: not while calls wait that were made without, as another model or an earlier setting may
+// have made them.
+func (r *request) mayThink() bool {
+	last := len(r.Messages) - 1
+	if last < 1 || r.Messages[last].blocks[0].Type != "tool_result" {
+		return true
+	}
+	first := r.Messages[last-1].blocks[0]
+	return first.Type == "thinking" || first.Type == "redacted_thinking"
+}
+
+// mark says where a cache may end: after the tools, after the system's parts, and after each of the last two messages of the user, of which
+// the earlier one finds what the last request has left, and the later one leaves it for the next. The API allows for four.
+func (r *request) mark() {
+	kept := &cache{Type: "ephemeral"}
+	if n := len(r.Tools); n > 0 {
+		r.Tools[n-1].Cache = kept
+	}
+	if n := len(r.System); n > 0 {
+		r.System[n-1].Cache = kept
+	}
+	marks := 2
+	for i := len(r.Messages) - 1; i >= 0 && marks > 0; i-- {
+		if m := r.Messages[i]; m.Role == model.User {
+			m.blocks[len(m.blocks)-1].Cache = kept
+			marks--
+		}
+	}
+}
+
+// kept is what model.Block.Opaque holds of this wire: a whole block, which has a type, or what belongs to a text or a thought.
+type kept struct {
+	Type      string          `json:"type,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	ToolUse   string          `json:"tool_use_id,omitempty"`
+	Signature string          `json:"signature,omitempty"`
+	Citations json.RawMessage `json:"citations,omitempty"`
+}
+
+func keptOf(b model.Block) (k kept) {
+	if b.Wire == Wire {
+		_ = json.Unmarshal(b.Opaque, &k)
+	}
+	return k
+}
+
+// said is what the model said, as far as the API takes it.
+func said(b model.Block) *block {
+	k := keptOf(b)
+	switch {
+	case k.Type != "":
+		return &block{Type: k.Type, ID: k.ID, ToolUse: k.ToolUse, raw: b.Opaque}
+	case b.Kind == model.Text && strings.TrimSpace(b.Text) != "":
+		return &block{Type: "text", Text: b.Text, Citations: k.Citations}
+	case b.Kind == model.Thinking && k.Signature != "":
+		return &block{Type: "thinking", Thinking: &b.Text, Signature: k.Signature}
+	case b.Kind == model.Call:
+		input := b.Input
+		if len(input) == 0 || b.Broken != "" {
+			input = json.RawMessage("{}")
+		}
+		return &block{Type: "tool_use", ID: b.ID, Name: word(b.Name, 128), Input: input}
+	}
+	return nil
+}
+
+// shown is what the user, or a tool, shows the model.
+func shown(b model.Block) *block {
+	switch b.Kind {
+	case model.Text:
+		if strings.TrimSpace(b.Text) != "" {
+			return &block{Type: "text", Text: b.Text}
+		}
+	case model.Image:
+		switch b.Media {
+		case "image/png", "image/jpeg", "image/gif", "image/webp":
+			if len(b.Data) > 0 {
+				return &block{Type: "image", Source: &source{"base64", b.Media, b.Data}}
+			}
+		}
+		return &block{Type: "text", Text: b.InWords()}
+	case model.File:
+		media, _, _ := strings.Cut(b.Media, ";")
+		switch {
+		case len(bytes.TrimSpace(b.Data)) == 0:
+		case media == "application/pdf":
+			return &block{Type: "document", Source: &source{"base64", media, b.Data}, Title: b.Name}
+		case strings.HasPrefix(media, "text/") || media == "application/json":
+			return &block{Type: "document", Source: &source{"text", "text/plain", string(b.Data)}, Title: b.Name}
+		}
+		return &block{Type: "text", Text: b.InWords()}
+	}
+	return nil
+}
+
+// result is what a tool answered.
+func result(b model.Block, id string) *block {
+	r := &block{Type: "tool_result", ToolUse: id, IsError: b.Failed}
+	text := b.Text
+	if strings.TrimSpace(text) == "" {
+		text = ""
+	}
+	var parts []*block
+	if text != "" {
+		parts = append(parts, &block{Type: "text", Text: text})
+	}
+	for _, p := range b.Parts {
+		if s := shown(p); s != nil {
+			parts = append(parts, s)
+		}
+	}
+	switch {
+	case len(parts) > 1 || len(parts) == 1 && text == "":
+		r.Content = parts
+	case text != "":
+		r.Content = text
+	case b.Failed: // the API wants an error to say something
+		r.Content = "it failed and did not say why"
+	default:
+		r.Content = "(no output)"
+	}
+	return r
+}
+
+// word makes a name or an id of letters, digits, _ and -, which is all that the API takes.
+func word(s string, most int) string {
+	if len(s) > most {
+		s = s[:most]
+	}
+	s = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, s)
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

@@ -1,0 +1,116 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Builder puts an answer together from what a wire says piece by piece. Pieces of several blocks may come in any order: each block goes by a
+// key of the wire's own, and its place is that of its first piece.
+type Builder struct {
+	Hear   func(Piece) // is told of text and thinking; may be nil
+	Wire   string      // goes into what is Opaque
+	blocks []*part
+	byKey  map[any]*part
+	heard  bool
+}
+
+type part struct {
+	block Block
+	text  strings.Builder // of text and thinking, or a call's arguments
+	whole json.RawMessage // a call's arguments, where they come whole
+}
+
+func (b *Builder) part(key any, kind Kind) *part {
+	if p, ok := b.byKey[key]; ok && p.block.Kind == kind {
+		return p
+	}
+	p := &part{block: Block{Kind: kind}}
+	if b.byKey == nil {
+		b.byKey = map[any]*part{}
+	}
+	b.blocks, b.byKey[key] = append(b.blocks, p), p
+	return p
+}
+
+// Say adds to a block of text, or of thinking.
+func (b *Builder) Say(key any, kind Kind, text string) {
+	p := b.part(key, kind)
+	if text = strings.ToValidUTF8(text, "\uFFFD"); text == "" {
+		return
+	}
+	p.text.WriteString(text)
+	b.heard = true
+	if b.Hear != nil {
+		b.Hear(Piece{Kind: kind, Text: text})
+	}
+}
+
+// Call names a call, as far as id and name are known by now.
+func (b *Builder) Call(key any, id, name string) {
+	p := b.part(key, Call)
+	if id != "" {
+		p.block.ID = id
+	}
+	if name != "" {
+		p.block.Name = name
+	}
+}
+
+// Arguments adds a fragment of a call's arguments.
+func (b *Builder) Arguments(key any, fragment string) { b.part(key, Call).text.WriteString(fragment) }
+
+// Input sets a call's arguments that came whole; they win over fragments.
+func (b *Builder) Input(key any, input json.RawMessage) { b.part(key, Call).whole = input }
+
+// Opaque keeps what the API wants back with that block.
+func (b *Builder) Opaque(key any, kind Kind, data json.RawMessage) {
+	p := b.part(key, kind)
+	p.block.Opaque, p.block.Wire = data, b.Wire
+}
+
+// Heard says whether Hear was told something.
+func (b *Builder) Heard() bool { return b.heard }
+
+// Said are the blocks of text and thinking so far; calls that may be half are left out.
+func (b *Builder) Said() []Block { return b.collect(false) }
+
+// Blocks is the whole answer. Arguments that are no JSON object are kept as Broken. Blocks without any content are left out.
+func (b *Builder) Blocks() []Block { return b.collect(true) }
+
+func (b *Builder) collect(calls bool) []Block {
+	var all []Block
+	for _, p := range b.blocks {
+		block := p.block
+		if block.Kind != Call {
+			block.Text = p.text.String()
+			if block.Text != "" || block.Opaque != nil {
+				all = append(all, block)
+			}
+			continue
+		}
+		if !calls {
+			continue
+		}
+		raw := p.whole
+		if raw == nil {
+			raw = json.RawMessage(p.text.String())
+		}
+		block.Input, block.Broken = object(raw)
+		all = append(all, block)
+	}
+	return all
+}
+
+// object is the arguments as a JSON object. Nothing at all means no arguments.
+func object(raw []byte) (input json.RawMessage, broken string) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return json.RawMessage("{}"), ""
+	}
+	if raw[0] == '{' && json.Valid(raw) {
+		return bytes.ToValidUTF8(raw, []byte("\uFFFD")), ""
+	}
+	return json.RawMessage("{}"), strings.ToValidUTF8(string(raw), "\uFFFD")
+}

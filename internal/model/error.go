@@ -1,0 +1,61 @@
+package model
+
+import (
+	"fmt"
+	"time"
+)
+
+// Trouble is what sort of failure it is.
+type Trouble string
+
+// The sorts.
+const (
+	NoLogin    Trouble = "not-logged-in" // 401, or no key at all
+	Forbidden  Trouble = "forbidden"     // 403: this key may not
+	Unknown    Trouble = "not-found"     // 404: no such model, or a wrong address
+	Rejected   Trouble = "rejected"      // 400 and other refusals of the request itself
+	Overflow   Trouble = "context-full"  // more than the model can take
+	Limited    Trouble = "rate-limited"  // 429
+	Quota      Trouble = "quota"         // 429 or 403 that waiting does not mend: the account is used up
+	Overloaded Trouble = "overloaded"    // 503, 529
+	Broken     Trouble = "server-error"  // other 5xx, or an error in the stream
+	Offline    Trouble = "unreachable"   // no connection: name, network, certificate
+	Cut        Trouble = "cut"           // the connection ended before the answer did
+	Stalled    Trouble = "stalled"       // nothing came for too long
+	Garbage    Trouble = "garbage"       // what came is not the protocol
+	TooLarge   Trouble = "too-large"     // an event or an answer beyond every reason
+	Stopped    Trouble = "stopped"       // ctx ended
+)
+
+// Error is why there is no answer.
+type Error struct {
+	Trouble Trouble
+	Status  int           // of HTTP; 0: none came
+	Code    string        // the API's own code or type
+	Message string        // one line for people: the API's words, or ours; no secret
+	Request string        // the API's id of the request
+	After   time.Duration // when the API says that asking again makes sense; 0: it does not say
+	// Heard: text or thinking had already been told to hear. Partial is what the answer was until then, without calls.
+	Heard   bool
+	Partial []Block
+	Usage   Usage // where the API had told it already
+	Cause   error
+}
+
+func (e *Error) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("%s (HTTP %d)", e.Message, e.Status)
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Again says whether the same request may succeed later.
+func (e *Error) Again() bool {
+	switch e.Trouble {
+	case Limited, Overloaded, Broken, Offline, Cut, Stalled:
+		return true
+	}
+	return false
+}

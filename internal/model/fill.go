@@ -1,0 +1,68 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// InWords stands for a picture or a document where a wire cannot carry it: a document that is text is its text, anything else a note.
+func (b Block) InWords() string {
+	name := b.Name
+	if name == "" {
+		name = "without a name"
+	}
+	if strings.HasPrefix(b.Media, "text/") && utf8.Valid(b.Data) {
+		return fmt.Sprintf("[The file %s:]\n%s", name, b.Data)
+	}
+	if b.Kind == Image {
+		return fmt.Sprintf("[A picture (%s) stood here; it cannot be shown to this model.]", b.Media)
+	}
+	return fmt.Sprintf("[The file %s (%s) stood here; it cannot be shown to this model.]", name, b.Media)
+}
+
+// Complete fills in what the API left out: an id for each call that has none or one that the conversation knows already, and an estimate of
+// the usage. The ids are prefix_1, prefix_2 and so on, counted through the conversation, so that the same answer gets the same ids again.
+func (a *Answer) Complete(q Request, prefix string) {
+	a.identify(q, prefix)
+	u := &a.Usage
+	if u.Context() != 0 || u.Output != 0 {
+		return
+	}
+	u.Input, u.Output, u.Estimated = max(1, Estimate(q)), max(1, EstimateOutput(a.Blocks)), true
+}
+
+func (a *Answer) identify(q Request, prefix string) {
+	n, taken := 0, map[string]bool{"": true}
+	for _, m := range q.Messages {
+		for _, b := range m.Blocks {
+			if b.Kind == Call {
+				n++
+				taken[b.ID] = true
+			}
+		}
+	}
+	for i := range a.Blocks {
+		b := &a.Blocks[i]
+		if b.Kind != Call {
+			continue
+		}
+		for n++; taken[b.ID]; n++ {
+			if b.ID = fmt.Sprintf("%s_%d", prefix, n); !taken[b.ID] {
+				break
+			}
+		}
+		taken[b.ID] = true
+	}
+}
+
+// Failure is err with what had been said until then.
+func (b *Builder) Failure(err error, u Usage) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Trouble: Broken, Message: err.Error(), Cause: err}
+	}
+	e.Heard, e.Partial, e.Usage = b.Heard(), b.Said(), u
+	return e
+}

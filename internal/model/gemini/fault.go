@@ -1,0 +1,130 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/model"
+)
+
+// problem is an error as Google's APIs write one.
+type problem struct {
+	Code    tally             `json:"code"`
+	Message word              `json:"message"`
+	Status  word              `json:"status"`
+	Details []json.RawMessage `json:"details"`
+}
+
+// detail is one of the details; which members it has depends on its type.
+type detail struct {
+	Type       word `json:"@type"`
+	Reason     word `json:"reason"`     // ErrorInfo
+	Delay      word `json:"retryDelay"` // RetryInfo
+	Violations []struct {
+		ID     word `json:"quotaId"`
+		Metric word `json:"quotaMetric"`
+	} `json:"violations"` // QuotaFailure
+}
+
+func readProblem(body []byte) problem {
+	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '[' { // a stream that was not asked for as events is an array
+		var list []json.RawMessage
+		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+			body = list[0]
+		}
+	}
+	var outer struct {
+		Error json.RawMessage `json:"error"`
+	}
+	var p problem
+	_ = json.Unmarshal(body, &outer)
+	if len(outer.Error) > 0 && json.Unmarshal(outer.Error, &p) != nil {
+		_ = json.Unmarshal(outer.Error, &p.Message)
+	}
+	return p
+}
+
+// within is the error that an event of a stream tells. It has its status in it.
+func (c *client) within(data []byte) error {
+	status := http.StatusOK
+	if code := readProblem(data).Code; code >= 400 && code <= 599 {
+		status = int(code)
+	}
+	return c.api.Refused(status, nil, data)
+}
+
+// fault reads an error. What it leaves empty follows from the status.
+func fault(status int, _ http.Header, body []byte) *model.Error {
+	p := readProblem(body)
+	e := &model.Error{Code: string(p.Status), Message: string(p.Message)}
+	for _, raw := range p.Details {
+		var d detail
+		if json.Unmarshal(raw, &d) != nil {
+			continue
+		}
+		if after, ok := seconds(string(d.Delay)); ok {
+			e.After = after
+		}
+		if strings.HasPrefix(string(d.Reason), "API_KEY_") && d.Reason != "API_KEY_SERVICE_BLOCKED" {
+			e.Trouble = model.NoLogin // with status 400
+		}
+		for _, v := range d.Violations {
+			if spent(string(v.ID)) {
+				e.Trouble = model.Quota
+			}
+		}
+	}
+	message := strings.ToLower(e.Message)
+	switch {
+	case e.Trouble != "":
+	case status == http.StatusBadRequest && tooLong(message):
+		e.Trouble = model.Overflow
+	case status == http.StatusTooManyRequests && strings.Contains(message, "credits are depleted"):
+		e.Trouble = model.Quota
+	case status == http.StatusOK:
+		e.Trouble = named(string(p.Status))
+	}
+	return e
+}
+
+// spent says whether a quota is one that waiting does not mend soon.
+func spent(quota string) bool {
+	quota = strings.ToLower(quota)
+	return strings.Contains(quota, "perday") || strings.Contains(quota, "permonth")
+}
+
+func tooLong(message string) bool {
+	return slices.ContainsFunc([]string{"exceeds the maximum number of tokens", "maximum context length", "context window"}, func(s string) bool {
+		return strings.Contains(message, s)
+	})
+}
+
+// named is what the name of a status means, where its number is not told.
+func named(status string) model.Trouble {
+	switch status {
+	case "UNAUTHENTICATED":
+		return model.NoLogin
+	case "PERMISSION_DENIED":
+		return model.Forbidden
+	case "NOT_FOUND":
+		return model.Unknown
+	case "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "UNIMPLEMENTED":
+		return model.Rejected
+	case "RESOURCE_EXHAUSTED":
+		return model.Limited
+	case "UNAVAILABLE":
+		return model.Overloaded
+	}
+	return ""
+}
+
+// seconds reads a duration as Google's APIs write it: 34.07s.
+func seconds(said string) (time.Duration, bool) {
+	d, err := time.ParseDuration(said)
+	return d, err == nil && d >= 0 && strings.HasSuffix(said, "s")
+}

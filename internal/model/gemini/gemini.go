@@ -1,0 +1,142 @@
+// Package gemini is Google's Gemini API, as generateContent speaks it.
+//
+// It promises that marks of thoughts go back on the very part that they came with, which the API insists on; that a call has an id even
+// where the API gives none, the same one when the conversation is resumed; that an answer that the API ended for a reason is whole and one
+// without a reason is not; and that a spent quota is told from a moment of too many requests.
+//
+// It refuses to log in (a key or a token comes from elsewhere), to upload files, and to keep a cache: the API caches by itself.
+package gemini
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
+)
+
+// Options are what a client is made of.
+type Options struct {
+	Base    string                                // with or without /v1beta; empty: Google
+	Key     string                                // the API key; empty: none is sent
+	Bearer  func(context.Context) (string, error) // instead of Key: a token for each request
+	Headers http.Header                           // what is sent beside them, such as the project that pays
+	Model   string                                // with or without models/
+	HTTP    *http.Client                          // nil: one of its own
+	First   time.Duration
+	Idle    time.Duration
+	Profile model.Profile
+}
+
+const (
+	official = "https://generativelanguage.googleapis.com"
+	wireName = "gemini" // that Opaque carries
+)
+
+// New is a model behind the Gemini API.
+func New(o Options) model.Client {
+	if o.Base == "" {
+		o.Base = official
+	}
+	c := &client{name: strings.TrimPrefix(o.Model, "models/"), profile: o.Profile}
+	base := strings.TrimRight(o.Base, "/")
+	if !strings.HasSuffix(base, "/v1beta") && !strings.HasSuffix(base, "/v1") && !strings.HasSuffix(base, "/v1alpha") {
+		base += "/v1beta"
+	}
+	if c.profile.Provider == "" {
+		c.profile.Provider = "gemini"
+	}
+	if c.profile.Model == "" {
+		c.profile.Model = o.Model
+	}
+	c.api = &wire.API{Base: base, HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault, Header: o.header}
+	return c
+}
+
+type client struct {
+	api     *wire.API
+	name    string // of the model, without models/
+	profile model.Profile
+}
+
+func (o Options) header(ctx context.Context) (http.Header, error) {
+	h := http.Header{}
+	for name, values := range o.Headers {
+		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	if o.Bearer != nil {
+		token, err := o.Bearer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.Set("Authorization", "Bearer "+strings.TrimSpace(token))
+	} else if key := strings.TrimSpace(o.Key); key != "" {
+		h.Set("X-Goog-Api-Key", key)
+	}
+	return h, nil
+}
+
+// Profile is what is known of the model.
+func (c *client) Profile() model.Profile { return c.profile }
+
+// path is where the model's method is. A name with a slash is one beside models/: a tuned one.
+func (c *client) path(method string) string {
+	return "/" + strings.ReplaceAll(url.PathEscape(c.whole()), "%2F", "/") + ":" + method
+}
+
+func (c *client) whole() string {
+	if strings.Contains(c.name, "/") {
+		return c.name
+	}
+	return "models/" + c.name
+}
+
+// Ask asks once.
+func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	r := &reader{client: c, b: &model.Builder{Hear: hear, Wire: wireName}}
+	header, err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
+	a, err := r.end(err)
+	if err != nil {
+		return nil, err
+	}
+	a.Limits = wire.Limits(header)
+	a.Complete(q, "call_gemini")
+	return a, nil
+}
+
+// Count asks the API. A server that has no such method is no error.
+func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error) {
+	ask := struct {
+		Request counted `json:"generateContentRequest"`
+	}{counted{c.whole(), c.request(q)}}
+	var answer struct {
+		Total tally `json:"totalTokens"`
+	}
+	_, err := c.api.Call(ctx, c.path("countTokens"), ask, &answer)
+	var e *model.Error
+	if errors.As(err, &e) && (e.Trouble == model.Unknown || e.Trouble == model.Rejected) || err == nil && answer.Total == 0 {
+		return max(1, model.Estimate(q)), false, nil
+	}
+	return int64(answer.Total), err == nil, err
+}
+
+// generation is the number in gemini-2.5-pro: 2.5. Names without one (gemini-flash-latest) are the newest. 0: not a Gemini model.
+func (c *client) generation() float64 {
+	rest, ok := strings.CutPrefix(c.name, "gemini-")
+	if !ok {
+		return 0
+	}
+	said, _, _ := strings.Cut(rest, "-")
+	if n, err := strconv.ParseFloat(said, 64); err == nil && n > 0 {
+		return n
+	}
+	return newest
+}
+
+const newest = 1000

@@ -1,0 +1,277 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
+)
+
+// word is a string, or nothing where something else stands.
+type word string
+
+// UnmarshalJSON reads a string.
+func (w *word) UnmarshalJSON(data []byte) error {
+	*w = ""
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		*w = word(s)
+	}
+	return nil
+}
+
+// tally is a number of tokens, or none where something else stands.
+type tally int64
+
+// UnmarshalJSON reads a number; the API writes large ones as strings.
+func (t *tally) UnmarshalJSON(data []byte) error {
+	*t = 0
+	if n, err := strconv.ParseFloat(string(bytes.Trim(data, `"`)), 64); err == nil && n > 0 && n < 1e15 {
+		*t = tally(n)
+	}
+	return nil
+}
+
+// reader puts an answer together from the events of a stream.
+type reader struct {
+	client *client
+	b      *model.Builder
+	a      model.Answer
+
+	reason  string // why it ended
+	message string // the API's words about that
+
+	run     int        // of text or thoughts; each has a block of its own
+	kind    model.Kind // of the run; empty: the next text begins one
+	queries int        // the searches of the model's side
+}
+
+type chunk struct {
+	Candidates []candidate     `json:"candidates"`
+	Usage      *usage          `json:"usageMetadata"`
+	Model      word            `json:"modelVersion"`
+	ID         word            `json:"responseId"`
+	Error      json.RawMessage `json:"error"`
+	Feedback   *struct {
+		Reason  word `json:"blockReason"`
+		Message word `json:"blockReasonMessage"`
+	} `json:"promptFeedback"`
+}
+
+type candidate struct {
+	Index   tally `json:"index"`
+	Content *struct {
+		Parts []json.RawMessage `json:"parts"`
+	} `json:"content"`
+	Finish    word `json:"finishReason"`
+	Message   word `json:"finishMessage"`
+	Grounding *struct {
+		Queries []json.RawMessage `json:"webSearchQueries"`
+	} `json:"groundingMetadata"`
+}
+
+type usage struct {
+	Prompt     tally `json:"promptTokenCount"` // with what came from a cache
+	Cached     tally `json:"cachedContentTokenCount"`
+	Candidates tally `json:"candidatesTokenCount"`
+	Thoughts   tally `json:"thoughtsTokenCount"`
+	Tools      tally `json:"toolUsePromptTokenCount"` // what the API's own tools brought into the prompt
+}
+
+// piece is a part of an answer.
+type piece struct {
+	Text      *word `json:"text"`
+	Thought   bool  `json:"thought"`
+	Signature word  `json:"thoughtSignature"`
+	Call      *struct {
+		ID   word            `json:"id"`
+		Name word            `json:"name"`
+		Args json.RawMessage `json:"args"`
+	} `json:"functionCall"`
+	Server json.RawMessage `json:"toolCall"` // by the API's own tools
+	Result json.RawMessage `json:"toolResponse"`
+}
+
+func (r *reader) event(e wire.Event) (bool, error) {
+	data := bytes.TrimSpace(e.Data)
+	if len(data) == 0 || string(data) == "[DONE]" {
+		return false, nil
+	}
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return false, &model.Error{Trouble: model.Garbage, Message: "an event of the answer cannot be read", Cause: err}
+	}
+	if !absent(c.Error) {
+		return false, r.client.within(data)
+	}
+	if c.ID != "" {
+		r.a.ID = string(c.ID)
+	}
+	if c.Model != "" {
+		r.a.Model = string(c.Model)
+	}
+	if c.Usage != nil {
+		r.count(*c.Usage)
+	}
+	if c.Feedback != nil && c.Feedback.Reason != "" {
+		r.reason, r.message = string(c.Feedback.Reason), string(c.Feedback.Message) // the question itself, so that there is no answer
+	}
+	for _, one := range c.Candidates {
+		if one.Index == 0 { // one answer was asked for
+			if err := r.candidate(one); err != nil {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+func (r *reader) candidate(c candidate) error {
+	if c.Content != nil {
+		for _, raw := range c.Content.Parts {
+			if err := r.part(raw); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Grounding != nil {
+		r.queries = max(r.queries, len(c.Grounding.Queries))
+	}
+	if c.Finish != "" && c.Finish != "FINISH_REASON_UNSPECIFIED" {
+		r.reason, r.message = string(c.Finish), string(c.Message)
+	}
+	return nil
+}
+
+// count keeps the last figures. Each event has those so far, but not each has all of them.
+func (r *reader) count(u usage) {
+	if u.Prompt+u.Tools > 0 {
+		cached := min(u.Cached, u.Prompt)
+		r.a.Usage.Input, r.a.Usage.CacheRead = int64(u.Prompt-cached+u.Tools), int64(cached)
+	}
+	if u.Candidates+u.Thoughts > 0 {
+		r.a.Usage.Output, r.a.Usage.Reasoning = int64(u.Candidates+u.Thoughts), int64(u.Thoughts)
+	}
+}
+
+func (r *reader) part(raw json.RawMessage) error {
+	var p piece
+	if absent(raw) {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return &model.Error{Trouble: model.Garbage, Message: "a part of the answer cannot be read", Cause: err}
+	}
+	switch {
+	case p.Call != nil:
+		key := r.begin("")
+		r.b.Call(key, string(p.Call.ID), string(p.Call.Name))
+		if !absent(p.Call.Args) {
+			r.b.Input(key, p.Call.Args)
+		}
+		r.mark(key, model.Call, kept{Signature: string(p.Signature)})
+	case !absent(p.Server) || !absent(p.Result):
+		if !absent(p.Server) {
+			r.a.Usage.Searches++
+		}
+		r.mark(r.begin(""), model.Thinking, kept{Part: raw})
+	case p.Text != nil:
+		r.text(p, raw)
+	}
+	return nil
+}
+
+// text is said or thought. A part with a mark stays a block of its own: its mark is for that part alone.
+func (r *reader) text(p piece, raw json.RawMessage) {
+	kind := model.Text
+	if p.Thought {
+		kind = model.Thinking
+	}
+	switch {
+	case p.Signature == "":
+		if *p.Text == "" {
+			return
+		}
+		if r.kind != kind {
+			r.begin(kind)
+		}
+		r.b.Say(r.run, kind, string(*p.Text))
+	case *p.Text == "": // only the mark: not a text to anybody else
+		r.mark(r.begin(""), model.Thinking, kept{Part: raw})
+	default:
+		key := r.begin("")
+		r.b.Say(key, kind, string(*p.Text))
+		r.mark(key, kind, kept{Signature: string(p.Signature)})
+	}
+}
+
+// begin is the key of a block that begins. Text without a mark goes on in a block of that kind, if one is given.
+func (r *reader) begin(kind model.Kind) int {
+	r.run++
+	r.kind = kind
+	return r.run
+}
+
+func (r *reader) mark(key int, kind model.Kind, k kept) {
+	if k.Signature == "" && k.Part == nil {
+		return
+	}
+	var raw bytes.Buffer
+	e := json.NewEncoder(&raw)
+	e.SetEscapeHTML(false) // so that a part stays what it was, to the byte
+	if e.Encode(k) == nil {
+		r.b.Opaque(key, kind, bytes.TrimSpace(raw.Bytes()))
+	}
+}
+
+// end makes the answer. The stream has no end mark: a reason why the answer ended is one, and all that may follow it are figures.
+func (r *reader) end(err error) (*model.Answer, error) {
+	var e *model.Error
+	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
+		err = nil
+	}
+	if err == nil {
+		err = r.wrong()
+	}
+	if err != nil {
+		return nil, r.b.Failure(err, r.a.Usage)
+	}
+	r.a.Blocks, r.a.Reason = r.b.Blocks(), r.reason
+	r.a.Usage.Searches = max(r.a.Usage.Searches, int64(r.queries))
+	switch r.reason {
+	case "MAX_TOKENS":
+		r.a.Stop = model.Length
+	case "STOP":
+		r.a.Stop = model.Done
+		if len(r.a.Calls()) > 0 {
+			r.a.Stop = model.Calls
+		}
+	default: // a filter, of which there are more each year
+		r.a.Stop = model.Refused
+	}
+	return &r.a, nil
+}
+
+// wrong says whether the reason for the end is an error. A call that the API itself could not read is one of those: the model writes it
+// anew when asked again.
+func (r *reader) wrong() error {
+	e := &model.Error{Code: r.reason, Message: "the API ended the answer: " + r.reason}
+	if r.message != "" {
+		e.Message += ": " + r.message
+	}
+	switch r.reason {
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS":
+		e.Trouble = model.Broken
+	case "MISSING_THOUGHT_SIGNATURE":
+		e.Trouble = model.Rejected
+	default:
+		return nil
+	}
+	return e
+}
+
+// absent says whether a member is missing or null.
+func absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }

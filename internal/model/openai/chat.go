@@ -1,0 +1,280 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
+)
+
+// chatWire is the name that Opaque carries.
+const chatWire = "openai-chat"
+
+// NewChat is a model behind the Chat Completions API, of OpenAI or of anybody who speaks it.
+func NewChat(o Options) model.Client { return &chat{client: newClient(o)} }
+
+type chat struct {
+	client
+	unasked atomic.Bool // the server knows no stream_options
+	other   atomic.Bool // it calls the limit of the answer as the others do
+}
+
+type chatRequest struct {
+	Model         string        `json:"model"`
+	Messages      []chatMessage `json:"messages"`
+	Tools         []chatTool    `json:"tools,omitempty"`
+	Stream        bool          `json:"stream"`
+	Options       *chatOptions  `json:"stream_options,omitempty"`
+	MaxTokens     int64         `json:"max_tokens,omitempty"`
+	MaxCompletion int64         `json:"max_completion_tokens,omitempty"`
+	Effort        string        `json:"reasoning_effort,omitempty"`
+}
+
+type chatOptions struct {
+	Usage bool `json:"include_usage"`
+}
+
+type chatMessage struct {
+	Role      string     `json:"role"`
+	Content   any        `json:"content"` // a string, a list of chatPart, or nothing
+	Thought   *string    `json:"reasoning_content,omitempty"`
+	Reasoning *string    `json:"reasoning,omitempty"`
+	Calls     []chatCall `json:"tool_calls,omitempty"`
+	CallID    string     `json:"tool_call_id,omitempty"`
+}
+
+type chatPart struct {
+	Type  string     `json:"type"`
+	Text  string     `json:"text,omitempty"`
+	Image *chatImage `json:"image_url,omitempty"`
+	File  *chatFile  `json:"file,omitempty"`
+}
+
+type chatImage struct {
+	URL string `json:"url"`
+}
+
+type chatFile struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
+}
+
+type chatCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type chatTool struct {
+	Type     string       `json:"type"`
+	Function chatDeclared `json:"function"`
+}
+
+type chatDeclared struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// Ask asks once. Only where the server refuses a member of the request by its name, it is asked again without that: nothing was answered
+// then, and which spelling a compatible server knows cannot be told otherwise.
+func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	for s := (spelling{c.unasked.Load(), c.other.Load()}); ; {
+		a, err := c.ask(ctx, q, s, hear)
+		better := c.learn(s, err)
+		if better == s {
+			return a, err
+		}
+		s = better
+	}
+}
+
+// spelling is how a request is written, where servers differ.
+type spelling struct {
+	unasked bool // no stream_options
+	other   bool // the limit of the answer goes by its other name
+}
+
+// learn finds out from an error how the request has to be written. Each point is learned once, so that asking again has an end.
+func (c *chat) learn(s spelling, err error) spelling {
+	var e *model.Error
+	if !errors.As(err, &e) || e.Trouble != model.Rejected || e.Heard {
+		return s
+	}
+	limit := "max_tokens"
+	if c.vendor() != s.other {
+		limit = "max_completion_tokens"
+	}
+	switch {
+	case strings.Contains(e.Message, "stream_options"):
+		s.unasked = true
+		c.unasked.Store(true)
+	case unknownMember(e.Message, limit):
+		s.other = true
+		c.other.Store(true)
+	}
+	return s
+}
+
+// unknownMember says whether the message says that no such member is known, rather than that its value is wrong.
+func unknownMember(message, name string) bool {
+	message = strings.ToLower(message)
+	return strings.Contains(message, name) &&
+		(strings.Contains(message, "not permitted") || strings.Contains(message, "unsupported") || strings.Contains(message, "unrecognized") ||
+			strings.Contains(message, "unknown") || strings.Contains(message, "not supported"))
+}
+
+func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(model.Piece)) (*model.Answer, error) {
+	r := &chatReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: chatWire}}
+	header, err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
+	a, err := r.end(err)
+	if err != nil {
+		return nil, err
+	}
+	a.Limits = wire.Limits(header)
+	a.Complete(q, "call_openai")
+	return a, nil
+}
+
+func (c *chat) request(q model.Request, s spelling) chatRequest {
+	r := chatRequest{Model: c.model, Stream: true, Effort: effort(q.Think)}
+	if !s.unasked {
+		r.Options = &chatOptions{Usage: true}
+	}
+	// OpenAI's models that think refuse max_tokens, and the new name is right for all of its models. Most other servers know the old name
+	// only, and ignore what they do not know: a limit that is ignored is worse than one that is refused.
+	if c.vendor() != s.other {
+		r.MaxCompletion = q.MaxOutput
+	} else {
+		r.MaxTokens = q.MaxOutput
+	}
+	if first := system(q); first != "" {
+		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: first})
+	}
+	thought := thoughtMember(q)
+	for _, m := range q.Messages {
+		if m.Role == model.Assistant {
+			r.Messages = append(r.Messages, chatAssistant(m, thought)...)
+		} else {
+			r.Messages = append(r.Messages, c.user(m)...)
+		}
+	}
+	for _, t := range q.Tools {
+		r.Tools = append(r.Tools, chatTool{Type: "function", Function: chatDeclared{t.Name, t.Description, schema(t.Input)}})
+	}
+	return r
+}
+
+// thoughtMember is how this server calls thinking; empty where it never said any in this conversation.
+func thoughtMember(q model.Request) string {
+	for _, m := range q.Messages {
+		for _, b := range m.Blocks {
+			var name string
+			if b.Kind == model.Thinking && b.Wire == chatWire && json.Unmarshal(b.Opaque, &name) == nil {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// chatAssistant is what the model said. Thinking goes back only with calls, under the name that it came under: servers whose models think
+// between calls (DeepSeek, Kimi) refuse a conversation without it, and others drop it or refuse it where there was no call.
+func chatAssistant(m model.Message, thought string) []chatMessage {
+	out := chatMessage{Role: "assistant"}
+	var said, thinking strings.Builder
+	for _, b := range m.Blocks {
+		switch b.Kind {
+		case model.Text:
+			said.WriteString(b.Text)
+		case model.Thinking:
+			if b.Wire == chatWire {
+				thinking.WriteString(b.Text)
+			}
+		case model.Call:
+			out.Calls = append(out.Calls, chatCall{ID: b.ID, Type: "function", Function: chatFunction{b.Name, input(b)}})
+		}
+	}
+	if said.Len() > 0 {
+		out.Content = said.String()
+	}
+	if out.Content == nil && len(out.Calls) == 0 {
+		return nil
+	}
+	if back := thinking.String(); len(out.Calls) > 0 {
+		switch thought {
+		case "reasoning_content":
+			out.Thought = &back
+		case "reasoning":
+			out.Reasoning = &back
+		}
+	}
+	return []chatMessage{out}
+}
+
+// user is what tools answered, and then what the user said. A result can only be text: pictures follow after all results, since nothing may
+// stand between those.
+func (c *chat) user(m model.Message) []chatMessage {
+	var out []chatMessage
+	var shown, said []chatPart
+	for _, b := range m.Blocks {
+		if b.Kind != model.Result {
+			said = append(said, c.part(b))
+			continue
+		}
+		out = append(out, chatMessage{Role: "tool", CallID: b.ID, Content: b.Text})
+		if len(b.Parts) > 0 {
+			shown = append(shown, chatPart{Type: "text", Text: "[What the call " + b.ID + " returned beside its text:]"})
+		}
+		for _, p := range b.Parts {
+			shown = append(shown, c.part(p))
+		}
+	}
+	if content := chatContent(append(shown, said...)); content != nil {
+		out = append(out, chatMessage{Role: "user", Content: content})
+	}
+	return out
+}
+
+func (c *chat) part(b model.Block) chatPart {
+	switch {
+	case b.Kind == model.Image && picture(b):
+		return chatPart{Type: "image_url", Image: &chatImage{dataURL(b)}}
+	case b.Kind == model.File && b.Media == "application/pdf" && c.documents() && len(b.Data) > 0:
+		return chatPart{Type: "file", File: &chatFile{fileName(b), dataURL(b)}}
+	case b.Kind == model.Image, b.Kind == model.File:
+		return chatPart{Type: "text", Text: b.InWords()}
+	}
+	return chatPart{Type: "text", Text: b.Text}
+}
+
+// chatContent is one string where there is only text: some servers know no lists.
+func chatContent(parts []chatPart) any {
+	var list []chatPart
+	var said []string
+	for _, p := range parts {
+		if p.Type == "text" && p.Text == "" {
+			continue
+		}
+		list = append(list, p)
+		if p.Type == "text" {
+			said = append(said, p.Text)
+		}
+	}
+	switch len(list) {
+	case 0:
+		return nil
+	case len(said):
+		return strings.Join(said, "\n\n")
+	}
+	return list
+}

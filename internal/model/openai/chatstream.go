@@ -1,0 +1,241 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
+)
+
+// chatReader puts an answer together from the chunks of a stream.
+type chatReader struct {
+	client *client
+	b      *model.Builder
+	a      model.Answer
+
+	begun   bool // a choice came
+	reason  string
+	refused bool
+	done    bool // [DONE]
+
+	calls []*chatKnown
+}
+
+// chatKnown is a call as far as it came.
+type chatKnown struct {
+	index int
+	id    string
+}
+
+type chatChunk struct {
+	ID      word         `json:"id"`
+	Model   word         `json:"model"`
+	Object  word         `json:"object"`
+	Choices []chatChoice `json:"choices"`
+	Usage   *chatUsage   `json:"usage"`
+
+	Error json.RawMessage `json:"error"`
+}
+
+type chatChoice struct {
+	Index  tally      `json:"index"`
+	Delta  *chatDelta `json:"delta"`
+	Whole  *chatDelta `json:"message"` // of servers that do not stream
+	Finish word       `json:"finish_reason"`
+}
+
+type chatDelta struct {
+	Content   json.RawMessage `json:"content"`
+	Refusal   word            `json:"refusal"`
+	Thought   json.RawMessage `json:"reasoning_content"`
+	Reasoning json.RawMessage `json:"reasoning"`
+	Calls     []chatFragment  `json:"tool_calls"`
+	Call      *chatNamed      `json:"function_call"` // as it was before calls could be several
+}
+
+type chatFragment struct {
+	Index    *int      `json:"index"`
+	ID       word      `json:"id"`
+	Function chatNamed `json:"function"`
+}
+
+type chatNamed struct {
+	Name      word            `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+type chatUsage struct {
+	Prompt     tally `json:"prompt_tokens"`
+	Completion tally `json:"completion_tokens"`
+	Hit        tally `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Details    struct {
+		Cached tally `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	Output struct {
+		Reasoning tally `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (u chatUsage) usage() model.Usage {
+	cached := min(max(u.Details.Cached, u.Hit), u.Prompt)
+	return model.Usage{
+		Input: int64(u.Prompt - cached), CacheRead: int64(cached), Output: int64(u.Completion), Reasoning: int64(min(u.Output.Reasoning, u.Completion)),
+	}
+}
+
+func (r *chatReader) event(e wire.Event) (bool, error) {
+	data := bytes.TrimSpace(e.Data)
+	if string(data) == "[DONE]" {
+		r.done = true
+		return true, nil
+	}
+	if len(data) == 0 {
+		return false, nil
+	}
+	var c chatChunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return false, garbage("an event of the answer cannot be read", err)
+	}
+	if !absent(c.Error) || c.Object == "error" || e.Name == "error" {
+		return false, r.client.within(data)
+	}
+	if c.ID != "" {
+		r.a.ID = string(c.ID)
+	}
+	if c.Model != "" {
+		r.a.Model = string(c.Model)
+	}
+	if c.Usage != nil {
+		r.a.Usage = c.Usage.usage()
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 { // one answer was asked for
+			continue
+		}
+		r.begun = true
+		for _, d := range []*chatDelta{choice.Delta, choice.Whole} {
+			if d != nil {
+				r.delta(d)
+			}
+		}
+		if choice.Finish != "" {
+			r.reason = string(choice.Finish)
+		}
+	}
+	return false, nil
+}
+
+func (r *chatReader) delta(d *chatDelta) {
+	text, thought := texts(d.Content)
+	member := "reasoning_content"
+	if thought == "" {
+		if thought, _ = texts(d.Thought); thought == "" { // some servers send both, with the same in it
+			thought, _ = texts(d.Reasoning)
+			member = "reasoning"
+		}
+	} else {
+		member = ""
+	}
+	if thought != "" {
+		r.say(model.Thinking, thought)
+		if member != "" {
+			name, _ := json.Marshal(member)
+			r.b.Opaque(said, model.Thinking, name)
+		}
+	}
+	r.say(model.Text, text)
+	if d.Refusal != "" {
+		r.refused = true
+		r.say(model.Text, string(d.Refusal))
+	}
+	for _, f := range d.Calls {
+		r.call(f)
+	}
+	if d.Call != nil {
+		first := 0
+		r.call(chatFragment{Index: &first, Function: *d.Call})
+	}
+}
+
+// say adds to what is being said. Text after thinking begins a block of its own, and so does the other way round.
+func (r *chatReader) say(kind model.Kind, text string) {
+	if text != "" {
+		r.b.Say(said, kind, text)
+	}
+}
+
+// said is the key of all that is no call.
+const said = "said"
+
+// call adds to a call.
+func (r *chatReader) call(f chatFragment) {
+	k := r.which(f)
+	if k == nil {
+		k = &chatKnown{index: -1}
+		if f.Index != nil {
+			k.index = *f.Index
+		}
+		r.calls = append(r.calls, k)
+	}
+	if k.id == "" {
+		k.id = string(f.ID)
+	}
+	r.b.Call(k, k.id, string(f.Function.Name))
+	r.b.Arguments(k, arguments(f.Function.Arguments))
+}
+
+// which finds the call that a fragment belongs to, or nil for a new one. The index tells; but there are servers that send none, or the same
+// for every call, each of them whole with an id and a name of its own.
+func (r *chatReader) which(f chatFragment) *chatKnown {
+	another := func(k *chatKnown) bool {
+		return f.ID != "" && k.id != "" && k.id != string(f.ID) && f.Function.Name != ""
+	}
+	for i := len(r.calls) - 1; i >= 0; i-- {
+		k := r.calls[i]
+		switch {
+		case f.Index != nil && k.index == *f.Index && !another(k):
+			return k
+		case f.Index == nil && f.ID != "" && k.id == string(f.ID):
+			return k
+		case f.Index == nil && f.ID == "" && f.Function.Name == "":
+			return k
+		}
+	}
+	return nil
+}
+
+// end makes the answer. Servers that speak this wire need not send [DONE]: an answer with a reason why it ended is whole, whatever then
+// becomes of the connection.
+func (r *chatReader) end(err error) (*model.Answer, error) {
+	var e *model.Error
+	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
+		err = nil
+	}
+	if err == nil && r.done && !r.begun {
+		err = garbage("the answer ended before it began", nil)
+	}
+	if err != nil {
+		return nil, r.b.Failure(err, r.a.Usage)
+	}
+	r.a.Blocks, r.a.Reason = r.b.Blocks(), r.reason
+	switch r.reason {
+	case "length", "model_length", "max_tokens":
+		r.a.Stop = model.Length
+		unfinished(r.a.Blocks)
+	case "content_filter":
+		r.a.Stop = model.Refused
+		unfinished(r.a.Blocks)
+	case "error", "insufficient_system_resource":
+		return nil, r.b.Failure(&model.Error{Trouble: model.Overloaded, Code: r.reason, Message: "the API broke the answer off: " + r.reason}, r.a.Usage)
+	default: // some say stop where they wait for tools
+		r.a.Stop = model.Done
+		if len(r.a.Calls()) > 0 {
+			r.a.Stop = model.Calls
+		} else if r.refused {
+			r.a.Stop = model.Refused
+		}
+	}
+	return &r.a, nil
+}

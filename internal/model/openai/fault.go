@@ -1,0 +1,149 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/model"
+)
+
+// problem is an error as OpenAI and those who follow it write one.
+type problem struct {
+	Message word `json:"message"`
+	Type    word `json:"type"`
+	Code    word `json:"code"`
+}
+
+// readProblem finds the error in a body, or in an event of a stream.
+func readProblem(body []byte) problem {
+	var outer struct {
+		problem
+		Error    json.RawMessage `json:"error"`
+		Detail   word            `json:"detail"`
+		Response struct {
+			Error json.RawMessage `json:"error"`
+		} `json:"response"`
+	}
+	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '[' { // so does Gemini's endpoint that speaks this wire
+		var list []json.RawMessage
+		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+			body = list[0]
+		}
+	}
+	_ = json.Unmarshal(body, &outer)
+	p := outer.problem
+	for _, raw := range []json.RawMessage{outer.Error, outer.Response.Error} {
+		if absent(raw) {
+			continue
+		}
+		p = problem{}
+		if json.Unmarshal(raw, &p) != nil {
+			_ = json.Unmarshal(raw, &p.Message) // the error is a mere text
+		}
+		break
+	}
+	if p.Message == "" {
+		p.Message = outer.Detail
+	}
+	if p.Type == "error" { // of the event, not of the error
+		p.Type = ""
+	}
+	return p
+}
+
+// status is the HTTP status that an error within a stream may name as its code; 200 where it does not.
+func (p problem) status() int {
+	if n, err := strconv.Atoi(string(p.Code)); err == nil && n >= 400 && n <= 599 {
+		return n
+	}
+	return http.StatusOK
+}
+
+// fault reads an error. What it leaves empty follows from the status.
+func fault(status int, header http.Header, body []byte) *model.Error {
+	p := readProblem(body)
+	e := &model.Error{Code: string(p.Code), Message: string(p.Message), Trouble: sort(string(p.Code))}
+	if e.Trouble == "" {
+		e.Trouble = sort(string(p.Type))
+	}
+	if _, err := strconv.Atoi(e.Code); err == nil || e.Code == "" {
+		e.Code = string(p.Type)
+	}
+	if tooLong(status, e.Trouble, e.Message) {
+		e.Trouble = model.Overflow
+	}
+	if e.Trouble == model.Rejected && status != http.StatusOK {
+		e.Trouble = "" // the status says more: 401, 403 and 404 have that type too
+	}
+	if header.Get("Retry-After") == "" && header.Get("Retry-After-Ms") == "" {
+		e.After = again(e.Message)
+	}
+	return e
+}
+
+// sort is what a code or a type means; empty where the status must tell.
+func sort(code string) model.Trouble {
+	switch code {
+	case "context_length_exceeded", "exceed_context_size_error":
+		return model.Overflow
+	case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "usage_limit_reached", "usage_not_included", "quota_exceeded":
+		return model.Quota
+	case "rate_limit_exceeded", "rate_limit_error", "too_many_requests":
+		return model.Limited
+	case "server_is_overloaded", "slow_down", "overloaded_error", "engine_overloaded", "service_unavailable":
+		return model.Overloaded
+	case "invalid_api_key", "authentication_error":
+		return model.NoLogin
+	case "model_not_found":
+		return model.Unknown
+	case "invalid_request_error", "invalid_prompt", "content_policy_violation", "BadRequestError":
+		return model.Rejected
+	}
+	return ""
+}
+
+// tooLong says whether the request is longer than the model's context, for servers that have no code for it. Only a refusal of the request
+// itself can mean that, and an error without a status of its own within a stream. OpenAI words one with status 429 so, too: a request
+// above the limit of a minute never gets through, however long one waits.
+func tooLong(status int, sort model.Trouble, message string) bool {
+	if status == http.StatusTooManyRequests {
+		return sort != model.Quota && strings.HasPrefix(message, "Request too large")
+	}
+	if status != http.StatusBadRequest && status != http.StatusOK || sort != "" && sort != model.Rejected {
+		return false
+	}
+	message = strings.ToLower(message)
+	return slices.ContainsFunc(overflows(), func(s string) bool { return strings.Contains(message, s) })
+}
+
+func overflows() []string {
+	return []string{
+		"maximum context length", "maximum prompt length", "context length exceeded", "context length of only", "context window",
+		"context size", "exceeds the maximum number of tokens", "prompt is too long", "input is too long", "reduce the length of the messages",
+	}
+}
+
+// again is the time in "Please try again in 1.5s".
+func again(message string) time.Duration {
+	_, rest, ok := strings.Cut(message, "try again in ")
+	if !ok {
+		return 0
+	}
+	said, _, _ := strings.Cut(rest, " ")
+	d, err := time.ParseDuration(strings.TrimRight(said, "."))
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
+}
+
+// within is the error that an event of a stream tells.
+func (c *client) within(data []byte) error {
+	return c.api.Refused(readProblem(data).status(), nil, data)
+}

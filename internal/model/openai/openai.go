@@ -1,0 +1,155 @@
+// Package openai is the two model APIs of OpenAI: Chat Completions, which many others speak as well, and Responses.
+//
+// It promises that a conversation means the same on both; that what the API wants back (an encrypted chain of thought) goes back as it
+// came, and to nobody else; that an answer is whole, also of servers that leave out ids, the index of a call, the usage or the end mark;
+// and that an error has its true sort, wherever the API says it: in the status, in the body or within a stream.
+//
+// It refuses to leave a conversation with the API (nothing is stored there), to change a tool's schema, and to guess what a server can:
+// only the spelling of two members is learned, from the error that names them.
+package openai
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
+)
+
+// Options are what a client is made of.
+type Options struct {
+	Base    string                                // with /v1, where the server has that; empty: OpenAI. A query in it stays: api-version, for Azure
+	Key     string                                // the API key; empty: none is sent
+	Bearer  func(context.Context) (string, error) // instead of Key: a token for each request
+	Headers http.Header                           // what is sent beside them
+	Model   string
+	HTTP    *http.Client // nil: one of its own
+	First   time.Duration
+	Idle    time.Duration
+	Profile model.Profile
+}
+
+const official = "https://api.openai.com/v1"
+
+// client is what both wires share.
+type client struct {
+	api     *wire.API
+	model   string
+	query   string // of the address, with its question mark
+	host    string
+	profile model.Profile
+}
+
+func newClient(o Options) client {
+	if o.Base == "" {
+		o.Base = official
+	}
+	base, query, found := strings.Cut(o.Base, "?")
+	if found {
+		query = "?" + query
+	}
+	c := client{model: o.Model, query: query, profile: o.Profile}
+	if at, err := url.Parse(base); err == nil {
+		c.host = at.Hostname()
+	}
+	if c.profile.Provider == "" {
+		c.profile.Provider = "openai"
+	}
+	if c.profile.Model == "" {
+		c.profile.Model = o.Model
+	}
+	c.api = &wire.API{
+		Base: strings.TrimRight(base, "/"), HTTP: o.HTTP, First: o.First, Idle: o.Idle, Fault: fault,
+		Header: func(ctx context.Context) (http.Header, error) { return o.header(ctx, c.azure()) },
+	}
+	return c
+}
+
+func (o Options) header(ctx context.Context, azure bool) (http.Header, error) {
+	h := http.Header{}
+	for name, values := range o.Headers {
+		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	key := strings.TrimSpace(o.Key)
+	switch {
+	case o.Bearer != nil:
+		token, err := o.Bearer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.Set("Authorization", "Bearer "+strings.TrimSpace(token))
+	case key == "":
+	case azure:
+		h.Set("Api-Key", key)
+	default:
+		h.Set("Authorization", "Bearer "+key)
+	}
+	return h, nil
+}
+
+func (c *client) azure() bool { return strings.HasSuffix(c.host, ".azure.com") }
+
+// vendor says whether OpenAI's own models answer, in all that OpenAI documents.
+func (c *client) vendor() bool {
+	return c.host == "api.openai.com" || strings.HasSuffix(c.host, ".api.openai.com") || c.azure()
+}
+
+// documents says whether the server is known to read PDF. Others refuse the whole request for one.
+func (c *client) documents() bool { return c.vendor() || c.host == "openrouter.ai" }
+
+// Profile is what is known of the model.
+func (c *client) Profile() model.Profile { return c.profile }
+
+// Count estimates: neither wire can count everywhere.
+func (c *client) Count(_ context.Context, q model.Request) (int64, bool, error) {
+	return model.Estimate(q), false, nil
+}
+
+// reasons says whether the model thinks before it answers: those that do not refuse every member about it. All newer ones do.
+func reasons(name string) bool {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt-4"} {
+		if strings.HasPrefix(name, old) {
+			return false
+		}
+	}
+	return !strings.HasPrefix(name, "gpt-") || !strings.Contains(name, "-chat")
+}
+
+// effort is how much a number of tokens to think with is, in the API's words.
+func effort(think int64) string {
+	switch {
+	case think <= 0:
+		return ""
+	case think <= 4096:
+		return "low"
+	case think <= 16384:
+		return "medium"
+	}
+	return "high"
+}
+
+// picture says whether the API takes pictures of that kind.
+func picture(b model.Block) bool {
+	return len(b.Data) > 0 && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.Media)
+}
+
+func dataURL(b model.Block) string {
+	return "data:" + b.Media + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
+}
+
+// fileName is a document's name, which the API wants to have.
+func fileName(b model.Block) string {
+	if b.Name == "" {
+		return "document.pdf"
+	}
+	return b.Name
+}
+
+// system is all that stands before the conversation, as one text: templates of other models take no second one.
+func system(q model.Request) string { return strings.Join(q.System, "\n\n") }

@@ -1,0 +1,309 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"omniagent/internal/model"
+	"omniagent/internal/model/wire"
+)
+
+// responsesReader puts an answer together from the events of a stream.
+type responsesReader struct {
+	client *client
+	b      *model.Builder
+	a      model.Answer
+
+	spoken  map[any]bool // the items of which text came in pieces
+	items   bool         // an item came by itself, not only at the end
+	refused bool
+	status  string // at the end
+}
+
+type responsesEvent struct {
+	Type    word            `json:"type"`
+	Index   *int            `json:"output_index"`
+	ItemID  word            `json:"item_id"`
+	Part    tally           `json:"summary_index"`
+	Delta   word            `json:"delta"`
+	Whole   json.RawMessage `json:"arguments"`
+	Item    *responsesItem  `json:"item"`
+	Answer  *responsesWhole `json:"response"`
+	Problem json.RawMessage `json:"error"`
+}
+
+type responsesWhole struct {
+	ID         word              `json:"id"`
+	Model      word              `json:"model"`
+	Status     word              `json:"status"`
+	Output     []json.RawMessage `json:"output"`
+	Usage      *responsesUsage   `json:"usage"`
+	Incomplete struct {
+		Reason word `json:"reason"`
+	} `json:"incomplete_details"`
+}
+
+type responsesUsage struct {
+	Input   tally `json:"input_tokens"`
+	Output  tally `json:"output_tokens"`
+	Details struct {
+		Cached tally `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Of struct {
+		Reasoning tally `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// responsesItem is an item of the output.
+type responsesItem struct {
+	raw json.RawMessage
+
+	Type      word            `json:"type"`
+	ID        word            `json:"id"`
+	CallID    word            `json:"call_id"`
+	Name      word            `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Encrypted word            `json:"encrypted_content"`
+	Summary   []responsesSaid `json:"summary"`
+	Content   []responsesSaid `json:"content"`
+	Phase     word            `json:"phase"`
+}
+
+type responsesSaid struct {
+	Type    word `json:"type"`
+	Text    word `json:"text"`
+	Refusal word `json:"refusal"`
+}
+
+// UnmarshalJSON keeps the item as it came, too.
+func (i *responsesItem) UnmarshalJSON(data []byte) error {
+	type plain responsesItem
+	if err := json.Unmarshal(data, (*plain)(i)); err != nil {
+		return err
+	}
+	i.raw = bytes.Clone(data)
+	return nil
+}
+
+func (r *responsesReader) event(e wire.Event) (bool, error) {
+	data := bytes.TrimSpace(e.Data)
+	if string(data) == "[DONE]" { // of servers that follow the other wire there; the end was told before, or it never was
+		return false, nil
+	}
+	var it responsesEvent
+	if err := json.Unmarshal(data, &it); err != nil {
+		return false, garbage("an event of the answer cannot be read", err)
+	}
+	if it.Type == "" {
+		it.Type = word(e.Name)
+	}
+	key := it.key()
+	switch it.Type {
+	case "error", "response.failed", "response.cancelled":
+		r.about(it.Answer)
+		return false, r.client.within(data)
+	case "":
+		if !absent(it.Problem) {
+			return false, r.client.within(data)
+		}
+	case "response.created", "response.in_progress":
+		r.about(it.Answer)
+	case "response.output_item.added":
+		r.begun(key, it.Item)
+	case "response.output_item.done":
+		r.item(key, it.Item)
+	case "response.output_text.delta":
+		r.say(key, model.Text, string(it.Delta))
+	case "response.refusal.delta":
+		r.refused = true
+		r.say(key, model.Text, string(it.Delta))
+	case "response.reasoning_summary_part.added":
+		if it.Part > 0 {
+			r.say(key, model.Thinking, "\n\n")
+		}
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		r.say(key, model.Thinking, string(it.Delta))
+	case "response.function_call_arguments.delta":
+		r.b.Arguments(key, string(it.Delta))
+	case "response.function_call_arguments.done":
+		if whole := arguments(it.Whole); whole != "" {
+			r.b.Input(key, json.RawMessage(whole))
+		}
+	case "response.completed", "response.incomplete", "response.done":
+		return true, r.completed(it, data)
+	}
+	return false, nil
+}
+
+// key is the item that an event is about: its place in the output, or where a server does not tell that, its id.
+func (e responsesEvent) key() any {
+	switch {
+	case e.Index != nil:
+		return *e.Index
+	case e.ItemID != "":
+		return string(e.ItemID)
+	case e.Item != nil:
+		return string(e.Item.ID)
+	}
+	return ""
+}
+
+func (r *responsesReader) about(w *responsesWhole) {
+	if w == nil {
+		return
+	}
+	if w.ID != "" {
+		r.a.ID = string(w.ID)
+	}
+	if w.Model != "" {
+		r.a.Model = string(w.Model)
+	}
+	if u := w.Usage; u != nil {
+		cached := min(u.Details.Cached, u.Input)
+		r.a.Usage.Input, r.a.Usage.CacheRead = int64(u.Input-cached), int64(cached)
+		r.a.Usage.Output, r.a.Usage.Reasoning = int64(u.Output), int64(min(u.Of.Reasoning, u.Output))
+	}
+}
+
+func (r *responsesReader) say(key any, kind model.Kind, text string) {
+	if text == "" {
+		return
+	}
+	if r.spoken == nil {
+		r.spoken = map[any]bool{}
+	}
+	r.spoken[key] = true
+	r.b.Say(key, kind, text)
+}
+
+// begun names what comes, so that it has its place.
+func (r *responsesReader) begun(key any, i *responsesItem) {
+	if i == nil {
+		return
+	}
+	r.items = true
+	if i.Type == "function_call" {
+		r.b.Call(key, string(i.CallID), string(i.Name))
+	}
+}
+
+// item is an item that is whole.
+func (r *responsesReader) item(key any, i *responsesItem) {
+	if i == nil {
+		return
+	}
+	r.begun(key, i)
+	switch i.Type {
+	case "function_call":
+		if whole := arguments(i.Arguments); whole != "" {
+			r.b.Input(key, json.RawMessage(whole))
+		}
+	case "message":
+		said := r.spoken[key]
+		for _, c := range i.Content {
+			r.refused = r.refused || c.Refusal != ""
+			if !said {
+				r.say(key, model.Text, string(c.Text+c.Refusal))
+			}
+		}
+		if i.Phase != "" && r.spoken[key] {
+			phase, _ := json.Marshal(i.Phase)
+			r.b.Opaque(key, model.Text, phase)
+		}
+	case "reasoning":
+		if !r.spoken[key] {
+			for n, s := range append(i.Summary, i.Content...) {
+				if n > 0 {
+					r.b.Say(key, model.Thinking, "\n\n")
+				}
+				r.b.Say(key, model.Thinking, string(s.Text))
+			}
+		}
+		if i.Encrypted != "" { // without it the API would look for the item in its store, where it is not
+			r.b.Opaque(key, model.Thinking, i.back())
+		}
+	case "web_search_call":
+		r.a.Usage.Searches++
+		r.b.Opaque(key, model.Thinking, i.raw)
+	}
+}
+
+// back is reasoning as the API takes it: not all that it writes.
+func (i *responsesItem) back() json.RawMessage {
+	type said struct {
+		Type word `json:"type"`
+		Text word `json:"text"`
+	}
+	summary := []said{}
+	for _, s := range i.Summary {
+		summary = append(summary, said{s.Type, s.Text})
+	}
+	raw, _ := json.Marshal(struct {
+		Type      word   `json:"type"`
+		ID        word   `json:"id,omitempty"`
+		Summary   []said `json:"summary"`
+		Encrypted word   `json:"encrypted_content"`
+	}{i.Type, i.ID, summary, i.Encrypted})
+	return raw
+}
+
+// completed is the end. The output stands in it once more, which is all that servers say that have no events for items.
+func (r *responsesReader) completed(it responsesEvent, data []byte) error {
+	r.status = "completed"
+	if it.Type == "response.incomplete" {
+		r.status = "incomplete"
+	}
+	w := it.Answer
+	if w == nil {
+		return nil
+	}
+	r.about(w)
+	if w.Status == "failed" {
+		return r.client.within(data)
+	}
+	if w.Status != "" {
+		r.status = string(w.Status)
+	}
+	if w.Status == "incomplete" || it.Type == "response.incomplete" {
+		r.status, r.a.Reason = "incomplete", string(w.Incomplete.Reason)
+	}
+	if r.items || r.b.Heard() {
+		return nil
+	}
+	for n, raw := range w.Output {
+		var i responsesItem
+		if err := json.Unmarshal(raw, &i); err != nil {
+			return garbage("the answer cannot be read", err)
+		}
+		r.item(n, &i)
+	}
+	return nil
+}
+
+func (r *responsesReader) end(err error) (*model.Answer, error) {
+	var e *model.Error
+	if errors.As(err, &e) && r.status != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
+		err = nil
+	}
+	if err != nil {
+		return nil, r.b.Failure(err, r.a.Usage)
+	}
+	r.a.Blocks = r.b.Blocks()
+	if r.a.Reason == "" {
+		r.a.Reason = r.status
+	}
+	switch {
+	case r.status == "incomplete" && r.a.Reason == "content_filter", r.refused && len(r.a.Calls()) == 0:
+		r.a.Stop = model.Refused
+		unfinished(r.a.Blocks)
+	case r.status == "incomplete":
+		r.a.Stop = model.Length
+		unfinished(r.a.Blocks)
+	case len(r.a.Calls()) > 0:
+		r.a.Stop = model.Calls
+	default:
+		r.a.Stop = model.Done
+	}
+	return &r.a, nil
+}

@@ -1,0 +1,139 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"time"
+)
+
+// RetryOptions say how patient to be. Zero values are the usual ones.
+type RetryOptions struct {
+	Tries  int           // in all; 3
+	First  time.Duration // the wait before the second try, which doubles from there; 1s
+	Max    time.Duration // of a wait that we choose; 1m
+	Jitter float64       // the share by which such a wait varies either way; 0.1, below 0: none
+	Limit  time.Duration // if the API asks for a longer wait than this, there is none and the error stands; 2m
+}
+
+// Retry is a wait before asking again.
+type Retry struct {
+	Attempt int // the one that failed, from 1
+	Of      int
+	After   time.Duration
+	Error   *Error
+}
+
+// Retrying is a client that asks again when that may help. It never asks again once text was heard: nobody hears a text twice. Thinking
+// alone may be heard again. A connection that broke or fell silent is tried once more only. told may be nil; it is called before each wait.
+func Retrying(c Client, o RetryOptions, told func(Retry)) Client {
+	if o.Tries <= 0 {
+		o.Tries = 3
+	}
+	if o.First <= 0 {
+		o.First = time.Second
+	}
+	if o.Max <= 0 {
+		o.Max = time.Minute
+	}
+	if o.Jitter == 0 {
+		o.Jitter = 0.1
+	}
+	if o.Limit <= 0 {
+		o.Limit = 2 * time.Minute
+	}
+	if told == nil {
+		told = func(Retry) {}
+	}
+	return &retrying{Client: c, o: o, told: told}
+}
+
+type retrying struct {
+	Client
+
+	o    RetryOptions
+	told func(Retry)
+}
+
+func (r *retrying) Ask(ctx context.Context, q Request, hear func(Piece)) (*Answer, error) {
+	text := false
+	listen := func(p Piece) {
+		text = text || p.Kind == Text
+		if hear != nil {
+			hear(p)
+		}
+	}
+	var answer *Answer
+	err := r.again(ctx, &text, func() (err error) {
+		answer, err = r.Client.Ask(ctx, q, listen)
+		return err
+	})
+	return answer, err
+}
+
+func (r *retrying) Count(ctx context.Context, q Request) (tokens int64, exact bool, err error) {
+	err = r.again(ctx, new(bool), func() (err error) {
+		tokens, exact, err = r.Client.Count(ctx, q)
+		return err
+	})
+	return tokens, exact, err
+}
+
+// Close closes the client that is asked, where it can be closed.
+func (r *retrying) Close() error {
+	if c, ok := r.Client.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// again calls once, and again as long as that makes sense.
+func (r *retrying) again(ctx context.Context, text *bool, once func() error) error {
+	wait, breaks := r.o.First, 0
+	for attempt := 1; ; attempt++ {
+		err := once()
+		var e *Error
+		if err == nil || !errors.As(err, &e) || !e.Again() || *text || attempt >= r.o.Tries || ctx.Err() != nil {
+			return err
+		}
+		if e.Trouble == Cut || e.Trouble == Stalled {
+			if breaks++; breaks > 1 {
+				return err
+			}
+		}
+		after := r.after(wait, e)
+		if after > r.o.Limit {
+			return err
+		}
+		r.told(Retry{Attempt: attempt, Of: r.o.Tries, After: after, Error: e})
+		if !pause(ctx, after) {
+			return &Error{Trouble: Stopped, Message: "stopped while waiting to ask again: " + e.Message, Heard: e.Heard, Partial: e.Partial, Usage: e.Usage, Cause: context.Cause(ctx)}
+		}
+		wait = min(2*wait, r.o.Max)
+	}
+}
+
+// after is the wait: the API's own where it says one.
+func (r *retrying) after(wait time.Duration, e *Error) time.Duration {
+	if e.After > 0 {
+		return e.After
+	}
+	wait = min(wait, r.o.Max)
+	if r.o.Jitter > 0 {
+		wait += time.Duration(float64(wait) * r.o.Jitter * (2*rand.Float64() - 1))
+	}
+	return wait
+}
+
+// pause says whether the whole time went by.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

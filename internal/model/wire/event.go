@@ -1,0 +1,168 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"omniagent/internal/model"
+)
+
+// parser takes server-sent events apart. It does no I/O: bytes come in pieces of any size, events go out.
+type parser struct {
+	each func(Event) (bool, error)
+
+	line   []byte // of which the end has not come yet
+	data   []byte
+	some   bool // data has begun
+	name   string
+	last   string // name, some time ago
+	feedCR bool   // the last line ended with CR: a LF that follows belongs to it
+	begun  bool   // the first line is over, and with it a byte order mark
+	known  bool   // a line was one of a stream of events
+}
+
+// mark is a byte order mark.
+const mark = "\ufeff"
+
+func fields() []string { return []string{"data", "event", "id", "retry"} }
+
+// feed takes the next bytes.
+func (p *parser) feed(chunk []byte) (done bool, err error) {
+	for len(chunk) > 0 {
+		if p.feedCR {
+			p.feedCR = false
+			if chunk[0] == '\n' {
+				chunk = chunk[1:]
+				continue
+			}
+		}
+		i := bytes.IndexAny(chunk, "\r\n")
+		if i < 0 {
+			p.line = append(p.line, chunk...)
+			return false, p.size(len(p.line))
+		}
+		line := chunk[:i]
+		if len(p.line) > 0 {
+			p.line = append(p.line, line...)
+			line = p.line
+		}
+		p.feedCR = chunk[i] == '\r'
+		chunk = chunk[i+1:]
+		if err := p.size(len(line)); err != nil {
+			return false, err
+		}
+		if done, err = p.take(line); done || err != nil {
+			return done, err
+		}
+		p.line = kept(p.line)
+	}
+	return false, nil
+}
+
+func (p *parser) size(more int) error {
+	if len(p.data)+more > maxEvent {
+		return &model.Error{Trouble: model.TooLarge, Message: "an event of the answer is larger than 16 MiB"}
+	}
+	return nil
+}
+
+// kept is a buffer for the next time; a large one is given back.
+func kept(b []byte) []byte {
+	if cap(b) > 1<<20 {
+		return nil
+	}
+	return b[:0]
+}
+
+// take reads a line.
+func (p *parser) take(line []byte) (bool, error) {
+	line = p.first(line)
+	if len(line) == 0 {
+		return p.dispatch()
+	}
+	if line[0] == ':' { // a comment, which keeps the connection open
+		p.known = true
+		return false, nil
+	}
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(field) {
+	case "data":
+		p.keep(line, value)
+	case "event":
+		if string(value) != p.last { // most events of a stream have the same name
+			p.last = string(value)
+		}
+		p.name = p.last
+	case "id", "retry":
+	default:
+		if !p.known {
+			return false, garbage("what came is no stream of events", line)
+		}
+	}
+	p.known = true
+	return false, nil
+}
+
+// first takes a byte order mark off the first line.
+func (p *parser) first(line []byte) []byte {
+	if !p.begun {
+		p.begun = true
+		return bytes.TrimPrefix(line, []byte(mark))
+	}
+	return line
+}
+
+// keep adds a line of data. A large line is not copied: it was put together in p.line, and is taken from there.
+func (p *parser) keep(line, value []byte) {
+	switch {
+	case p.some:
+		p.data = append(append(p.data, '\n'), value...)
+	case len(p.line) > 1<<20 && len(line) > 1<<20:
+		p.data, p.line = value, nil
+	default:
+		p.data = append(p.data, value...)
+	}
+	p.some = true
+}
+
+// dispatch gives an event away. One without data is none.
+func (p *parser) dispatch() (bool, error) {
+	e := Event{Name: p.name, Data: p.data}
+	some := len(p.data) > 0
+	var done bool
+	var err error
+	if some {
+		done, err = p.each(e)
+	}
+	p.data, p.some, p.name = kept(p.data), false, ""
+	return done, err
+}
+
+// end is told that no more comes, and that nobody broke the connection. The last event may lack its blank line, and then counts if it is
+// not half.
+func (p *parser) end() error {
+	line := p.first(p.line)
+	switch value, ok := bytes.CutPrefix(line, []byte("data:")); {
+	case ok:
+		p.keep(line, bytes.TrimPrefix(value, []byte(" ")))
+	case len(line) > 0 && !p.known && !beginning(line):
+		return garbage("what came is no stream of events", line)
+	}
+	if d := bytes.TrimSpace(p.data); string(d) == "[DONE]" || len(d) > 0 && d[0] == '{' && json.Valid(d) {
+		if done, err := p.dispatch(); done || err != nil {
+			return err
+		}
+	}
+	return &model.Error{Trouble: model.Cut, Message: "the answer ended before it was whole"}
+}
+
+// beginning says whether a line of a stream may begin so.
+func beginning(line []byte) bool {
+	field, _, whole := strings.Cut(string(line[:min(len(line), 16)]), ":")
+	return slices.ContainsFunc(fields(), func(f string) bool {
+		return f == field || !whole && strings.HasPrefix(f, field)
+	}) || whole && field == "" || strings.HasPrefix(mark, field)
+}

@@ -1,0 +1,240 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"omniagent/internal/model"
+)
+
+// silent ends a request whose clock ran out. It is a type so that it can be told from everything else that ends a request.
+type silent struct{ what string }
+
+func (s silent) Error() string { return s.what }
+
+// bounded ends an answer that is too long.
+type bounded struct{}
+
+func (bounded) Error() string { return "the answer is larger than anything that a model says" }
+
+// exchange is one request and its response. Reading from it is bounded in time and size.
+type exchange struct {
+	api       *API
+	asked     context.Context // of the caller
+	ctx       context.Context // ends with asked, and when a clock runs out
+	cancel    context.CancelCauseFunc
+	resp      *http.Response
+	timer     *time.Timer
+	idle      time.Duration
+	left      int64 // bytes that may still come
+	connected atomic.Bool
+	host      string
+	secrets   []string
+}
+
+// begin sends a request and waits for the headers of its response. An error of the API is one here already.
+func (a *API) begin(ctx context.Context, method, path, accept string, body any) (*exchange, error) {
+	x := &exchange{api: a, asked: ctx, idle: a.Idle, left: maxFault}
+	if x.idle <= 0 {
+		x.idle = defaultIdle
+	}
+	first := a.First
+	if first <= 0 {
+		first = defaultFirst
+	}
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	x.timer = time.AfterFunc(first, func() { x.cancel(silent{"no answer came within " + first.String()}) })
+	q, sent, err := x.request(method, path, accept, body)
+	if err == nil {
+		x.resp, err = a.connection().Do(q)
+		sent.drop()
+	}
+	x.timer.Stop()
+	if err != nil {
+		x.cancel(nil)
+		return x, x.failure(err)
+	}
+	if s := x.resp.StatusCode; s >= 200 && s < 300 {
+		return x, nil
+	}
+	defer x.end()
+	head, err := io.ReadAll(x)
+	if x.asked.Err() != nil {
+		return x, x.failure(err)
+	}
+	return x, x.failure(a.Refused(x.resp.StatusCode, x.resp.Header, head)) // what did not come of its body is no other error
+}
+
+// request makes the request. Its body can be read again, as a connection that turns out to be dead demands, until the payload is dropped.
+func (x *exchange) request(method, path, accept string, body any) (*http.Request, *payload, error) {
+	at, err := url.Parse(x.api.Base + path)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
+		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is no http or https URL"}
+	}
+	x.host = at.Host
+	sent := &payload{}
+	if body != nil {
+		if sent.data, err = encode(body); err != nil {
+			return nil, nil, &model.Error{Trouble: model.Rejected, Message: "the request cannot be written as JSON: " + err.Error(), Cause: err}
+		}
+	}
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
+	q, err := http.NewRequestWithContext(httptrace.WithClientTrace(x.ctx, trace), method, at.String(), nil)
+	if err != nil {
+		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address cannot be asked", Cause: err}
+	}
+	if body != nil {
+		q.ContentLength, q.GetBody = int64(len(sent.data)), sent.open
+		q.Body, _ = sent.open()
+		q.Header.Set("Content-Type", "application/json")
+	}
+	q.Header.Set("Accept", accept)
+	q.Header.Set("User-Agent", "omniagent")
+	if x.api.Header == nil {
+		return q, sent, nil
+	}
+	header, err := x.api.Header(x.ctx)
+	if err != nil {
+		if e := (*model.Error)(nil); !errors.As(err, &e) && x.ctx.Err() == nil {
+			err = &model.Error{Trouble: model.NoLogin, Message: "there is no credential: " + err.Error(), Cause: err}
+		}
+		return nil, nil, err
+	}
+	x.secrets = secrets(header)
+	for name, values := range header {
+		q.Header.Del(name)
+		for _, v := range values {
+			v = strings.TrimSpace(v) // keys come from files, with the end of their line
+			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return nil, nil, &model.Error{Trouble: model.NoLogin, Message: "the header " + name + " cannot be sent: a control character is in it"}
+			}
+			q.Header.Add(name, v)
+		}
+	}
+	return q, sent, nil
+}
+
+// encode writes JSON without the escapes that only HTML needs.
+func encode(body any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(body)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// payload is the body of a request. It is dropped when the answer begins: a conversation with pictures is large, and an answer takes
+// minutes.
+type payload struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (p *payload) drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.data = nil
+}
+
+func (p *payload) open() (io.ReadCloser, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.data == nil {
+		return nil, errors.New("the request is gone")
+	}
+	return &reading{rest: p.data}, nil
+}
+
+type reading struct {
+	mu   sync.Mutex
+	rest []byte
+}
+
+func (r *reading) Read(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *reading) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rest = nil
+	return nil
+}
+
+func (x *exchange) header() http.Header {
+	if x.resp == nil {
+		return nil
+	}
+	return x.resp.Header
+}
+
+// Read reads the response's body. Only the time that it waits counts, not what the reader does in between.
+func (x *exchange) Read(b []byte) (int, error) {
+	x.timer = time.AfterFunc(x.idle, func() { x.cancel(silent{"nothing came for " + x.idle.String()}) })
+	n, err := x.resp.Body.Read(b)
+	x.timer.Stop()
+	if x.left -= int64(n); x.left < 0 {
+		return 0, bounded{}
+	}
+	return n, err
+}
+
+// end lets go of the response. What little is left of it is read, so that the connection can serve again; nobody waits for more.
+func (x *exchange) end() {
+	timer := time.AfterFunc(100*time.Millisecond, func() { x.cancel(nil) })
+	_, _ = io.CopyN(io.Discard, x.resp.Body, 4<<10)
+	timer.Stop()
+	_ = x.resp.Body.Close()
+	x.cancel(nil)
+}
+
+// connection is the client, which takes no credential to another host.
+func (a *API) connection() *http.Client {
+	a.once.Do(func() {
+		c := http.Client{}
+		if a.HTTP != nil {
+			c = *a.HTTP
+		} else {
+			c.Transport = &http.Transport{
+				Proxy:                  http.ProxyFromEnvironment,
+				DialContext:            (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+				ForceAttemptHTTP2:      true,
+				TLSHandshakeTimeout:    15 * time.Second,
+				IdleConnTimeout:        90 * time.Second,
+				MaxIdleConnsPerHost:    4,
+				MaxResponseHeaderBytes: 1 << 20,
+			}
+		}
+		c.CheckRedirect = redirect
+		a.client = &c
+	})
+	return a.client
+}
+
+// redirect follows only where the request stays what it is and where it is: the same method, host and port, and never without TLS when it
+// began with it. Elsewhere the redirect itself is the answer, and an error.
+func redirect(next *http.Request, before []*http.Request) error {
+	first := before[0]
+	if len(before) < 5 && next.Method == first.Method && next.URL.Scheme == first.URL.Scheme && next.URL.Host == first.URL.Host {
+		return nil
+	}
+	return http.ErrUseLastResponse
+}

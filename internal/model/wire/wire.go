@@ -1,0 +1,181 @@
+// Package wire is the way to a model API: one request in JSON, and an answer in JSON or as server-sent events.
+//
+// It promises that every failure is a *model.Error with a sort, within its clock, and that its message holds no credential; that a
+// stream that ends early is an error; that what a server sends is bounded, whatever it is; that a credential goes to no other host than the
+// one it was meant for; and that nothing of a request is left when it ends but a connection that can be used again. It refuses to ask
+// twice, and to know any vendor's protocol: what an error means beyond its status is told by Fault.
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"omniagent/internal/model"
+)
+
+// What is accepted at most. The longest answers of today are about 50 MB of events.
+const (
+	maxEvent  = 16 << 20
+	maxStream = 256 << 20
+	maxBody   = 64 << 20 // of an answer that is no stream
+	maxFault  = 64 << 10 // of the body of an error; what comes after it is not read
+	maxPlain  = 1 << 20  // of what came instead of a stream
+)
+
+// The clocks, where an API has none of its own.
+const (
+	defaultFirst = 5 * time.Minute
+	defaultIdle  = 2 * time.Minute
+)
+
+// API is one address of a vendor. It is not to be copied once it is used; its methods may be called from several goroutines.
+type API struct {
+	Base   string                                      // without a slash at its end
+	Header func(context.Context) (http.Header, error)  // for each request, with the credential; an error that is a *model.Error passes through
+	HTTP   *http.Client                                // nil: one of its own
+	First  time.Duration                               // until the response's headers; 0: five minutes
+	Idle   time.Duration                               // between bytes of the answer; 0: two minutes
+	Fault  func(int, http.Header, []byte) *model.Error // the vendor's reading of an error's body; nil, or what it leaves empty, is filled from the status and the headers
+
+	once   sync.Once
+	client *http.Client
+}
+
+// Event is one event of a stream. Data is valid until the function that is given it returns.
+type Event struct {
+	Name string
+	Data []byte
+}
+
+// Stream posts body and gives each event of the answer to each, until that says that the answer is whole. Headers are those of the
+// response, where one came.
+func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) (http.Header, error) {
+	x, err := a.begin(ctx, http.MethodPost, path, "text/event-stream", body)
+	if err != nil {
+		return x.header(), err
+	}
+	defer x.end()
+	x.left = maxStream
+	return x.header(), x.failure(x.events(each))
+}
+
+// Call posts body, or gets when there is none, and reads the answer into into, which may be nil.
+func (a *API) Call(ctx context.Context, path string, body, into any) (http.Header, error) {
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
+	x, err := a.begin(ctx, method, path, "application/json", body)
+	if err != nil {
+		return x.header(), err
+	}
+	defer x.end()
+	x.left = maxBody
+	return x.header(), x.failure(x.whole(into))
+}
+
+// Close drops connections that are kept for the next request.
+func (a *API) Close() error {
+	a.connection().CloseIdleConnections()
+	return nil
+}
+
+// events reads a stream.
+func (x *exchange) events(each func(Event) (bool, error)) error {
+	p := &parser{each: each}
+	var head []byte
+	sure := false
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := x.Read(buffer)
+		chunk := buffer[:n]
+		if !sure && n > 0 {
+			head = append(head, chunk...)
+			start := bytes.TrimLeft(head, "\ufeff \t\r\n")
+			if len(start) == 0 && len(head) < maxFault {
+				chunk = nil
+			} else if len(start) == 0 || bytes.IndexByte([]byte("<{["), start[0]) >= 0 {
+				return x.plain(start, err)
+			} else {
+				sure, chunk = true, head
+			}
+		}
+		done, wrong := p.feed(chunk)
+		switch {
+		case wrong != nil || done:
+			return wrong
+		case err == io.EOF:
+			return p.end()
+		case err != nil:
+			return err
+		}
+		if sure {
+			head = nil
+		}
+	}
+}
+
+// plain is what a body means that began as no stream does.
+func (x *exchange) plain(head []byte, err error) error {
+	x.left = maxPlain
+	page := len(head) == 0 || head[0] == '<'
+	for buffer := make([]byte, 4<<10); err == nil && (!page || len(head) < 512); {
+		var n int
+		n, err = x.Read(buffer)
+		head = append(head, buffer[:n]...)
+	}
+	if page {
+		return garbage("a web page came instead of an answer", head)
+	}
+	if refused := x.refusal(head); refused != nil {
+		return refused
+	}
+	if err != io.EOF && !json.Valid(head) {
+		return err
+	}
+	return garbage("what came is no stream of events", head)
+}
+
+// refusal is the error that a response of status 200 may still be.
+func (x *exchange) refusal(body []byte) error {
+	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '[' { // as Gemini writes a stream without events
+		var list []json.RawMessage
+		if json.Unmarshal(body, &list) != nil || len(list) == 0 {
+			return nil
+		}
+		body = list[0]
+	}
+	var it struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &it) != nil || len(it.Error) == 0 || string(it.Error) == "null" {
+		return nil
+	}
+	return x.api.Refused(http.StatusOK, x.header(), body)
+}
+
+// whole reads an answer that is no stream.
+func (x *exchange) whole(into any) error {
+	body, err := io.ReadAll(x)
+	if err != nil {
+		return err
+	}
+	if refused := x.refusal(body); refused != nil {
+		return refused
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		wrong := garbage("what came is not the JSON that was expected", body)
+		wrong.Cause = err
+		return wrong
+	}
+	return nil
+}
