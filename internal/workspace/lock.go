@@ -64,7 +64,8 @@ func (h *Held) Unlock() error {
 	}
 	f := h.file
 	h.file = nil
-	_ = f.Truncate(0) // nobody holds it now; closing releases it
+	_ = f.Truncate(0) // nobody holds it now
+	release(f)
 	if err := f.Close(); err != nil {
 		return refused("unlock", f.Name(), err)
 	}

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		"append":  appendLines,
 		"count":   countUnderLock,
 		"hold":    holdLock,
+		"replace": replaceForEver,
 	}
 	name := os.Getenv(roleVariable)
 	if name == "" {

@@ -78,3 +78,7 @@ func sameFileSystem(a, b fs.FileInfo) bool {
 	y, okB := b.Sys().(*syscall.Stat_t)
 	return !okA || !okB || x.Dev == y.Dev
 }
+
+// release gives the lock of an open file back. Closing alone would leave it to a child that has a copy of the descriptor: between fork and
+// exec every child has.
+func release(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

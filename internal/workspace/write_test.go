@@ -48,8 +48,10 @@ func (s *saboteur) step(name string, call func() error) error {
 	return err
 }
 
-func (s *saboteur) disk() disk {
-	r, d := realDisk(), disk{}
+func (s *saboteur) disk() disk { return s.around(realDisk()) }
+
+func (s *saboteur) around(r disk) disk {
+	d := disk{}
 	d.claim = r.claim
 	d.create = func(name string) (f *os.File, err error) {
 		err = s.step("create", func() (e error) {

@@ -1,0 +1,280 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"omniagent/internal/fault"
+)
+
+// Dir is a directory that a program works in: every file of it is reached beneath it, by descriptor, whatever links lie in it and
+// whoever moves them meanwhile. Its names are separated by slashes and relative to the root, which is ".". A link that leads out of the
+// root is refused, one that leads back into it is followed, also when it is absolute.
+//
+// A Dir may know further directories that can only be read; a name there is the absolute path, with slashes.
+//
+// What it refuses is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular,
+// not-directory, too-large, read-only, changed, full or, for anything else of the system, failed.
+type Dir struct {
+	path string // absolute, as it was given
+	real string // the same without links
+	root *os.Root
+	also []string
+	one  sync.Mutex // one replacement at a time: between the last look at a file and its rename nobody else of us comes
+}
+
+// OpenDir opens the directory root. The directories also may be read, never written; they need not exist yet.
+func OpenDir(root string, also ...string) (*Dir, error) {
+	d := &Dir{}
+	var err error
+	if d.path, err = filepath.Abs(root); err == nil {
+		d.real, err = filepath.EvalSymlinks(d.path)
+	}
+	if err == nil {
+		d.root, err = os.OpenRoot(d.real)
+	}
+	if err != nil {
+		return nil, d.refused("open", root, err)
+	}
+	for _, dir := range also {
+		if dir, err = filepath.Abs(dir); err != nil {
+			_ = d.root.Close()
+			return nil, d.refused("open", dir, err)
+		}
+		d.also = append(d.also, dir)
+	}
+	return d, nil
+}
+
+// Close lets go of the directory.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Path is the absolute path of the root.
+func (d *Dir) Path() string { return d.path }
+
+// Open opens a regular file to read. Nothing else is opened at all, so no FIFO and no device can hold the caller up.
+func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
+	info, err := d.Stat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, notRegularFile(name, info)
+	}
+	f, err := in(d, name, func(r *os.Root, name string) (*os.File, error) {
+		return r.OpenFile(name, os.O_RDONLY|openWithoutBlocking, 0)
+	})
+	if err != nil {
+		return nil, nil, d.refused("read", name, err)
+	}
+	// The second look, at what was opened, is the one that counts.
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = notRegularFile(name, info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, d.refused("read", name, err)
+	}
+	return f, info, nil
+}
+
+// Stat tells what name is, or what it leads to as a link.
+func (d *Dir) Stat(name string) (os.FileInfo, error) {
+	info, err := in(d, name, (*os.Root).Stat)
+	if err != nil {
+		return nil, d.refused("read", name, err)
+	}
+	return info, nil
+}
+
+// Lstat tells what name is, without following it.
+func (d *Dir) Lstat(name string) (os.FileInfo, error) {
+	info, err := d.lstat(name)
+	if err != nil {
+		return nil, d.refused("read", name, err)
+	}
+	return info, nil
+}
+
+func (d *Dir) lstat(name string) (os.FileInfo, error) {
+	if filepath.IsAbs(filepath.FromSlash(name)) {
+		return in(d, name, (*os.Root).Lstat)
+	}
+	// Only the directories that lead to it may be links.
+	return in(d, path.Dir(name), func(r *os.Root, dir string) (os.FileInfo, error) {
+		return r.Lstat(filepath.Join(dir, path.Base(name)))
+	})
+}
+
+// ReadDir lists a directory, sorted by name. Of a directory with more than max entries it lists some max and says so; 0 means all.
+func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool, err error) {
+	f, err := in(d, name, func(r *os.Root, name string) (*os.File, error) {
+		info, err := r.Stat(name)
+		if err == nil && !info.IsDir() {
+			err = reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", name, typeOf(info.Mode())), name, "not-directory")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.OpenFile(name, os.O_RDONLY|openWithoutBlocking, 0)
+	})
+	if err != nil {
+		return nil, false, d.refused("list", name, err)
+	}
+	defer f.Close()
+	if limit <= 0 {
+		limit = -1
+	} else {
+		limit++
+	}
+	if entries, err = f.ReadDir(limit); err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, d.refused("list", name, err)
+	}
+	if limit > 0 && len(entries) == limit {
+		entries, more = entries[:limit-1], true
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, more, nil
+}
+
+// ReadFile reads a regular file of at most limit bytes.
+func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
+	data, _, err := d.Load(name, limit)
+	return data, err
+}
+
+// in does one thing with a name: beneath the root, or in one of the further directories. os.Root refuses absolute links even where they
+// lead back into the root, so a name that it refuses is resolved and tried again, still beneath the root.
+func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, error) {
+	if local := filepath.FromSlash(name); filepath.IsAbs(local) {
+		return inFurther(d, local, do)
+	}
+	value, err := do(d.root, filepath.FromSlash(name))
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return value, err
+	}
+	resolved, failed := d.resolve(name)
+	switch {
+	case failed != nil:
+		return value, failed
+	case resolved == name:
+		return value, err
+	}
+	return do(d.root, filepath.FromSlash(resolved))
+}
+
+func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)) (value T, err error) {
+	for _, dir := range d.also {
+		rel, ok := beneathPath(dir, local, foldsCase(d.path))
+		if !ok {
+			continue
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return value, err
+		}
+		defer root.Close()
+		return do(root, rel)
+	}
+	return value, d.outside(local)
+}
+
+// resolve is name without links, where it leads or would lead if it existed. It looks at one directory after the other, and only ever
+// beneath the root; the caller uses the answer beneath the root again, so that nobody gains by moving a link meanwhile.
+func (d *Dir) resolve(name string) (string, error) {
+	todo, done := strings.Split(name, "/"), []string{}
+	for links := 0; len(todo) > 0; {
+		part := todo[0]
+		todo = todo[1:]
+		switch {
+		case part == "" || part == ".":
+			continue
+		case part == ".." && len(done) > 0:
+			done = done[:len(done)-1]
+			continue
+		case part == "..":
+			// A link may leave the root and come back.
+			rel, ok := d.under(filepath.Join(append([]string{filepath.Dir(d.real)}, todo...)...))
+			if links++; !ok || links > maxLinks {
+				return "", d.outside(name)
+			}
+			todo = strings.Split(rel, "/")
+			continue
+		}
+		here := path.Join(append(slices.Clone(done), part)...)
+		info, err := d.root.Lstat(filepath.FromSlash(here))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return "", err
+		}
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			done = append(done, part)
+			continue
+		}
+		link, err := d.root.Readlink(filepath.FromSlash(here))
+		if err != nil {
+			return "", err
+		}
+		if links++; links > maxLinks {
+			return "", reasoned(fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", name), name, "invalid")
+		}
+		if filepath.IsAbs(link) {
+			rel, ok := d.under(link)
+			if !ok {
+				return "", d.outside(name)
+			}
+			link, done = rel, done[:0]
+		}
+		todo = append(strings.Split(filepath.ToSlash(link), "/"), todo...)
+	}
+	return path.Join(append([]string{"."}, done...)...), nil
+}
+
+// under is an absolute path relative to the root, with slashes.
+func (d *Dir) under(abs string) (string, bool) {
+	abs = filepath.Clean(abs)
+	fold := foldsCase(d.path)
+	for _, base := range []string{d.path, d.real} {
+		if rel, ok := beneathPath(base, abs, fold); ok {
+			return filepath.ToSlash(rel), true
+		}
+	}
+	// Links above the root may give it further names: on macOS /tmp is one.
+	for dir, rest := abs, ""; ; {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			rel, ok := beneathPath(d.real, filepath.Join(real, rest), fold)
+			return filepath.ToSlash(rel), ok
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return "", false
+		}
+		dir, rest = above, filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// beneathPath is p relative to base, if it lies there by its name. Both are absolute and clean. /w-evil does not lie beneath /w.
+func beneathPath(base, p string, fold bool) (string, bool) {
+	same := func(a, b string) bool { return a == b || fold && strings.EqualFold(a, b) }
+	if same(base, p) {
+		return ".", true
+	}
+	if !strings.HasSuffix(base, string(filepath.Separator)) {
+		base += string(filepath.Separator)
+	}
+	if len(p) > len(base) && same(base, p[:len(base)]) {
+		return p[len(base):], true
+	}
+	return "", false
+}
+
+// foldsCase says whether the file system there takes A for a.
+func foldsCase(root string) bool { return runtime.GOOS == "windows" || mountedDrive(root) }

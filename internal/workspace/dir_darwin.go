@@ -1,0 +1,15 @@
+package workspace
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// identity is the number of the inode and when it changed, in nanoseconds.
+func identity(info fs.FileInfo) (inode uint64, changed int64) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0
+	}
+	return s.Ino, s.Ctimespec.Sec*1e9 + s.Ctimespec.Nsec
+}

@@ -1,0 +1,87 @@
+package workspace
+
+import (
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further directory. `~` has
+// no meaning here, and `..` goes up by name, not by where a link leads. It does not look whether the file exists.
+//
+// On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
+func (d *Dir) Name(written string) (string, error) {
+	if written == "" || strings.ContainsRune(written, 0) {
+		return "", invalid(written)
+	}
+	p := spell(runtime.GOOS, d.path, written)
+	if p == "" {
+		return "", d.outside(written)
+	}
+	if filepath.IsAbs(p) {
+		return d.absolute(written, filepath.Clean(p))
+	}
+	p = filepath.Clean(p)
+	switch {
+	case p == ".." || strings.HasPrefix(p, ".."+string(filepath.Separator)):
+		// It may leave the root and come back.
+		return d.absolute(written, filepath.Join(d.path, p))
+	case !filepath.IsLocal(p): // a device of Windows, or a path with a drive
+		return "", invalid(written)
+	}
+	return filepath.ToSlash(p), nil
+}
+
+func (d *Dir) absolute(written, abs string) (string, error) {
+	if rel, ok := d.under(abs); ok {
+		if !filepath.IsLocal(filepath.FromSlash(rel)) {
+			return "", invalid(written)
+		}
+		return rel, nil
+	}
+	for _, dir := range d.also {
+		if _, ok := beneathPath(dir, abs, foldsCase(d.path)); ok {
+			return filepath.ToSlash(abs), nil
+		}
+	}
+	return "", d.outside(written)
+}
+
+// spell rewrites a path in the way of the system: goos with the workspace at root. It is "" for a path of Windows where there is none.
+func spell(goos, root, written string) string {
+	slashed := strings.ReplaceAll(written, `\`, "/")
+	drive := len(slashed) >= 3 && isLetter(slashed[0]) && slashed[1] == ':' && slashed[2] == '/'
+	switch {
+	case goos == "windows":
+		if mountedDrive(slashed) {
+			return slashed[5:6] + ":/" + strings.TrimPrefix(slashed[6:], "/")
+		}
+		return slashed
+	case mountedDrive(root):
+		if drive {
+			return path.Join("/mnt", strings.ToLower(slashed[:1]), slashed[3:])
+		}
+		return slashed
+	case drive:
+		return ""
+	}
+	return written
+}
+
+// mountedDrive says whether p lies where a Linux beside Windows mounts its drives: /mnt/c.
+func mountedDrive(p string) bool {
+	return len(p) >= 6 && strings.HasPrefix(p, "/mnt/") && isLetter(p[5]) && (len(p) == 6 || p[6] == '/')
+}
+
+func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
+
+func invalid(written string) error {
+	f := fault.New(fault.ArgError, "%q is not a path of a file", written)
+	if written == "" {
+		f = fault.New(fault.ArgError, "the path is empty")
+	}
+	return reasoned(f.Hint("Give a path such as src/main.go."), written, "invalid")
+}

@@ -1,0 +1,158 @@
+package workspace
+
+import (
+	"crypto/sha256"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+// racy is how long after a change a second one may leave the same time on the file: the clocks of file systems tick slowly, FAT's every
+// other second.
+const racy = 2 * time.Second
+
+// Fingerprint is what tells whether a file is still the one that was read. The zero value is that of a file that does not exist.
+type Fingerprint struct {
+	Hash     [sha256.Size]byte
+	size     int64
+	modified time.Time
+	changed  int64  // when the inode changed, where the system tells it: this time cannot be set back
+	inode    uint64 // 0 where the system does not tell it
+	taken    time.Time
+}
+
+// Exists says whether there was a file.
+func (p Fingerprint) Exists() bool { return !p.taken.IsZero() }
+
+// Same says whether both are of the same content. A file that was only touched is the same.
+func (p Fingerprint) Same(other Fingerprint) bool {
+	return p.Exists() == other.Exists() && p.Hash == other.Hash && p.size == other.size
+}
+
+// untouched says whether what info tells is enough to know that the file is still the same, without reading it.
+func (p Fingerprint) untouched(info fs.FileInfo) bool {
+	inode, changed := identity(info)
+	return p.Exists() && inode == p.inode && inode != 0 && changed == p.changed && changed != 0 &&
+		info.Size() == p.size && info.ModTime().Equal(p.modified) && p.taken.Sub(p.modified) > racy
+}
+
+// FingerprintOf is the fingerprint of a file that holds data, whatever else is true of it.
+func FingerprintOf(data []byte) Fingerprint {
+	return Fingerprint{Hash: sha256.Sum256(data), size: int64(len(data)), taken: time.Now()}
+}
+
+// Reading is a file that is read from its beginning to its end, and known by its fingerprint then.
+type Reading struct {
+	file  *os.File
+	info  fs.FileInfo
+	hash  hash.Hash
+	size  int64
+	taken time.Time
+}
+
+// Reading opens a regular file.
+func (d *Dir) Reading(name string) (*Reading, error) {
+	f, info, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Reading{file: f, info: info, hash: sha256.New(), taken: time.Now()}, nil
+}
+
+// Read reads on.
+func (r *Reading) Read(p []byte) (int, error) {
+	n, err := r.file.Read(p)
+	r.hash.Write(p[:n])
+	r.size += int64(n)
+	return n, err
+}
+
+// Size is how large the file was when it was opened.
+func (r *Reading) Size() int64 { return r.info.Size() }
+
+// Close closes the file.
+func (r *Reading) Close() error { return r.file.Close() }
+
+// Fingerprint is that of what was read. It is the file's only when all of it was read.
+func (r *Reading) Fingerprint() Fingerprint {
+	inode, changed := identity(r.info)
+	return Fingerprint{
+		Hash: [sha256.Size]byte(r.hash.Sum(nil)), size: r.size, modified: r.info.ModTime(), changed: changed, inode: inode, taken: r.taken,
+	}
+}
+
+// Load reads a regular file of at most limit bytes together with its fingerprint.
+func (d *Dir) Load(name string, limit int64) ([]byte, Fingerprint, error) {
+	r, err := d.Reading(name)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	defer r.Close()
+	if r.Size() > limit {
+		return nil, Fingerprint{}, tooLargeFile(name, r.Size(), limit)
+	}
+	// The size is a hint: files in /proc say 0, and a file may grow while it is read.
+	data, err := readUpTo(r, r.Size(), limit+1)
+	if err != nil {
+		return nil, Fingerprint{}, d.refused("read", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, Fingerprint{}, tooLargeFile(name, int64(len(data)), limit)
+	}
+	return data, r.Fingerprint(), nil
+}
+
+// readUpTo reads into a buffer of the expected size, so that a large file is held once and not copied as it grows.
+func readUpTo(r io.Reader, expected, limit int64) ([]byte, error) {
+	data := make([]byte, 0, min(expected+1, limit))
+	r = io.LimitReader(r, limit)
+	for {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// still says whether name is what the fingerprint is of.
+func (d *Dir) still(name string, want Fingerprint) error {
+	info, err := d.lstat(name)
+	switch {
+	case os.IsNotExist(err) && !want.Exists():
+		return nil
+	case err != nil && !os.IsNotExist(err):
+		return d.refused("read", name, err)
+	case err != nil, !want.Exists():
+		return changedSince(name)
+	case want.untouched(info):
+		return nil
+	case info.Size() != want.size:
+		return changedSince(name)
+	}
+	_, now, err := d.Load(name, want.size)
+	if err != nil || !now.Same(want) {
+		return changedSince(name)
+	}
+	return nil
+}
+
+func changedSince(name string) error {
+	return reasoned(fault.New(fault.ConcurrentModification, "%s changed since it was read", name), name, "changed").
+		Hint("Read the file again.")
+}
+
+func tooLargeFile(name string, size, limit int64) error {
+	f := fault.Of(tooLarge(name, size, limit))
+	return f.With("reason", "too-large")
+}

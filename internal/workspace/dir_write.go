@@ -1,0 +1,186 @@
+package workspace
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+// ReplaceOptions says how a file is replaced. The zero value replaces whatever is there.
+type ReplaceOptions struct {
+	Mode   fs.FileMode  // of a new file, less the umask; 0 means 0666. An existing file keeps its own.
+	Expect *Fingerprint // what must still be there immediately before; the zero Fingerprint: no file
+}
+
+// Replace gives the file the content data, whole or not at all: whenever the process dies, all of the old bytes are there or all of the
+// new ones. Directories that lead to it are made. An existing file keeps its permissions and, where we may, its owner; a link stays,
+// and the file beneath the root that it leads to is replaced. What is not a regular file is refused, and so is a file that nobody may
+// write, although a rename could.
+//
+// A file with several hard links loses one of them: this name gets the new content, the others keep the old. Extended attributes
+// are lost.
+func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
+	if filepath.IsAbs(filepath.FromSlash(name)) {
+		return reasoned(fault.New(fault.PermissionDenied, "%s can only be read", name), name, "read-only").
+			Hint("Write beneath %s.", d.path)
+	}
+	target, err := d.resolve(name)
+	if err != nil {
+		return d.refused("write", name, err)
+	}
+	if target == "." {
+		return notRegularDirectory(name)
+	}
+	dir, base := filepath.FromSlash(path.Dir(target)), path.Base(target)
+	if dir != "." {
+		if err := d.root.MkdirAll(dir, 0o777); err != nil {
+			return d.refused("write", name, err)
+		}
+	}
+	parent, err := d.root.OpenRoot(dir)
+	if err != nil {
+		return d.refused("write", name, err)
+	}
+	defer parent.Close()
+	d.one.Lock()
+	defer d.one.Unlock()
+	old, err := d.replaceable(parent, base, target)
+	if err != nil {
+		return err
+	}
+	mode := o.Mode
+	switch {
+	case old != nil:
+		mode = 0o600 // until it is complete: who may not read the old file shall not read the new one, not even for a moment
+	case mode == 0:
+		mode = 0o666
+	}
+	return d.replaceIn(diskIn(parent, mode), parent, slot{target, base, old}, data, o.Expect)
+}
+
+// slot is where a file goes.
+type slot struct {
+	name string // beneath the root, without links
+	base string // the last part of it, in the open directory
+	old  fs.FileInfo
+}
+
+// replaceable is what there is to replace, nil for nothing.
+func (d *Dir) replaceable(parent *os.Root, base, name string) (fs.FileInfo, error) {
+	old, err := parent.Lstat(base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, d.refused("write", name, err)
+	case !old.Mode().IsRegular():
+		return nil, notRegularFile(name, old)
+	case old.Mode().Perm()&0o222 == 0:
+		return nil, reasoned(fault.New(fault.PermissionDenied, "%s is read-only", name), name, "blocked").
+			Hint("Give yourself the permission to write it first.")
+	}
+	return old, nil
+}
+
+// diskIn is every call of a replacement that can fail, on names in an open directory.
+func diskIn(parent *os.Root, mode fs.FileMode) disk {
+	d := realDisk()
+	d.create = func(name string) (*os.File, error) {
+		return parent.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	}
+	d.rename = func(from, to string) error { return renameIn(parent, from, to) }
+	d.remove = parent.Remove
+	d.syncDir = func(string) error { return syncIn(parent) }
+	return d
+}
+
+// replaceIn writes beside the file and renames.
+func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *Fingerprint) error {
+	temporary := temporaryName()
+	f, err := k.create(temporary)
+	if err != nil {
+		return d.refused("write", at.name, err)
+	}
+	// No defer: a test kills us with a panic, and a killed process tidies nothing either.
+	err = fillLike(k, f, data, at.old)
+	if err == nil && expect != nil {
+		err = d.still(at.name, *expect)
+	}
+	switch {
+	case err != nil:
+	case expect != nil && !expect.Exists():
+		err = settle(k, parent, temporary, at)
+	default:
+		err = k.rename(temporary, at.base)
+	}
+	if err != nil {
+		_ = k.remove(temporary)
+		return d.refused("write", at.name, err)
+	}
+	if err := k.syncDir("."); err != nil {
+		return d.refused("write", at.name, err)
+	}
+	sweepIn(parent, sweptPerWrite) // the write has succeeded; leftovers are for the next one
+	return nil
+}
+
+// fillLike fills the temporary file. It has the mode of the old file in the end, or the one that it was made with.
+func fillLike(k disk, f *os.File, data []byte, old fs.FileInfo) error {
+	like := old
+	if like == nil {
+		var err error
+		if like, err = f.Stat(); err != nil {
+			_ = k.close(f)
+			return err
+		}
+	}
+	return k.fill(f, data, like.Mode().Perm(), old)
+}
+
+// settle gives the temporary file its name unless somebody else has taken it meanwhile, which a rename would not notice.
+func settle(k disk, parent *os.Root, temporary string, at slot) error {
+	switch err := parent.Link(temporary, at.base); {
+	case err == nil:
+		_ = k.remove(temporary)
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return changedSince(at.name)
+	}
+	return k.rename(temporary, at.base) // a file system without hard links
+}
+
+func notRegularDirectory(name string) error {
+	return reasoned(fault.New(fault.Unsafe, "%s is a directory where a file belongs", name), name, "not-regular")
+}
+
+// sweepIn is sweep in an open directory.
+func sweepIn(parent *os.Root, limit int) {
+	f, err := parent.Open(".")
+	if err != nil {
+		return
+	}
+	names, err := f.Readdirnames(limit)
+	_ = f.Close()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, temporaryPrefix) {
+			continue
+		}
+		info, err := parent.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter {
+			continue
+		}
+		if abandonedIn(parent, name) {
+			_ = parent.Remove(name)
+		}
+	}
+}
