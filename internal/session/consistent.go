@@ -1,0 +1,94 @@
+package session
+
+import (
+	"omniagent/internal/model"
+)
+
+// interrupted is what a call's result says whose own was never written: the tool may have run or not.
+const interrupted = "interrupted: the result of this call was lost, and what it did may or may not be done"
+
+// consistent makes a conversation that every API takes: the sides take turns, each call has one result, in the message after it and
+// before anything else in there, and there is no result without its call. The blocks are shared with the messages that came in.
+func consistent(messages []model.Message) []model.Message {
+	var whole []model.Message
+	var open []model.Block // calls of the last message
+	for _, m := range joined(messages) {
+		if m.Role == model.User {
+			m.Blocks = answered(open, m.Blocks)
+		}
+		whole = join(whole, m) // the user's message between two answers may have held nothing but results without calls
+		open = openCalls(whole)
+	}
+	if len(open) > 0 {
+		whole = append(whole, model.Message{Role: model.User, Blocks: answered(open, nil)})
+	}
+	return whole
+}
+
+func joined(messages []model.Message) []model.Message {
+	all := make([]model.Message, 0, len(messages))
+	for _, m := range messages {
+		all = join(all, m)
+	}
+	return all
+}
+
+// join adds a message, to the last one where that is the same side's.
+func join(all []model.Message, m model.Message) []model.Message {
+	n := len(all)
+	switch {
+	case len(m.Blocks) == 0:
+		return all
+	case n > 0 && all[n-1].Role == m.Role:
+		before := all[n-1].Blocks
+		all[n-1].Blocks = append(before[:len(before):len(before)], m.Blocks...) // not into what the caller has
+		return all
+	}
+	return append(all, m)
+}
+
+func openCalls(messages []model.Message) []model.Block {
+	var open []model.Block
+	if n := len(messages); n > 0 && messages[n-1].Role == model.Assistant {
+		for _, b := range messages[n-1].Blocks {
+			if b.Kind == model.Call {
+				open = append(open, b)
+			}
+		}
+	}
+	return open
+}
+
+// answered are the blocks of a user's message with one result for each open call first, and no other results.
+func answered(open, blocks []model.Block) []model.Block {
+	if inOrder(open, blocks) {
+		return blocks
+	}
+	results := map[string]model.Block{}
+	var rest, all []model.Block
+	for _, b := range blocks {
+		if b.Kind != model.Result {
+			rest = append(rest, b)
+		} else if _, twice := results[b.ID]; !twice {
+			results[b.ID] = b
+		}
+	}
+	for _, call := range open {
+		b, ok := results[call.ID]
+		if !ok {
+			b = model.Block{Kind: model.Result, ID: call.ID, Name: call.Name, Text: interrupted, Failed: true}
+		}
+		all = append(all, b)
+	}
+	return append(all, rest...)
+}
+
+// inOrder says whether there is nothing to put right.
+func inOrder(open, blocks []model.Block) bool {
+	for i, b := range blocks {
+		if (b.Kind == model.Result) != (i < len(open)) || i < len(open) && b.ID != open[i].ID {
+			return false
+		}
+	}
+	return len(blocks) >= len(open)
+}

@@ -1,0 +1,153 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+)
+
+// Form is what a session is exported as.
+type Form string
+
+// The forms.
+const (
+	JSONL    Form = "jsonl"    // the records of the conversation, as they are in the journal, without the branches that were left
+	JSON     Form = "json"     // the projection, but with all that was said
+	Markdown Form = "markdown" // for people
+)
+
+// Export writes a session in a form.
+func (s Store) Export(id string, form Form, w io.Writer) error {
+	v, err := s.Show(id)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return v.export(form, w)
+}
+
+func (v *View) export(form Form, w io.Writer) error {
+	switch form {
+	case JSONL:
+		for _, i := range v.path {
+			line, err := v.fold.journal.raw(i)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	case JSON:
+		var all []model.Message
+		for e := range v.Entries() {
+			if m, ok := e.Record.(Message); ok {
+				all = append(all, m.Message)
+			}
+		}
+		return project(v.State, consistent(all)).write(w)
+	case Markdown:
+		return v.markdown(w)
+	}
+	return fault.New(fault.ArgError, "%q is no form of a session", string(form)).Hint("jsonl, json or markdown")
+}
+
+func (v *View) markdown(w io.Writer) error {
+	title := v.State.Title
+	if title == "" {
+		title = v.State.Begin.ID
+	}
+	p := &printer{w: w}
+	p.printf("# %s\n\n", title)
+	p.printf("- session: %s\n- model: %s (%s)\n- directory: %s\n- created: %s\n", v.State.Begin.ID, v.State.Model, v.State.Provider, v.State.Begin.Cwd,
+		v.State.Begin.Created.Format(time.RFC3339))
+	for e, err := range v.Entries() {
+		if err != nil {
+			p.printf("\n*(a record cannot be read)*\n")
+			continue
+		}
+		switch r := e.Record.(type) {
+		case Message:
+			p.message(r.Message)
+		case Compacted:
+			p.printf("\n*(what was said until here was put aside for this summary)*\n")
+			p.message(r.Summary)
+		case Adopted:
+			p.printf("\n*(what follows comes from elsewhere: %s)*\n", r.From)
+		case Denied:
+			p.printf("\n*(denied: %s %s)*\n", r.Tool, r.Reason)
+		case End:
+			if !r.OK {
+				p.printf("\n*(the turn ended with %s: %s)*\n", r.Subtype, r.Error)
+			}
+		}
+	}
+	return p.err
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+func (p *printer) message(m model.Message) {
+	who := "" // said once, where it is more than results of tools
+	for _, b := range m.Blocks {
+		switch b.Kind {
+		case model.Thinking:
+		case model.Call:
+			input := string(b.Input)
+			if b.Broken != "" {
+				input = b.Broken
+			}
+			p.printf("\n**%s**\n\n", b.Name)
+			p.fenced(pretty(input))
+		case model.Result:
+			p.printf("\n**result**\n\n")
+			if b.Failed {
+				p.printf("failed\n\n")
+			}
+			p.fenced(b.Text)
+		default:
+			if who == "" {
+				who = map[model.Role]string{model.User: "User", model.Assistant: "Assistant"}[m.Role]
+				p.printf("\n## %s\n", who)
+			}
+			p.printf("\n%s\n", strings.TrimRight(inWords(b), "\n"))
+		}
+	}
+}
+
+// fenced puts a text between fences that are longer than any in it.
+func (p *printer) fenced(s string) {
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	p.printf("%s\n%s\n%s\n", fence, strings.TrimRight(s, "\n"), fence)
+}
+
+func pretty(input string) string {
+	var v any
+	if err := json.Unmarshal([]byte(input), &v); err != nil {
+		return input
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return input
+	}
+	return string(text)
+}

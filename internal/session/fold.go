@@ -1,0 +1,230 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"omniagent/internal/model"
+	"omniagent/internal/text"
+)
+
+// State is how a session stands.
+type State struct {
+	Begin   Begin // as it began
+	Total         // Provider, Model, Mode and Title as they are now
+	Todos   []Todo
+	Updated time.Time
+	Head    int64 // the record that the next one follows
+	Damaged int   // lines that are no records, and records that could not be decoded
+}
+
+// Numbered is a message with the number of its record. A summary has the number of the compaction.
+type Numbered struct {
+	Number int64
+	model.Message
+}
+
+// fold is a journal seen from one of its records: the state there, and which messages the model sees.
+type fold struct {
+	journal *journal
+	state   State
+	seen    []int // places of messages
+	summary *Numbered
+}
+
+// foldAt goes the way to a record. It decodes only what it must: the first record, changes, what came after the last end of a turn, and
+// the compaction that counts.
+func foldAt(j *journal, number int64) (*fold, error) {
+	if len(j.places) == 0 {
+		return nil, fmt.Errorf("there is no record in it")
+	}
+	f := &fold{journal: j}
+	way := j.path(number)
+	f.state.Head = j.places[way[len(way)-1]].number
+	f.state.Updated = j.time(len(j.places) - 1)
+	if e, ok := f.entry(0); ok {
+		if b, ok := e.Record.(Begin); ok {
+			f.state.Begin = b
+			f.state.Total = Total{Title: b.Title, Provider: b.Provider, Model: b.Model, Mode: b.Mode}
+		}
+	}
+	if f.state.Begin.Version > version {
+		return nil, fmt.Errorf("it was written by a newer version (records of version %d)", f.state.Begin.Version)
+	}
+	f.spent()
+	f.branch(way)
+	f.state.Damaged = j.broken()
+	return f, nil
+}
+
+// entry decodes a record; the journal counts those that cannot be.
+func (f *fold) entry(i int) (Entry, bool) {
+	e, err := f.journal.entry(i)
+	return e, err == nil
+}
+
+// spent sums up what never goes back: as of the last end of a turn, and what came after it, whose turn was never ended.
+func (f *fold) spent() {
+	places := f.journal.places
+	end, total := len(places)-1, Total{}
+	for ; end >= 0; end-- {
+		if places[end].kind != kindEnd {
+			continue
+		}
+		if e, ok := f.entry(end); ok {
+			total = e.Record.(End).Total
+			break
+		}
+	}
+	for i := end + 1; i < len(places); i++ {
+		if places[i].kind != kindMessage && places[i].kind != kindDenied {
+			continue
+		}
+		if e, ok := f.entry(i); ok {
+			total.spend(e.Record)
+		}
+	}
+	t := &f.state.Total
+	t.Usage, t.Cost, t.Turns, t.Calls, t.Denials = total.Usage, total.Cost, total.Turns, total.Calls, total.Denials
+	if t.Title == "" {
+		t.Title = total.Title
+	}
+}
+
+// spend adds what a record that is not the end of a turn took.
+func (t *Total) spend(r Record) {
+	switch r := r.(type) {
+	case Message:
+		if r.Usage != nil {
+			t.Usage = t.Usage.Add(*r.Usage)
+		}
+		t.Cost += r.Cost
+		t.Calls += calls(r.Message)
+	case Denied:
+		t.Denials++
+	}
+}
+
+func calls(m model.Message) (n int) {
+	for _, b := range m.Blocks {
+		if b.Kind == model.Call {
+			n++
+		}
+	}
+	return n
+}
+
+// branch goes the way and takes in what depends on it.
+func (f *fold) branch(way []int) {
+	places := f.journal.places
+	from, todos, shortened := 0, -1, -1
+	for at, i := range way {
+		switch places[i].kind {
+		case kindMessage:
+			f.state.Messages++
+		case kindCompacted:
+			f.state.Compactions++
+			from, shortened = at+1, i
+		case kindAdopted:
+			from, shortened = at+1, -1
+			if e, ok := f.entry(i); ok {
+				a := e.Record.(Adopted)
+				f.state.change(Changed{Provider: a.Provider, Model: a.Model})
+			}
+		case kindChanged:
+			if e, ok := f.entry(i); ok {
+				f.state.change(e.Record.(Changed))
+			}
+		case kindTodos:
+			todos = i
+		}
+	}
+	if todos >= 0 {
+		if e, ok := f.entry(todos); ok {
+			f.state.Todos = e.Record.(Todos).Items
+		}
+	}
+	keep := int64(0)
+	if shortened >= 0 {
+		if e, ok := f.entry(shortened); ok {
+			c := e.Record.(Compacted)
+			keep, f.summary = c.Keep, &Numbered{e.Number, c.Summary}
+		} else {
+			from = 0 // rather too much than nothing
+		}
+	}
+	for at, i := range way {
+		if places[i].kind == kindMessage && (at >= from || keep > 0 && places[i].number >= keep) {
+			f.seen = append(f.seen, i)
+		}
+	}
+	if f.state.Title == "" {
+		f.state.Title = f.title(way)
+	}
+}
+
+// title is the first line of the first prompt.
+func (f *fold) title(way []int) string {
+	for _, i := range way {
+		if f.journal.places[i].kind == kindMessage {
+			if e, ok := f.entry(i); ok {
+				if t := titleOf(e.Record.(Message).Message); t != "" {
+					return t
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func (s *State) change(c Changed) {
+	for _, m := range []struct {
+		now *string
+		new string
+	}{{&s.Total.Provider, c.Provider}, {&s.Total.Model, c.Model}, {&s.Total.Mode, c.Mode}, {&s.Total.Title, c.Title}} {
+		if m.new != "" {
+			*m.now = m.new
+		}
+	}
+}
+
+// messages decodes what the model sees.
+func (f *fold) messages() []Numbered {
+	var all []Numbered
+	if f.summary != nil {
+		all = append(all, *f.summary)
+	}
+	for _, i := range f.seen {
+		if e, ok := f.entry(i); ok {
+			all = append(all, Numbered{e.Number, e.Record.(Message).Message})
+		}
+	}
+	return all
+}
+
+const titleLength = 80
+
+// titleOf makes a title of a prompt: its first line, cut.
+func titleOf(m model.Message) string {
+	if m.Role != model.User {
+		return ""
+	}
+	for _, b := range m.Blocks {
+		if b.Kind != model.Text {
+			continue
+		}
+		for line := range strings.Lines(b.Text) {
+			clean, _ := text.Clean(strings.Join(strings.Fields(line), " "))
+			if clean = strings.TrimFunc(clean, unicode.IsSpace); clean == "" {
+				continue
+			}
+			if runes := []rune(clean); len(runes) > titleLength {
+				clean = strings.TrimSpace(string(runes[:titleLength-1])) + "…"
+			}
+			return clean
+		}
+	}
+	return ""
+}

@@ -1,0 +1,392 @@
+package session
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/workspace"
+)
+
+// mostHistory is how large a file with a history may be.
+const mostHistory = 256 << 20
+
+// ReadHistory reads a conversation that was held elsewhere, so that it can go on here. It takes
+//
+//   - an array of messages {role, content, tool_calls, tool_call_id}, or such messages one after the other;
+//   - an object that has such an array as its history, as our projections do;
+//   - a transcript of Claude Code: objects {type, message{role, content}}, one after the other, from the last compaction on;
+//   - a journal of ours.
+//
+// What a model thought is left out, because it is worth something to that model only, and so are system messages: instructions are ours to
+// give. What comes back is consistent: each call has one result. An error names the file, the place and the reason.
+func ReadHistory(file string) ([]model.Message, error) {
+	data, err := workspace.ReadFile(file, mostHistory)
+	if err != nil {
+		return nil, err
+	}
+	if h, ok := parseHead(data[:min(len(data), peek)]); ok && h.number > 0 {
+		return journalHistory(file)
+	}
+	messages, err := parseHistory(data)
+	if err != nil {
+		return nil, fault.New(fault.InvalidJSON, "%s is no history: %v", file, err).With("path", file).
+			Hint("give a JSON array of {role, content} messages, a session file or a transcript")
+	}
+	return messages, nil
+}
+
+func journalHistory(file string) ([]model.Message, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	defer f.Close()
+	v, err := viewOf(f)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	return v.Messages(), nil
+}
+
+// foreign is one object of a history, whichever form it has.
+type foreign struct {
+	Role    string            `json:"role"`
+	Content json.RawMessage   `json:"content"`
+	Calls   []foreignCall     `json:"tool_calls"`
+	CallID  string            `json:"tool_call_id"`
+	History []json.RawMessage `json:"history"`
+
+	Type      string          `json:"type"`
+	Subtype   string          `json:"subtype"`
+	Message   json.RawMessage `json:"message"`
+	Sidechain bool            `json:"isSidechain"` // of a sub-agent
+	Meta      bool            `json:"isMeta"`      // the program's own words
+}
+
+type foreignCall struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+type foreignBlock struct {
+	Type   string          `json:"type"`
+	Text   string          `json:"text"`
+	ID     string          `json:"id"`
+	Name   string          `json:"name"`
+	Title  string          `json:"title"`
+	Input  json.RawMessage `json:"input"`
+	CallID string          `json:"tool_use_id"`
+	Inner  json.RawMessage `json:"content"`
+	Failed bool            `json:"is_error"`
+	Source struct {
+		Type  string `json:"type"`
+		Media string `json:"media_type"`
+		Data  string `json:"data"`
+	} `json:"source"`
+	URL json.RawMessage `json:"image_url"`
+}
+
+// historian collects messages.
+type historian struct {
+	messages []model.Message
+	names    map[string]string // of tools, by call
+}
+
+func parseHistory(data []byte) ([]model.Message, error) {
+	h := &historian{names: map[string]string{}}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for n := 0; ; n++ {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", lineAt(data, brokenAt(data, decoder.InputOffset(), err)), err)
+		}
+		start := decoder.InputOffset() - int64(len(value))
+		if err := h.value(value, n == 0 && alone(data, decoder.InputOffset())); err != nil {
+			return nil, fmt.Errorf("line %d: %w", lineAt(data, start), err)
+		}
+	}
+	messages := consistent(h.messages)
+	if len(messages) == 0 {
+		return nil, errors.New("there is no message in it")
+	}
+	return messages, nil
+}
+
+func lineAt(data []byte, offset int64) int {
+	return 1 + bytes.Count(data[:max(0, min(offset, int64(len(data))))], []byte{'\n'})
+}
+
+// brokenAt is where something is no JSON: at the place that the error knows, or where the value begins that never ends.
+func brokenAt(data []byte, offset int64, err error) int64 {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return syntax.Offset - 1
+	}
+	rest := data[offset:]
+	return offset + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n")))
+}
+
+// alone says whether nothing follows.
+func alone(data []byte, offset int64) bool { return len(bytes.TrimSpace(data[offset:])) == 0 }
+
+// value takes one value of the file: an array, a session, or a message. alone: there is nothing else in it.
+func (h *historian) value(value json.RawMessage, alone bool) error {
+	switch value[0] {
+	case '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(value, &list); err != nil {
+			return err
+		}
+		return h.list(list)
+	case '{':
+		var f foreign
+		if err := json.Unmarshal(value, &f); err != nil {
+			return readable(err)
+		}
+		if f.History != nil && f.Role == "" && f.Type == "" && alone {
+			return h.list(f.History)
+		}
+		return h.object(f)
+	}
+	return errors.New("neither a message nor a list of messages")
+}
+
+func (h *historian) list(list []json.RawMessage) error {
+	for i, value := range list {
+		var f foreign
+		err := readable(json.Unmarshal(value, &f))
+		if err == nil {
+			err = h.object(f)
+		}
+		if err != nil {
+			return fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// readable says what is wrong with a type in the words of JSON.
+func readable(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		if wrong.Field == "" {
+			return fmt.Errorf("a %s stands where an object belongs", wrong.Value)
+		}
+		return fmt.Errorf("%s cannot be a %s", wrong.Field, wrong.Value)
+	}
+	return err
+}
+
+// object takes a message, or a line of a transcript.
+func (h *historian) object(f foreign) error {
+	if f.Role != "" {
+		return h.message(f)
+	}
+	switch {
+	case f.Type == "":
+		return errors.New("it has neither a role nor a type")
+	case f.Type == "system" && f.Subtype == "compact_boundary":
+		h.messages = nil
+	case f.Type != "user" && f.Type != "assistant", f.Sidechain, f.Meta:
+		// what a transcript has beside the conversation
+	default:
+		var inner foreign
+		if err := json.Unmarshal(f.Message, &inner); err != nil {
+			return fmt.Errorf("message: %w", readable(err))
+		}
+		if inner.Role == "" {
+			inner.Role = f.Type
+		}
+		return h.message(inner)
+	}
+	return nil
+}
+
+func (h *historian) message(f foreign) error {
+	blocks, err := h.content(f.Content)
+	if err != nil {
+		return err
+	}
+	switch f.Role {
+	case "system", "developer":
+		return nil
+	case "user":
+		h.add(model.User, blocks)
+	case "assistant", "model":
+		for i, c := range f.Calls {
+			b, err := h.call(c)
+			if err != nil {
+				return fmt.Errorf("tool_calls[%d]: %w", i, err)
+			}
+			blocks = append(blocks, b)
+		}
+		h.add(model.Assistant, blocks)
+	case "tool":
+		if f.CallID == "" {
+			return errors.New("a tool's message has no tool_call_id")
+		}
+		h.add(model.User, []model.Block{h.result(f.CallID, blocks, false)})
+	default:
+		return fmt.Errorf("the role %.40q is none of user, assistant and tool", f.Role)
+	}
+	return nil
+}
+
+func (h *historian) add(role model.Role, blocks []model.Block) {
+	h.messages = append(h.messages, model.Message{Role: role, Blocks: blocks})
+}
+
+func (h *historian) call(c foreignCall) (model.Block, error) {
+	if c.Name == "" {
+		c.Name = c.Function.Name
+	}
+	if c.ID == "" || c.Name == "" {
+		return model.Block{}, errors.New("a call needs an id and a name")
+	}
+	if len(c.Input) == 0 {
+		c.Input = json.RawMessage(c.Function.Arguments)
+	}
+	h.names[c.ID] = c.Name
+	b := model.Block{Kind: model.Call, ID: c.ID, Name: c.Name, Input: bytes.TrimSpace(c.Input)}
+	if string(b.Input) == "null" || len(b.Input) == 0 {
+		b.Input = json.RawMessage("{}")
+	}
+	if b.Input[0] != '{' || !json.Valid(b.Input) {
+		b.Input, b.Broken = json.RawMessage("{}"), string(b.Input)
+	}
+	return b, nil
+}
+
+// result makes one of blocks: their texts, and the images beside it.
+func (h *historian) result(id string, blocks []model.Block, failed bool) model.Block {
+	b := model.Block{Kind: model.Result, ID: id, Name: h.names[id], Failed: failed}
+	for _, part := range blocks {
+		switch part.Kind {
+		case model.Text:
+			b.Text = strings.TrimPrefix(b.Text+"\n"+part.Text, "\n")
+		case model.Image:
+			b.Parts = append(b.Parts, part)
+		}
+	}
+	return b
+}
+
+// content is a text, or a list of blocks.
+func (h *historian) content(raw json.RawMessage) ([]model.Block, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var text string
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return nil, err
+		}
+		if text == "" {
+			return nil, nil
+		}
+		return []model.Block{{Kind: model.Text, Text: text}}, nil
+	}
+	var list []foreignBlock
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("content is neither a text nor a list of blocks: %w", readable(err))
+	}
+	var all []model.Block
+	for i, f := range list {
+		b, err := h.block(f)
+		if err != nil {
+			return nil, fmt.Errorf("content[%d]: %w", i, err)
+		}
+		if b.Kind != "" {
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
+// block is one block; one without a kind is left out.
+func (h *historian) block(f foreignBlock) (model.Block, error) {
+	switch f.Type {
+	case "text", "input_text", "output_text", "":
+		if f.Text == "" {
+			return model.Block{}, nil
+		}
+		return model.Block{Kind: model.Text, Text: f.Text}, nil
+	case "tool_use":
+		return h.call(foreignCall{ID: f.ID, Name: f.Name, Input: f.Input})
+	case "tool_result":
+		if f.CallID == "" {
+			return model.Block{}, errors.New("a tool_result has no tool_use_id")
+		}
+		inner, err := h.content(f.Inner)
+		return h.result(f.CallID, inner, f.Failed), err
+	case "image", "document":
+		return f.data()
+	case "image_url":
+		return f.dataURL()
+	case "thinking", "redacted_thinking", "reasoning", "server_tool_use", "web_search_tool_result":
+		return model.Block{}, nil // a model's own affairs
+	}
+	if f.Text != "" {
+		return model.Block{Kind: model.Text, Text: f.Text}, nil
+	}
+	return model.Block{}, fmt.Errorf("blocks of the type %.40q are not known", f.Type)
+}
+
+func (f foreignBlock) data() (model.Block, error) {
+	if f.Source.Type == "text" {
+		return model.Block{Kind: model.Text, Text: f.Source.Data}, nil
+	}
+	if f.Source.Type != "base64" {
+		return model.Block{}, fmt.Errorf("the %s has its data as %.40q, not as base64", f.Type, f.Source.Type)
+	}
+	data, err := base64.StdEncoding.DecodeString(f.Source.Data)
+	if err != nil {
+		return model.Block{}, fmt.Errorf("the %s: %w", f.Type, err)
+	}
+	b := model.Block{Kind: model.Image, Media: f.Source.Media, Data: data}
+	if f.Type == "document" {
+		b.Kind, b.Name = model.File, f.Title
+	}
+	return b, nil
+}
+
+// dataURL is an image in an address. What lies elsewhere is named, not fetched.
+func (f foreignBlock) dataURL() (model.Block, error) {
+	var nested struct {
+		URL string `json:"url"`
+	}
+	address := ""
+	if json.Unmarshal(f.URL, &nested) == nil {
+		address = nested.URL
+	} else if err := json.Unmarshal(f.URL, &address); err != nil {
+		return model.Block{}, errors.New("image_url has no url")
+	}
+	rest, ok := strings.CutPrefix(address, "data:")
+	media, encoded, found := strings.Cut(rest, ";base64,")
+	if !ok || !found {
+		return model.Block{Kind: model.Text, Text: "[image: " + address + "]"}, nil
+	}
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return model.Block{}, fmt.Errorf("the image: %w", err)
+	}
+	return model.Block{Kind: model.Image, Media: media, Data: data}, nil
+}

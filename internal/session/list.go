@@ -1,0 +1,290 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/text"
+)
+
+// Info is what a list tells of a session. Of the State it has all but Todos and Damaged; Messages, Compactions and Title are as of the last
+// end of a turn on whatever branch, and what came after it.
+type Info struct {
+	State
+	Size int64 // of the journal
+}
+
+// Skipped is a file that is no session, or a session that cannot be read.
+type Skipped struct {
+	File string
+	Err  error
+}
+
+// Filter says which sessions a list has. Zero values let all pass.
+type Filter struct {
+	Dir      string // of the project: sessions that ran in it or beneath it
+	Provider string
+	Offset   int
+	Limit    int // 0: all
+}
+
+// List tells of the sessions, the one that was used last first, and how many there are without Offset and Limit. Files that cannot be
+// read are passed over and reported.
+func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int, skipped []Skipped, err error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	all := []Info{}
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, nil, err
+		}
+		info, err := s.info(id)
+		switch {
+		case errors.Is(err, fault.NotFoundCode): // deleted meanwhile
+		case err != nil:
+			skipped = append(skipped, Skipped{s.file(id, journalEnding), err})
+		case filter.passes(info):
+			all = append(all, info)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Info) int {
+		if c := b.Updated.Compare(a.Updated); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Begin.ID, b.Begin.ID)
+	})
+	from := min(max(0, filter.Offset), len(all))
+	to := len(all)
+	if filter.Limit > 0 {
+		to = min(to, from+filter.Limit)
+	}
+	return all[from:to], len(all), skipped, nil
+}
+
+func (f Filter) passes(i Info) bool {
+	if f.Provider != "" && f.Provider != i.Provider {
+		return false
+	}
+	if f.Dir == "" {
+		return true
+	}
+	rel, err := filepath.Rel(f.Dir, i.Begin.Cwd)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// ids are the names of the journals. A store that does not exist is empty.
+func (s Store) ids() ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(codeOf(err), "the sessions in %s cannot be listed", s.dir).Because(err).Hint("look at %s", s.dir)
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), journalEnding); ok && CheckID(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// tail is how much of a journal's end a list reads at once. The end of a turn is seldom larger.
+const tail = 32 << 10
+
+// info reads the first line and the last ones. Only where those do not tell it, it goes over the whole file.
+func (s Store) info(id string) (Info, error) {
+	f, err := s.open(id, os.O_RDONLY)
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	size := int64(0)
+	if stat, err := f.Stat(); err == nil {
+		size = stat.Size()
+	}
+	state, ok := glance(f, size)
+	if !ok {
+		v, err := viewOf(f)
+		if err != nil {
+			return Info{}, unreadable(s.file(id, journalEnding), err)
+		}
+		state = v.State
+	}
+	if state.Begin.ID = id; state.Updated.IsZero() {
+		state.Updated = state.Begin.Created
+	}
+	return Info{State: state, Size: size}, nil
+}
+
+// glance makes the state of the first record, the last end of a turn, and what came after that.
+func glance(f io.ReaderAt, size int64) (State, bool) {
+	var s State
+	first, ok := firstLine(f, size)
+	if !ok {
+		return s, false
+	}
+	e, err := decode(first)
+	b, ok := e.Record.(Begin)
+	if err != nil || !ok || b.Version > version {
+		return s, false
+	}
+	at := max(0, size-tail)
+	end := make([]byte, size-at)
+	if _, err := f.ReadAt(end, at); err != nil {
+		return s, false
+	}
+	end = end[:bytes.LastIndexByte(end, '\n')+1] // without what is torn
+	lines := bytes.SplitAfter(end, []byte{'\n'}) // the first one may be the end of one, which has no head
+	from := len(lines) - 1
+	for ; from >= 0; from-- {
+		if h, ok := parseHead(lines[from]); ok && h.kind == kindEnd {
+			break
+		}
+	}
+	if from < 0 {
+		return s, false
+	}
+	for _, line := range lines[from:] {
+		e, err := decode(line)
+		if len(line) == 0 || err != nil {
+			continue
+		}
+		if end, ok := e.Record.(End); ok {
+			s.Total = end.Total
+		} else {
+			s.take(&e.Record, Total{})
+		}
+		s.Head, s.Updated = e.Number, e.Time
+	}
+	s.Begin, s.Todos = b, nil
+	return s, true
+}
+
+// firstLine is the first line, unless it is a very long one.
+func firstLine(f io.ReaderAt, size int64) ([]byte, bool) {
+	for _, length := range []int64{1 << 10, 64 << 10} {
+		line := make([]byte, min(size, length))
+		if _, err := f.ReadAt(line, 0); err != nil && !errors.Is(err, io.EOF) {
+			return nil, false
+		}
+		if i := bytes.IndexByte(line, '\n'); i >= 0 {
+			return line[:i], true
+		}
+	}
+	return nil, false
+}
+
+// Hit is a session in which a text was found.
+type Hit struct {
+	Info
+	Found   int    // how many messages have it; 0: only the title
+	Record  int64  // the first of them
+	Role    string // whose that one is
+	Snippet string // the text in its surroundings, in one line
+}
+
+// Search finds the sessions whose title or messages have a text, in whatever case, also in what compactions have put aside.
+func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits []Hit, skipped []Skipped, err error) {
+	wanted = strings.ToLower(wanted)
+	if strings.TrimSpace(wanted) == "" {
+		return nil, nil, fault.New(fault.ArgError, "there is nothing to search for").Hint("give a text")
+	}
+	page, _, skipped, err := s.List(ctx, filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, info := range page {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		hit := Hit{Info: info}
+		if err := s.searchIn(ctx, &hit, wanted); err != nil {
+			skipped = append(skipped, Skipped{s.file(info.Begin.ID, journalEnding), err})
+			continue
+		}
+		if hit.Found > 0 || strings.Contains(strings.ToLower(info.Title), wanted) {
+			hits = append(hits, hit)
+		}
+	}
+	return hits, skipped, nil
+}
+
+func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
+	v, err := s.Show(hit.Begin.ID)
+	if errors.Is(err, fault.NotFoundCode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	plain := []byte(plainest(wanted))
+	for _, i := range v.path {
+		if v.fold.journal.places[i].kind != kindMessage {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := v.fold.journal.raw(i)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(bytes.ToLower(line), plain) {
+			continue // most lines need not be decoded
+		}
+		e, err := decode(line)
+		if err != nil {
+			continue
+		}
+		m := e.Record.(Message)
+		for _, b := range m.Blocks {
+			if at := strings.Index(strings.ToLower(b.Text), wanted); at >= 0 {
+				if hit.Found++; hit.Found == 1 {
+					hit.Record, hit.Role, hit.Snippet = e.Number, string(m.Role), snippet(strings.ToLower(b.Text), b.Text, at, len(wanted))
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// plainest is the longest piece of a text that looks the same in JSON.
+func plainest(wanted string) string {
+	longest := ""
+	for piece := range strings.FieldsFuncSeq(wanted, func(r rune) bool { return r < 0x20 || strings.ContainsRune("\"\\\u2028\u2029\uFFFD", r) }) {
+		if len(piece) > len(longest) {
+			longest = piece
+		}
+	}
+	return longest
+}
+
+const around = 40
+
+// snippet cuts what was found out of its text. Where lower case is longer or shorter than the text, it is cut out of the lower case.
+func snippet(lower, whole string, at, length int) string {
+	if len(lower) != len(whole) {
+		whole = lower
+	}
+	from, to := max(0, at-around), min(len(whole), at+length+around)
+	cut := strings.ToValidUTF8(whole[from:to], "")
+	clean, _ := text.Clean(strings.Join(strings.Fields(cut), " "))
+	if from > 0 {
+		clean = "…" + clean
+	}
+	if to < len(whole) {
+		clean += "…"
+	}
+	return clean
+}

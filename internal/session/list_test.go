@@ -1,0 +1,173 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+)
+
+func listed(page []Info) string {
+	var ids []string
+	for _, i := range page {
+		ids = append(ids, i.Begin.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// TestListReadsLittle: a thousand sessions in less than a second, although one of them is large, the newest first.
+func TestListReadsLittle(t *testing.T) {
+	s := store(t)
+	check(t, os.MkdirAll(s.dir, 0o700))
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := range 1000 {
+		provider, cwd := "gemini", "/w"
+		if n%2 == 1 {
+			provider, cwd = "openai", "/w/sub"
+		}
+		if n%10 == 0 {
+			cwd = "/wide"
+		}
+		id := fmt.Sprintf("s%04d", n)
+		var file []byte
+		for i, r := range []Record{
+			Begin{Version: version, ID: id, Provider: provider, Model: "m", Cwd: cwd, Created: at},
+			user(strings.Repeat("x", 30_000)),
+			End{Total: Total{Title: id, Provider: provider, Messages: 1}},
+			user("later"),
+		} {
+			line, err := Entry{Number: int64(i + 1), Parent: int64(i), Time: at.Add(time.Duration(n) * time.Hour), Record: r}.line()
+			check(t, err)
+			file = append(file, line...)
+		}
+		check(t, os.WriteFile(s.file(id, journalEnding), file, 0o600))
+	}
+	long(t, s, "long", longMessages, 40)
+	check(t, os.WriteFile(s.file("broken", journalEnding), []byte("no\n"), 0o600))
+	start := time.Now()
+	page, total, skipped, err := s.List(t.Context(), Filter{Limit: 3})
+	took := time.Since(start)
+	check(t, err)
+	t.Logf("1,001 sessions in %v", took)
+	if took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if listed(page) != "s0999 s0998 s0997" || total != 1001 || len(skipped) != 1 || skipped[0].File != s.file("broken", journalEnding) {
+		t.Errorf("%s of %d, skipped %v", listed(page), total, skipped)
+	}
+	if i := page[0]; i.Messages != 2 || i.Title != "s0999" || i.Provider != "openai" || i.Size < 30_000 || i.Updated != at.Add(999*time.Hour) {
+		t.Errorf("%+v", i)
+	}
+	for _, row := range []struct {
+		filter Filter
+		total  int
+		first  string
+	}{
+		{Filter{Provider: "openai", Limit: 1}, 500, "s0999"},
+		{Filter{Dir: "/w", Limit: 1}, 901, "s0999"},
+		{Filter{Dir: "/w/sub", Provider: "gemini"}, 0, ""},
+		{Filter{Dir: "/wide", Limit: 1, Offset: 1}, 100, "s0980"},
+		{Filter{Offset: 5000}, 1001, ""},
+	} {
+		page, total, _, err := s.List(t.Context(), row.filter)
+		if check(t, err); total != row.total || listed(page) != row.first {
+			t.Errorf("%+v: %d %s", row.filter, total, listed(page))
+		}
+	}
+	if page, total, _, err := Open(filepath.Join(s.dir, "none")).List(t.Context(), Filter{}); err != nil || total != 0 || page == nil {
+		t.Error("a store that is not there is not empty", err)
+	}
+}
+
+// TestGlanceSeesWhatTheWholeSays: what a list tells is what going over the file does.
+func TestGlanceSeesWhatTheWholeSays(t *testing.T) {
+	s := store(t)
+	own := create(t, s, "x")
+	add(t, own, user("a title"))
+	for _, r := range []Record{assistant("a", "c"), result("c", "r"), Denied{Tool: "x"}, end(), Changed{Model: "m2"}, user("b"), assistant("c"), Compacted{Summary: user("s").Message}} {
+		add(t, own, r)
+		info, err := s.info("x")
+		check(t, err)
+		want := own.State()
+		want.Todos = nil
+		if got := info.State; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Errorf("after %s\n got %+v\nwant %+v", r.kind(), got, want)
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	s := store(t)
+	one := create(t, s, "one")
+	add(t, one, user("the Title"))
+	add(t, one, assistant("Äpfel and \"quoted\\ text\"\nwith lines, and so on "+strings.Repeat("x", 100)))
+	add(t, one, Compacted{Summary: user("s").Message})
+	add(t, one, end())
+	two := create(t, s, "two")
+	image := user("nothing")
+	image.Blocks = append(image.Blocks, model.Block{Kind: model.Image, Data: []byte("needle in an image")})
+	add(t, two, image)
+	add(t, two, result("c", "ÄPFEL, once more; äpfel"))
+	check(t, os.WriteFile(s.file("broken", journalEnding), []byte("no\n"), 0o600))
+	for wanted, want := range map[string]string{
+		"title": "one 1 user the Title", "ÄpFeL": "two 1 user ÄPFEL, once more; äpfel,one 1 assistant Äpfel and \"quoted\\ text\" with lines, and so o…",
+		`"quoted\ TEXT"` + "\n": "one 1 assistant Äpfel and \"quoted\\ text\" with lines, and so on xxxxxxxxxxxxxxxxxx…", "nowhere": "", "needle": "", "role": "",
+	} {
+		hits, skipped, err := s.Search(t.Context(), wanted, Filter{})
+		check(t, err)
+		var got []string
+		for _, h := range hits {
+			got = append(got, fmt.Sprintf("%s %d %s %s", h.Begin.ID, h.Found, h.Role, h.Snippet))
+		}
+		if strings.Join(got, ",") != want || len(skipped) != 1 {
+			t.Errorf("%q:\n got %q\nwant %q, skipped %v", wanted, got, want, skipped)
+		}
+	}
+	_, _, err := s.Search(t.Context(), " ", Filter{})
+	wantCode(t, err, fault.ArgError)
+}
+
+func TestExport(t *testing.T) {
+	s := store(t)
+	own := create(t, s, "x")
+	first := add(t, own, user("A title"))
+	add(t, own, assistant("left"))
+	check(t, own.Rewind(first))
+	add(t, own, assistant("I look.", "c1"))
+	add(t, own, result("c1", "a\n```\nb"))
+	add(t, own, Compacted{Summary: user("summary").Message})
+	add(t, own, End{Subtype: "error_max_turns", Error: "too many"})
+	check(t, own.Close())
+	export := func(form Form) string {
+		var b bytes.Buffer
+		check(t, s.Export("x", form, &b))
+		return b.String()
+	}
+	lines := strings.Split(strings.TrimSpace(export(JSONL)), "\n")
+	if len(lines) != 7 || !strings.Contains(lines[0], `"k":"begin"`) || strings.Contains(export(JSONL), "left") {
+		t.Errorf("%q", lines)
+	}
+	check(t, os.WriteFile(s.file("y", journalEnding), []byte(export(JSONL)), 0o600)) // it is a journal
+	if got := said(resume(t, s, "y").Messages()); got != "u summary" {
+		t.Error(got)
+	}
+	var p projection
+	check(t, json.Unmarshal([]byte(export(JSON)), &p))
+	if len(p.History) != 3 || p.History[0].Content != "A title" {
+		t.Errorf("%+v", p)
+	}
+	want := "# A title\n\n- session: x\n- model: m1 (gemini)\n- directory: /w\n- created: C\n\n## User\n\nA title\n\n## Assistant\n\nI look.\n\n**Read**\n\n```\n" +
+		"{\n  \"file_path\": \"a.txt\"\n}\n```\n\n**result**\n\n````\na\n```\nb\n````\n\n*(what was said until here was put aside for this summary)*\n\n## User\n\nsummary\n" +
+		"\n*(the turn ended with error_max_turns: too many)*\n"
+	if got := strings.Replace(export(Markdown), own.State().Begin.Created.Format(time.RFC3339), "C", 1); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	wantCode(t, s.Export("x", "pdf", &bytes.Buffer{}), fault.ArgError)
+}

@@ -1,0 +1,130 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"omniagent/internal/model"
+	"omniagent/internal/workspace"
+)
+
+// projection is the object that other programs read. The order of the members is that of the file.
+type projection struct {
+	ID       string    `json:"id"`
+	Provider string    `json:"provider"`
+	Model    string    `json:"model"`
+	Cwd      string    `json:"cwd"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+	History  []Spoken  `json:"history"`
+	Usage    struct {
+		Input  int64   `json:"total_input_tokens"`
+		Output int64   `json:"total_output_tokens"`
+		Cost   float64 `json:"total_cost_usd"`
+	} `json:"usage"`
+	Metadata struct {
+		Title       string `json:"title"`
+		Compactions int    `json:"compaction_count"`
+	} `json:"metadata"`
+}
+
+// Spoken is an entry of a projection's history: what a user or the model said, or the result of a tool.
+type Spoken struct {
+	Role    string   `json:"role"`
+	Content string   `json:"content"`
+	Calls   []Called `json:"tool_calls,omitempty"`
+	CallID  string   `json:"tool_call_id,omitempty"`
+}
+
+// Called is a call of a tool in it.
+type Called struct {
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+func project(s State, messages []model.Message) projection {
+	p := projection{
+		ID: s.Begin.ID, Provider: s.Provider, Model: s.Model, Cwd: s.Begin.Cwd, Created: s.Begin.Created, Updated: s.Updated, History: []Spoken{},
+	}
+	p.Usage.Input, p.Usage.Output, p.Usage.Cost = s.Usage.Context(), s.Usage.Output, s.Cost
+	p.Metadata.Title, p.Metadata.Compactions = s.Title, s.Compactions
+	for _, m := range messages {
+		p.History = append(p.History, Speak(m)...)
+	}
+	return p
+}
+
+// Speak is a message as entries of a history.
+func Speak(m model.Message) []Spoken {
+	var all []Spoken
+	said := Spoken{Role: string(m.Role)}
+	for _, b := range m.Blocks {
+		switch b.Kind {
+		case model.Result:
+			content := b.Text
+			for _, part := range b.Parts {
+				content = paragraph(content, inWords(part))
+			}
+			all = append(all, Spoken{Role: "tool", Content: content, CallID: b.ID})
+		case model.Call:
+			input := b.Input
+			if len(input) == 0 {
+				input = json.RawMessage("{}")
+			}
+			said.Calls = append(said.Calls, Called{b.ID, b.Name, input})
+		default:
+			said.Content = paragraph(said.Content, inWords(b))
+		}
+	}
+	if said.Content != "" || said.Calls != nil {
+		all = append(all, said)
+	}
+	return all
+}
+
+func paragraph(before, more string) string {
+	if before == "" || more == "" {
+		return before + more
+	}
+	return before + "\n\n" + more
+}
+
+// inWords is a block that is neither call nor result, as text.
+func inWords(b model.Block) string {
+	switch b.Kind {
+	case model.Text:
+		return b.Text
+	case model.Image:
+		return fmt.Sprintf("[image: %s, %d bytes]", b.Media, len(b.Data))
+	case model.File:
+		return fmt.Sprintf("[file: %s, %s, %d bytes]", b.Name, b.Media, len(b.Data))
+	}
+	return ""
+}
+
+// writeProjection puts the projection in place.
+func (s *Session) writeProjection() error {
+	s.decoded()
+	if err := s.store.noLink(s.id, projectionEnding); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := project(s.state, plain(s.seen)).write(&b); err != nil {
+		return err
+	}
+	if err := workspace.WriteFile(s.store.file(s.id, projectionEnding), b.Bytes(), 0o600); err != nil {
+		return err
+	}
+	s.stale = false
+	return nil
+}
+
+func (p projection) write(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(p)
+}

@@ -1,0 +1,378 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"omniagent/internal/model"
+)
+
+// version is that of the records. A journal of a newer one is not touched.
+const version = 1
+
+// Record is one thing that happened: a Begin, Message, End, Compacted, Adopted, Changed, Todos or Denied.
+type Record interface{ kind() kind }
+
+// kind is what a record is. It is a number, so that the places of a long journal hold nothing that the garbage collector looks at.
+type kind uint8
+
+const (
+	unknown kind = iota // to this version
+	kindBegin
+	kindMessage
+	kindEnd
+	kindCompacted
+	kindAdopted
+	kindChanged
+	kindTodos
+	kindDenied
+)
+
+// String is the kind's name in journals.
+func (k kind) String() string {
+	return [...]string{"", "begin", "message", "end", "compacted", "adopted", "changed", "todos", "denied"}[k]
+}
+
+// known is the kind of a name.
+func known(name []byte) kind {
+	switch string(name) {
+	case "message":
+		return kindMessage
+	case "end":
+		return kindEnd
+	case "begin":
+		return kindBegin
+	case "compacted":
+		return kindCompacted
+	case "adopted":
+		return kindAdopted
+	case "changed":
+		return kindChanged
+	case "todos":
+		return kindTodos
+	case "denied":
+		return kindDenied
+	}
+	return unknown
+}
+
+// Begin is the first record.
+type Begin struct {
+	Version  int       `json:"v"` // set by Create
+	ID       string    `json:"id"`
+	Provider string    `json:"provider"`
+	Model    string    `json:"model"`
+	Mode     string    `json:"mode,omitempty"`
+	Cwd      string    `json:"cwd"`
+	Created  time.Time `json:"created"` // zero: now
+	Title    string    `json:"title,omitempty"`
+	Forked   *Origin   `json:"forked,omitempty"`
+}
+
+// Origin is where a forked session comes from.
+type Origin struct {
+	ID     string `json:"id"`
+	Record int64  `json:"record"` // the last one that it took over
+}
+
+// Message is what one side said. What belongs to an answer is empty for the user's.
+type Message struct {
+	model.Message
+	Answer string       `json:"answer,omitempty"` // the API's id of it
+	Model  string       `json:"model,omitempty"`  // as the API calls it
+	Usage  *model.Usage `json:"usage,omitempty"`
+	Cost   float64      `json:"cost,omitempty"`
+}
+
+// End closes a turn. Usage and Cost are all that the turn took, also for sub-agents and summaries.
+type End struct {
+	Subtype  string        `json:"subtype"` // success, error_max_turns …
+	OK       bool          `json:"ok"`
+	Text     string        `json:"text,omitempty"`
+	Usage    model.Usage   `json:"usage"`
+	Cost     float64       `json:"cost,omitempty"`
+	Denials  []Denied      `json:"denials,omitempty"`
+	Error    string        `json:"error,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	Total    Total         `json:"total"` // set by Append: how the session stands, so that a reader needs no more than this
+}
+
+// Total is what runs through a session. Money that was spent on a branch that was left is spent: what is counted in Usage, Cost, Turns,
+// Calls and Denials never goes back.
+type Total struct {
+	Usage       model.Usage `json:"usage"`
+	Cost        float64     `json:"cost,omitempty"`
+	Turns       int         `json:"turns"`
+	Calls       int         `json:"calls"` // of tools
+	Denials     int         `json:"denials,omitempty"`
+	Messages    int         `json:"messages"` // of the branch, those before a compaction too
+	Compactions int         `json:"compactions,omitempty"`
+	Title       string      `json:"title,omitempty"`
+	Provider    string      `json:"provider,omitempty"`
+	Model       string      `json:"model,omitempty"`
+	Mode        string      `json:"mode,omitempty"`
+}
+
+// Compacted says that the model sees a summary in place of what was before.
+type Compacted struct {
+	Summary model.Message `json:"summary"`
+	Keep    int64         `json:"keep,omitempty"` // the first message's record that it still sees; 0: none of them
+	Trigger string        `json:"trigger"`        // auto, manual
+	Before  int64         `json:"before"`         // tokens
+}
+
+// Adopted says that the messages before do not count: those that follow come from elsewhere.
+type Adopted struct {
+	From     string `json:"from,omitempty"` // the file
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+}
+
+// Changed says what is different from now on. Empty members stay as they were.
+type Changed struct {
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+	Title    string `json:"title,omitempty"`
+}
+
+// Todos is the list of things to do, as a whole.
+type Todos struct {
+	Items []Todo `json:"items"`
+}
+
+// Todo is one of them.
+type Todo struct {
+	Content string `json:"content"`
+	Status  string `json:"status"` // pending, in_progress, completed
+	Active  string `json:"active,omitempty"`
+}
+
+// Denied is a call that was not allowed.
+type Denied struct {
+	Tool   string          `json:"tool"`
+	Call   string          `json:"call,omitempty"` // its id
+	Input  json.RawMessage `json:"input,omitempty"`
+	Reason string          `json:"reason,omitempty"`
+}
+
+func (Begin) kind() kind     { return kindBegin }
+func (Message) kind() kind   { return kindMessage }
+func (End) kind() kind       { return kindEnd }
+func (Compacted) kind() kind { return kindCompacted }
+func (Adopted) kind() kind   { return kindAdopted }
+func (Changed) kind() kind   { return kindChanged }
+func (Todos) kind() kind     { return kindTodos }
+func (Denied) kind() kind    { return kindDenied }
+
+// Entry is a record in its place.
+type Entry struct {
+	Number int64
+	Parent int64
+	Time   time.Time
+	Record Record
+}
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// line writes an entry as its line, the newline included. What cannot be written as JSON is made fit: a record is not lost for it.
+func (e Entry) line() ([]byte, error) {
+	var b bytes.Buffer
+	head := strconv.AppendInt([]byte(`{"n":`), e.Number, 10)
+	head = strconv.AppendInt(append(head, `,"p":`...), e.Parent, 10)
+	head = append(append(append(head, `,"k":"`...), e.Record.kind().String()...), `","t":"`...)
+	head = append(e.Time.UTC().AppendFormat(head, timeLayout), `","d":`...)
+	b.Write(head)
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(e.Record); err != nil {
+		return nil, err
+	}
+	b.Truncate(b.Len() - 1) // the encoder's newline
+	b.WriteString("}\n")
+	if text := b.Bytes(); utf8.Valid(text) {
+		return text, nil
+	}
+	return bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")), nil // raw JSON may hold anything between its quotation marks
+}
+
+// fit is the record with what JSON has no form for put right.
+func fit(r Record) Record {
+	switch r := r.(type) {
+	case Message:
+		r.Cost, r.Blocks = finite(r.Cost), fitBlocks(r.Blocks)
+		return r
+	case Compacted:
+		r.Summary.Blocks = fitBlocks(r.Summary.Blocks)
+		return r
+	case End:
+		r.Cost = finite(r.Cost)
+		denials := make([]Denied, len(r.Denials))
+		for i, d := range r.Denials {
+			denials[i] = fit(d).(Denied)
+		}
+		r.Denials = denials
+		return r
+	case Denied:
+		if len(r.Input) > 0 && !json.Valid(r.Input) {
+			r.Input, _ = json.Marshal(string(r.Input))
+		}
+		return r
+	}
+	return r
+}
+
+func finite(cost float64) float64 {
+	if math.IsNaN(cost) || math.IsInf(cost, 0) {
+		return 0
+	}
+	return cost
+}
+
+func fitBlocks(blocks []model.Block) []model.Block {
+	var mended []model.Block // a copy, once there is something to mend: the caller's blocks stay as they are
+	for i, b := range blocks {
+		input, opaque := len(b.Input) == 0 || json.Valid(b.Input), len(b.Opaque) == 0 || json.Valid(b.Opaque)
+		parts := fitBlocks(b.Parts)
+		if input && opaque && (len(parts) == 0 || &parts[0] == &b.Parts[0]) {
+			continue
+		}
+		if mended == nil {
+			mended = append(mended, blocks...)
+		}
+		if mended[i].Parts = parts; !input {
+			mended[i].Input, mended[i].Broken = json.RawMessage("{}"), string(b.Input)
+		}
+		if !opaque {
+			mended[i].Opaque, mended[i].Wire = nil, ""
+		}
+	}
+	if mended == nil {
+		return blocks
+	}
+	return mended
+}
+
+// head is what stands before a record's data.
+type head struct {
+	number, parent int64
+	kind           kind
+	time           []byte
+	data           int // where the data begins in the line; 0: the line has another form, and has to be decoded to get at it
+}
+
+// when is the zero time where the line says nothing that can be read.
+func (h head) when() time.Time {
+	t, _ := time.Parse(time.RFC3339Nano, string(h.time))
+	return t
+}
+
+// parseHead reads the head of a line that we wrote. line may be the beginning of it.
+func parseHead(line []byte) (h head, ok bool) {
+	at := 0
+	skip := func(s string) bool {
+		if len(line)-at < len(s) || string(line[at:at+len(s)]) != s {
+			return false
+		}
+		at += len(s)
+		return true
+	}
+	number := func() (n int64, ok bool) {
+		start := at
+		for at < len(line) && line[at] >= '0' && line[at] <= '9' && at-start < 16 { // 16 digits fit
+			n = 10*n + int64(line[at]-'0')
+			at++
+		}
+		return n, at > start
+	}
+	word := func(most int) []byte {
+		end := bytes.IndexByte(line[at:min(len(line), at+most+1)], '"')
+		if end < 0 {
+			return nil
+		}
+		at += end
+		return line[at-end : at]
+	}
+	var k []byte
+	if ok = skip(`{"n":`); ok {
+		h.number, ok = number()
+	}
+	if ok = ok && skip(`,"p":`); ok {
+		h.parent, ok = number()
+	}
+	if ok = ok && skip(`,"k":"`); ok {
+		k = word(20)
+	}
+	if ok = ok && skip(`","t":"`); ok {
+		h.time = word(30)
+	}
+	if ok = ok && skip(`","d":`) && k != nil && h.time != nil; !ok {
+		return head{}, false
+	}
+	h.kind, h.data = known(k), at
+	return h, true
+}
+
+// slowHead reads a line of another form, such as one that went through somebody's editor.
+func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
+	var l struct {
+		N, P int64
+		K, T string
+		D    json.RawMessage
+	}
+	if err := json.Unmarshal(line, &l); err != nil || l.N <= 0 || l.N >= 1e16 || l.P < 0 || l.K == "" || len(l.D) == 0 {
+		return head{}, nil, false
+	}
+	return head{number: l.N, parent: l.P, kind: known([]byte(l.K)), time: []byte(l.T)}, l.D, true
+}
+
+// decode reads a whole line.
+func decode(line []byte) (Entry, error) {
+	line = bytes.TrimRight(line, "\r\n")
+	var data []byte
+	h, ok := parseHead(line)
+	if ok && len(line) > h.data && line[len(line)-1] == '}' {
+		data = line[h.data : len(line)-1]
+	} else if h, data, ok = slowHead(line); !ok {
+		return Entry{}, fmt.Errorf("the line is no record")
+	}
+	e := Entry{Number: h.number, Parent: h.parent, Time: h.when()}
+	var err error
+	e.Record, err = decodeRecord(h.kind, data)
+	return e, err
+}
+
+func decodeRecord(k kind, data []byte) (Record, error) {
+	switch k {
+	case kindBegin:
+		return as[Begin](data)
+	case kindMessage:
+		return as[Message](data)
+	case kindEnd:
+		return as[End](data)
+	case kindCompacted:
+		return as[Compacted](data)
+	case kindAdopted:
+		return as[Adopted](data)
+	case kindChanged:
+		return as[Changed](data)
+	case kindTodos:
+		return as[Todos](data)
+	case kindDenied:
+		return as[Denied](data)
+	}
+	return nil, fmt.Errorf("the kind of the record is not known")
+}
+
+func as[T Record](data []byte) (Record, error) {
+	var r T
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

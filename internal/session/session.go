@@ -1,0 +1,303 @@
+package session
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/workspace"
+)
+
+// Session is a conversation that is open for writing, by us alone. Its methods may be called from several goroutines.
+type Session struct {
+	store Store
+	id    string
+	lock  *workspace.Held
+
+	mu      sync.Mutex
+	file    *os.File
+	journal *journal
+	state   State
+
+	fold    *fold // until the messages are decoded
+	seen    []Numbered
+	turn    Total // what was spent since the last end of a turn
+	stale   bool  // the projection
+	project error // why it could not be written
+}
+
+// ID is the session's name.
+func (s *Session) ID() string { return s.id }
+
+// load makes the state as it is after a record.
+func (s *Session) load(number int64) error {
+	f, err := foldAt(s.journal, number)
+	if err != nil {
+		return unreadable(s.store.file(s.id, journalEnding), err)
+	}
+	if f.state.Begin.ID == "" {
+		f.state.Begin.ID = s.id
+	}
+	s.state, s.fold, s.seen, s.turn = f.state, f, nil, Total{}
+	return nil
+}
+
+// decoded makes sure that the messages are in memory.
+func (s *Session) decoded() {
+	if s.fold == nil {
+		return
+	}
+	s.seen, s.fold = s.fold.messages(), nil
+	s.state.Damaged = s.journal.broken()
+}
+
+// Append writes a record and returns its number. When it returns, the record survives kill -9 of this process; that of an End, and all
+// before it, survives the machine too. Where it fails, the journal is as it was.
+//
+// An End also writes the projection. That this failed is told by Close: the journal has everything.
+func (s *Session) Append(r Record) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.append(r, s.state.Head)
+}
+
+func (s *Session) append(r Record, parent int64) (int64, error) {
+	if s.file == nil {
+		return 0, closed(s.id)
+	}
+	if r.kind() == kindBegin {
+		return 0, fault.New(fault.Internal, "a session begins once, with its first record")
+	}
+	r = fit(r)
+	if c, ok := r.(Compacted); ok && c.Keep != 0 && !s.sees(c.Keep) {
+		return 0, fault.New(fault.Internal, "a compaction keeps messages from record %d on, which is not among them", c.Keep)
+	}
+	next := s.state
+	turn := next.take(&r, s.turn)
+	e := Entry{Number: s.journal.last() + 1, Parent: parent, Time: time.Now().UTC().Truncate(time.Millisecond), Record: r}
+	if err := s.write(e); err != nil {
+		return 0, err
+	}
+	next.Head, next.Updated, next.Damaged = e.Number, e.Time, s.state.Damaged
+	s.state, s.turn, s.stale = next, turn, true
+	s.see(e)
+	if r.kind() == kindEnd {
+		if err := s.file.Sync(); err != nil {
+			return e.Number, unwritable(s.file.Name(), err)
+		}
+		s.project = s.writeProjection()
+	}
+	return e.Number, nil
+}
+
+// write adds the line, in one write. A part of it that a full disk left is taken away again.
+func (s *Session) write(e Entry) error {
+	line, err := e.line()
+	if err != nil {
+		return fault.New(fault.Internal, "a record of the kind %s cannot be written", e.Record.kind()).Because(err)
+	}
+	if n, err := s.file.Write(line); err != nil {
+		if n > 0 {
+			_ = s.file.Truncate(s.journal.end)
+		}
+		return unwritable(s.file.Name(), err)
+	}
+	h, _ := parseHead(line)
+	s.journal.add(h, len(line)-1)
+	s.journal.end += int64(len(line))
+	s.journal.size = s.journal.end
+	return nil
+}
+
+// take is the state with a record in it, and what the running turn has spent by then. An End gets its totals.
+func (s *State) take(r *Record, turn Total) Total {
+	switch v := (*r).(type) {
+	case Message:
+		s.Messages++
+		if s.Title == "" {
+			s.Title = titleOf(v.Message)
+		}
+		s.spend(v)
+		turn.spend(v)
+	case Denied:
+		s.spend(v)
+		turn.spend(v)
+	case End:
+		s.Usage, s.Cost = subtract(s.Usage, turn.Usage).Add(v.Usage), s.Cost-turn.Cost+v.Cost
+		s.Denials += max(0, len(v.Denials)-turn.Denials)
+		s.Turns++
+		v.Total = s.Total
+		*r = v
+		return Total{}
+	case Compacted:
+		s.Compactions++
+	case Adopted:
+		s.change(Changed{Provider: v.Provider, Model: v.Model})
+	case Changed:
+		s.change(v)
+	case Todos:
+		s.Todos = v.Items
+	}
+	return turn
+}
+
+// subtract takes back what was added message by message: the end of a turn says what the whole of it took.
+func subtract(a, b model.Usage) model.Usage {
+	return model.Usage{
+		Input: a.Input - b.Input, CacheRead: a.CacheRead - b.CacheRead, CacheWrite: a.CacheWrite - b.CacheWrite, Output: a.Output - b.Output,
+		Reasoning: a.Reasoning - b.Reasoning, Searches: a.Searches - b.Searches, Estimated: a.Estimated,
+	}
+}
+
+// see keeps what the model sees up to date.
+func (s *Session) see(e Entry) {
+	switch r := e.Record.(type) {
+	case Message:
+		if s.fold != nil {
+			s.fold.seen = append(s.fold.seen, len(s.journal.places)-1)
+		} else {
+			s.seen = append(s.seen, Numbered{e.Number, r.Message})
+		}
+	case Compacted:
+		s.decoded()
+		seen := []Numbered{{e.Number, r.Summary}}
+		for _, m := range s.seen {
+			if r.Keep > 0 && m.Number >= r.Keep && s.isMessage(m.Number) {
+				seen = append(seen, m)
+			}
+		}
+		s.seen = seen
+	case Adopted:
+		s.fold, s.seen = nil, nil
+	}
+}
+
+// sees says whether a record is a message that the model sees.
+func (s *Session) sees(number int64) bool {
+	s.decoded()
+	for _, m := range s.seen {
+		if m.Number == number {
+			return s.isMessage(number)
+		}
+	}
+	return false
+}
+
+func (s *Session) isMessage(number int64) bool {
+	i := s.journal.index(number)
+	return i >= 0 && s.journal.places[i].number == number && s.journal.places[i].kind == kindMessage
+}
+
+// Rewind goes back to a record: what is appended next follows that one. What came after it stays in the journal, on a branch that was left.
+func (s *Session) Rewind(number int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return closed(s.id)
+	}
+	i := s.journal.index(number)
+	if i < 0 || s.journal.places[i].number != number {
+		return fault.New(fault.NotFoundCode, "the session %s has no record %d", s.id, number).With("session_id", s.id).Hint("omniagent session show %s", s.id)
+	}
+	turn := s.turn
+	if _, err := s.append(Changed{}, number); err != nil { // so that a reader knows it, too
+		return err
+	}
+	if err := s.load(s.journal.last()); err != nil {
+		return err
+	}
+	s.turn = turn
+	return nil
+}
+
+// Messages is what the model has to see now: what was said since the last compaction, after its summary. It is consistent: the sides
+// take turns, and a call whose result was lost has one that says so. What it returns is not to be changed.
+func (s *Session) Messages() []model.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decoded()
+	return plain(s.seen)
+}
+
+func plain(seen []Numbered) []model.Message {
+	all := make([]model.Message, len(seen))
+	for i, m := range seen {
+		all[i] = m.Message
+	}
+	return consistent(all)
+}
+
+// Seen are the messages as they were recorded, with their numbers: what a compaction chooses from. The first one may be a summary, under
+// the number of its compaction.
+func (s *Session) Seen() []Numbered {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decoded()
+	return append([]Numbered(nil), s.seen...)
+}
+
+// State is how the session stands.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// CheckProvider says why the session cannot go on under a provider: it is another one's. What a model thought, and how its API signs and
+// names things, is worth nothing to another, so nobody gets there unasked; Adopt is the way.
+func (s *Session) CheckProvider(provider string) error {
+	now := s.State().Provider
+	if provider == "" || now == "" || provider == now {
+		return nil
+	}
+	return fault.New(fault.ArgError, "the session %s belongs to %s and cannot go on with %s", s.id, now, provider).With("session_id", s.id).With("provider", now).
+		Hint("take its history along: --history-file %s", s.store.file(s.id, projectionEnding))
+}
+
+// Adopt makes the session go on under a provider with a history from elsewhere, as ReadHistory reads it, in place of its own messages.
+func (s *Session) Adopt(a Adopted, messages []model.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.append(a, s.state.Head); err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if _, err := s.append(Message{Message: m}, s.state.Head); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close writes the projection if something was added since, and gives the session free. Calling it again does nothing.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	err := s.project
+	if s.stale {
+		err = s.writeProjection()
+	}
+	s.decoded() // what is asked for later
+	return errors.Join(err, s.abandon())
+}
+
+// abandon gives everything back.
+func (s *Session) abandon() error {
+	var err error
+	if s.file != nil {
+		err = s.file.Close()
+		s.file = nil
+	}
+	return errors.Join(err, s.lock.Unlock())
+}
+
+func closed(id string) error { return fault.New(fault.Internal, "the session %s is closed", id) }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,370 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/workspace"
+)
+
+// Store is a directory of sessions. Any number of processes may use it at once.
+type Store struct{ dir string }
+
+// Open makes a Store without touching the disk.
+func Open(dir string) Store { return Store{dir} }
+
+// Default is the store of the native agent beneath a home directory.
+func Default(home string) Store { return Open(filepath.Join(home, ".yume", "sessions")) }
+
+// Dir is where it is.
+func (s Store) Dir() string { return s.dir }
+
+const (
+	journalEnding    = ".jsonl"
+	projectionEnding = ".json"
+	lockEnding       = ".lock"
+	longestID        = 128
+
+	// lockWait is for a writer that has just closed or died: a child that it was starting has the lock until it runs.
+	lockWait = 200 * time.Millisecond
+)
+
+func (s Store) file(id, ending string) string { return filepath.Join(s.dir, id+ending) }
+
+// NewID is an id that nobody has.
+func NewID() string {
+	random := make([]byte, 4)
+	_, _ = rand.Read(random) // it never fails
+	return "sess-" + hex.EncodeToString(random)
+}
+
+// CheckID says what is wrong with an id that somebody chose: it becomes the name of a file.
+func CheckID(id string) error {
+	bad := strings.TrimFunc(id, func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+	})
+	if id == "" || len(id) > longestID || bad != "" || id[0] == '.' {
+		return fault.New(fault.ArgError, "%.160q is no id of a session", id).
+			Hint("an id has at most %d letters, digits, dots, dashes and underscores, and does not begin with a dot", longestID)
+	}
+	return nil
+}
+
+func notFound(id string) *fault.Fault {
+	return fault.New(fault.NotFoundCode, "Session not found: %s", id).With("session_id", id).Hint("list what there is: omniagent session list")
+}
+
+// Create begins a session and locks it. An empty id is chosen; one that is taken is fault.AlreadyExists.
+func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
+	chosen := b.ID == ""
+	if chosen {
+		b.ID = NewID()
+	}
+	if err := CheckID(b.ID); err != nil {
+		return nil, err
+	}
+	if b.Created.IsZero() {
+		b.Created = time.Now()
+	}
+	b.Version, b.Created = version, b.Created.UTC().Truncate(time.Millisecond)
+	made, err := s.begin(ctx, b.ID, func(w io.Writer) error {
+		line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
+		if err == nil {
+			_, err = w.Write(line)
+		}
+		return err
+	})
+	if chosen && errors.Is(err, fault.AlreadyExists) {
+		b.ID = ""
+		return s.Create(ctx, b)
+	}
+	return made, err
+}
+
+// begin makes a journal that is not there yet; write gives it its first records. It is there with all of them or not at all.
+func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error) (*Session, error) {
+	if err := workspace.MkdirAll(s.dir); err != nil {
+		return nil, err
+	}
+	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
+	if errors.Is(err, fault.LockHeld) {
+		return nil, Taken(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	path := s.file(id, journalEnding)
+	if s.Has(id) {
+		_ = held.Unlock()
+		return nil, Taken(id)
+	}
+	if err := s.put(path, write); err != nil {
+		_ = held.Unlock()
+		return nil, unwritable(path, err)
+	}
+	own, err := s.opened(id, held)
+	if err != nil {
+		return nil, err
+	}
+	own.stale = true // there is no projection yet
+	return own, nil
+}
+
+// Taken says that a session cannot be made because its id is taken.
+func Taken(id string) error {
+	return fault.New(fault.AlreadyExists, "the session %s exists already", id).With("session_id", id).Hint("resume it, or choose another id")
+}
+
+// Has says whether an id is taken. A history that somebody else left under that name takes it as well: it is not written over.
+func (s Store) Has(id string) bool {
+	for _, ending := range []string{journalEnding, projectionEnding} {
+		if _, err := os.Lstat(s.file(id, ending)); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// put makes a file under another name and renames it. What a killed process leaves of that is swept by workspace.WriteFile.
+func (s Store) put(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(s.dir, ".omniagent-tmp-")
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, chunk)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// Resume opens a session to go on with it and locks it: fault.LockHeld says which process has it. A last line that was torn when its writer
+// was killed is taken away.
+func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	// First of all, so that asking for what is not there leaves no lock file.
+	if _, err := os.Lstat(s.file(id, journalEnding)); errors.Is(err, fs.ErrNotExist) {
+		return nil, s.missing(id)
+	}
+	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
+	if err != nil {
+		return nil, lockedBy(id, err)
+	}
+	return s.opened(id, held)
+}
+
+// opened reads a session that we have the lock of.
+func (s Store) opened(id string, held *workspace.Held) (_ *Session, err error) {
+	own := &Session{store: s, id: id, lock: held}
+	defer func() {
+		if err != nil {
+			_ = own.abandon()
+		}
+	}()
+	if own.file, err = s.open(id, os.O_RDWR|os.O_APPEND); err != nil {
+		return nil, err
+	}
+	if own.journal, err = readJournal(own.file); err == nil {
+		err = own.heal()
+	}
+	if err != nil {
+		return nil, unreadable(s.file(id, journalEnding), err)
+	}
+	if err := s.noLink(id, projectionEnding); err != nil {
+		return nil, err
+	}
+	return own, own.load(own.journal.last())
+}
+
+// missing tells of a projection that lies there without its journal, as other programs leave it.
+func (s Store) missing(id string) error {
+	f := notFound(id)
+	if file := s.file(id, projectionEnding); s.noLink(id, projectionEnding) == nil {
+		if _, err := os.Lstat(file); err == nil {
+			f.Hint("there is no journal of it, but a history: begin a session with --history-file %s", file)
+		}
+	}
+	return f
+}
+
+// File is one of the files of a session.
+type File struct {
+	Path string
+	Size int64
+}
+
+// Files are what Delete removes.
+func (s Store) Files(id string) ([]File, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	var files []File
+	for _, ending := range []string{journalEnding, projectionEnding} {
+		info, err := os.Lstat(s.file(id, ending))
+		switch {
+		case err == nil:
+			files = append(files, File{s.file(id, ending), info.Size()})
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, unreadable(s.file(id, ending), err)
+		case ending == journalEnding:
+			return nil, s.missing(id)
+		}
+	}
+	return files, nil
+}
+
+// Delete removes a session for ever. One that somebody has open is fault.LockHeld.
+func (s Store) Delete(ctx context.Context, id string) error {
+	if err := CheckID(id); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(s.file(id, journalEnding)); errors.Is(err, fs.ErrNotExist) {
+		return s.missing(id)
+	}
+	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
+	if err != nil {
+		return lockedBy(id, err)
+	}
+	defer func() { _ = held.Unlock() }()
+	for _, ending := range []string{projectionEnding, journalEnding} { // the journal last: until then it can be deleted again
+		if err := os.Remove(s.file(id, ending)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable", s.dir)
+		}
+	}
+	_ = os.Remove(s.file(id, lockEnding)) // while we hold it, so that nobody else does; who waits for it looks again
+	return nil
+}
+
+// open opens a journal, which has to be a file: no link to one, nothing that blocks.
+func (s Store) open(id string, flags int) (*os.File, error) {
+	path := s.file(id, journalEnding)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, s.missing(id)
+	}
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, noFile(path)
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	now, err := f.Stat()
+	if err == nil && !os.SameFile(info, now) {
+		err = noFile(path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, unreadable(path, err)
+	}
+	return f, nil
+}
+
+// noLink says whether a file of a session is none that leads elsewhere.
+func (s Store) noLink(id, ending string) error {
+	path := s.file(id, ending)
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return noFile(path)
+	}
+	return nil
+}
+
+func noFile(path string) *fault.Fault {
+	return fault.New(fault.Unsafe, "%s is not a file", path).With("path", path).Hint("move it away")
+}
+
+func lockedBy(id string, err error) error {
+	var f *fault.Fault
+	if errors.As(err, &f) && f.Code == fault.LockHeld {
+		by := "another process"
+		if pid, ok := f.Detail["holder_pid"].(int); ok {
+			by = "process " + itoa(int64(pid))
+		}
+		f.Message = by + " has the session " + id + " open"
+		return f.With("session_id", id).Hint("wait until it has ended, or fork the session: omniagent session fork %s", id)
+	}
+	return err
+}
+
+func unreadable(path string, err error) error {
+	var known *fault.Fault
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return fault.New(codeOf(err), "the session file %s cannot be used", path).With("path", path).Because(err).Hint("look at the file, or delete the session")
+}
+
+func unwritable(path string, err error) error {
+	var known *fault.Fault
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return fault.New(codeOf(err), "the session file %s cannot be written", path).With("path", path).Because(err).Hint("make room, and %s writable", filepath.Dir(path))
+}
+
+func codeOf(err error) fault.Code {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fault.PermissionDenied
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.FileMissing
+	case errors.As(err, &path):
+		return fault.Internal
+	}
+	return fault.Unsafe // it can be read, and is not what it must be
+}
+
+// heal takes away a torn last line. One that only lacks its newline is whole.
+func (s *Session) heal() error {
+	j := s.journal
+	if j.size == j.end {
+		return nil
+	}
+	if torn := j.size - j.end; torn <= chunk {
+		line := make([]byte, torn)
+		if _, err := s.file.ReadAt(line, j.end); err != nil {
+			return err
+		}
+		if _, err := decode(line); err == nil && !bytes.ContainsAny(line, "\r\n") {
+			if _, err := s.file.Write([]byte{'\n'}); err != nil {
+				return err
+			}
+			j.line(line)
+			j.end = j.size + 1
+			j.size = j.end
+			return nil
+		}
+	}
+	if err := s.file.Truncate(j.end); err != nil {
+		return err
+	}
+	j.size = j.end
+	return nil
+}
