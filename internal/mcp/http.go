@@ -1,0 +1,419 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+const (
+	maxResumes   = 5 // of one answer that broke off
+	firstPause   = time.Second
+	longestPause = time.Minute
+)
+
+// remote is a server that is reached by Streamable HTTP: each message of ours is a request of its own, and what comes back is one message, or
+// a stream of them.
+type remote struct {
+	conn   *Conn
+	url    string
+	host   string
+	client *http.Client
+	life   context.Context // ends with Close
+	end    context.CancelFunc
+	group  sync.WaitGroup
+
+	mu       sync.Mutex
+	session  string
+	protocol string
+	renewing sync.Mutex
+}
+
+func newHTTP(c *Conn) error {
+	u, err := url.Parse(c.server.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fault.New(fault.ConfigInvalid, "the url of the MCP server %s is no http or https address", c.server.Name)
+	}
+	r := &remote{conn: c, url: u.String(), host: u.Host}
+	r.life, r.end = context.WithCancel(context.Background())
+	r.client = &http.Client{}
+	if c.options.HTTP != nil {
+		*r.client = *c.options.HTTP
+	} else {
+		r.client.Transport = &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext, ForceAttemptHTTP2: true,
+			TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeader,
+		}
+	}
+	// The headers that the person configured may be secret, and are for this host.
+	r.client.CheckRedirect = func(next *http.Request, before []*http.Request) error {
+		was := before[0]
+		if len(before) < 3 && next.URL.Host == was.URL.Host && next.URL.Scheme == was.URL.Scheme && next.Method == was.Method {
+			return nil
+		}
+		return http.ErrUseLastResponse
+	}
+	if len(c.server.Header) > 0 && plainHTTP(c.server.URL) {
+		c.log("its headers go to " + u.Host + " without TLS: everybody on the way can read them")
+	}
+	c.wire = r
+	return nil
+}
+
+// ready begins to listen to what the server says unasked.
+func (r *remote) ready(protocol string) {
+	r.mu.Lock()
+	r.protocol = protocol
+	r.mu.Unlock()
+	r.group.Add(1)
+	go func() {
+		defer r.group.Done()
+		r.listen()
+	}()
+}
+
+// send posts a message. The answer to a request is read in the background, as long as ctx lasts.
+func (r *remote) send(ctx context.Context, id int64, m []byte) error {
+	if r.life.Err() != nil {
+		return r.conn.Err()
+	}
+	if id == 0 {
+		return r.post(ctx, 0, m, true)
+	}
+	r.group.Add(1)
+	go func() {
+		defer r.group.Done()
+		if err := r.post(ctx, id, m, !bytes.Contains(m, []byte(`"method":"initialize"`))); err != nil {
+			r.conn.failOne(id, err)
+		}
+	}()
+	return nil
+}
+
+// post sends a message and reads what comes back. renew says that a session may be begun anew where the server has forgotten ours.
+func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error {
+	ctx, cancel := r.bound(ctx)
+	defer cancel()
+	was := r.current()
+	response, err := r.do(ctx, http.MethodPost, m, "")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotFound && was != "" && renew {
+		if err := r.renew(ctx, was); err != nil {
+			return err
+		}
+		return r.post(ctx, id, m, false)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return r.refused(response)
+	}
+	if s := response.Header.Get("Mcp-Session-Id"); s != "" && !renew { // it is the answer to initialize
+		r.mu.Lock()
+		r.session = s
+		r.mu.Unlock()
+	}
+	if id == 0 {
+		return nil
+	}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case response.StatusCode == http.StatusAccepted:
+		return errors.New("it took the request and gives no answer")
+	case kind == "text/event-stream":
+		return r.answerOf(ctx, id, response)
+	case kind == "application/json":
+		body, err := io.ReadAll(io.LimitReader(response.Body, maxMessage+1))
+		if err != nil {
+			return err
+		}
+		if len(body) > maxMessage {
+			r.conn.tooLarge(json.RawMessage(`"id":`+strconv.FormatInt(id, 10)), nil)
+			return nil
+		}
+		r.conn.receive(body)
+	default:
+		return fmt.Errorf("it answered with %q, which is no answer of this protocol", clean(kind, 60))
+	}
+	if r.conn.waits(id) {
+		return errors.New("its answer is to something else")
+	}
+	return nil
+}
+
+// waits says that a request has no answer yet.
+func (c *Conn) waits(id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.pending[id]
+	return one != nil && len(one.answer) == 0 && len(one.failed) == 0
+}
+
+// bound is ctx until the connection is closed.
+func (r *remote) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(r.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func (r *remote) current() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session
+}
+
+// do makes one request of HTTP.
+func (r *remote) do(ctx context.Context, method string, body []byte, after string) (*http.Response, error) {
+	q, err := http.NewRequestWithContext(ctx, method, r.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range r.conn.server.Header {
+		q.Header.Set(name, value)
+	}
+	q.Header.Set("Accept", "application/json, text/event-stream")
+	if method == http.MethodGet {
+		q.Header.Set("Accept", "text/event-stream")
+	}
+	if body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	if after != "" {
+		q.Header.Set("Last-Event-ID", after)
+	}
+	r.mu.Lock()
+	session, protocol := r.session, r.protocol
+	r.mu.Unlock()
+	if session != "" {
+		q.Header.Set("Mcp-Session-Id", session)
+	}
+	if protocol != "" {
+		q.Header.Set("MCP-Protocol-Version", protocol)
+	}
+	response, err := r.client.Do(q)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // the address may have a secret in it
+		}
+		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name, r.host).Because(err)
+	}
+	return response, nil
+}
+
+// refused says why a server does not answer.
+func (r *remote) refused(response *http.Response) error {
+	name, status := r.conn.server.Name, response.StatusCode
+	if status >= 300 && status < 400 {
+		to := "elsewhere"
+		if at, err := response.Location(); err == nil {
+			to = at.Scheme + "://" + at.Host + at.Path
+		}
+		return fault.New(fault.Down, "the MCP server %s has moved to %s", name, clean(to, 300)).Hint("Put that address into its configuration, if you trust it.")
+	}
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return fault.New(fault.AuthRequired, "the MCP server %s wants a login (HTTP %d)", name, status).With("server", name).
+			Hint(`Put a token into its configuration: "headers": {"Authorization": "Bearer ${VARIABLE}"}.`)
+	}
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxStderr))
+	var m message
+	if json.Unmarshal(body, &m) == nil && m.Error != nil {
+		return m.Error
+	}
+	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server", name).With("status", status)
+	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
+		f = f.Hint("Check the url. Servers of the old kind, of type sse, are not supported.")
+	}
+	return f
+}
+
+// renew begins a session anew, once for all who miss it.
+func (r *remote) renew(ctx context.Context, was string) error {
+	r.renewing.Lock()
+	defer r.renewing.Unlock()
+	if r.current() != was {
+		return nil
+	}
+	r.mu.Lock()
+	r.session, r.protocol = "", ""
+	r.mu.Unlock()
+	r.conn.log("it has forgotten the session, which is begun anew")
+	hello, err := r.conn.hello(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.protocol = hello.ProtocolVersion
+	r.mu.Unlock()
+	return r.conn.tell(ctx, "notifications/initialized", nil)
+}
+
+// answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its events numbers.
+func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response) error {
+	at, pause := "", firstPause
+	for try := 0; ; try++ {
+		err := r.stream(response.Body, &at, &pause, func() bool { return !r.conn.waits(id) })
+		_ = response.Body.Close()
+		if !r.conn.waits(id) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if at == "" || try >= maxResumes {
+			if err == nil {
+				err = errors.New("its stream ended before the answer")
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+		if response, err = r.do(ctx, http.MethodGet, nil, at); err != nil {
+			return err
+		}
+		if response.StatusCode != http.StatusOK {
+			_ = response.Body.Close()
+			return fmt.Errorf("its stream ended before the answer, and it cannot be taken up (HTTP %d)", response.StatusCode)
+		}
+	}
+}
+
+// listen hears what the server says unasked, as long as the connection lasts. Servers need not offer that.
+func (r *remote) listen() {
+	at, pause := "", firstPause
+	for r.life.Err() == nil {
+		began := time.Now()
+		response, err := r.do(r.life, http.MethodGet, nil, at)
+		if err == nil {
+			kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+			if response.StatusCode != http.StatusOK || kind != "text/event-stream" {
+				_ = response.Body.Close()
+				return
+			}
+			told := time.Duration(0)
+			_ = r.stream(response.Body, &at, &told, func() bool { return false })
+			_ = response.Body.Close()
+			if time.Since(began) > longestPause {
+				pause = firstPause
+			}
+			pause = max(pause, min(told, longestPause))
+		}
+		select {
+		case <-r.life.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// stream reads server-sent events until enough, or their end.
+func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough func() bool) error {
+	in := bufio.NewReaderSize(body, 16<<10)
+	var data []byte
+	large := false
+	for {
+		line, whole, err := readLine(in)
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case !whole:
+			large = true
+			r.conn.log(fmt.Sprintf("an event of more than %d MiB is passed over", maxMessage>>20))
+		case len(line) == 0:
+			if large {
+				return fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", r.conn.server.Name, maxMessage>>20)
+			}
+			if len(data) > 0 {
+				r.conn.receive(data)
+			}
+			data = nil
+			if enough() {
+				return nil
+			}
+		case string(name) == "data" && len(data)+len(value) > maxMessage:
+			large = true
+		case string(name) == "data":
+			if data != nil {
+				data = append(data, '\n')
+			}
+			data = append(data, value...)
+		case string(name) == "id" && len(value) <= peek:
+			*at = string(value)
+		case string(name) == "retry":
+			if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
+				*pause = min(time.Duration(ms)*time.Millisecond, longestPause)
+			}
+		}
+	}
+}
+
+// readLine is a line without its end. Of one that is too long nothing is kept, and whole is false.
+func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
+	whole = true
+	for {
+		piece, err := in.ReadSlice('\n')
+		if whole = whole && len(line)+len(piece) <= maxMessage+peek; whole {
+			line = append(line, piece...)
+		} else {
+			line = nil
+		}
+		switch {
+		case err == nil:
+			return bytes.TrimRight(line, "\r\n"), whole, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, whole, err
+		}
+	}
+}
+
+// close ends the session and all that is under way.
+func (r *remote) close() {
+	r.end()
+	if session := r.current(); session != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTakes)
+		if response, err := r.do(ctx, http.MethodDelete, nil, ""); err == nil {
+			_ = response.Body.Close()
+		}
+		cancel()
+	}
+	r.group.Wait()
+	if t, ok := r.client.Transport.(*http.Transport); ok && r.conn.options.HTTP == nil {
+		t.CloseIdleConnections()
+	}
+}
+
+func plainHTTP(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || !strings.EqualFold(u.Scheme, "http") {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+}

@@ -1,0 +1,253 @@
+// Package mcp is the client's side of the Model Context Protocol: the tools of servers that a person has configured.
+//
+// It promises that a server, whatever it says or does not say, costs a bounded time and a bounded memory: every wait has a clock, every line,
+// list and result a limit, and what was left out is told; that a server which dies gives an error with the end of what it printed; and that
+// after Close nothing of it is left. It refuses what a server may ask for beside answers: to speak to the model, to ask the person, and to
+// see more than the directories that it was told. It starts nothing that a repository configured: whose configuration counts is the caller's
+// decision.
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+)
+
+// Server is one that was configured: a program, or an address.
+type Server struct {
+	Name    string
+	Command []string          // the program and its arguments
+	Env     map[string]string // over Options.Environ
+	Dir     string            // empty: Options.Dir
+	URL     string            // of Streamable HTTP, in place of Command
+	Header  map[string]string
+	Call    time.Duration // the clock of a call; 0: Options.Call
+}
+
+// Child is a program that runs; process.Child is one.
+type Child interface {
+	Wait() process.Ending
+	End(os.Signal)
+}
+
+// Options are what all servers share.
+type Options struct {
+	Start   func(process.Plan) (Child, error) // nil: process.Start
+	Environ []string                          // of programs; nil: what Environ picks of ours
+	Dir     string                            // where programs run; empty: ours
+	Roots   []string                          // directories that a server may be told of; nil: none
+	Log     func(string)                      // what a person may want to know, one line each; may be nil; may be called by several goroutines
+	Changed func(*Conn)                       // the list of tools is another one; may be nil
+	HTTP    *http.Client                      // nil: one of its own
+	Version string                            // ours, told to servers
+
+	Open time.Duration // until a server has told its tools; 0: 30 s
+	Call time.Duration // of a call; 0: 10 minutes
+	Rest time.Duration // from the end of a program's input to SIGTERM, and from there to SIGKILL; 0: 2 s
+}
+
+// The limits of what a server may say.
+const (
+	maxMessage  = 10 << 20  // one message
+	maxText     = 256 << 10 // of a result
+	maxImages   = 20        // of a result
+	maxTools    = 512
+	maxPages    = 64
+	maxDescribe = 16 << 10 // of a tool's description
+	maxSchema   = 128 << 10
+	maxAbout    = 8 << 10  // of what a server tells of itself
+	maxStderr   = 4 << 10  // its end is kept
+	maxTold     = 32       // lines of log about one server, so that it cannot flood
+	maxAnswers  = 64       // answers of ours that wait for a server which does not read
+	maxProgress = 1 << 10  // of one message of progress
+	maxHeader   = 64 << 10 // of HTTP, by which the rest is not limited
+)
+
+const (
+	openTakes  = 30 * time.Second
+	callTakes  = 10 * time.Minute
+	closeTakes = 2 * time.Second
+)
+
+// Conn is a server that is connected. Its methods may be called by several goroutines.
+type Conn struct {
+	server  Server
+	options Options
+	wire    transport
+
+	// About the server, in its own words. They do not change after Open.
+	Protocol     string
+	Title        string
+	Instructions string
+
+	mu      sync.Mutex
+	tools   []Tool
+	next    int64
+	pending map[int64]*call
+	dead    error // why there will be no more answers
+	told    int
+	listing bool // a new list is being asked for
+	again   bool // and another one after it
+	busy    int  // what is done in the background
+	stop    chan struct{}
+	group   sync.WaitGroup
+}
+
+// transport carries messages to a server. What comes from it goes to Conn.receive.
+type transport interface {
+	// send hands over one message; id is that of a request, or 0. It may return before the server has it.
+	send(ctx context.Context, id int64, message []byte) error
+	// ready is told when the handshake is over.
+	ready(protocol string)
+	// close ends the server, and returns when nothing of it is left.
+	close()
+}
+
+// Open connects to a server and asks what tools it has.
+func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
+	if o.Open <= 0 {
+		o.Open = openTakes
+	}
+	if o.Rest <= 0 {
+		o.Rest = closeTakes
+	}
+	if s.Call <= 0 {
+		s.Call = o.Call
+	}
+	if s.Call <= 0 {
+		s.Call = callTakes
+	}
+	c := &Conn{server: s, options: o, pending: map[int64]*call{}, stop: make(chan struct{})}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Open, slow{"did not say within " + o.Open.String() + " what tools it has"})
+	defer cancel()
+	var err error
+	switch {
+	case len(s.Command) > 0 && s.URL == "":
+		err = startProgram(c)
+	case len(s.Command) == 0 && s.URL != "":
+		err = newHTTP(c)
+	default:
+		err = fault.New(fault.ConfigInvalid, "the MCP server %s must have either a command or a url", s.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = c.handshake(ctx); err == nil {
+		err = c.list(ctx)
+	}
+	if err != nil {
+		err = c.because(err)
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Name is what the configuration calls the server.
+func (c *Conn) Name() string { return c.server.Name }
+
+// Tools are what the server has now, in its order.
+func (c *Conn) Tools() []Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.tools)
+}
+
+// Err is why the server gives no more answers; nil while it may.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dead
+}
+
+// Close ends the server. It takes a few seconds at the most, whatever the server does; calls that are open get an error.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	first := c.stop != nil
+	if first {
+		close(c.stop)
+		c.stop = nil
+	}
+	c.mu.Unlock()
+	c.fail(fault.New(fault.Interrupted, "the MCP server %s was closed", c.server.Name))
+	if first {
+		c.wire.close()
+	}
+	c.group.Wait()
+}
+
+// The versions of the protocol that are understood, the offered one first. What changed between them does not concern tools.
+func versions() []string { return []string{"2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05"} }
+
+// greeting is what a server says first.
+type greeting struct {
+	ProtocolVersion string `json:"protocolVersion"`
+	ServerInfo      struct {
+		Name    string `json:"name"`
+		Title   string `json:"title"`
+		Version string `json:"version"`
+	} `json:"serverInfo"`
+	Instructions string `json:"instructions"`
+}
+
+func (c *Conn) handshake(ctx context.Context) error {
+	answer, err := c.hello(ctx)
+	if err != nil {
+		return err
+	}
+	c.Protocol = answer.ProtocolVersion
+	c.Title = clean(first(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
+	c.Instructions = cleanText(answer.Instructions, maxAbout)
+	c.wire.ready(c.Protocol)
+	return c.tell(ctx, "notifications/initialized", nil)
+}
+
+// hello agrees on a version of the protocol.
+func (c *Conn) hello(ctx context.Context) (greeting, error) {
+	capabilities := map[string]any{}
+	if c.options.Roots != nil {
+		capabilities["roots"] = map[string]any{}
+	}
+	var answer greeting
+	err := c.ask(ctx, "initialize", map[string]any{
+		"protocolVersion": versions()[0], "capabilities": capabilities,
+		"clientInfo": map[string]any{"name": "omniagent", "version": first(c.options.Version, "0")},
+	}, &answer)
+	if err == nil && !slices.Contains(versions(), answer.ProtocolVersion) {
+		err = fault.New(fault.Down, "the MCP server %s speaks version %q of the protocol, which is not understood",
+			c.server.Name, clean(answer.ProtocolVersion, 40)).Hint("Use a version of the server that speaks %s.", strings.Join(versions(), ", "))
+	}
+	return answer, err
+}
+
+// first is the first that is not empty.
+func first(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// log tells a person, but not for ever.
+func (c *Conn) log(line string) {
+	c.mu.Lock()
+	c.told++
+	told := c.told
+	c.mu.Unlock()
+	if c.options.Log == nil || told > maxTold {
+		return
+	}
+	if told == maxTold {
+		line = "there is more to complain about, which is not told"
+	}
+	c.options.Log("MCP server " + c.server.Name + ": " + line)
+}

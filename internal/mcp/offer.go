@@ -1,0 +1,80 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
+)
+
+// maxName is how long the name of a tool may be at every model's API.
+const maxName = 64
+
+// Offer is the tools of several servers under names of their own: mcp__server__tool.
+type Offer struct {
+	Tools []toolspec.Tool
+	of    map[string]offered
+}
+
+type offered struct {
+	conn *Conn
+	tool Tool
+}
+
+// NewOffer names the tools that the servers have now. The same servers in the same order give the same names.
+func NewOffer(conns ...*Conn) *Offer {
+	o := &Offer{of: map[string]offered{}}
+	for _, c := range conns {
+		for _, t := range c.Tools() {
+			name := o.free("mcp__" + plain(c.Name()) + "__" + plain(t.Name))
+			o.of[name] = offered{c, t}
+			spec := t.Tool
+			spec.Name = name
+			o.Tools = append(o.Tools, spec)
+		}
+	}
+	return o
+}
+
+// free is the name, cut to what is allowed, with a number where it is taken.
+func (o *Offer) free(name string) string {
+	try := name[:min(len(name), maxName)]
+	for n := 2; ; n++ {
+		if _, taken := o.of[try]; !taken {
+			return try
+		}
+		number := fmt.Sprintf("_%d", n)
+		try = name[:min(len(name), maxName-len(number))] + number
+	}
+}
+
+// plain has only what names may have.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// Call calls a tool by the name that it has here.
+func (o *Offer) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
+	t, ok := o.of[name]
+	if !ok {
+		return Result{}, fault.New(fault.NotFoundCode, "there is no tool %s", name)
+	}
+	return t.conn.Call(ctx, t.tool.Name, input, progress)
+}
+
+// About is the server of a tool, and the tool as the server describes it.
+func (o *Offer) About(name string) (server string, tool Tool, ok bool) {
+	t, ok := o.of[name]
+	if !ok {
+		return "", Tool{}, false
+	}
+	return t.conn.Name(), t.tool, true
+}

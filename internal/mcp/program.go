@@ -1,0 +1,320 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
+)
+
+// program is a server that is a child of ours: one message a line on its standard input and output.
+type program struct {
+	conn  *Conn
+	child Child
+	input *os.File
+	queue chan []byte
+	ended chan struct{} // closed when nothing of the child is left
+	over  chan struct{} // closed when the writer has stopped
+	once  sync.Once
+}
+
+func startProgram(c *Conn) error {
+	s, o := c.server, c.options
+	env := o.Environ
+	if env == nil {
+		env = Environ(os.Environ())
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		env = set(env, name, s.Env[name])
+	}
+	dir := first(s.Dir, o.Dir)
+	path, err := find(s.Command[0], dir, env)
+	if err != nil {
+		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name, s.Command[0]).
+			With("server", s.Name).Because(err)
+	}
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return fault.New(fault.Internal, "the MCP server %s cannot be started", s.Name).Because(err)
+	}
+	p := &program{conn: c, input: ours, queue: make(chan []byte, maxAnswers), ended: make(chan struct{}), over: make(chan struct{})}
+	start := o.Start
+	if start == nil {
+		start = func(p process.Plan) (Child, error) { return process.Start(p) }
+	}
+	errs := &tail{}
+	c.wire = p // the server may speak before Start returns
+	p.child, err = start(process.Plan{
+		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &lines{conn: c}, Stderr: errs, Grace: o.Rest,
+	})
+	_ = theirs.Close()
+	if err != nil {
+		_ = ours.Close()
+		return fault.New(fault.Of(err).Code, "the MCP server %s cannot be started", s.Name).With("server", s.Name).Because(err)
+	}
+	go p.write()
+	go func() {
+		end := p.child.Wait()
+		c.fail(ending(s.Name, end, errs.String()))
+		close(p.ended)
+	}()
+	return nil
+}
+
+// ending says how a server ended, with the last that it printed.
+func ending(name string, e process.Ending, said string) error {
+	how := fmt.Sprintf("with code %d", e.ExitCode)
+	if e.Signal != "" {
+		how = "by " + e.Signal
+	}
+	f := fault.New(fault.Down, "the MCP server %s ended %s", name, how).With("server", name)
+	if said != "" {
+		f = fault.New(fault.Down, "the MCP server %s ended %s; it printed: %s", name, how, said).With("server", name).With("stderr", said)
+	}
+	return f.Hint("Run its command by hand to see why.")
+}
+
+func (p *program) ready(string) {}
+
+// send puts a message into the queue of a server that may not read.
+func (p *program) send(ctx context.Context, _ int64, m []byte) error {
+	select {
+	case p.queue <- append(m, '\n'):
+		return nil
+	case <-p.ended:
+		return p.conn.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *program) write() {
+	defer close(p.over)
+	for {
+		select {
+		case m := <-p.queue:
+			if m == nil {
+				_ = p.input.Close()
+				return
+			}
+			if _, err := p.input.Write(m); err != nil {
+				// The end of the child says more, if that is why.
+				select {
+				case <-p.ended:
+				case <-time.After(closeTakes):
+					p.conn.fail(fault.New(fault.Down, "the MCP server %s reads no more", p.conn.server.Name).Because(err))
+				}
+				_ = p.input.Close()
+				return
+			}
+		case <-p.ended:
+			_ = p.input.Close()
+			return
+		}
+	}
+}
+
+// close ends its input, which asks it to go, then asks with a signal, then ends it.
+func (p *program) close() {
+	p.once.Do(func() {
+		select {
+		case p.queue <- nil:
+		default: // it does not read
+		}
+		timer := time.NewTimer(p.conn.options.Rest)
+		defer timer.Stop()
+		select {
+		case <-p.ended:
+		case <-timer.C:
+			p.child.End(syscall.SIGTERM)
+		}
+	})
+	<-p.ended
+	_ = p.input.Close() // somebody who is not its child may still hold the other end, and not read
+	select {
+	case <-p.over:
+	case <-time.After(closeTakes):
+	}
+}
+
+// lines cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its end are looked at, for
+// the id of what it answers.
+type lines struct {
+	conn *Conn
+	part []byte
+	last []byte // the end of a line that is too long
+	skip bool
+}
+
+const peek = 256
+
+func (l *lines) Write(data []byte) (int, error) {
+	all := len(data)
+	for len(data) > 0 {
+		piece, rest, whole := bytes.Cut(data, []byte("\n"))
+		data = rest
+		switch {
+		case l.skip:
+			l.last = append(l.last, piece[max(0, len(piece)-peek):]...)
+			l.last = l.last[max(0, len(l.last)-peek):]
+		case len(l.part)+len(piece) > maxMessage:
+			l.skip = true
+			l.part = append(l.part, piece[:min(len(piece), peek)]...)
+			l.last = append(l.last[:0], piece[max(0, len(piece)-peek):]...)
+			l.part = bytes.Clone(l.part[:min(len(l.part), peek)])
+		default:
+			l.part = append(l.part, piece...)
+		}
+		if !whole {
+			break
+		}
+		line := l.part
+		if l.part = l.part[:0]; cap(line) > 1<<20 {
+			l.part = nil
+		}
+		if !l.skip {
+			l.conn.receive(line)
+			continue
+		}
+		l.skip = false
+		l.conn.tooLarge(line, l.last)
+	}
+	return all, nil
+}
+
+// tooLarge ends the request that a message of more than maxMessage answers, as far as that can be seen from its ends. Where it cannot, all
+// that wait are ended: one of them would wait for nothing.
+func (c *Conn) tooLarge(head, end []byte) {
+	c.log(fmt.Sprintf("a message of more than %d MiB is passed over", maxMessage>>20))
+	err := fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", c.server.Name, maxMessage>>20).
+		Hint("Ask for less at once.")
+	if id, ok := idIn(head); ok {
+		c.failOne(id, err)
+	} else if id, ok := idIn(end); ok {
+		c.failOne(id, err)
+	} else {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, one := range c.pending {
+			one.fail(err)
+		}
+	}
+}
+
+// idIn finds the id of an answer in a part of it.
+func idIn(part []byte) (int64, bool) {
+	i := bytes.LastIndex(part, []byte(`"id"`))
+	if i < 0 {
+		return 0, false
+	}
+	rest := bytes.TrimLeft(part[i+len(`"id"`):], " :\"")
+	n := len(rest) - len(bytes.TrimLeft(rest, "0123456789"))
+	return number(rest[:n])
+}
+
+// tail keeps the end of what was written.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, data[max(0, len(data)-maxStderr):]...)
+	if len(t.kept) > 2*maxStderr {
+		t.kept = append(t.kept[:0], t.kept[len(t.kept)-maxStderr:]...)
+	}
+	return len(data), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	said, _ := text.Clean(strings.ToValidUTF8(string(t.kept[max(0, len(t.kept)-maxStderr):]), ""))
+	return redact.String(strings.TrimSpace(said))
+}
+
+// Environ picks of an environment what programs need to run at all. Keys are not among it: what a server shall have of them stands in its
+// configuration.
+func Environ(all []string) []string {
+	names := []string{
+		"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER",
+		"NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS",
+		"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES",
+		"PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR",
+	}
+	var out []string
+	for _, entry := range all {
+		name, _, _ := strings.Cut(entry, "=")
+		upper := strings.ToUpper(name)
+		if slices.Contains(names, upper) || strings.HasPrefix(upper, "LC_") || strings.HasPrefix(upper, "XDG_") {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+func set(env []string, name, value string) []string {
+	same := func(entry string) bool {
+		have, _, _ := strings.Cut(entry, "=")
+		return have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)
+	}
+	return append(slices.DeleteFunc(slices.Clone(env), same), name+"="+value)
+}
+
+func get(env []string, name string) string {
+	for _, entry := range slices.Backward(env) {
+		if have, value, ok := strings.Cut(entry, "="); ok && (have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)) {
+			return value
+		}
+	}
+	return ""
+}
+
+// find is the file of a program: a path, seen from dir, or a name in an absolute directory of PATH.
+func find(name, dir string, env []string) (string, error) {
+	candidates := []string{}
+	if filepath.Base(name) != name {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return "", err
+		}
+		candidates = append(candidates, abs)
+	} else {
+		for _, at := range filepath.SplitList(get(env, "PATH")) {
+			if filepath.IsAbs(at) {
+				candidates = append(candidates, filepath.Join(at, name))
+			}
+		}
+	}
+	endings := []string{""}
+	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
+		endings = []string{".exe", ".cmd", ".bat", ".com"}
+	}
+	for _, path := range candidates {
+		for _, ending := range endings {
+			info, err := os.Stat(path + ending)
+			if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
+				return path + ending, nil
+			}
+		}
+	}
+	return "", os.ErrNotExist
+}

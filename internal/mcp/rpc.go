@@ -1,0 +1,368 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/text"
+)
+
+// The codes of JSON-RPC.
+const (
+	noSuchMethod = -32601
+	wrongParams  = -32602
+)
+
+// message is anything that goes over the wire.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+}
+
+// rpcError is how a server refuses.
+type rpcError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", clean(e.Message, 500), e.Code) }
+
+// slow ends what a clock ended.
+type slow struct{ what string }
+
+func (s slow) Error() string { return s.what }
+
+// call is a request that waits for its answer.
+type call struct {
+	answer   chan message // gets one
+	failed   chan error   // gets one, in its place
+	progress chan string
+}
+
+// ask sends a request and waits for the answer.
+func (c *Conn) ask(ctx context.Context, method string, params, into any) error {
+	return c.askWith(ctx, method, params, into, nil)
+}
+
+func (c *Conn) askWith(ctx context.Context, method string, params, into any, progress func(string)) error {
+	one := &call{answer: make(chan message, 1), failed: make(chan error, 1), progress: make(chan string, 16)}
+	c.mu.Lock()
+	if c.dead != nil {
+		defer c.mu.Unlock()
+		return c.dead
+	}
+	c.next++
+	id := c.next
+	c.pending[id] = one
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.pending, id)
+		c.mu.Unlock()
+	}()
+	if m, ok := params.(map[string]any); ok && progress != nil {
+		m["_meta"] = map[string]any{"progressToken": id}
+	}
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return fault.New(fault.Internal, "the request to the MCP server %s is no JSON", c.server.Name).Because(err)
+	}
+	line, _ := json.Marshal(message{Version: "2.0", ID: json.RawMessage(strconv.FormatInt(id, 10)), Method: method, Params: raw})
+	if err := c.wire.send(ctx, id, line); err != nil {
+		return err
+	}
+	for {
+		select {
+		case m := <-one.answer:
+			return decode(m, into)
+		case err := <-one.failed:
+			return err
+		case s := <-one.progress:
+			if progress != nil {
+				progress(s)
+			}
+		case <-ctx.Done():
+			c.cancelled(id, method)
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func decode(m message, into any) error {
+	if m.Error != nil {
+		return m.Error
+	}
+	if err := json.Unmarshal(m.Result, into); err != nil {
+		return fmt.Errorf("its answer has not the form of one: %w", err)
+	}
+	return nil
+}
+
+// cancelled tells the server that nobody waits any more. The first request may not be cancelled.
+func (c *Conn) cancelled(id int64, method string) {
+	if method == "initialize" {
+		return
+	}
+	raw, _ := json.Marshal(map[string]any{"requestId": id, "reason": "nobody waits for it any more"})
+	line, _ := json.Marshal(message{Version: "2.0", Method: "notifications/cancelled", Params: raw})
+	c.background(func(ctx context.Context) { _ = c.wire.send(ctx, 0, line) })
+}
+
+// tell sends a notification.
+func (c *Conn) tell(ctx context.Context, method string, params json.RawMessage) error {
+	line, _ := json.Marshal(message{Version: "2.0", Method: method, Params: params})
+	return c.wire.send(ctx, 0, line)
+}
+
+// background does something that nobody waits for, until the connection is closed. It has a clock. A server that asks faster than it reads
+// gets no more answers.
+func (c *Conn) background(do func(context.Context)) bool {
+	c.mu.Lock()
+	stop, flood := c.stop, c.busy >= maxAnswers
+	if stop == nil || flood {
+		c.mu.Unlock()
+		if flood {
+			c.log("it asks faster than it reads the answers")
+		}
+		return false
+	}
+	c.busy++
+	c.group.Add(1)
+	c.mu.Unlock()
+	go func() {
+		defer c.group.Done()
+		defer func() {
+			c.mu.Lock()
+			c.busy--
+			c.mu.Unlock()
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), openTakes)
+		defer cancel()
+		go func() {
+			select {
+			case <-stop:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		do(ctx)
+	}()
+	return true
+}
+
+// fail ends all that waits. The first reason stays.
+func (c *Conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead == nil {
+		c.dead = err
+	}
+	for _, one := range c.pending {
+		one.fail(c.dead)
+	}
+}
+
+func (o *call) fail(err error) {
+	select {
+	case o.failed <- err:
+	default:
+	}
+}
+
+// failOne ends one request.
+func (c *Conn) failOne(id int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if one := c.pending[id]; one != nil {
+		one.fail(err)
+	}
+}
+
+// receive takes what a server sent: one message, or a list of them, which one version of the protocol allows.
+func (c *Conn) receive(data []byte) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return
+	}
+	if data[0] == '[' {
+		var all []json.RawMessage
+		if json.Unmarshal(data, &all) != nil {
+			c.log("it sent what is no message: " + clean(string(data[:min(len(data), 200)]), 80))
+			return
+		}
+		for _, one := range all {
+			if one = bytes.TrimSpace(one); len(one) > 0 && one[0] == '{' {
+				c.receive(one)
+			}
+		}
+		return
+	}
+	var m message
+	if data[0] != '{' || json.Unmarshal(data, &m) != nil {
+		c.log("it sent what is no message: " + clean(string(data[:min(len(data), 200)]), 80))
+		return
+	}
+	switch {
+	case m.Method != "" && len(m.ID) > 0 && string(m.ID) != "null":
+		c.asked(m)
+	case m.Method != "":
+		c.notified(m)
+	default:
+		c.answered(m)
+	}
+}
+
+func (c *Conn) answered(m message) {
+	id, ok := number(m.ID)
+	if m.Result == nil && m.Error == nil {
+		m.Error = &rpcError{Message: "the answer has neither a result nor an error"}
+	}
+	c.mu.Lock()
+	one := c.pending[id]
+	c.mu.Unlock()
+	if !ok || one == nil {
+		c.log("it answered what was not asked: " + clean(string(m.ID), 40))
+		return
+	}
+	select {
+	case one.answer <- m:
+	default:
+		c.log("it answered twice")
+	}
+}
+
+// number reads an id of ours. Servers may hand it back as a text.
+func number(raw json.RawMessage) (int64, bool) {
+	s := strings.Trim(string(raw), `"`)
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+// asked answers a request of the server.
+func (c *Conn) asked(m message) {
+	answer := message{Version: "2.0", ID: m.ID, Result: json.RawMessage("{}")}
+	switch m.Method {
+	case "ping":
+	case "roots/list":
+		answer.Result = c.roots()
+	case "sampling/createMessage":
+		answer.Result, answer.Error = nil, &rpcError{noSuchMethod, "sampling is not offered by this client"}
+	case "elicitation/create":
+		answer.Result, answer.Error = nil, &rpcError{noSuchMethod, "elicitation is not offered by this client"}
+	default:
+		answer.Result, answer.Error = nil, &rpcError{noSuchMethod, "there is no such method"}
+	}
+	if answer.Error != nil {
+		c.log("it asked for " + clean(m.Method, 60) + ", which was refused")
+	} else if answer.Result == nil {
+		answer.Error = &rpcError{noSuchMethod, "roots are not offered by this client"}
+	}
+	line, _ := json.Marshal(answer)
+	c.background(func(ctx context.Context) { _ = c.wire.send(ctx, 0, line) })
+}
+
+func (c *Conn) roots() json.RawMessage {
+	if c.options.Roots == nil {
+		return nil
+	}
+	roots := []map[string]string{}
+	for _, dir := range c.options.Roots {
+		u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
+		if !strings.HasPrefix(u.Path, "/") {
+			u.Path = "/" + u.Path
+		}
+		roots = append(roots, map[string]string{"uri": u.String(), "name": filepath.Base(dir)})
+	}
+	raw, _ := json.Marshal(map[string]any{"roots": roots})
+	return raw
+}
+
+// notified hears what a server tells unasked. What is not known means nothing to us.
+func (c *Conn) notified(m message) {
+	switch m.Method {
+	case "notifications/progress":
+		var p struct {
+			Token    json.RawMessage `json:"progressToken"`
+			Progress float64         `json:"progress"`
+			Total    float64         `json:"total"`
+			Message  string          `json:"message"`
+		}
+		if json.Unmarshal(m.Params, &p) != nil {
+			return
+		}
+		id, _ := number(p.Token)
+		said := clean(p.Message, maxProgress)
+		if p.Total > 0 {
+			said = strings.TrimSpace(fmt.Sprintf("%s (%g of %g)", said, p.Progress, p.Total))
+		} else if said == "" {
+			said = fmt.Sprintf("%g", p.Progress)
+		}
+		c.mu.Lock()
+		one := c.pending[id]
+		c.mu.Unlock()
+		if one != nil {
+			select {
+			case one.progress <- said:
+			default: // who does not listen misses something
+			}
+		}
+	case "notifications/tools/list_changed":
+		c.relist()
+	}
+}
+
+// because makes a fault of what ended a request.
+func (c *Conn) because(err error) error {
+	var f *fault.Fault
+	var s slow
+	var refused *rpcError
+	name := c.server.Name
+	switch {
+	case err == nil || errors.As(err, &f):
+		return err
+	case errors.As(err, &s):
+		return fault.New(fault.TimedOut, "the MCP server %s %s", name, s.what).With("server", name)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.New(fault.TimedOut, "the MCP server %s did not answer in time", name).With("server", name)
+	case errors.Is(err, context.Canceled):
+		return fault.New(fault.Interrupted, "the call to the MCP server %s was given up", name).With("server", name)
+	case errors.As(err, &refused):
+		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s", name, refused.Error()).With("server", name)
+	}
+	return fault.New(fault.Down, "the MCP server %s failed: %s", name, clean(err.Error(), 500)).With("server", name)
+}
+
+// clean is one line of what a server said, fit to print.
+func clean(s string, most int) string {
+	s, _ = text.Clean(s)
+	return cut(strings.Join(strings.Fields(s), " "), most)
+}
+
+// cleanText keeps its lines.
+func cleanText(s string, most int) string {
+	s, _ = text.Clean(s)
+	return cut(strings.TrimSpace(s), most)
+}
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}

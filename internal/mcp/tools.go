@@ -1,0 +1,293 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
+)
+
+// Tool is a tool of a server, under the server's own name for it.
+type Tool struct {
+	toolspec.Tool
+	Title string
+	Hints Hints
+}
+
+// Hints are what a server says of a tool. They help a person to decide; they are no promise, for nobody checks them.
+type Hints struct {
+	ReadOnly    bool // it changes nothing
+	Destructive bool // it may destroy something; true where the server does not say and the tool is not ReadOnly
+	OpenWorld   bool // it deals with others than the server itself
+}
+
+// Result is what a call gave.
+type Result struct {
+	Text       string // what is text, and a word about what is none
+	Structured json.RawMessage
+	Images     []Image
+	Failed     bool // the tool says that it failed
+}
+
+// Image is a picture in a result.
+type Image struct {
+	Media string
+	Data  []byte
+}
+
+// list asks for the tools, page by page.
+func (c *Conn) list(ctx context.Context) error {
+	var tools []Tool
+	seen := map[string]bool{}
+	cursor, cursors := "", map[string]bool{}
+	for page := 1; ; page++ {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		var answer struct {
+			Tools []json.RawMessage `json:"tools"`
+			Next  string            `json:"nextCursor"`
+		}
+		if err := c.ask(ctx, "tools/list", params, &answer); err != nil {
+			if refused, ok := err.(*rpcError); ok && refused.Code == noSuchMethod && page == 1 {
+				return nil // it has no tools
+			}
+			return err
+		}
+		for _, raw := range answer.Tools {
+			t, why := readTool(raw)
+			if why == "" && seen[t.Name] {
+				why = "there are two of that name"
+			}
+			if why != "" {
+				c.log("its tool " + clean(t.Name, 60) + " is left out: " + why)
+				continue
+			}
+			seen[t.Name] = true
+			tools = append(tools, t)
+		}
+		cursor = answer.Next
+		full := ""
+		switch {
+		case len(tools) > maxTools:
+			full, tools = "it has more than "+strconv.Itoa(maxTools)+" tools", tools[:maxTools]
+		case cursor != "" && cursors[cursor]:
+			full = "its list of tools goes in a circle"
+		case cursor != "" && page >= maxPages:
+			full = "its list of tools has more than " + strconv.Itoa(maxPages) + " pages"
+		}
+		if full != "" {
+			c.log(full + "; the rest is left out")
+		}
+		if full != "" || cursor == "" {
+			c.mu.Lock()
+			c.tools = tools
+			c.mu.Unlock()
+			return nil
+		}
+		cursors[cursor] = true
+	}
+}
+
+// readTool reads the description of a tool. why says what is wrong with it.
+func readTool(raw json.RawMessage) (t Tool, why string) {
+	var d struct {
+		Name        string          `json:"name"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+		Annotations struct {
+			Title           string `json:"title"`
+			ReadOnlyHint    bool   `json:"readOnlyHint"`
+			DestructiveHint *bool  `json:"destructiveHint"`
+			OpenWorldHint   *bool  `json:"openWorldHint"`
+		} `json:"annotations"`
+	}
+	err := json.Unmarshal(raw, &d)
+	t.Name = d.Name
+	a := d.Annotations
+	switch {
+	case err != nil:
+		return t, "its description has not the form of one"
+	case d.Name == "":
+		return t, "it has no name"
+	case len(d.InputSchema) > maxSchema:
+		return t, "the schema of its input is too long"
+	}
+	t.Title = clean(first(d.Title, a.Title), 200)
+	t.Description = cleanText(d.Description, maxDescribe)
+	t.Hints = Hints{
+		ReadOnly: a.ReadOnlyHint, Destructive: !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint),
+		OpenWorld: a.OpenWorldHint == nil || *a.OpenWorldHint,
+	}
+	t.Input = json.RawMessage(`{"type":"object"}`)
+	if len(d.InputSchema) == 0 || string(d.InputSchema) == "null" {
+		return t, ""
+	}
+	var schema map[string]json.RawMessage
+	if json.Unmarshal(d.InputSchema, &schema) != nil {
+		return t, "the schema of its input is no object"
+	}
+	switch string(schema["type"]) {
+	case `"object"`:
+	case "", "null": // an omission that models' APIs do not forgive
+		schema["type"] = json.RawMessage(`"object"`)
+	default:
+		return t, "its input is no object"
+	}
+	t.Input, err = json.Marshal(schema)
+	if err != nil {
+		return t, "the schema of its input is no JSON"
+	}
+	return t, ""
+}
+
+// relist asks for the tools anew, once at a time, and once more if they changed meanwhile.
+func (c *Conn) relist() {
+	c.mu.Lock()
+	c.again = c.listing
+	start := !c.listing
+	c.listing = true
+	c.mu.Unlock()
+	if !start {
+		return
+	}
+	started := c.background(func(ctx context.Context) {
+		for more := true; more; {
+			err := c.list(ctx)
+			if err != nil && ctx.Err() == nil {
+				c.log("it says that its tools changed, and does not say to what: " + clean(err.Error(), 200))
+			}
+			if err == nil && c.options.Changed != nil {
+				c.options.Changed(c)
+			}
+			select { // a server that says so all the time is heard once a second
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+			c.mu.Lock()
+			more = c.again && ctx.Err() == nil
+			c.again, c.listing = false, more
+			c.mu.Unlock()
+		}
+	})
+	if !started {
+		c.mu.Lock()
+		c.listing = false
+		c.mu.Unlock()
+	}
+}
+
+// Call calls a tool by the server's own name for it. An error means that there is no result; a tool that failed is a Result. progress may be
+// nil; it is told while Call waits.
+func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
+	if input = bytes.TrimSpace(input); len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	if input[0] != '{' || !json.Valid(input) {
+		return Result{}, fault.New(fault.ArgError, "the input of %s is no JSON object", name).Hint("Give the arguments as members of one object.")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call, slow{"did not finish " + clean(name, 60) + " within " + c.server.Call.String()})
+	defer cancel()
+	if progress == nil {
+		progress = func(string) {}
+	}
+	var answer struct {
+		Content    []json.RawMessage `json:"content"`
+		Structured json.RawMessage   `json:"structuredContent"`
+		IsError    bool              `json:"isError"`
+	}
+	err := c.askWith(ctx, "tools/call", map[string]any{"name": name, "arguments": input}, &answer, progress)
+	if err != nil {
+		return Result{}, c.because(err)
+	}
+	r := Result{Failed: answer.IsError}
+	if string(answer.Structured) != "null" {
+		r.Structured = answer.Structured
+	}
+	var parts []string
+	for _, raw := range answer.Content {
+		part := r.add(raw)
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 && len(r.Structured) > 0 {
+		parts = append(parts, string(r.Structured)) // servers should say it in words too, and do not always
+	}
+	r.Text = strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
+	if len(r.Text) > maxText {
+		whole := len(r.Text)
+		r.Text = strings.TrimSuffix(cut(r.Text, maxText), "…") + fmt.Sprintf("\n[the result has %d bytes; this is its beginning]", whole)
+	}
+	if len(r.Structured) > maxText {
+		r.Structured = nil
+	}
+	return r, nil
+}
+
+// add takes one part of a result and returns its text.
+func (r *Result) add(raw json.RawMessage) string {
+	var p struct {
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		Data     string `json:"data"`
+		MimeType string `json:"mimeType"`
+		URI      string `json:"uri"`
+		Name     string `json:"name"`
+		Resource struct {
+			URI      string  `json:"uri"`
+			MimeType string  `json:"mimeType"`
+			Text     *string `json:"text"`
+			Blob     string  `json:"blob"`
+		} `json:"resource"`
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(raw, &p) != nil {
+		return "[a part that cannot be read]"
+	}
+	switch p.Type {
+	case "text":
+		return p.Text
+	case "image":
+		return r.image(p.MimeType, p.Data, "an image")
+	case "audio":
+		return fmt.Sprintf("[audio, %s, %d bytes, which cannot be heard here]", clean(p.MimeType, 60), base64.StdEncoding.DecodedLen(len(p.Data)))
+	case "resource_link":
+		return strings.TrimSpace(fmt.Sprintf("[link to %s: %s %s]", clean(p.URI, 500), clean(p.Name, 200), clean(p.Description, 500)))
+	case "resource":
+		of := p.Resource
+		switch {
+		case of.Text != nil:
+			return fmt.Sprintf("[%s]\n%s", clean(of.URI, 500), *of.Text)
+		case strings.HasPrefix(of.MimeType, "image/"):
+			return r.image(of.MimeType, of.Blob, clean(of.URI, 500))
+		}
+		return fmt.Sprintf("[%s, %s, %d bytes]", clean(of.URI, 500), clean(of.MimeType, 60), base64.StdEncoding.DecodedLen(len(of.Blob)))
+	}
+	return "[a part of the kind " + clean(p.Type, 60) + ", which is not known here]"
+}
+
+// image keeps a picture that models can see. The text is a word about one that they cannot.
+func (r *Result) image(media, data, what string) string {
+	decoded, err := base64.StdEncoding.DecodeString(data)
+	switch {
+	case err != nil || len(decoded) == 0:
+		return "[" + what + " that cannot be decoded]"
+	case !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media):
+		return "[" + what + " of the kind " + clean(media, 60) + ", which models do not see]"
+	case len(r.Images) >= maxImages:
+		return "[" + what + ", one too many]"
+	}
+	r.Images = append(r.Images, Image{Media: media, Data: decoded})
+	return ""
+}

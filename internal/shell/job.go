@@ -1,0 +1,201 @@
+package shell
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+
+	"omniagent/internal/fault"
+)
+
+// maxJobs is how many commands may run in the background at a time.
+const maxJobs = 16
+
+// Job is a command in the background.
+type Job struct {
+	ID      string
+	Line    string
+	Running bool
+	Outcome Outcome // when it does not run any more: how it ended, without its output
+}
+
+// job is one of them, from our side.
+type job struct {
+	id, line string
+	record   *record
+	stop     context.CancelFunc
+	ended    chan struct{}
+	outcome  Outcome // when ended is closed
+
+	reading          sync.Mutex
+	outRead, errRead int64 // bytes of its output that were asked for
+}
+
+// Start starts a command in the background, in the directory of the conversation, which it does not change. It runs until it ends, is
+// ended with Kill, or the conversation is over.
+func (s *Shell) Start(line string) (Job, error) {
+	if err := s.enter(); err != nil {
+		return Job{}, err
+	}
+	s.mu.Lock()
+	running := 0
+	for _, j := range s.jobs {
+		if j.state().Running {
+			running++
+		}
+	}
+	s.mu.Unlock()
+	if running >= maxJobs {
+		s.running.Done()
+		return Job{}, fault.New(fault.TooManyRequests, "%d commands run in the background already", running).Hint("End one of them first.")
+	}
+	r := newRecord(s.spills, false)
+	run, err := s.begin(line, r)
+	if err != nil {
+		s.running.Done()
+		return Job{}, err
+	}
+	ctx, stop := context.WithCancel(s.over)
+	s.mu.Lock()
+	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: line, record: r, stop: stop, ended: make(chan struct{})}
+	s.jobs = append(s.jobs, j)
+	s.mu.Unlock()
+	go func() {
+		defer s.running.Done()
+		defer stop()
+		j.outcome = s.await(ctx, run, 0)
+		run.left()
+		r.finish()
+		close(j.ended)
+	}()
+	return j.state(), nil
+}
+
+// Jobs are all that were started in the background, the oldest first.
+func (s *Shell) Jobs() []Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Job
+	for _, j := range s.jobs {
+		all = append(all, j.state())
+	}
+	return all
+}
+
+func (s *Shell) job(id string) (*job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var known []string
+	for _, j := range s.jobs {
+		if j.id == id {
+			return j, nil
+		}
+		known = append(known, j.id)
+	}
+	f := fault.New(fault.NotFoundCode, "there is no background command %q", id)
+	if len(known) == 0 {
+		return nil, f.Hint("None was started.")
+	}
+	return nil, f.Hint("There are: %s.", strings.Join(known[max(0, len(known)-maxJobs):], ", "))
+}
+
+func (j *job) state() Job {
+	state := Job{ID: j.id, Line: j.line, Running: true}
+	select {
+	case <-j.ended:
+		state.Running, state.Outcome = false, j.outcome
+	default:
+	}
+	return state
+}
+
+// Output is what a background command has printed since it was last asked for, in the Outcome of the Job. With a filter it is the lines that
+// match; the others count as read.
+func (s *Shell) Output(id string, filter *regexp.Regexp) (Job, error) {
+	j, err := s.job(id)
+	if err != nil {
+		return Job{}, err
+	}
+	j.reading.Lock()
+	defer j.reading.Unlock()
+	state := j.state() // before the output is read, so that what an ended one has printed is all read
+	state.Outcome.Stdout, state.Outcome.Stderr = j.news(filter, !state.Running)
+	if !state.Running {
+		j.record.discard()
+	}
+	return state, nil
+}
+
+// Kill ends a background command, and returns when nothing of it is left.
+func (s *Shell) Kill(id string) (Job, error) {
+	j, err := s.job(id)
+	if err != nil {
+		return Job{}, err
+	}
+	j.stop()
+	<-j.ended
+	return j.state(), nil
+}
+
+// news reads on in both streams.
+func (j *job) news(filter *regexp.Regexp, ended bool) (out, err string) {
+	r := j.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var both record
+	for _, each := range []struct {
+		from, to *stream
+		read     *int64
+	}{{&r.out, &both.out, &j.outRead}, {&r.err, &both.err, &j.errRead}} {
+		if filter == nil { // a filter is about whole lines
+			r.take(each.from)
+		}
+		each.to.of = each.from
+		*each.read = each.from.since(*each.read, each.to, filter, ended)
+	}
+	return both.shown()
+}
+
+// since gives another stream what this one has got after so many bytes, and returns how many it has given. Of a filtered stream that has not
+// ended the last line has to wait until it has.
+func (s *stream) since(from int64, to *stream, filter *regexp.Regexp, ended bool) int64 {
+	if from >= s.size {
+		return from
+	}
+	source, kept := io.Reader(strings.NewReader(string(s.head))), int64(len(s.head))
+	if s.file != nil {
+		source, kept = io.NewSectionReader(s.file, 0, s.stored), s.stored
+	}
+	if at, ok := source.(io.Seeker); ok && from < kept {
+		_, _ = at.Seek(from, io.SeekStart)
+	} else {
+		source = strings.NewReader("")
+	}
+	if missing := s.size - max(from, kept); missing > 0 {
+		end := s.end()
+		end = end[max(0, len(end)-int(min(missing, int64(len(end))))):]
+		if gap := missing - int64(len(end)); gap > 0 {
+			end = fmt.Sprintf("[%d bytes were not kept]\n", gap) + end
+		}
+		source = io.MultiReader(source, strings.NewReader(end))
+	}
+	lines := bufio.NewReaderSize(source, maxPending)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if filter != nil && !ended && errors.Is(err, io.EOF) {
+			return s.size - int64(len(line))
+		}
+		if len(line) > 0 && (filter == nil || filter.Match(bytes.TrimSuffix(line, []byte("\n")))) {
+			to.add(string(line))
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return s.size
+		}
+	}
+}
