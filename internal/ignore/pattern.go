@@ -1,0 +1,203 @@
+package ignore
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Style is in whose way a pattern is read.
+type Style int8
+
+// The styles.
+const (
+	Bytes Style = iota // as git: ? is one byte, and a [ without its ] makes a pattern that never matches
+	Runes              // as a shell: ? is one character, and a [ without its ] is just that
+)
+
+// Pattern matches one name: * any number of characters, ? one, [a-z] one of a class, and a backslash takes away the meaning of what
+// follows. A name has no slash, so ** is *.
+type Pattern struct {
+	style Style
+	plain bool // a literal with a star before it, behind it, both or neither
+	never bool
+	ops   []op
+}
+
+type op struct {
+	kind opKind
+	text string // of a literal
+	set  *class
+}
+
+type opKind int8
+
+const (
+	literal opKind = iota
+	one
+	star
+	set
+)
+
+// Compile reads a pattern.
+func Compile(pattern string, style Style) Pattern {
+	p := Pattern{style: style}
+	var text []byte
+	flush := func() {
+		if len(text) > 0 {
+			p.ops = append(p.ops, op{kind: literal, text: string(text)})
+			text = nil
+		}
+	}
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; c {
+		case '*':
+			flush()
+			if n := len(p.ops); n == 0 || p.ops[n-1].kind != star {
+				p.ops = append(p.ops, op{kind: star})
+			}
+		case '?':
+			flush()
+			p.ops = append(p.ops, op{kind: one})
+		case '[':
+			made, length := parseClass(pattern[i:], style)
+			if made == nil {
+				p.never = p.never || style == Bytes
+				text = append(text, c)
+				continue
+			}
+			flush()
+			p.ops = append(p.ops, op{kind: set, set: made})
+			i += length - 1
+		case '\\':
+			if i++; i == len(pattern) {
+				p.never = p.never || style == Bytes
+				text = append(text, c)
+				continue
+			}
+			text = append(text, pattern[i])
+		default:
+			text = append(text, c)
+		}
+	}
+	flush()
+	p.plain = !slices.ContainsFunc(p.ops, func(o op) bool { return o.kind == one || o.kind == set }) && len(p.ops) <= 2
+	return p
+}
+
+// Literal is the only name that matches, if there is only one.
+func (p Pattern) Literal() (string, bool) {
+	switch {
+	case p.never:
+	case len(p.ops) == 0:
+		return "", true
+	case len(p.ops) == 1 && p.ops[0].kind == literal:
+		return p.ops[0].text, true
+	}
+	return "", false
+}
+
+// Dotted says whether the pattern writes out a dot as the first character.
+func (p Pattern) Dotted() bool {
+	return len(p.ops) > 0 && p.ops[0].kind == literal && p.ops[0].text[0] == '.'
+}
+
+// Match says whether the whole name matches.
+func (p Pattern) Match(name string) bool {
+	switch {
+	case p.never:
+		return false
+	case !p.plain:
+		return p.match(name)
+	case len(p.ops) == 0:
+		return name == ""
+	case len(p.ops) == 1:
+		return p.ops[0].kind == star || name == p.ops[0].text
+	case p.ops[0].kind == star:
+		return strings.HasSuffix(name, p.ops[1].text)
+	default:
+		return strings.HasPrefix(name, p.ops[0].text)
+	}
+}
+
+// match takes as little as it can for each star, and comes back to the last one only.
+func (p Pattern) match(name string) bool {
+	i, at := 0, 0
+	last, mark := -1, 0
+	for {
+		switch {
+		case i < len(p.ops) && p.ops[i].kind == star:
+			if i == len(p.ops)-1 {
+				return true
+			}
+			last, mark = i, at
+			i++
+			continue
+		case i < len(p.ops):
+			if n := p.step(p.ops[i], name[at:]); n > 0 {
+				at += n
+				i++
+				continue
+			}
+		case at == len(name):
+			return true
+		}
+		if last < 0 || mark >= len(name) {
+			return false
+		}
+		mark += p.width(name[mark:])
+		i, at = last+1, mark
+	}
+}
+
+// step is how much of the name an operation takes, 0 for nothing that fits.
+func (p Pattern) step(o op, name string) int {
+	if o.kind == literal {
+		if strings.HasPrefix(name, o.text) {
+			return len(o.text)
+		}
+		return 0
+	}
+	if name == "" {
+		return 0
+	}
+	r, n := rune(name[0]), 1
+	if p.style == Runes {
+		r, n = utf8.DecodeRuneInString(name)
+	}
+	if o.kind == set && !o.set.has(r) {
+		return 0
+	}
+	return n
+}
+
+func (p Pattern) width(name string) int {
+	if p.style == Bytes {
+		return 1
+	}
+	_, n := utf8.DecodeRuneInString(name)
+	return n
+}
+
+// Split divides a pattern of paths at its slashes. For git a class may hold one, for a shell a slash ends what began like a class.
+func Split(pattern string, style Style) []string {
+	var parts []string
+	begin := 0
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '/':
+			parts = append(parts, pattern[begin:i])
+			begin = i + 1
+		case '[':
+			if made, length := parseClass(pattern[i:], Bytes); made != nil && style == Bytes {
+				i += length - 1
+			}
+		case '\\':
+			if i++; i < len(pattern) && pattern[i] == '/' { // a slash has no meaning that could be taken away
+				parts = append(parts, pattern[begin:i-1])
+				begin = i + 1
+			}
+		}
+	}
+	return append(parts, pattern[begin:])
+}

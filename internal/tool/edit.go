@@ -1,0 +1,309 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
+	"omniagent/internal/workspace"
+)
+
+const editExample = `{"file_path": "src/main.go", "old_string": "x := 1", "new_string": "x := 2"}`
+
+// Edit replaces a text in a file.
+func Edit(env *Env) Tool {
+	return Tool{
+		Tool: toolspec.Tool{
+			Name: "Edit",
+			Description: "Replaces old_string by new_string in a file. old_string must be exactly what the file holds, with its indentation " +
+				"and without the line numbers that Read shows, and be there once; give more lines around it to make it unique, or " +
+				"replace_all. Line endings and encoding of the file are kept. An empty old_string makes a new file.",
+			Input: json.RawMessage(`{"type":"object","properties":{` +
+				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
+				`"old_string":{"type":"string","description":"The text to replace"},` +
+				`"new_string":{"type":"string","description":"What to put in its place; must differ"},` +
+				`"replace_all":{"type":"boolean","description":"Replace every occurrence; false if left out"}},` +
+				`"required":["file_path","old_string","new_string"]}`),
+		},
+		Plan: func(raw json.RawMessage) (Action, error) {
+			names := append(changeNames(), "file_path")
+			in := readInput("Edit", raw, editExample, names, withNames(pathNames(), changeAliases()))
+			written, c := in.text("file_path", true), readChange(in)
+			if err := in.err(); err != nil {
+				return Action{}, err
+			}
+			name, err := env.Files.Name(written)
+			if err != nil {
+				return Action{}, err
+			}
+			e := editor{env: env, name: name, written: written, changes: []change{c}}
+			return Action{
+				Kind: event.Write, Changes: true, Paths: []string{name}, Title: "Edit " + written, Input: in.json(),
+				Run: func(ctx context.Context, _ func(string)) Result {
+					run := e // a plan may run more than once
+					spots, text, err := run.run(ctx)
+					if err != nil {
+						return failed(err)
+					}
+					if !run.existed {
+						return Result{Text: fmt.Sprintf("The file %s has been created", written)}
+					}
+					return Result{Text: fmt.Sprintf("The file %s has been updated%s", written, around(text, spots))}
+				},
+			}, nil
+		},
+	}
+}
+
+// change is one replacement.
+type change struct {
+	old, new string
+	all      bool
+}
+
+func changeNames() []string { return []string{"old_string", "new_string", "replace_all"} }
+
+func changeAliases() map[string]string {
+	return map[string]string{
+		"old_str": "old_string", "old_text": "old_string", "oldText": "old_string",
+		"new_str": "new_string", "new_text": "new_string", "newText": "new_string",
+	}
+}
+
+func withNames(a, b map[string]string) map[string]string {
+	for k, v := range b {
+		a[k] = v
+	}
+	return a
+}
+
+func readChange(in *input) change {
+	before := len(in.problems)
+	c := change{old: in.text("old_string", true), new: in.text("new_string", true), all: in.flag("replace_all")}
+	if len(in.problems) == before && c.old == c.new {
+		in.problem("old_string and new_string are the same, so there is nothing to change")
+	}
+	return c
+}
+
+// editor changes one file by several replacements, of which each sees what those before it have made.
+type editor struct {
+	env           *Env
+	name, written string
+	changes       []change
+	existed       bool
+}
+
+// run does all of them or none, and returns where the last one changed what.
+func (e *editor) run(ctx context.Context) ([]spot, []byte, error) {
+	data, print, err := e.env.Files.Load(e.name, largestFile)
+	e.existed = err == nil
+	switch {
+	case errors.Is(err, fault.FileMissing):
+		if e.changes[0].old != "" {
+			return nil, nil, missing(e.env.Files, e.name)
+		}
+	case err != nil:
+		return nil, nil, reader{env: e.env, name: e.name, written: e.written}.explain(err)
+	default:
+		if err := e.env.Seen.check(e.name, e.written, print); err != nil {
+			return nil, nil, err
+		}
+	}
+	d := decode(data)
+	text := d.text // it is ours: nobody else has the bytes that Load read
+	ends := endingsOf(text)
+	var spots []spot
+	for i, c := range e.changes {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed", e.written).Because(err)
+		}
+		hits, new, err := e.find(ctx, text, ends, c)
+		if err != nil {
+			return nil, nil, e.numbered(i, err)
+		}
+		text, spots = splice(text, hits, new)
+		ends = ends.after(text, c)
+	}
+	out := d.encode(text)
+	err = e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print})
+	if err != nil {
+		return nil, nil, writeFailed(e.written, err)
+	}
+	e.env.Seen.Record(e.name, workspace.FingerprintOf(out))
+	return spots, text, nil
+}
+
+// numbered says which of several replacements failed.
+func (e *editor) numbered(i int, err error) error {
+	if len(e.changes) == 1 {
+		return err
+	}
+	f := fault.Of(err)
+	f.Message = fmt.Sprintf("edit %d of %d failed and nothing was changed: %s", i+1, len(e.changes), f.Message)
+	return f
+}
+
+func writeFailed(written string, err error) error {
+	if errors.Is(err, fault.ConcurrentModification) {
+		return changed(written)
+	}
+	return err
+}
+
+// find is where the change applies and what goes there.
+func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) ([]spot, string, error) {
+	if c.old == "" {
+		if len(text) > 0 {
+			return nil, "", fault.New(fault.ArgError, "old_string is empty, but %s is not", e.written).
+				Hint("Give the text to replace, or use Write to replace the whole file.")
+		}
+		return []spot{{0, 0}}, c.new, nil
+	}
+	most := 2
+	if c.all {
+		most = -1
+	}
+	hits := locate(text, ends, c.old, most)
+	switch {
+	case len(hits) == 0:
+		return nil, "", notFound(ctx, text, ends, c.old, e.written)
+	case len(hits) > 1 && !c.all:
+		hits = locate(text, ends, c.old, -1)
+		return nil, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.written, len(hits), linesOf(text, hits)).
+			Hint("Give more lines around the one you mean, or replace_all: true to change all of them.")
+	}
+	return hits, inEndings(ends, c), nil
+}
+
+// spot is a part of a text.
+type spot struct{ start, end int }
+
+// locate finds old in text, at most so many times, none overlapping another. A line feed in old also stands for the line ending of
+// Windows, unless old itself has some.
+func locate(text []byte, e endings, old string, most int) []spot {
+	needle := []byte(old)
+	if e.returns && strings.Contains(old, "\n") && !strings.Contains(old, "\r") {
+		if !e.windows {
+			return locateMixed(text, needle, most)
+		}
+		needle = []byte(strings.ReplaceAll(old, "\n", "\r\n"))
+	}
+	return locateExactly(text, needle, most)
+}
+
+func locateExactly(text, needle []byte, most int) []spot {
+	var hits []spot
+	for at := 0; most < 0 || len(hits) < most; {
+		i := index(text[at:], needle)
+		if i < 0 {
+			break
+		}
+		hits = append(hits, spot{at + i, at + i + len(needle)})
+		at += i + len(needle)
+	}
+	return hits
+}
+
+// locateMixed finds needle in a text where some lines end in one way and some in the other.
+func locateMixed(text, needle []byte, most int) []spot {
+	plain, gone := make([]byte, 0, len(text)), []int(nil) // gone: where in plain a line feed has lost its carriage return
+	for rest := text; ; {
+		i := bytes.Index(rest, []byte("\r\n"))
+		if i < 0 {
+			plain = append(plain, rest...)
+			break
+		}
+		plain = append(plain, rest[:i]...)
+		gone = append(gone, len(plain))
+		plain = append(plain, '\n')
+		rest = rest[i+2:]
+	}
+	hits := locateExactly(plain, needle, most)
+	lost := 0
+	back := func(at int) int {
+		for lost < len(gone) && gone[lost] < at {
+			lost++
+		}
+		return at + lost
+	}
+	for i, h := range hits {
+		hits[i] = spot{back(h.start), back(h.end)}
+	}
+	return hits
+}
+
+// endings is how the lines of a text end.
+type endings struct {
+	returns bool // there are carriage returns
+	windows bool // every line ends in the way of Windows
+	mostly  bool // more than half of them do
+}
+
+func endingsOf(text []byte) endings {
+	if bytes.IndexByte(text, '\r') < 0 {
+		return endings{}
+	}
+	crlf, all := bytes.Count(text, []byte("\r\n")), bytes.Count(text, []byte("\n"))
+	return endings{returns: true, windows: crlf > 0 && crlf == all, mostly: 2*crlf > all}
+}
+
+// after is how the lines end when c was made. To count again would cost as much as the edit, and mostly they end as before.
+func (e endings) after(text []byte, c change) endings {
+	if e.returns != e.windows || strings.Contains(c.old, "\r") || strings.Contains(c.new, "\r") {
+		return endingsOf(text)
+	}
+	return e
+}
+
+// inEndings is what replaces, with the line endings of the file. Who writes carriage returns means what he writes.
+func inEndings(e endings, c change) string {
+	if e.mostly && !strings.Contains(c.new, "\r") && !strings.Contains(c.old, "\r") {
+		return strings.ReplaceAll(c.new, "\n", "\r\n")
+	}
+	return c.new
+}
+
+// splice puts new in the place of each hit, and says where it is now. It may change the bytes of text.
+func splice(text []byte, hits []spot, new string) ([]byte, []spot) {
+	grown := 0
+	for _, h := range hits {
+		grown += len(new) - (h.end - h.start)
+	}
+	spots := make([]spot, 0, len(hits))
+	if len(hits) == 1 {
+		h := hits[0]
+		text = replaceBytes(text, h, new)
+		return text, append(spots, spot{h.start, h.start + len(new)})
+	}
+	out := make([]byte, 0, len(text)+grown+len(text)/64)
+	at := 0
+	for _, h := range hits {
+		out = append(out, text[at:h.start]...)
+		spots = append(spots, spot{len(out), len(out) + len(new)})
+		out = append(out, new...)
+		at = h.end
+	}
+	return append(out, text[at:]...), spots
+}
+
+// replaceBytes changes text where it is, as long as there is room.
+func replaceBytes(text []byte, h spot, new string) []byte {
+	grown := len(new) - (h.end - h.start)
+	if grown > 0 {
+		tail := len(text)
+		text = append(text, make([]byte, grown)...)
+		copy(text[h.end+grown:], text[h.end:tail])
+	} else if grown < 0 {
+		copy(text[h.end+grown:], text[h.end:])
+		text = text[:len(text)+grown]
+	}
+	copy(text[h.start:], new)
+	return text
+}

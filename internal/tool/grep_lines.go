@@ -1,0 +1,195 @@
+package tool
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	lineShown  = 500 // characters of a line
+	lineBefore = 100 // characters of a long line before the match
+)
+
+// grepMode is what a search answers.
+type grepMode string
+
+const (
+	grepContent grepMode = "content"
+	grepFiles   grepMode = "files_with_matches"
+	grepCount   grepMode = "count"
+)
+
+// grepShow is how it is answered.
+type grepShow struct {
+	mode          grepMode
+	numbers       bool
+	before, after int
+	offset, limit int // lines of the answer: so many are left out, then so many given
+}
+
+// enough says whether the lines of one file are more than the answer can have, wherever the file stands in it.
+func (o *grepShow) enough(lines, bytes int) bool {
+	return lines > o.offset+o.limit || bytes > resultLimit
+}
+
+// grepLines is what was found in one file.
+type grepLines struct {
+	show   *grepShow
+	path   string
+	count  int      // lines that match
+	lines  []string // as they are shown
+	size   int      // bytes of those lines that are not left out for certain
+	cut    bool     // there are more of them
+	binary bool     // a zero byte was met, and what comes from there on is not shown
+	hit    bool     // but it has a match
+	number int      // lines before counted
+	// Places in the window:
+	counted int // up to here lines are counted
+	shown   int // up to here they are shown, or too far away
+	last    int // number of the last line that was shown
+	left    int // so many lines are still to be shown behind a match
+	held    []heldLine
+}
+
+// heldLine is a line of an earlier window that may have to be shown before a match.
+type heldLine struct {
+	number int
+	text   string
+}
+
+// match takes a line of the window. It says whether to go on.
+func (l *grepLines) match(text []byte, begin, end, at int) bool {
+	if l.binary {
+		l.hit = true
+		return false
+	}
+	l.count++
+	if l.show.mode != grepContent {
+		return l.show.mode == grepCount
+	}
+	l.number += bytes.Count(text[l.counted:begin], []byte("\n"))
+	l.counted = begin
+	l.following(text, begin)
+	l.preceding(text, begin)
+	l.add(l.number+1, ':', clipLine(text[begin:end], at))
+	l.shown, l.left = min(end+1, len(text)), l.show.after
+	return !l.cut
+}
+
+// following shows the lines behind an earlier match, up to stop.
+func (l *grepLines) following(text []byte, stop int) {
+	for ; l.left > 0 && l.shown < stop && !l.cut; l.left-- {
+		_, end := lineAround(text, l.shown, l.shown)
+		l.add(l.last+1, '-', clipLine(text[l.shown:end], 0))
+		l.shown = min(end+1, len(text))
+	}
+}
+
+// preceding shows the lines before a match that begins at begin.
+func (l *grepLines) preceding(text []byte, begin int) {
+	starts := lastLines(text[l.shown:begin], l.show.before)
+	if missing := l.show.before - len(starts); missing > 0 && l.shown == 0 {
+		for _, h := range l.held[max(0, len(l.held)-missing):] {
+			if h.number > l.last {
+				l.add(h.number, '-', h.text)
+			}
+		}
+	}
+	for i, start := range starts {
+		_, end := lineAround(text, l.shown+start, l.shown+start)
+		l.add(l.number+1-len(starts)+i, '-', clipLine(text[l.shown+start:end], 0))
+	}
+}
+
+// lastLines is where the last n lines of text begin.
+func lastLines(text []byte, n int) []int {
+	var starts []int
+	for end := len(text); end > 0 && len(starts) < n; {
+		end = bytes.LastIndexByte(text[:end-1], '\n') + 1
+		starts = append(starts, end)
+	}
+	for i, j := 0, len(starts)-1; i < j; i, j = i+1, j-1 {
+		starts[i], starts[j] = starts[j], starts[i]
+	}
+	return starts
+}
+
+// next is called when the window moves on to what comes behind text.
+func (l *grepLines) next(text []byte) {
+	if l.show.mode != grepContent {
+		return
+	}
+	l.following(text, len(text))
+	l.number += bytes.Count(text[l.counted:], []byte("\n"))
+	if l.show.before > 0 {
+		starts := lastLines(text[l.shown:], l.show.before)
+		l.held = l.held[min(len(l.held), max(0, len(l.held)+len(starts)-l.show.before)):]
+		for i, start := range starts {
+			_, end := lineAround(text, l.shown+start, l.shown+start)
+			l.held = append(l.held, heldLine{l.number + 1 - len(starts) + i, clipLine(text[l.shown+start:end], 0)})
+		}
+	}
+	l.counted, l.shown = 0, 0
+}
+
+// finish is called with the last window.
+func (l *grepLines) finish(text []byte) {
+	if l.show.mode == grepContent {
+		l.following(text, len(text))
+	}
+}
+
+// add takes one line of the answer.
+func (l *grepLines) add(number int, mark byte, text string) {
+	if l.cut {
+		return
+	}
+	if l.last > 0 && number > l.last+1 && l.show.before+l.show.after > 0 {
+		l.put("--")
+	}
+	l.last = number
+	line := make([]byte, 0, len(l.path)+len(text)+12)
+	line = append(append(line, l.path...), mark)
+	if l.show.numbers {
+		line = append(strconv.AppendInt(line, int64(number), 10), mark)
+	}
+	l.put(string(append(line, text...)))
+}
+
+func (l *grepLines) put(line string) {
+	if l.lines = append(l.lines, line); len(l.lines) > l.show.offset {
+		l.size += len(line) + 1
+	}
+	l.cut = l.show.enough(len(l.lines), l.size)
+}
+
+// clipLine is a line as it is shown. Of a long one it is the part in which the match begins.
+func clipLine(line []byte, at int) string {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) <= lineShown {
+		return strings.ToValidUTF8(string(line), "\uFFFD")
+	}
+	from := 0
+	if before := line[:min(at, len(line))]; utf8.RuneCount(before[max(0, len(before)-4*lineShown):]) > lineShown-lineBefore {
+		from = len(before)
+		for range lineBefore {
+			_, n := utf8.DecodeLastRune(before[:from])
+			from -= n
+		}
+	}
+	to := from
+	for n := 0; n < lineShown && to < len(line); n++ {
+		_, size := utf8.DecodeRune(line[to:])
+		to += size
+	}
+	shown := strings.ToValidUTF8(string(line[from:to]), "\uFFFD")
+	if from > 0 {
+		shown = "… " + shown
+	}
+	if from > 0 || to < len(line) {
+		shown += " … (a line of " + strconv.Itoa(len(line)) + " bytes)"
+	}
+	return shown
+}

@@ -1,0 +1,144 @@
+package tool
+
+import (
+	"bytes"
+	"math"
+)
+
+// needle is a text to find. The search is for its rarest byte, which the processor finds many bytes at a time.
+type needle struct {
+	text []byte
+	fold bool // letters in either case; text has the small ones
+	rare int  // where the rarest byte is
+}
+
+func newNeedle(text string, fold bool) *needle {
+	n := &needle{text: []byte(text), fold: fold}
+	least := math.MaxInt
+	for i := range n.text {
+		if c := commonness(n.text[i]); c < least {
+			n.rare, least = i, c
+		}
+	}
+	return n
+}
+
+// commonness says how often a byte is met in source code and prose, roughly.
+func commonness(c byte) int {
+	const order = "etaoinsr \nlcdum\tpfhg.,_yb()\"w=v/0-:xk1;*{}SETI2CARN[]'qjzODLPFM"
+	if i := bytes.IndexByte([]byte(order), c); i >= 0 {
+		return 2*len(order) - i
+	}
+	if c < 0x80 {
+		return len(order)
+	}
+	return len(order) / 2 // one of a character's several bytes
+}
+
+// index is where the needle is in text, -1 if nowhere.
+func (n *needle) index(text []byte) int {
+	c := n.text[n.rare]
+	if n.fold && 'a' <= c && c <= 'z' {
+		return n.indexFolded(text, c, c-'a'+'A')
+	}
+	for at, misses := n.rare, 0; at < len(text); misses++ {
+		i := bytes.IndexByte(text[at:], c)
+		if i < 0 {
+			return -1
+		}
+		if begin := at + i - n.rare; n.at(text, begin) {
+			return begin
+		}
+		at += i + 1
+		if misses > 64+at/32 && !n.fold { // the rarest byte is a common one here
+			if i = bytes.Index(text[at-n.rare:], n.text); i < 0 {
+				return -1
+			}
+			return at - n.rare + i
+		}
+	}
+	return -1
+}
+
+// indexFolded follows both forms of a letter.
+func (n *needle) indexFolded(text []byte, small, capital byte) int {
+	next := func(c byte, from int) int {
+		if i := bytes.IndexByte(text[from:], c); i >= 0 {
+			return from + i
+		}
+		return math.MaxInt
+	}
+	if n.rare >= len(text) {
+		return -1
+	}
+	a, b := next(small, n.rare), next(capital, n.rare)
+	for {
+		at := min(a, b)
+		if at == math.MaxInt {
+			return -1
+		}
+		if n.at(text, at-n.rare) {
+			return at - n.rare
+		}
+		if at == a {
+			a = next(small, at+1)
+		} else {
+			b = next(capital, at+1)
+		}
+	}
+}
+
+// at says whether the needle lies at a place.
+func (n *needle) at(text []byte, begin int) bool {
+	if begin+len(n.text) > len(text) {
+		return false
+	}
+	if !n.fold {
+		return string(text[begin:begin+len(n.text)]) == string(n.text)
+	}
+	for i, want := range n.text {
+		c := text[begin+i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != want {
+			return false
+		}
+	}
+	return true
+}
+
+// needleHints remembers for a text where each needle comes next, and how dense matches are.
+type needleHints struct {
+	at    []int
+	piece int
+}
+
+// nextPiece is how much is to be looked at: twice as much each time, until something is found.
+func (h *needleHints) nextPiece() int {
+	h.piece = min(max(2*h.piece, leastPiece), mostPiece)
+	return h.piece
+}
+
+func (h *needleHints) reset() { h.at = h.at[:0] }
+
+// next is where any of the needles comes next.
+func (h *needleHints) next(needles []*needle, text []byte, from int) int {
+	for len(h.at) < len(needles) {
+		h.at = append(h.at, -1)
+	}
+	nearest := math.MaxInt
+	for i, n := range needles {
+		if h.at[i] < from {
+			h.at[i] = math.MaxInt
+			if at := n.index(text[from:]); at >= 0 {
+				h.at[i] = from + at
+			}
+		}
+		nearest = min(nearest, h.at[i])
+	}
+	if nearest == math.MaxInt {
+		return -1
+	}
+	return nearest
+}

@@ -1,0 +1,255 @@
+package tool
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+)
+
+// grepPattern is a regular expression, and how it is found quickly.
+type grepPattern struct {
+	lines    *regexp.Regexp // never matches beyond the end of a line, unless the pattern is for several lines
+	needles  []*needle      // a line without any of them cannot match; none: nothing is known
+	exact    bool           // a line with the only needle matches
+	spanning bool           // for several lines
+}
+
+// How much a regular expression looks at in one go: on little text regexp does without its slow machine, and to begin costs it something for
+// every byte of it, so after a match it is less.
+const (
+	mostPiece  = 8 << 10
+	leastPiece = 128
+)
+
+// parseGrep reads a pattern. The syntax is that of RE2, and ^ and $ are the ends of a line.
+func parseGrep(pattern string, fold, spanning bool) (*grepPattern, error) {
+	if pattern == "" {
+		return nil, errors.New("it is empty")
+	}
+	flags := syntax.Perl &^ (syntax.OneLine | syntax.ClassNL)
+	if spanning {
+		flags |= syntax.ClassNL | syntax.DotNL
+	}
+	if fold {
+		flags |= syntax.FoldCase
+	}
+	tree, err := syntax.Parse(strings.ToValidUTF8(pattern, "\uFFFD"), flags)
+	if err != nil {
+		return nil, grepSyntax(pattern, err)
+	}
+	if !spanning {
+		if err := withinLines(tree); err != nil {
+			return nil, err
+		}
+	}
+	p := &grepPattern{spanning: spanning}
+	if p.lines, err = regexp.Compile(tree.String()); err != nil {
+		return nil, grepSyntax(pattern, err)
+	}
+	if tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 {
+		p.needles, p.exact = []*needle{newNeedle(string(tree.Rune), false)}, true
+		return p, nil
+	}
+	for _, n := range needleTexts(tree) {
+		p.needles = append(p.needles, newNeedle(n.text, n.fold))
+	}
+	return p, nil
+}
+
+// grepSyntax says what is wrong, and what to do about what RE2 does not have.
+func grepSyntax(pattern string, err error) error {
+	what := err.Error()
+	var known *syntax.Error
+	if errors.As(err, &known) {
+		what = known.Code.String() + ": " + known.Expr
+	}
+	for _, ahead := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
+		if strings.Contains(pattern, ahead) {
+			return errors.New("lookahead and lookbehind, " + ahead + "…), are not supported: search for more than is wanted, and read the lines")
+		}
+	}
+	for digit := '1'; digit <= '9'; digit++ {
+		if strings.Contains(pattern, `\`+string(digit)) {
+			return errors.New(`backreferences, \` + string(digit) + ", are not supported: search for more than is wanted, and read the lines")
+		}
+	}
+	return errors.New(what + `; put a backslash before each of . * + ? ( ) [ ] { } | ^ $ \ that is meant as it stands`)
+}
+
+// withinLines takes away what could match the end of a line, so that whole files can be searched as they lie in memory.
+func withinLines(tree *syntax.Regexp) error {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		for _, r := range tree.Rune {
+			if r == '\n' {
+				return errors.New(`lines are searched one by one, so \n cannot match; "multiline": true searches across them`)
+			}
+		}
+	case syntax.OpCharClass:
+		var ranges []rune
+		for i := 0; i+1 < len(tree.Rune); i += 2 {
+			low, high := tree.Rune[i], tree.Rune[i+1]
+			if low > '\n' || high < '\n' {
+				ranges = append(ranges, low, high)
+				continue
+			}
+			if low < '\n' {
+				ranges = append(ranges, low, '\n'-1)
+			}
+			if high > '\n' {
+				ranges = append(ranges, '\n'+1, high)
+			}
+		}
+		if tree.Rune = ranges; len(ranges) == 0 {
+			tree.Op = syntax.OpNoMatch
+		}
+	case syntax.OpAnyChar:
+		tree.Op = syntax.OpAnyCharNotNL
+	case syntax.OpBeginText:
+		tree.Op = syntax.OpBeginLine
+	case syntax.OpEndText:
+		tree.Op = syntax.OpEndLine
+	}
+	for _, sub := range tree.Sub {
+		if err := withinLines(sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	needleLeast = 2  // a shorter one is in too many lines
+	needlesMost = 16 // each is searched for by itself
+)
+
+type needleText struct {
+	text string
+	fold bool
+}
+
+// needleTexts is a set of texts of which every match has at least one; nil where there is none.
+func needleTexts(tree *syntax.Regexp) []needleText {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		w := needleText{string(tree.Rune), false}
+		if tree.Flags&syntax.FoldCase != 0 {
+			w = needleFolded(tree.Rune)
+		}
+		if len(w.text) >= needleLeast && !strings.ContainsRune(w.text, unicode.ReplacementChar) {
+			return []needleText{w}
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needleTexts(tree.Sub[0])
+	case syntax.OpRepeat:
+		if tree.Min > 0 {
+			return needleTexts(tree.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best []needleText
+		for _, sub := range tree.Sub {
+			if set := needleTexts(sub); set != nil && needleWorth(set) > needleWorth(best) {
+				best = set
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []needleText
+		for _, sub := range tree.Sub {
+			set := needleTexts(sub)
+			if all = append(all, set...); set == nil || len(all) > needlesMost {
+				return nil
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// needleWorth is how much a set narrows a search: its shortest text counts, and one is better than many.
+func needleWorth(set []needleText) int {
+	if len(set) == 0 {
+		return 0
+	}
+	shortest := len(set[0].text)
+	for _, w := range set {
+		shortest = min(shortest, len(w.text))
+	}
+	return shortest*(needlesMost+1) - len(set)
+}
+
+// needleFolded is the longest part whose letters have two forms and no more, in small letters: k and s have a third one beyond ASCII.
+func needleFolded(text []rune) needleText {
+	best, from := "", 0
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && text[i] < unicode.MaxASCII && !strings.ContainsRune("kKsS", text[i]) {
+			continue
+		}
+		if i-from > len(best) {
+			best = string(text[from:i])
+		}
+		from = i + 1
+	}
+	return needleText{strings.ToLower(best), true}
+}
+
+// find returns where the next line with a match begins and ends in text, from a line's beginning on, and where in it the match begins; -1 if there
+// is none. text consists of whole lines. hints keeps what it learns, for the same text.
+func (p *grepPattern) find(text []byte, from int, hints *needleHints) (begin, end, match int) {
+	for from < len(text) {
+		at := 0
+		if len(p.needles) > 0 {
+			if at = hints.next(p.needles, text, from); at < 0 {
+				return -1, -1, -1
+			}
+			begin, end = lineAround(text, from, at)
+			if p.exact {
+				return begin, end, at - begin
+			}
+			if loc := p.lines.FindIndex(text[begin:end]); loc != nil {
+				return begin, end, loc[0]
+			}
+			from = end + 1
+			continue
+		}
+		stop := pieceEnd(text, from, hints.nextPiece())
+		loc := p.lines.FindIndex(text[from:stop])
+		// A match of nothing behind the last line is none: no line begins there.
+		if at = stop; loc != nil {
+			at = from + loc[0]
+		}
+		if at < stop || loc != nil && text[stop-1] != '\n' {
+			begin, end = lineAround(text, from, at)
+			hints.piece = leastPiece
+			return begin, end, at - begin
+		}
+		from = stop
+	}
+	return -1, -1, -1
+}
+
+// pieceEnd is the end of the last line that lies in a piece of text, at least of one.
+func pieceEnd(text []byte, from, piece int) int {
+	if len(text)-from <= piece {
+		return len(text)
+	}
+	if i := bytes.LastIndexByte(text[from:from+piece], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	if i := bytes.IndexByte(text[from+piece:], '\n'); i >= 0 {
+		return from + piece + i + 1
+	}
+	return len(text)
+}
+
+// lineAround is the line that at lies in, without its end. No line before from is of interest.
+func lineAround(text []byte, from, at int) (begin, end int) {
+	begin = from + bytes.LastIndexByte(text[from:at], '\n') + 1
+	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+		return begin, at + i
+	}
+	return begin, len(text)
+}

@@ -1,0 +1,228 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	scanWindow = 64 << 10 // of a file at a time; also what must be free of zero bytes to be searched
+	scanLine   = 8 << 20  // a longer line is searched in pieces of this size
+	scanWhole  = 4 << 20  // a larger file is not searched for a pattern over several lines
+	scanFinds  = 100_000  // of a pattern over several lines in one file
+)
+
+// scanner searches one file after the other.
+type scanner struct {
+	pattern *grepPattern
+	window  []byte
+	hints   needleHints
+}
+
+// errTooLarge is for a file that is too large to be held as a whole.
+var errTooLarge = errors.New("too large for a pattern over several lines")
+
+// scan searches a file. A window with a zero byte is no text, and neither is what comes after it: the search ends there. Only a file that
+// was named is searched all the same, without showing what is found behind the zero.
+func (s *scanner) scan(ctx context.Context, file io.Reader, named bool, out *grepLines) error {
+	if len(s.window) != scanWindow { // a long line has made it larger
+		s.window = make([]byte, scanWindow)
+	}
+	file, end, ended, err := s.begin(file)
+	if err != nil {
+		return err
+	}
+	if s.pattern.spanning {
+		return s.whole(s.window[:end], ended, named, out)
+	}
+	for first, fresh := true, 0; ; first = false {
+		// The zeros of a small file matter only if something is found in it.
+		small := first && ended && !named
+		if !small && s.isBinary(fresh, end, named, out) {
+			return nil
+		}
+		stop := end
+		if i := bytes.LastIndexByte(s.window[:end], '\n'); !ended && i >= 0 {
+			stop = i + 1
+		}
+		if !s.lines(s.window[:stop], small, out) || ended {
+			out.finish(s.window[:stop])
+			return nil
+		}
+		out.next(s.window[:stop])
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fresh = copy(s.window, s.window[stop:end])
+		if end, ended, err = s.fill(file, fresh, scanLine, true); err != nil {
+			return err
+		}
+	}
+}
+
+// begin fills the window for the first time. The mark of UTF-8 is no part of the text, and what is marked as UTF-16 is decoded.
+func (s *scanner) begin(file io.Reader) (reader io.Reader, end int, ended bool, err error) {
+	limit := scanLine
+	if s.pattern.spanning {
+		limit = scanWhole
+	}
+	end, ended, err = s.fill(file, 0, limit, !s.pattern.spanning)
+	text := s.window[:end]
+	switch {
+	case err != nil:
+	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
+		end = copy(s.window, text[3:])
+	case bytes.HasPrefix(text, []byte("\xff\xfe")):
+		file = &utf16Reader{file: io.MultiReader(bytes.NewReader(bytes.Clone(text[2:])), file), order: binary.LittleEndian}
+		end, ended, err = s.fill(file, 0, limit, !s.pattern.spanning)
+	case bytes.HasPrefix(text, []byte("\xfe\xff")):
+		file = &utf16Reader{file: io.MultiReader(bytes.NewReader(bytes.Clone(text[2:])), file), order: binary.BigEndian}
+		end, ended, err = s.fill(file, 0, limit, !s.pattern.spanning)
+	}
+	return file, end, ended, err
+}
+
+// fill reads behind what the window holds until it is full, and makes it larger while it must be: up to limit, and where lines will do only
+// as long as it holds none.
+func (s *scanner) fill(file io.Reader, end, limit int, lines bool) (int, bool, error) {
+	for {
+		if end == len(s.window) {
+			if end >= limit || lines && bytes.LastIndexByte(s.window, '\n') >= 0 {
+				return end, false, nil
+			}
+			larger := make([]byte, min(2*end, limit))
+			copy(larger, s.window)
+			s.window = larger
+		}
+		n, err := file.Read(s.window[end:])
+		end += n
+		if errors.Is(err, io.EOF) {
+			return end, true, nil
+		}
+		if err != nil {
+			return end, false, err
+		}
+	}
+}
+
+// isBinary looks for zeros in what is new in the window. In a file that was named they end lines.
+func (s *scanner) isBinary(fresh, end int, named bool, out *grepLines) bool {
+	zero := bytes.IndexByte(s.window[fresh:end], 0)
+	if zero < 0 {
+		return false
+	}
+	out.binary = true
+	if !named {
+		return true
+	}
+	for i, c := range s.window[fresh:end] {
+		if c == 0 {
+			s.window[fresh+i] = '\n'
+		}
+	}
+	return false
+}
+
+// lines searches whole lines. It says whether to go on.
+func (s *scanner) lines(text []byte, small bool, out *grepLines) bool {
+	s.hints.reset()
+	for from := 0; ; {
+		begin, end, match := s.pattern.find(text, from, &s.hints)
+		if begin < 0 {
+			return true
+		}
+		if small && bytes.IndexByte(text, 0) >= 0 {
+			return false
+		}
+		small = false
+		if !out.match(text, begin, end, match) {
+			return false
+		}
+		from = end + 1
+	}
+}
+
+// whole searches a file that the window holds as a whole, for a pattern over several lines.
+func (s *scanner) whole(text []byte, ended, named bool, out *grepLines) error {
+	if !ended {
+		return errTooLarge
+	}
+	s.hints.reset()
+	if len(s.pattern.needles) > 0 && s.hints.next(s.pattern.needles, text, 0) < 0 || s.isBinary(0, len(text), named, out) {
+		return nil
+	}
+	done := 0 // up to here lines have been given out
+	for _, loc := range s.pattern.lines.FindAllIndex(text, scanFinds) {
+		at, stop := max(loc[0], done), loc[1]
+		if stop > loc[0] && text[stop-1] == '\n' {
+			stop-- // the line behind it has no part in it
+		}
+		for at <= stop && at < len(text) {
+			begin, end := lineAround(text, done, at)
+			if !out.match(text, begin, end, at-begin) {
+				out.finish(text)
+				return nil
+			}
+			done = min(end+1, len(text))
+			at = end + 1
+		}
+	}
+	out.finish(text)
+	return nil
+}
+
+// utf16Reader makes UTF-8 of UTF-16.
+type utf16Reader struct {
+	file  io.Reader
+	order binary.ByteOrder
+	raw   [8 << 10]byte
+	have  int // bytes of raw that are not decoded yet
+	text  []byte
+	err   error
+}
+
+func (u *utf16Reader) Read(b []byte) (int, error) {
+	for len(u.text) == 0 {
+		if u.err != nil {
+			return 0, u.err
+		}
+		n, err := u.file.Read(u.raw[u.have:])
+		u.have += n
+		u.err = err
+		u.decode()
+	}
+	n := copy(b, u.text)
+	u.text = u.text[n:]
+	return n, nil
+}
+
+// decode takes what is whole. The first half of a pair waits for the second one, unless nothing comes any more.
+func (u *utf16Reader) decode() {
+	at := 0
+	u.text = u.text[:0]
+	for ; u.have-at >= 2; at += 2 {
+		r := rune(u.order.Uint16(u.raw[at:]))
+		if utf16.IsSurrogate(r) {
+			if u.have-at < 4 && u.err == nil {
+				break
+			}
+			if u.have-at >= 4 {
+				if pair := utf16.DecodeRune(r, rune(u.order.Uint16(u.raw[at+2:]))); pair != utf8.RuneError {
+					r = pair
+					at += 2
+				}
+			}
+		}
+		u.text = utf8.AppendRune(u.text, r)
+	}
+	u.have = copy(u.raw[:], u.raw[at:u.have])
+	if u.err != nil && u.have > 0 {
+		u.text = utf8.AppendRune(u.text, utf8.RuneError)
+		u.have = 0
+	}
+}

@@ -1,0 +1,324 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// input is the object that a model gave to a tool. It is read with tolerance: numbers and lists written as strings, filePath for
+// file_path, and the whole object written as a string are understood. What cannot be is collected, so that the model learns all of it
+// at once, together with an input that would be right.
+type input struct {
+	tool, example string
+	members       []member
+	problems      []string
+	broken        bool // it is no object at all, so nothing is missing in it
+}
+
+// member keeps its place, so that a host sees what the model wrote.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// readInput reads the object. names are the members that the tool knows; others maps further names to them, such as path to file_path.
+func readInput(tool string, raw json.RawMessage, example string, names []string, others map[string]string) *input {
+	in := &input{tool: tool, example: example}
+	raw = bytes.TrimSpace(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+	if len(raw) == 0 || string(raw) == "null" {
+		return in
+	}
+	var text string
+	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
+		raw = bytes.TrimSpace([]byte(text))
+	}
+	members, err := objectMembers(raw)
+	if err != nil {
+		in.problem("the input must be a JSON object, but %v", err)
+		in.broken = true
+		return in
+	}
+	for _, m := range members {
+		i := slices.IndexFunc(in.members, func(had member) bool { return had.name == m.name })
+		if i >= 0 {
+			in.members[i].value = m.value // the last of two counts, as everywhere in JSON
+			continue
+		}
+		in.members = append(in.members, m)
+	}
+	in.rename(names, others)
+	return in
+}
+
+func (in *input) rename(names []string, others map[string]string) {
+	for i, m := range in.members {
+		known := others[m.name]
+		if known == "" && !slices.Contains(names, m.name) {
+			j := slices.IndexFunc(names, func(name string) bool { return squash(name) == squash(m.name) })
+			if j < 0 {
+				continue
+			}
+			known = names[j]
+		}
+		if known != "" && in.raw(known) == nil {
+			in.members[i].name = known
+		}
+	}
+}
+
+// squash makes one of file_path, filePath and File-Path.
+func squash(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// objectMembers divides a JSON object, in its order.
+func objectMembers(raw []byte) ([]member, error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, errors.New("came " + kindOf(raw))
+	}
+	if !json.Valid(raw) {
+		return nil, errors.New("it is no valid JSON")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := decoder.Token(); err != nil {
+		return nil, err
+	}
+	var members []member
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := token.(string)
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
+		}
+		members = append(members, member{name, value})
+	}
+	return members, nil
+}
+
+// raw is the value of a member, nil where there is none or it is null.
+func (in *input) raw(name string) json.RawMessage {
+	for _, m := range in.members {
+		if m.name == name && string(m.value) != "null" {
+			return m.value
+		}
+	}
+	return nil
+}
+
+func (in *input) set(name string, value any) {
+	data, err := encode(value)
+	for i := range in.members {
+		if err == nil && in.members[i].name == name {
+			in.members[i].value = data
+		}
+	}
+}
+
+// needed is the value of a member that must be there.
+func (in *input) needed(name, what string) json.RawMessage {
+	value := in.raw(name)
+	if value == nil && !in.broken {
+		in.problem("%q is missing: it must be %s", name, what)
+	}
+	return value
+}
+
+func (in *input) problem(format string, args ...any) {
+	in.problems = append(in.problems, fmt.Sprintf(format, args...))
+}
+
+func (in *input) wrong(name, what string, value json.RawMessage) {
+	in.problem("%q must be %s, but came %s", name, what, kindOf(value))
+}
+
+// text is a string; need says that it must be there. It may be empty.
+func (in *input) text(name string, need bool) string {
+	value := in.raw(name)
+	if value == nil {
+		if need {
+			in.needed(name, "a string")
+		}
+		return ""
+	}
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		in.wrong(name, "a string", value)
+	}
+	return s
+}
+
+// whole is a whole number from least on; without one it is usual.
+func (in *input) whole(name string, usual, least int) int {
+	value := in.raw(name)
+	if value == nil {
+		return usual
+	}
+	written := string(value)
+	var s string
+	quoted := json.Unmarshal(value, &s) == nil
+	if quoted {
+		written = strings.TrimSpace(s)
+	}
+	if quoted && written == "" {
+		return usual
+	}
+	n, err := strconv.ParseFloat(written, 64)
+	what := fmt.Sprintf("a whole number from %d on", least)
+	switch {
+	case err != nil || n != math.Trunc(n):
+		in.wrong(name, what, value)
+		return usual
+	case n < float64(least) || n > math.MaxInt32:
+		in.problem("%q must be %s, but came %s", name, what, clip(written))
+		return usual
+	}
+	if quoted {
+		in.set(name, int(n))
+	}
+	return int(n)
+}
+
+// flag is true or false; without one it is false.
+func (in *input) flag(name string) bool {
+	value := in.raw(name)
+	if value == nil {
+		return false
+	}
+	var b bool
+	if json.Unmarshal(value, &b) == nil {
+		return b
+	}
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		if b, err := strconv.ParseBool(strings.ToLower(strings.TrimSpace(s))); err == nil || s == "" {
+			in.set(name, b)
+			return b
+		}
+	}
+	in.wrong(name, "true or false", value)
+	return false
+}
+
+// list is a list; need says that it must be there.
+func (in *input) list(name string, need bool) []json.RawMessage {
+	value := in.raw(name)
+	if value == nil {
+		if need {
+			in.needed(name, "a list")
+		}
+		return nil
+	}
+	var s string
+	quoted := json.Unmarshal(value, &s) == nil
+	inner := value
+	if quoted {
+		inner = json.RawMessage(strings.TrimSpace(s))
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(inner, &items) != nil {
+		in.wrong(name, "a list", value)
+		return nil
+	}
+	if quoted {
+		in.set(name, inner)
+	}
+	return items
+}
+
+// err is all that is wrong, for the model.
+func (in *input) err() error {
+	if len(in.problems) == 0 {
+		return nil
+	}
+	const most = 5 // more of them teach nothing more
+	problems := in.problems
+	if left := len(problems) - most; left > 0 {
+		problems = append(slices.Clone(problems[:most]), fmt.Sprintf("and %d more problems", left))
+	}
+	return fault.New(fault.ArgError, "%s cannot be called like this: %s. A right input: %s", in.tool, strings.Join(problems, "; "), in.example)
+}
+
+// json is the input under the names that hosts know.
+func (in *input) json() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range in.members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := encode(m.name)
+		if err != nil {
+			continue
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		if json.Compact(&b, m.value) != nil {
+			b.WriteString("null")
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// encode is json.Marshal that leaves < and & alone.
+func encode(value any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// kindOf says what a JSON value is, with the value where it is short.
+func kindOf(value []byte) string {
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 {
+		return "nothing"
+	}
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "the string " + clip(string(value))
+	case 't', 'f':
+		return clip(string(value))
+	case 'n':
+		return "null"
+	}
+	return "the number " + clip(string(value))
+}
+
+// clip is the beginning of a value that is shown in a message.
+func clip(s string) string {
+	const most = 60
+	if runes := []rune(s[:min(len(s), 4*most)]); len(runes) > most || len(s) > 4*most {
+		return strings.ToValidUTF8(string(runes[:min(most, len(runes))]), "\uFFFD") + "…"
+	}
+	return s
+}
+
+// failed is the result of a call that could not be done.
+func failed(err error) Result {
+	f := fault.Of(err)
+	message := f.Error()
+	if f.Suggestion != "" {
+		message += ". " + f.Suggestion
+	}
+	return Result{Text: strings.ToValidUTF8(message, "\uFFFD"), Failed: true}
+}

@@ -1,0 +1,43 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"omniagent/internal/event"
+	"omniagent/internal/toolspec"
+)
+
+const killShellExample = `{"shell_id": "bash_1"}`
+
+// KillShell ends a command in the background.
+func KillShell(env *Env) Tool {
+	return Tool{
+		Tool: toolspec.Tool{
+			Name:        "KillShell",
+			Description: "Ends a command in the background, and all that it has started.",
+			Input: json.RawMessage(`{"type":"object","properties":{` +
+				`"shell_id":{"type":"string","description":"The id that Bash returned"}},"required":["shell_id"]}`),
+		},
+		Plan: func(raw json.RawMessage) (Action, error) {
+			in := readInput("KillShell", raw, killShellExample, []string{"shell_id"}, jobNames("shell_id"))
+			id := in.text("shell_id", true)
+			if err := in.err(); err != nil {
+				return Action{}, err
+			}
+			return Action{
+				Kind: event.Other, Title: "End " + clip(id), Input: in.json(), // what it ends was allowed, and is ours
+				Run: func(context.Context, func(string)) Result {
+					if env.Shell == nil {
+						return noCommands()
+					}
+					job, err := env.Shell.Kill(id)
+					if err != nil {
+						return failed(err)
+					}
+					return Result{Text: jobState(job)}
+				},
+			}, nil
+		},
+	}
+}

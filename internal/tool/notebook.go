@@ -1,0 +1,149 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
+	"omniagent/internal/workspace"
+)
+
+const notebookExample = `{"notebook_path": "a.ipynb", "cell_id": "1", "new_source": "print(1)", "edit_mode": "replace"}`
+
+const (
+	modeReplace = "replace"
+	modeInsert  = "insert"
+	modeDelete  = "delete"
+)
+
+// NotebookEdit changes one cell of a notebook.
+func NotebookEdit(env *Env) Tool {
+	return Tool{
+		Tool: toolspec.Tool{
+			Name: "NotebookEdit",
+			Description: "Replaces, inserts or deletes one cell of a Jupyter notebook. The cell is named by its id or by its number; Read shows " +
+				"both, numbers count from 0. insert puts a new cell after it, or at the beginning without cell_id. A replaced code cell " +
+				"loses its outputs.",
+			Input: json.RawMessage(`{"type":"object","properties":{` +
+				`"notebook_path":{"type":"string","description":"Path of the .ipynb file, relative to the workspace or absolute"},` +
+				`"cell_id":{"type":"string","description":"Id or number of the cell"},` +
+				`"new_source":{"type":"string","description":"The new content of the cell"},` +
+				`"cell_type":{"type":"string","enum":["code","markdown","raw"],"description":"Needed to insert"},` +
+				`"edit_mode":{"type":"string","enum":["replace","insert","delete"],"description":"replace if left out"}},` +
+				`"required":["notebook_path","new_source"]}`),
+		},
+		Plan: func(raw json.RawMessage) (Action, error) {
+			in := readInput("NotebookEdit", raw, notebookExample,
+				[]string{"notebook_path", "cell_id", "new_source", "cell_type", "edit_mode"},
+				map[string]string{"path": "notebook_path", "file_path": "notebook_path", "cell_number": "cell_id", "cell_index": "cell_id"})
+			e := readCellEdit(in)
+			if err := in.err(); err != nil {
+				return Action{}, err
+			}
+			name, err := env.Files.Name(e.written)
+			if err != nil {
+				return Action{}, err
+			}
+			e.env, e.name = env, name
+			return Action{
+				Kind: event.Write, Changes: true, Paths: []string{name}, Input: in.json(),
+				Title: fmt.Sprintf("Edit a cell of %s (%s)", e.written, e.mode),
+				Run:   func(ctx context.Context, _ func(string)) Result { return e.run(ctx) },
+			}, nil
+		},
+	}
+}
+
+// cellEdit is one change of one cell.
+type cellEdit struct {
+	env           *Env
+	name, written string
+	cell          string // id or number; empty: none given
+	source        string
+	kind          string // of the cell; empty: as it is
+	mode          string
+}
+
+func readCellEdit(in *input) cellEdit {
+	e := cellEdit{written: in.text("notebook_path", true), kind: in.text("cell_type", false), mode: in.text("edit_mode", false)}
+	if e.mode == "" {
+		e.mode = modeReplace
+	}
+	if id := in.raw("cell_id"); id != nil && json.Unmarshal(id, &e.cell) != nil {
+		if _, err := strconv.ParseUint(string(id), 10, 31); err != nil {
+			in.wrong("cell_id", "the id or the number of a cell", id)
+		}
+		e.cell = string(id)
+	}
+	e.source = in.text("new_source", e.mode != modeDelete)
+	switch {
+	case !slices.Contains([]string{modeReplace, modeInsert, modeDelete}, e.mode):
+		in.problem("%q must be replace, insert or delete, but came %q", "edit_mode", clip(e.mode))
+	case !slices.Contains([]string{"", "code", "markdown", "raw"}, e.kind):
+		in.problem("%q must be code, markdown or raw, but came %q", "cell_type", clip(e.kind))
+	case e.mode == modeInsert && e.kind == "":
+		in.problem("%q is missing: a cell that is inserted needs it, code or markdown", "cell_type")
+	case e.mode != modeInsert && e.cell == "":
+		in.problem("%q is missing: which cell to %s", "cell_id", e.mode)
+	case e.written != "" && !strings.EqualFold(path.Ext(e.written), ".ipynb"):
+		in.problem("%q must be a notebook, a file that ends in .ipynb; use Edit for others", "notebook_path")
+	}
+	return e
+}
+
+func (e cellEdit) run(ctx context.Context) Result {
+	data, print, err := e.env.Files.Load(e.name, largestFile)
+	if err != nil {
+		return failed(reader{env: e.env, name: e.name, written: e.written}.explain(err))
+	}
+	if err := e.env.Seen.check(e.name, e.written, print); err != nil {
+		return failed(err)
+	}
+	d := decode(data)
+	book, err := parseNotebook(d.text)
+	if err != nil {
+		return failed(fault.New(fault.InvalidJSON, "%s is no notebook", e.written).Because(err).Hint("Look at it with Bash."))
+	}
+	text, did, err := e.apply(book)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return failed(err)
+	}
+	out := d.encode(text)
+	if err := e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print}); err != nil {
+		return failed(writeFailed(e.written, err))
+	}
+	e.env.Seen.Record(e.name, workspace.FingerprintOf(out))
+	return Result{Text: fmt.Sprintf("The file %s has been updated: %s", e.written, did)}
+}
+
+// apply makes the new text of the notebook and says what was done.
+func (e cellEdit) apply(book *notebook) (text []byte, did string, err error) {
+	at := -1
+	if e.cell != "" {
+		if at = book.find(e.cell); at < 0 {
+			return nil, "", fault.New(fault.NotFoundCode, "%s has no cell %q", e.written, clip(e.cell)).Hint("%s", book.choices())
+		}
+	}
+	switch e.mode {
+	case modeInsert:
+		cell := book.render(book.newCell(e.kind, e.source))
+		return book.insert(at+1, cell), fmt.Sprintf("cell %d was inserted", at+1), nil
+	case modeDelete:
+		return book.remove(at), fmt.Sprintf("cell %d was deleted", at), nil
+	}
+	members, err := book.changed(at, e.kind, e.source)
+	if err != nil {
+		return nil, "", err
+	}
+	return book.replace(at, book.render(members)), fmt.Sprintf("cell %d was replaced", at), nil
+}

@@ -1,0 +1,303 @@
+package tool
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// notebook is the text of a .ipynb file, with the places of its cells. Changes are made in the text, so that all that they do not
+// concern stays as it is written, byte for byte.
+type notebook struct {
+	text        []byte
+	cells       []spot
+	open, close int    // where the list of cells begins, and its closing bracket
+	newline     string // what stands between members, empty in a notebook on one line
+	indent      string // of one level
+	colon       string
+	minor       bool // cells have ids
+}
+
+func parseNotebook(text []byte) (*notebook, error) {
+	if !json.Valid(text) {
+		return nil, errors.New("it is not valid JSON")
+	}
+	n := &notebook{text: text, open: -1}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return nil, errors.New("it is not a JSON object")
+	}
+	n.format(int(decoder.InputOffset()))
+	var major, minor int
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		switch key {
+		case "cells":
+			err = n.readCells(decoder)
+		case "nbformat":
+			err = decoder.Decode(&major)
+		case "nbformat_minor":
+			err = decoder.Decode(&minor)
+		default:
+			var skipped json.RawMessage
+			err = decoder.Decode(&skipped)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if n.open < 0 {
+		return nil, errors.New("it has no cells")
+	}
+	n.minor = major > 4 || major == 4 && minor >= 5
+	return n, nil
+}
+
+func (n *notebook) readCells(decoder *json.Decoder) error {
+	token, err := decoder.Token()
+	if err != nil || token != json.Delim('[') {
+		return errors.New("its cells are not a list")
+	}
+	n.open, n.cells = int(decoder.InputOffset()), nil // the last of two members counts
+	for decoder.More() {
+		var cell json.RawMessage
+		if err := decoder.Decode(&cell); err != nil {
+			return err
+		}
+		if cell[0] != '{' {
+			return errors.New("one of its cells is not an object")
+		}
+		end := int(decoder.InputOffset())
+		n.cells = append(n.cells, spot{end - len(cell), end})
+	}
+	if _, err := decoder.Token(); err != nil {
+		return err
+	}
+	n.close = int(decoder.InputOffset()) - 1
+	return nil
+}
+
+// format learns how the file is written from what follows its first brace.
+func (n *notebook) format(at int) {
+	rest := n.text[at:]
+	blank := string(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t\r\n"))])
+	if i := strings.LastIndexByte(blank, '\n'); i >= 0 {
+		n.newline, n.indent = "\n", blank[i+1:]
+		if strings.Contains(blank, "\r\n") {
+			n.newline = "\r\n"
+		}
+	}
+	n.colon = ": "
+	if n.newline == "" && !bytes.Contains(rest[:min(len(rest), 200)], []byte(`": `)) {
+		n.colon = ":"
+	}
+}
+
+// find is the number of the cell with that id, or with that number, also in the form cell-3.
+func (n *notebook) find(cell string) int {
+	for i := range n.cells {
+		if n.id(i) == cell {
+			return i
+		}
+	}
+	i, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(cell), "cell-"))
+	if err != nil || i < 0 || i >= len(n.cells) {
+		return -1
+	}
+	return i
+}
+
+func (n *notebook) id(i int) string {
+	var cell struct {
+		ID json.RawMessage `json:"id"`
+	}
+	var id string
+	if json.Unmarshal(n.raw(i), &cell) != nil || json.Unmarshal(cell.ID, &id) != nil {
+		return ""
+	}
+	return id
+}
+
+func (n *notebook) raw(i int) []byte { return n.text[n.cells[i].start:n.cells[i].end] }
+
+func (n *notebook) choices() string {
+	const most = 20
+	if len(n.cells) == 0 {
+		return "It has no cells; insert one without cell_id."
+	}
+	var ids []string
+	for i := range n.cells[:min(len(n.cells), most)] {
+		if id := n.id(i); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	hint := fmt.Sprintf("Its cells are 0 to %d", len(n.cells)-1)
+	if len(ids) > 0 {
+		hint += ", with the ids " + strings.Join(ids, ", ")
+	}
+	return hint + "."
+}
+
+// newCell has its members in the order in which Jupyter writes them.
+func (n *notebook) newCell(kind, source string) []member {
+	cell := []member{{"cell_type", quoted(kind)}}
+	if kind == "code" {
+		cell = append(cell, member{"execution_count", json.RawMessage("null")})
+	}
+	if n.minor {
+		var random [4]byte
+		_, _ = rand.Read(random[:])
+		cell = append(cell, member{"id", quoted(hex.EncodeToString(random[:]))})
+	}
+	cell = append(cell, member{"metadata", json.RawMessage("{}")})
+	if kind == "code" {
+		cell = append(cell, member{"outputs", json.RawMessage("[]")})
+	}
+	return append(cell, member{"source", n.source(source, false)})
+}
+
+// changed is the cell with another source. What it printed was made by the old one, so it goes.
+func (n *notebook) changed(i int, kind, source string) ([]member, error) {
+	cell, err := objectMembers(n.raw(i))
+	if err != nil {
+		return nil, err
+	}
+	value := func(name string) json.RawMessage {
+		for _, m := range cell {
+			if m.name == name {
+				return m.value
+			}
+		}
+		return nil
+	}
+	set := func(name string, value json.RawMessage) {
+		at := slices.IndexFunc(cell, func(m member) bool { return m.name >= name })
+		switch {
+		case at >= 0 && cell[at].name == name:
+			cell[at].value = value
+		case slices.ContainsFunc(cell, func(m member) bool { return m.name == name }):
+			cell[slices.IndexFunc(cell, func(m member) bool { return m.name == name })].value = value
+		case at >= 0:
+			cell = slices.Insert(cell, at, member{name, value})
+		default:
+			cell = append(cell, member{name, value})
+		}
+	}
+	was := ""
+	_ = json.Unmarshal(value("cell_type"), &was)
+	if kind == "" {
+		kind = was
+	}
+	old := value("source")
+	set("source", n.source(source, len(old) > 0 && old[0] == '"'))
+	if kind != was {
+		set("cell_type", quoted(kind))
+	}
+	if kind == "code" {
+		set("execution_count", json.RawMessage("null"))
+		set("outputs", json.RawMessage("[]"))
+	} else {
+		cell = slices.DeleteFunc(cell, func(m member) bool { return m.name == "execution_count" || m.name == "outputs" })
+	}
+	return cell, nil
+}
+
+// source is the content of a cell: a list of its lines, as Jupyter writes it, or one string where the cell had one.
+func (n *notebook) source(text string, whole bool) json.RawMessage {
+	if whole {
+		return quoted(text)
+	}
+	var b bytes.Buffer
+	b.WriteByte('[')
+	lines := slices.Collect(strings.SplitAfterSeq(text, "\n"))
+	if len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		n.gap(&b, 4, i > 0)
+		b.Write(quoted(line))
+	}
+	if len(lines) > 0 {
+		n.gap(&b, 3, false)
+	}
+	b.WriteByte(']')
+	return b.Bytes()
+}
+
+// gap begins a new line at a level; in a notebook on one line it is what stands after a comma.
+func (n *notebook) gap(b *bytes.Buffer, level int, comma bool) {
+	if n.newline == "" {
+		if comma && n.colon == ": " {
+			b.WriteByte(' ')
+		}
+		return
+	}
+	b.WriteString(n.newline)
+	b.WriteString(strings.Repeat(n.indent, level))
+}
+
+func (n *notebook) render(cell []member) []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range cell {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		n.gap(&b, 3, i > 0)
+		b.Write(quoted(m.name))
+		b.WriteString(n.colon)
+		b.Write(m.value)
+	}
+	n.gap(&b, 2, false)
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+func (n *notebook) replace(i int, cell []byte) []byte {
+	return slices.Concat(n.text[:n.cells[i].start], cell, n.text[n.cells[i].end:])
+}
+
+func (n *notebook) insert(i int, cell []byte) []byte {
+	var gap, last bytes.Buffer
+	n.gap(&gap, 2, true)
+	n.gap(&last, 1, false)
+	switch {
+	case len(n.cells) == 0:
+		gap.Reset()
+		n.gap(&gap, 2, false)
+		return slices.Concat(n.text[:n.open], gap.Bytes(), cell, last.Bytes(), n.text[n.close:])
+	case i == len(n.cells):
+		end := n.cells[i-1].end
+		return slices.Concat(n.text[:end], []byte(","), gap.Bytes(), cell, n.text[end:])
+	}
+	start := n.cells[i].start
+	return slices.Concat(n.text[:start], cell, []byte(","), gap.Bytes(), n.text[start:])
+}
+
+func (n *notebook) remove(i int) []byte {
+	switch {
+	case len(n.cells) == 1:
+		return slices.Concat(n.text[:n.open], n.text[n.close:])
+	case i == len(n.cells)-1:
+		return slices.Concat(n.text[:n.cells[i-1].end], n.text[n.cells[i].end:])
+	}
+	return slices.Concat(n.text[:n.cells[i].start], n.text[n.cells[i+1].start:])
+}
+
+// quoted is s as JSON. It cannot fail.
+func quoted(s string) json.RawMessage {
+	data, _ := encode(s)
+	return data
+}

@@ -1,0 +1,275 @@
+package tool
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/toolspec"
+	"omniagent/internal/workspace"
+)
+
+const (
+	usualLines   = 2000
+	longestLine  = 2000      // characters
+	largestPage  = 256 << 10 // bytes of a result
+	largestFile  = 64 << 20  // read whole: larger ones are shown, but neither counted nor remembered nor edited
+	largestImage = 5 << 20   // what models take
+)
+
+const readExample = `{"file_path": "src/main.go", "offset": 1, "limit": 2000}`
+
+// pathNames maps what models write to the name that hosts know.
+func pathNames() map[string]string {
+	return map[string]string{
+		"path": "file_path", "file": "file_path", "filename": "file_path", "filepath": "file_path", "absolute_path": "file_path",
+		"notebook_path": "file_path", "target_file": "file_path",
+	}
+}
+
+// Read shows a file.
+func Read(env *Env) Tool {
+	return Tool{
+		Tool: toolspec.Tool{
+			Name: "Read",
+			Description: "Reads a file of the workspace. Each line comes after its number and a tab; these are not part of the file. Without " +
+				"offset and limit the first 2000 lines are shown; lines are cut at 2000 characters. Images are shown as images, notebooks " +
+				"as their cells. Other binary files and directories cannot be read.",
+			Input: json.RawMessage(`{"type":"object","properties":{` +
+				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
+				`"offset":{"type":"integer","minimum":1,"description":"First line to show; lines count from 1"},` +
+				`"limit":{"type":"integer","minimum":1,"description":"How many lines to show"}},"required":["file_path"]}`),
+		},
+		Plan: func(raw json.RawMessage) (Action, error) {
+			in := readInput("Read", raw, readExample, []string{"file_path", "offset", "limit"}, pathNames())
+			written := in.text("file_path", true)
+			first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)
+			if err := in.err(); err != nil {
+				return Action{}, err
+			}
+			name, err := env.Files.Name(written)
+			if err != nil {
+				return Action{}, err
+			}
+			r := reader{env: env, name: name, written: written, first: max(first, 1), limit: limit}
+			if limit == 0 {
+				r.limit = usualLines
+			}
+			return Action{
+				Kind: event.Read, Paths: []string{name}, Title: "Read " + written, Input: in.json(),
+				Run: func(ctx context.Context, _ func(string)) Result { return r.run(ctx) },
+			}, nil
+		},
+	}
+}
+
+type reader struct {
+	env           *Env
+	name, written string
+	first, limit  int
+}
+
+func (r reader) run(ctx context.Context) Result {
+	f, err := r.env.Files.Reading(r.name)
+	if err != nil {
+		return failed(r.explain(err))
+	}
+	defer f.Close()
+	// The context is looked at wherever bytes come from, so that a large file on a slow disk can be given up.
+	b := bufio.NewReaderSize(&patient{ctx, f}, 64<<10)
+	head, err := b.Peek(sniffed)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return failed(err)
+	}
+	switch kind := sniff(r.name, head); {
+	case kind.image != "":
+		return r.image(b, f, kind.image)
+	case kind.binary != "":
+		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.written, kind.binary).Hint("%s", kind.hint))
+	case kind.notebook:
+		return r.whole(b, f, func(data []byte) ([]byte, []Image, error) { return showNotebook(data) })
+	case kind.wide:
+		return r.whole(b, f, func(data []byte) ([]byte, []Image, error) { return decode(data).text, nil, nil })
+	}
+	if bytes.HasPrefix(head, []byte(mark8)) {
+		_, _ = b.Discard(len(mark8))
+	}
+	p := page{first: r.first, limit: r.limit, numbered: true, all: f.Size() <= largestFile}
+	if err := p.fill(b); err != nil {
+		return failed(fault.New(fault.Internal, "cannot read %s", r.written).Because(err))
+	}
+	if p.ended {
+		r.env.Seen.Record(r.name, f.Fingerprint())
+	}
+	return r.told(&p)
+}
+
+// whole shows a file that must be read as a whole to be shown at all.
+func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]byte, []Image, error)) Result {
+	data, err := io.ReadAll(io.LimitReader(b, largestFile+1))
+	if err == nil && len(data) > largestFile {
+		err = fault.New(fault.FieldTooLarge, "%s is larger than %d MB", r.written, largestFile>>20).Hint("Look at parts of it with Bash.")
+	}
+	if err != nil {
+		return failed(err)
+	}
+	text, images, err := show(data)
+	p := page{first: r.first, limit: r.limit, all: true, numbered: err != nil || !strings.HasSuffix(r.name, ".ipynb")}
+	if err != nil { // no notebook after all
+		text = data
+	}
+	if err := p.fill(bufio.NewReaderSize(bytes.NewReader(text), 64<<10)); err != nil {
+		return failed(err)
+	}
+	r.env.Seen.Record(r.name, f.Fingerprint())
+	result := r.told(&p)
+	result.Images = images
+	return result
+}
+
+func (r reader) image(b io.Reader, f *workspace.Reading, media string) Result {
+	if f.Size() > largestImage {
+		return failed(fault.New(fault.FieldTooLarge, "the image %s has %d bytes, more than the %d that a model can look at", r.written,
+			f.Size(), largestImage).Hint("Make a smaller copy of it with Bash and read that."))
+	}
+	data, err := io.ReadAll(io.LimitReader(b, largestImage+1))
+	if err != nil {
+		return failed(err)
+	}
+	r.env.Seen.Record(r.name, f.Fingerprint())
+	return Result{Text: fmt.Sprintf("The image %s (%s, %d bytes).", r.written, media, len(data)), Images: []Image{{media, data}}}
+}
+
+// told is the page with what the model needs to know beside it.
+func (r reader) told(p *page) Result {
+	last := p.first + p.shown - 1
+	of := ""
+	if p.ended {
+		of = fmt.Sprintf(" of %d", p.line)
+	}
+	switch {
+	case p.ended && p.line == 0:
+		return Result{Text: fmt.Sprintf("(%s exists but is empty.)", r.written)}
+	case p.shown == 0:
+		return failed(fault.New(fault.ArgError, "%s has only %d lines, so there is nothing from line %d on", r.written, p.line, p.first))
+	case p.full:
+		p.text.WriteString(fmt.Sprintf("\n\n(Lines %d-%d%s are shown: no more than %d KB at once. Read on with offset %d.)",
+			p.first, last, of, largestPage>>10, last+1))
+	case !p.ended || last < p.line:
+		p.text.WriteString(fmt.Sprintf("\n\n(Lines %d-%d%s are shown. Read on with offset %d.)", p.first, last, of, last+1))
+	}
+	return Result{Text: p.text.String()}
+}
+
+// explain turns a failure to open a file into what helps the model.
+func (r reader) explain(err error) error {
+	f := fault.Of(err)
+	if f.Code == fault.FileMissing {
+		return missing(r.env.Files, r.name)
+	}
+	if info, failed := r.env.Files.Stat(r.name); failed == nil && info.IsDir() {
+		return fault.New(fault.Unsafe, "%s is a directory", r.written).Hint("List it with LS.")
+	}
+	return err
+}
+
+// patient reads until the context ends.
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.r.Read(b)
+}
+
+// page is a part of a text, line by line.
+type page struct {
+	first, limit int
+	numbered     bool // each line after its number
+	all          bool // go on to the end of the text to know it as a whole
+
+	text  strings.Builder
+	line  int  // lines met
+	shown int  // lines in text
+	full  bool // no more lines fit
+	ended bool // the whole text was met
+}
+
+func (p *page) fill(b *bufio.Reader) error {
+	var current []byte
+	for length, open := 0, false; ; {
+		piece, err := b.ReadSlice('\n')
+		if len(piece) > 0 && !open {
+			p.line, current, length, open = p.line+1, current[:0], 0, true
+		}
+		wanted := p.line >= p.first && p.shown < p.limit && !p.full
+		if length += len(piece); wanted && len(current) <= longestLine*utf8.UTFMax {
+			current = append(current, piece...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if open && wanted {
+			p.add(current, length)
+		}
+		open = false
+		if err != nil {
+			p.ended = true
+			return nil
+		}
+		if !p.all && (p.full || p.shown >= p.limit) {
+			_, err := b.Peek(1)
+			p.ended = errors.Is(err, io.EOF)
+			return nil
+		}
+	}
+}
+
+// add puts a line on the page, of which line is the beginning and length all.
+func (p *page) add(line []byte, length int) {
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	text := strings.ToValidUTF8(string(line), "\uFFFD")
+	if len(text) > longestLine { // otherwise it has no more characters either
+		if at := runes(text, longestLine); at < len(text) {
+			text = fmt.Sprintf("%s… [the line is cut here; it has %d bytes]", text[:at], length)
+		}
+	}
+	if p.numbered {
+		text = fmt.Sprintf("%6d\t%s", p.line, text)
+	}
+	if p.text.Len()+len(text)+1 > largestPage && p.shown > 0 {
+		p.full = true
+		return
+	}
+	if p.shown > 0 {
+		p.text.WriteByte('\n')
+	}
+	p.text.WriteString(text)
+	p.shown++
+}
+
+// runes is where the first n characters of s end.
+func runes(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}

@@ -1,0 +1,50 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/toolspec"
+)
+
+const taskExample = `{"description": "find the parser", "prompt": "Find the file in which expressions are parsed. Report its path and the names of its functions."}`
+
+// HandOver is the tool Task: it hands a piece of work to a sub-agent.
+func HandOver(env *Env) Tool {
+	return Tool{
+		Tool: toolspec.Tool{
+			Name: "Task",
+			Description: "Hands one self-contained piece of work to a sub-agent, which has the same tools and knows nothing of this conversation. Its last " +
+				"message comes back. Use it for searches over many files whose details are not needed here. Say all that it has to know, and what to report.",
+			Input: json.RawMessage(`{"type":"object","properties":{` +
+				`"description":{"type":"string","description":"The work in three to five words"},` +
+				`"prompt":{"type":"string","description":"What to do, and what to report"},` +
+				`"subagent_type":{"type":"string","description":"general-purpose; there is no other"}},"required":["description","prompt"]}`),
+		},
+		Plan: func(raw json.RawMessage) (Action, error) {
+			in := readInput("Task", raw, taskExample, []string{"description", "prompt", "subagent_type"}, nil)
+			description, kind, prompt := in.text("description", false), in.text("subagent_type", false), in.text("prompt", true)
+			if in.raw("prompt") != nil && strings.TrimSpace(prompt) == "" {
+				in.problem("%q is empty", "prompt")
+			}
+			if err := in.err(); err != nil {
+				return Action{}, err
+			}
+			return Action{
+				Kind: event.Agent, Title: "Hand over: " + clip(description), Input: in.json(),
+				Run: func(ctx context.Context, _ func(string)) Result {
+					answer, err := env.Task(ctx, description, kind, prompt)
+					switch {
+					case err != nil && answer != "":
+						return Result{Text: "The sub-agent did not finish: " + err.Error() + "\nIts last words were:\n" + answer, Failed: true}
+					case err != nil:
+						return Result{Text: "The sub-agent did not finish: " + err.Error(), Failed: true}
+					}
+					return Result{Text: answer}
+				},
+			}, nil
+		},
+	}
+}

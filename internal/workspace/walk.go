@@ -1,0 +1,339 @@
+package workspace
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	batch      = 2048 // entries of one directory that are held at a time
+	together   = 64   // files that are handed to one goroutine at a time
+	mostAtOnce = 8    // goroutines: more of them only wait for the same disk
+	keptOpen   = 256  // directories; beyond it those that wait for their turn are closed, and found again by their names
+)
+
+// Survey is a walk through a directory and all beneath it, by several goroutines at once. It holds on to open directories, each opened by
+// its name in the one above and never through a link, so nothing that is renamed or linked meanwhile leads it elsewhere. It needs memory
+// for some thousand names and a few hundred descriptors, however large the tree is. The order of the calls is not certain.
+type Survey struct {
+	// Enter is called for every directory, with its entries; for a large one more than once, one call after the other. It takes what it
+	// wants of them.
+	Enter func(f *Folder, entries []Entry)
+	// File is called for every file that Enter took. worker is below Workers, and one worker makes one call at a time.
+	File func(worker int, f *Folder, name string)
+}
+
+// Workers is how many goroutines a survey has.
+func Workers() int { return min(max(runtime.GOMAXPROCS(0), 2), mostAtOnce) }
+
+// Entry is a name in a directory.
+type Entry struct {
+	Name string
+	Type EntryType
+}
+
+// EntryType is what an entry is, itself and not what it leads to.
+type EntryType int8
+
+// The types.
+const (
+	OtherEntry EntryType = iota // a link, a FIFO, a device
+	FileEntry
+	DirectoryEntry
+)
+
+// Folder is a directory that a survey is in.
+type Folder struct {
+	Path  string // relative to the start, with slashes; "" for the start itself
+	State any    // what the directory above gave it; Enter may change it
+
+	tour     *tour
+	opened   bool
+	batches  int
+	entries  []Entry // what Enter is looking at
+	whole    bool    // these are all
+	place    place
+	holders  atomic.Int32 // what still needs the open directory
+	descends []item
+	files    []string
+}
+
+// Descend takes a directory: Enter will be called for it, with the state.
+func (f *Folder) Descend(name string, state any) {
+	f.descends = append(f.descends, item{folder: f, name: name, state: state})
+}
+
+// Take takes a file: File will be called for it.
+func (f *Folder) Take(name string) { f.files = append(f.files, name) }
+
+// Join is the path of a name in the folder.
+func (f *Folder) Join(name string) string {
+	if f.Path == "" {
+		return name
+	}
+	return f.Path + "/" + name
+}
+
+// First says whether Enter is called for the folder for the first time.
+func (f *Folder) First() bool { return f.batches == 1 }
+
+// Has says whether the directory has an entry of that name. Only Enter may ask, and it costs little.
+func (f *Folder) Has(name string) bool {
+	if f.whole {
+		return slices.ContainsFunc(f.entries, func(e Entry) bool { return e.Name == name })
+	}
+	var found bool
+	_ = f.with(func(p place) error { found = p.has(name); return nil })
+	return found
+}
+
+// Open opens a regular file of the directory, not through a link.
+func (f *Folder) Open(name string) (file io.ReadCloser, err error) {
+	err = f.with(func(p place) error { file, err = p.file(name); return err })
+	return file, err
+}
+
+// ReadFile reads a regular file of the directory, or of one beneath it, of at most limit bytes. No part of its name may be a link.
+func (f *Folder) ReadFile(name string, limit int64) (data []byte, err error) {
+	dir, base := "", name
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		dir, base = name[:i], name[i+1:]
+	}
+	err = f.with(func(p place) error {
+		return p.down(dir, func(p place) error {
+			file, err := p.file(base)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			data, err = io.ReadAll(io.LimitReader(file, limit+1))
+			if err == nil && int64(len(data)) > limit {
+				err = tooLarge(name, int64(len(data)), limit)
+			}
+			return err
+		})
+	})
+	return data, err
+}
+
+// Modified is when a regular file was written last. It is false for anything else.
+func (f *Folder) Modified(name string) (at time.Time, ok bool) {
+	_ = f.with(func(p place) error { at, ok = p.modified(name); return nil })
+	return at, ok
+}
+
+// down goes to the directory path, one name after the other.
+func (p place) down(path string, do func(place) error) error {
+	at := p
+	for path != "" {
+		var name string
+		name, path, _ = strings.Cut(path, "/")
+		next, err := at.enter(name)
+		if at != p {
+			at.close()
+		}
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	if at != p {
+		defer at.close()
+	}
+	return do(at)
+}
+
+// with gives the open directory to do. One that had to be closed is looked up again.
+func (f *Folder) with(do func(place) error) error {
+	if f.opened {
+		return do(f.place)
+	}
+	return f.tour.start.down(f.Path, do)
+}
+
+// tour is a survey under way.
+type tour struct {
+	Survey
+	ctx    context.Context
+	start  place
+	mu     sync.Mutex
+	more   sync.Cond
+	todo   []item
+	busy   int
+	open   int
+	missed atomic.Int64
+}
+
+// item is something to do next: a directory to enter, more of a directory, or files.
+type item struct {
+	folder *Folder
+	name   string // of a directory to enter in folder; "" where folder itself is to be read
+	state  any
+	files  []string
+}
+
+// Survey walks through the directory name and all beneath it. state is what Enter finds in the first folder. missed is how many
+// directories could not be read. It ends soon after ctx does, with its error, and no call is made after that.
+func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (missed int, err error) {
+	start, err := startAt(d, name)
+	if err != nil {
+		return 0, d.refused("search", name, err)
+	}
+	defer start.close()
+	own, err := start.enter(".")
+	if err != nil {
+		return 0, d.refused("search", name, err)
+	}
+	t := &tour{Survey: s, ctx: ctx, start: start, open: 1}
+	t.more.L = &t.mu
+	first := &Folder{State: state, tour: t, opened: true, place: own}
+	first.holders.Store(1)
+	t.todo = []item{{folder: first}}
+	stop := context.AfterFunc(ctx, func() {
+		t.mu.Lock() // or somebody who has just looked would wait for ever
+		defer t.mu.Unlock()
+		t.more.Broadcast()
+	})
+	var group sync.WaitGroup
+	for worker := range Workers() {
+		group.Go(func() { t.work(worker) })
+	}
+	group.Wait()
+	stop()
+	for _, left := range t.todo { // after an early end
+		t.release(left.folder)
+	}
+	return int(t.missed.Load()), ctx.Err()
+}
+
+func (t *tour) ended() bool { return t.ctx.Err() != nil }
+
+// work does what is to be done until nothing is left. What came last is done first, so that the tree is not held as a whole.
+func (t *tour) work(worker int) {
+	list := newLister()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		for len(t.todo) == 0 && t.busy > 0 && !t.ended() {
+			t.more.Wait()
+		}
+		if len(t.todo) == 0 || t.ended() {
+			t.more.Broadcast()
+			return
+		}
+		next := t.todo[len(t.todo)-1]
+		t.todo[len(t.todo)-1] = item{}
+		t.todo = t.todo[:len(t.todo)-1]
+		t.busy++
+		t.mu.Unlock()
+		made := t.do(worker, list, next)
+		t.mu.Lock()
+		t.busy--
+		t.todo = append(t.todo, made...)
+		switch {
+		case len(made) > 1 || t.busy == 0:
+			t.more.Broadcast()
+		case len(made) == 1:
+			t.more.Signal()
+		}
+	}
+}
+
+// do does one item and returns those that follow from it, the last first.
+func (t *tour) do(worker int, list *lister, next item) []item {
+	defer t.release(next.folder)
+	switch {
+	case next.files != nil:
+		for _, name := range next.files {
+			if t.ended() {
+				break
+			}
+			t.File(worker, next.folder, name)
+		}
+		return nil
+	case next.name != "":
+		folder, err := t.enter(next)
+		if err != nil {
+			t.missed.Add(1)
+			return nil
+		}
+		defer t.release(folder)
+		return t.read(folder, list)
+	}
+	return t.read(next.folder, list)
+}
+
+func (t *tour) enter(next item) (*Folder, error) {
+	folder := &Folder{Path: next.folder.Join(next.name), State: next.state, tour: t, opened: true}
+	err := next.folder.with(func(p place) (err error) { folder.place, err = p.enter(next.name); return err })
+	if err != nil {
+		return nil, err
+	}
+	folder.holders.Store(1)
+	t.mu.Lock()
+	t.open++
+	t.mu.Unlock()
+	return folder, nil
+}
+
+// read reads a batch of entries, or all of them where there are too many open directories to come back to this one.
+func (t *tour) read(f *Folder, list *lister) []item {
+	t.mu.Lock()
+	crowded := t.open > keptOpen
+	t.mu.Unlock()
+	most := batch
+	if crowded {
+		most = int(^uint(0) >> 1)
+	}
+	entries, done, err := list.read(&f.place, most)
+	if err != nil {
+		t.missed.Add(1)
+		done = true
+	}
+	f.batches++
+	f.entries, f.whole = entries, f.batches == 1 && done && err == nil
+	t.Enter(f, entries)
+	f.entries, f.whole = nil, false
+	made := f.follow(done)
+	f.holders.Add(int32(len(made)))
+	if crowded && done && f.holders.Load() == int32(1+len(made)) { // nobody is using it: what is made has not begun
+		t.shut(f)
+	}
+	return made
+}
+
+// follow is what Enter took, as items, so that the files are last and come first.
+func (f *Folder) follow(done bool) []item {
+	var made []item
+	if !done {
+		made = append(made, item{folder: f})
+	}
+	slices.Reverse(f.descends)
+	made = append(made, f.descends...)
+	for files := range slices.Chunk(f.files, together) {
+		made = append(made, item{folder: f, files: files})
+	}
+	f.descends, f.files = nil, nil
+	return made
+}
+
+// shut closes a directory that nobody uses at this moment.
+func (t *tour) shut(f *Folder) {
+	f.place.close()
+	f.opened = false
+	t.mu.Lock()
+	t.open--
+	t.mu.Unlock()
+}
+
+func (t *tour) release(f *Folder) {
+	if f.holders.Add(-1) == 0 && f.opened {
+		t.shut(f)
+	}
+}

@@ -1,0 +1,159 @@
+//go:build !portable
+
+package workspace
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is an open directory.
+type place struct{ fd int }
+
+const openFolder = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
+func startAt(d *Dir, name string) (place, error) {
+	f, err := in(d, name, func(r *os.Root, name string) (*os.File, error) {
+		return r.OpenFile(name, os.O_RDONLY|openWithoutBlocking, 0)
+	})
+	if err != nil {
+		return place{}, err
+	}
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return place{}, err
+	}
+	var p place
+	var failed error
+	err = conn.Control(func(fd uintptr) { p, failed = place{int(fd)}.enter(".") })
+	return p, errors.Join(err, failed)
+}
+
+func (p place) close() { _ = unix.Close(p.fd) }
+
+func (p place) enter(name string) (place, error) {
+	fd, err := openat(p.fd, name, openFolder)
+	return place{fd}, err
+}
+
+func openat(dir int, name string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(dir, name, flags, 0)
+		if err != unix.EINTR { //nolint:errorlint // a plain number
+			return fd, err
+		}
+	}
+}
+
+func (p place) has(name string) bool {
+	var stat unix.Stat_t
+	return unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
+// file opens a regular file. What has become something else since the directory was read cannot hold us up either: a FIFO without a
+// writer is at its end.
+func (p place) file(name string) (io.ReadCloser, error) {
+	fd, err := openat(p.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, err
+	}
+	return descriptor(fd), nil
+}
+
+func (p place) modified(name string) (time.Time, bool) {
+	var stat unix.Stat_t
+	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return time.Time{}, false
+	}
+	return time.Unix(stat.Mtim.Unix()), true
+}
+
+// descriptor reads without what os.File does besides.
+type descriptor int
+
+func (d descriptor) Read(b []byte) (int, error) {
+	for {
+		switch n, err := unix.Read(int(d), b); {
+		case err == unix.EINTR: //nolint:errorlint // a plain number
+		case err != nil:
+			return 0, err
+		case n == 0 && len(b) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (d descriptor) Close() error { return unix.Close(int(d)) }
+
+// lister reads directories, with a buffer of its own.
+type lister struct{ buffer []byte }
+
+func newLister() *lister { return &lister{make([]byte, 64<<10)} }
+
+// read returns at least most further entries, or all that are left.
+func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error) {
+	for len(entries) < most {
+		n, err := unix.Getdents(p.fd, l.buffer)
+		switch {
+		case err == unix.EINTR: //nolint:errorlint // a plain number
+			continue
+		case err != nil:
+			return entries, true, err
+		case n <= 0:
+			return entries, true, nil
+		}
+		entries = p.parse(entries, l.buffer[:n])
+	}
+	return entries, false, nil
+}
+
+// parse reads what the kernel wrote: for each entry the inode and the offset of the next (8 bytes each), the length of the record (2), the type
+// (1) and the name with a zero behind it. All names of a buffer share one string.
+func (p *place) parse(entries []Entry, raw []byte) []Entry {
+	const lengthAt, typeAt, nameAt = 16, 18, 19
+	text := string(raw)
+	for at := 0; at+nameAt < len(raw); {
+		length := int(binary.NativeEndian.Uint16(raw[at+lengthAt:]))
+		if length <= nameAt || at+length > len(raw) {
+			break
+		}
+		name := text[at+nameAt : at+length]
+		if i := strings.IndexByte(name, 0); i >= 0 {
+			name = name[:i]
+		}
+		if name != "." && name != ".." && name != "" {
+			entries = append(entries, Entry{name, p.typeOf(raw[at+typeAt], name)})
+		}
+		at += length
+	}
+	return entries
+}
+
+func (p *place) typeOf(kind byte, name string) EntryType {
+	switch kind {
+	case unix.DT_REG:
+		return FileEntry
+	case unix.DT_DIR:
+		return DirectoryEntry
+	case unix.DT_UNKNOWN: // some file systems do not tell
+		var stat unix.Stat_t
+		if unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			switch stat.Mode & unix.S_IFMT {
+			case unix.S_IFREG:
+				return FileEntry
+			case unix.S_IFDIR:
+				return DirectoryEntry
+			}
+		}
+	}
+	return OtherEntry
+}
