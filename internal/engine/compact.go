@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/session"
+)
+
+const (
+	summarise = "Summarise this conversation for yourself: you will go on with the work having only the summary and the last few messages. Keep, exactly as they " +
+		"are: what the user asked for and decided, file names, commands, identifiers, figures and error messages that still matter. Then: what is done, what was " +
+		"found out, what failed and why, what comes next. Leave out what is of no use any more. Answer with the summary alone; do not call tools."
+	summarised  = "The conversation until here was longer than fits. This is its summary:\n\n"
+	wordForWord = "The user's last message, word for word:\n\n"
+	// longestAsked is how much of that message is kept so.
+	longestAsked = 20_000
+	// keptShare of the window is what stays word for word.
+	keptShare = 0.2
+	// usualWindow is that of a model of which nothing is known.
+	usualWindow  = 128_000
+	usualCompact = 0.6
+)
+
+// fit shortens the conversation before it fills the model's context.
+func (l *loop) fit(ctx context.Context) error {
+	window, share := l.window()
+	if float64(l.talk.tokens()) < share*float64(window) || len(l.talk.messages) < 3 {
+		return nil
+	}
+	return l.shorten(ctx, "auto")
+}
+
+func (l *loop) window() (tokens int64, share float64) {
+	p := l.client.Profile()
+	tokens, share = p.Window, p.Compact
+	if tokens == 0 {
+		tokens = usualWindow
+	}
+	if share == 0 {
+		share = usualCompact
+	}
+	return tokens, share
+}
+
+// shorten puts a summary of the model's own in the place of what is old. It cuts in front of an answer of the model whose calls are all
+// answered before, so that no call loses its result.
+func (l *loop) shorten(ctx context.Context, trigger string) error {
+	before := l.talk.tokens()
+	window, _ := l.window()
+	cut := l.cut(int64(keptShare * float64(window)))
+	if cut < 1 {
+		return &model.Error{Trouble: model.Overflow, Message: "the last message alone is longer than the model can take"}
+	}
+	if l.journal != nil && l.talk.numbers[cut] == 0 {
+		cut = len(l.talk.messages) // the journal could not say from where they stay
+	}
+	summary, err := l.summary(ctx, l.talk.messages[:cut])
+	if err != nil {
+		return err
+	}
+	text := summarised + summary
+	if asked := lastAsked(l.talk.messages[:cut]); asked != "" && lastAsked(l.talk.messages[cut:]) == "" {
+		text += "\n\n" + wordForWord + asked
+	}
+	first := model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: text}}}
+	record := session.Compacted{Summary: first, Trigger: trigger, Before: before}
+	if cut < len(l.talk.numbers) {
+		record.Keep = l.talk.numbers[cut]
+	}
+	number := int64(0)
+	if l.journal != nil {
+		if number, err = l.journal.Append(record); err != nil {
+			return &stop{FailedTurn, fault.Of(err)}
+		}
+	}
+	shorter := &conversation{ids: l.talk.ids, number: l.talk.number}
+	shorter.add(first, number)
+	for i, m := range l.talk.messages[cut:] {
+		shorter.add(m, l.talk.numbers[cut+i])
+	}
+	*l.talk = *shorter
+	l.tell(event.Event{Kind: event.Compacted, Session: l.session.o.ID, Compaction: &event.Compaction{Trigger: trigger, Before: before}})
+	return nil
+}
+
+// cut is the place from which the messages stay: as many as fit into the budget, but at least the last. No result is parted from its call.
+func (l *loop) cut(budget int64) int {
+	messages := l.talk.messages
+	at := len(messages) - 1
+	for at > 1 && estimate(messages[at-1:]) <= budget {
+		at--
+	}
+	for at > 0 && answersCalls(messages[at]) {
+		at-- // its calls are in the message before
+	}
+	return at
+}
+
+// lastAsked is what the user said last, without what tools answered.
+func lastAsked(messages []model.Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		var b strings.Builder
+		for _, block := range messages[i].Blocks {
+			if messages[i].Role == model.User && block.Kind == model.Text {
+				b.WriteString(block.Text + "\n")
+			}
+		}
+		if b.Len() > 0 {
+			return clipped(strings.TrimSpace(b.String()), longestAsked)
+		}
+	}
+	return ""
+}
+
+func answersCalls(m model.Message) bool {
+	for _, b := range m.Blocks {
+		if b.Kind == model.Result {
+			return true
+		}
+	}
+	return false
+}
+
+// summary asks the model for one. Where even that is too much, the oldest half is left out.
+func (l *loop) summary(ctx context.Context, old []model.Message) (string, error) {
+	for {
+		plain := inWords(old)
+		answer, err := l.client.Ask(ctx, model.Request{
+			System: l.system, NoCache: true,
+			Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: plain + "\n\n" + summarise}}}},
+		}, nil)
+		if err == nil {
+			l.count(answer.Usage)
+			if text := strings.TrimSpace(answer.Text()); text != "" {
+				return text, nil
+			}
+			return "", &model.Error{Trouble: model.Garbage, Message: "the model gave no summary of the conversation"}
+		}
+		var e *model.Error
+		if !errors.As(err, &e) || e.Trouble != model.Overflow || len(old) < 2 {
+			return "", err
+		}
+		old = old[len(old)/2:]
+	}
+}
+
+// inWords is a conversation as a text: what is summed up is quoted, not gone on with, and no wire has rules for it.
+func inWords(messages []model.Message) string {
+	var b strings.Builder
+	b.WriteString("<conversation>\n")
+	for _, m := range messages {
+		for _, block := range m.Blocks {
+			switch block.Kind {
+			case model.Text:
+				fmt.Fprintf(&b, "<%s>\n%s\n</%s>\n", m.Role, block.Text, m.Role)
+			case model.Call:
+				fmt.Fprintf(&b, "<call tool=%q>%s</call>\n", block.Name, block.Input)
+			case model.Result:
+				fmt.Fprintf(&b, "<result>\n%s\n</result>\n", clipped(block.Text, 4000))
+			case model.Image, model.File:
+				b.WriteString("<attachment/>\n")
+			}
+		}
+	}
+	b.WriteString("</conversation>")
+	return b.String()
+}
+
+// clipped keeps both ends of a long text.
+func clipped(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n/2], "") + "\n[…]\n" + strings.ToValidUTF8(s[len(s)-n/2:], "")
+}

@@ -1,0 +1,292 @@
+// Package engine is the native agent: it asks a model, does what the model asks for, tells the model what came of it, until there is an
+// answer.
+//
+// It promises that every message gets exactly one end, whatever fails; that a call is told before its result and each call has one; that
+// what the model is sent is always a whole conversation, also after an interruption; and that nothing which changes something runs without
+// the word of its Policy. It refuses to know a vendor, a wire, a terminal or a file format: those are handed to it.
+package engine
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/session"
+	"omniagent/internal/tool"
+)
+
+// Options are what a conversation is made of.
+type Options struct {
+	ID      string // of the session
+	Client  model.Client
+	Retry   model.RetryOptions
+	Tools   func(tool.Task) []tool.Tool // the tools, given the way to run a sub-agent; nil: none
+	System  []string
+	History []model.Message // what was said before, where no journal has it
+	Mode    Mode
+	CanAsk  bool // somebody answers questions
+	Limits  Limits
+	Search  bool        // the API's own web search may be used
+	Todos   *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none
+	// Journal keeps the conversation, and has what was said before. An error of it ends the turn: what cannot be kept is not gone on with.
+	// nil: nothing is kept.
+	Journal *session.Session
+}
+
+// Limits end a turn. Zero: no limit, but for Patience and Turns.
+type Limits struct {
+	Turns    int           // answers of the model; 0: 200
+	Time     time.Duration //
+	Tokens   int64         // all that the turn sends and gets
+	CostUSD  float64       // where prices are known
+	Patience time.Duration // for the answer to a question; 0: five minutes
+}
+
+// Session is a conversation; it is an agent.Session.
+type Session struct {
+	o      Options
+	client model.Client
+	policy policy
+	tools  []tool.Tool
+
+	mu        sync.Mutex
+	changed   chan struct{} // closed, and replaced, when something changed for those who wait
+	events    []event.Event
+	waiting   [][]model.Block // messages whose turns have not begun
+	steering  []model.Block   // said while a turn runs, for that turn
+	questions map[string]chan agent.Answer
+	interrupt context.CancelCauseFunc // ends the turn that runs; nil: none does
+	closed    bool
+	evidence  agent.Evidence
+	running   sync.WaitGroup
+
+	talk *conversation
+}
+
+var _ agent.Session = (*Session)(nil)
+
+// mostWaiting is how many events may wait for a host before the agent waits for it.
+const mostWaiting = 4096
+
+// New begins a conversation, or goes on with one. Nothing is asked before the first Send.
+func New(o Options) *Session {
+	if o.Limits.Turns == 0 {
+		o.Limits.Turns = 200
+	}
+	if o.Limits.Patience == 0 {
+		o.Limits.Patience = 5 * time.Minute
+	}
+	s := &Session{o: o, changed: make(chan struct{}), questions: map[string]chan agent.Answer{}, policy: policy{mode: o.Mode}}
+	s.talk = newConversation(o.History, o.Journal)
+	if o.Tools != nil {
+		s.tools = o.Tools(s.task)
+	}
+	s.evidence = agent.Evidence{Session: o.ID, DenialsTold: true, Answered: agent.No}
+	s.client = o.Client
+	return s
+}
+
+// ID is the id that the session was given.
+func (s *Session) ID() string { return s.o.ID }
+
+// Tools are the names of what the model can use.
+func (s *Session) Tools() []string {
+	var names []string
+	for _, t := range s.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Next returns what happened, in order.
+func (s *Session) Next(ctx context.Context) (event.Event, error) {
+	for {
+		s.mu.Lock()
+		if len(s.events) > 0 {
+			e := s.events[0]
+			s.events = s.events[1:]
+			if len(s.events) == mostWaiting-1 {
+				s.stir()
+			}
+			s.mu.Unlock()
+			return e, nil
+		}
+		over, changed := s.closed && s.interrupt == nil, s.changed
+		s.mu.Unlock()
+		if over {
+			return event.Event{}, io.EOF
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return event.Event{}, ctx.Err()
+		}
+	}
+}
+
+// stir wakes all who wait. It is called with the lock.
+func (s *Session) stir() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// tell hands an event to the host. One that does not listen slows the agent down, until the session is closed.
+func (s *Session) tell(e event.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.events) >= mostWaiting && !s.closed {
+		changed := s.changed
+		s.mu.Unlock()
+		<-changed
+		s.mu.Lock()
+	}
+	if e.Denial != nil {
+		s.evidence.Denials = append(s.evidence.Denials, *e.Denial)
+	}
+	s.events = append(s.events, e)
+	s.stir()
+}
+
+// Send hands over a message. Its turn begins when those before it have ended.
+func (s *Session) Send(ctx context.Context, blocks []agent.Block) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	said, err := message(blocks)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fault.New(fault.Internal, "the session is closed")
+	}
+	s.waiting = append(s.waiting, said)
+	if s.interrupt == nil {
+		s.begin()
+	}
+	return nil
+}
+
+// Steer says something to the turn that runs: the model hears it with the next results. Without such a turn it is a message.
+func (s *Session) Steer(ctx context.Context, blocks []agent.Block) error {
+	said, err := message(blocks)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.interrupt != nil && !s.closed {
+		defer s.mu.Unlock()
+		s.steering = append(s.steering, said...)
+		return nil
+	}
+	s.mu.Unlock()
+	return s.Send(ctx, blocks)
+}
+
+func message(blocks []agent.Block) ([]model.Block, error) {
+	var said []model.Block
+	for _, b := range blocks {
+		switch {
+		case strings.HasPrefix(b.Media, "image/"):
+			said = append(said, model.Block{Kind: model.Image, Media: b.Media, Data: b.Data})
+		case b.Media != "":
+			said = append(said, model.Block{Kind: model.File, Media: b.Media, Data: b.Data, Name: b.Name})
+		case strings.TrimSpace(b.Text) != "":
+			said = append(said, model.Block{Kind: model.Text, Text: strings.ToValidUTF8(b.Text, "\uFFFD")})
+		}
+	}
+	if len(said) == 0 {
+		return nil, fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
+	}
+	return said, nil
+}
+
+// begin runs the turns that wait. It is called with the lock.
+func (s *Session) begin() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s.interrupt = cancel
+	s.running.Go(func() {
+		for {
+			s.mu.Lock()
+			if s.closed || len(s.waiting) == 0 {
+				s.interrupt = nil
+				s.stir()
+				s.mu.Unlock()
+				cancel(nil)
+				return
+			}
+			said := s.waiting[0]
+			s.waiting = s.waiting[1:]
+			if ctx.Err() != nil { // the turn before was interrupted, this one is not
+				ctx, cancel = context.WithCancelCause(context.Background())
+				s.interrupt = cancel
+			}
+			turn := ctx
+			s.mu.Unlock()
+			s.turn(turn, said)
+		}
+	})
+}
+
+// Answer answers a question. One that is not open any more is not answered, which is no error.
+func (s *Session) Answer(_ context.Context, question string, a agent.Answer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waits, open := s.questions[question]
+	if !open {
+		return fault.New(fault.NotFoundCode, "there is no open question %s", question)
+	}
+	delete(s.questions, question)
+	waits <- a // it has room for one
+	return nil
+}
+
+// interrupted is why a turn was ended by the host.
+const interrupted = fault.Code("interrupted")
+
+// Interrupt ends the turn that runs, and returns at once. Messages that wait are not sent.
+func (s *Session) Interrupt(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting, s.steering = nil, nil
+	if s.interrupt != nil {
+		s.interrupt(interrupted)
+	}
+	return nil
+}
+
+// SetMode changes what may run, from the next call on. Questions that are open stay open.
+func (s *Session) SetMode(m Mode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policy.mode = m
+}
+
+// Close ends the session: a turn that runs is interrupted, and has ended when Close returns, or when ctx ends.
+func (s *Session) Close(ctx context.Context) (agent.Outcome, error) {
+	s.mu.Lock()
+	s.closed = true
+	s.waiting = nil
+	if s.interrupt != nil {
+		s.interrupt(interrupted)
+	}
+	s.stir()
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { s.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return agent.Outcome{}, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return agent.Outcome{Evidence: s.evidence}, nil
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/tool"
+)
+
+// Mode says what may run without asking.
+type Mode string
+
+// The modes, from the strictest.
+const (
+	DenyAll  Mode = "deny"      // nothing runs
+	AskAll   Mode = "ask"       // every call is asked about
+	Prompt   Mode = "prompt"    // what only reads runs, the rest is asked about
+	AutoEdit Mode = "auto-edit" // files of the workspace may be changed as well
+	Yolo     Mode = "yolo"      // everything runs
+)
+
+// verdict is the word on one call.
+type verdict struct {
+	word   word
+	reason string // of a denial, for the model and for people
+}
+
+type word uint8
+
+const (
+	allow word = iota
+	ask
+	deny
+)
+
+type policy struct{ mode Mode }
+
+// judge looks at what a call would do. Where walls come to stand between tools and the system, they are stricter than this, never laxer.
+func (p policy) judge(a tool.Action) verdict {
+	outside := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
+	switch p.mode {
+	case Yolo:
+		return verdict{}
+	case DenyAll:
+		return verdict{deny, "the permission mode deny lets no tool run; say what you would do instead"}
+	case AskAll:
+		return verdict{word: ask}
+	case AutoEdit:
+		if a.Kind == event.Write && len(a.Paths) > 0 {
+			return verdict{}
+		}
+	}
+	if !outside {
+		return verdict{}
+	}
+	return verdict{word: ask}
+}
+
+// The options of a question about a call.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+)
+
+// permitted asks where somebody has to be asked. nil: it may run; else a denial says why not.
+func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action) *event.Denial {
+	s := l.session
+	no := func(byUser bool, format string, args ...any) *event.Denial {
+		return &event.Denial{CallID: call.ID, Tool: call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
+	}
+	s.mu.Lock()
+	v := s.policy.judge(a)
+	s.mu.Unlock()
+	switch {
+	case v.word == allow:
+		return nil
+	case v.word == deny:
+		return no(false, "%s", v.reason)
+	case !s.o.CanAsk:
+		return no(false, "%s needs approval, and nobody can be asked (%s)", call.Name, a.Title)
+	}
+	answer := make(chan agent.Answer, 1)
+	s.mu.Lock()
+	s.questions[call.ID] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.questions, call.ID)
+		s.mu.Unlock()
+	}()
+	l.tell(event.Event{Kind: event.Question, Ask: &event.Ask{ID: call.ID, Text: a.Title, Options: []string{Allow, Deny}, Tool: call}})
+	patience := time.NewTimer(s.o.Limits.Patience)
+	defer patience.Stop()
+	select {
+	case said := <-answer:
+		switch {
+		case said.Option == Allow:
+			return nil
+		case said.Text != "":
+			return no(true, "the user refused: %s", said.Text)
+		}
+		return no(true, "the user refused")
+	case <-patience.C:
+		return no(false, "nobody answered within %s whether it may run", s.o.Limits.Patience)
+	case <-ctx.Done():
+		return no(false, "the turn was interrupted before anybody answered")
+	}
+}

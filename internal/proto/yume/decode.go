@@ -1,0 +1,190 @@
+package yume
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// Decoder reads the lines, cut anywhere. An object that was broken over several lines is put together, as long as it stays small.
+type Decoder struct {
+	rest    []byte // of a line that has not ended
+	object  []byte // of an object that has not ended
+	session string
+	model   string
+	over    bool // the last turn has ended
+}
+
+// longestObject is how long an object may become that does not end with its line.
+const longestObject = 100_000
+
+// Feed is a part of agent.Decoder.
+func (d *Decoder) Feed(data []byte) []event.Event {
+	var events []event.Event
+	d.rest = append(d.rest, data...)
+	for {
+		line, rest, found := bytes.Cut(d.rest, []byte("\n"))
+		if !found {
+			d.rest = bytes.Clone(d.rest)
+			return events
+		}
+		events = append(events, d.line(line)...)
+		d.rest = rest
+	}
+}
+
+// End is a part of agent.Decoder.
+func (d *Decoder) End(x agent.Exit) []event.Event {
+	events := d.line(d.rest)
+	d.rest = nil
+	if !d.over {
+		events = append(events, event.Event{Kind: event.Ended, Session: d.session, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+	}
+	return events
+}
+
+// line reads one line. One that is no JSON is the beginning of an object, or goes on with one.
+func (d *Decoder) line(line []byte) []event.Event {
+	line = bytes.TrimSpace(line)
+	switch {
+	case len(line) == 0:
+		return nil
+	case string(line) == "$":
+		return nil
+	case json.Valid(line):
+		d.object = nil
+		return d.message(bytes.Clone(line))
+	}
+	if d.object = append(d.object, line...); len(d.object) > longestObject {
+		d.object = nil
+		return []event.Event{{Kind: event.Failed, Fault: fault.New(fault.InvalidJSON, "a line of the agent is no JSON, and too long to wait for its end"), Synthetic: true}}
+	}
+	if !json.Valid(d.object) {
+		return nil
+	}
+	whole := d.object
+	d.object = nil
+	return d.message(whole)
+}
+
+// spoken is every member of every line that says something to us.
+type spoken struct {
+	Type     string          `json:"type"`
+	Subtype  string          `json:"subtype"`
+	Session  string          `json:"session_id"`
+	Model    string          `json:"model"`
+	Parent   string          `json:"parent_tool_use_id"`
+	Content  json.RawMessage `json:"content"`
+	Thinks   bool            `json:"is_thinking"`
+	Thought  string          `json:"thought"`
+	ID       string          `json:"id"`
+	UseID    string          `json:"tool_use_id"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+	IsError  bool            `json:"is_error"`
+	Message  json.RawMessage `json:"message"`
+	Code     string          `json:"code"`
+	Result   string          `json:"result"`
+	Turns    *int            `json:"num_turns"`
+	Cost     *float64        `json:"total_cost_usd"`
+	Guessed  bool            `json:"usage_estimated"`
+	Usage    *spokenUsage    `json:"usage"`
+	Denials  []denial        `json:"permission_denials"`
+	Errors   []string        `json:"errors"`
+	Metadata struct {
+		Trigger string `json:"trigger"`
+		Before  int64  `json:"pre_tokens"`
+	} `json:"compact_metadata"`
+}
+
+type spokenUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Written int64 `json:"cache_creation_input_tokens"`
+	Cached  int64 `json:"cache_read_input_tokens"`
+}
+
+func (d *Decoder) message(line []byte) []event.Event {
+	var m spoken
+	if json.Unmarshal(line, &m) != nil || m.Type == "" {
+		return nil
+	}
+	if m.Session != "" {
+		d.session = m.Session
+	}
+	e := event.Event{Session: m.Session, Parent: m.Parent, Raw: line}
+	switch m.Type {
+	case "system":
+		return d.system(m, e)
+	case "text":
+		e.Kind, e.Text, e.Delta = event.Text, plainText(m.Content), true
+	case "thinking":
+		if m.Thought == "" {
+			return nil
+		}
+		e.Kind, e.Text, e.Delta = event.Thinking, m.Thought, true
+	case "tool_use":
+		e.Kind, e.Call = event.ToolCall, &event.Call{ID: m.ID, Name: m.Name, Kind: event.Other, Input: m.Input}
+	case "tool_result":
+		e.Kind, e.Result = event.ToolResult, &event.Result{ID: m.UseID, Failed: m.IsError, Output: plainText(m.Content)}
+	case "error":
+		e.Kind, e.Terminal, e.Fault = event.Failed, true, fault.New(codeOr(m.Code), "%s", plainText(m.Message))
+	case "result":
+		return d.result(m, e)
+	case "usage", "message_stop", "interrupt":
+		return nil
+	default:
+		e.Kind = event.Notice
+	}
+	return []event.Event{e}
+}
+
+func (d *Decoder) system(m spoken, e event.Event) []event.Event {
+	switch m.Subtype {
+	case "init":
+		d.model = m.Model
+		e.Kind, e.Model = event.Started, m.Model
+	case "compact_boundary":
+		e.Kind, e.Compaction = event.Compacted, &event.Compaction{Trigger: m.Metadata.Trigger, Before: m.Metadata.Before}
+	case "error":
+		e.Kind, e.Terminal, e.Fault = event.Failed, true, fault.New(fault.AgentFailed, "%s", plainText(m.Message))
+	default:
+		e.Kind = event.Notice
+	}
+	return []event.Event{e}
+}
+
+func (d *Decoder) result(m spoken, e event.Event) []event.Event {
+	d.over = true
+	var events []event.Event
+	for _, no := range m.Denials {
+		events = append(events, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: no.ID, Tool: no.Tool}})
+	}
+	e.Kind, e.Model = event.Ended, d.model
+	e.End = &event.End{OK: !m.IsError, Text: m.Result, Reason: m.Subtype, Turns: m.Turns, Notes: m.Errors}
+	if u := m.Usage; u != nil {
+		e.End.Usage = &event.Usage{Input: u.Input + u.Written + u.Cached, Output: u.Output, Cached: u.Cached, Written: u.Written, CostUSD: m.Cost, Estimated: m.Guessed}
+	}
+	return append(events, e)
+}
+
+func codeOr(code string) fault.Code {
+	if code == "" {
+		return fault.AgentFailed
+	}
+	return fault.Code(code)
+}
+
+// plainText is a text, or what an object holds under content or output.
+func plainText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var o struct{ Content, Output string }
+	_ = json.Unmarshal(raw, &o)
+	return o.Content + o.Output
+}

@@ -1,0 +1,324 @@
+// Package yume is the flat stream-json dialect of Yume's GUI, without I/O: events in, lines out; lines of the host in, frames out.
+//
+// It promises what that GUI relies on: one JSON object a line; init first; a call directly followed by its result; text pieces that are never
+// equal as lines; no usage of zero; an error only where the turn is lost with it; usage, then result, then message_stop at every end. It
+// refuses to decide anything about the conversation.
+package yume
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// Encoder writes one process's stream. Its fields are what init tells.
+type Encoder struct {
+	Session  string
+	Model    string
+	Dir      string
+	Mode     string
+	Tools    []string
+	Window   int64  // of the model's context; 0: unknown
+	Provider string // goes into messages of failed logins
+
+	begun    bool
+	said     int  // pieces of text
+	thinking bool // a piece of thinking was the last
+	answered bool // something of an answer came
+	denials  []denial
+	calls    map[string]json.RawMessage
+	failure  *fault.Fault
+}
+
+type denial struct {
+	Tool  string          `json:"tool_name"`
+	ID    string          `json:"tool_use_id"`
+	Input json.RawMessage `json:"tool_input"`
+}
+
+// longestText is how much text goes into a line: escaped six times as long at the worst, it stays below the hundred thousand bytes at which
+// the GUI gives up on a line that arrives in parts.
+const longestText = 16 << 10
+
+// Init is the first line.
+func (e *Encoder) Init() [][]byte {
+	if e.begun {
+		return nil
+	}
+	e.begun = true
+	tools := e.Tools
+	if tools == nil {
+		tools = []string{}
+	}
+	return encode(ordered{{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", e.Model}, {"cwd", e.Dir}, {"permissionMode", e.Mode}, {"tools", tools}})
+}
+
+// Event is what an event looks like: no line, or several.
+func (e *Encoder) Event(ev event.Event) [][]byte {
+	var lines [][]byte
+	if e.thinking && ev.Parent == "" && ev.Kind != event.Thinking && ev.Kind != event.Retry {
+		e.thinking = false
+		lines = encode(ordered{{"type", "thinking"}, {"is_thinking", false}})
+	}
+	return append(lines, e.event(ev)...)
+}
+
+func (e *Encoder) event(ev event.Event) [][]byte {
+	switch ev.Kind {
+	case event.Text:
+		e.answered = true
+		var lines [][]byte
+		for piece := range pieces(ev.Text) {
+			e.said++
+			lines = append(lines, encode(of(ev, ordered{{"type", "text"}, {"content", piece}, {"id", "t" + strconv.Itoa(e.said)}}))...)
+		}
+		return lines
+	case event.Thinking:
+		e.answered = true
+		e.thinking = e.thinking || ev.Parent == ""
+		var lines [][]byte
+		for piece := range pieces(ev.Text) {
+			e.said++
+			lines = append(lines, encode(of(ev, ordered{{"type", "thinking"}, {"is_thinking", true}, {"thought", piece}, {"id", "t" + strconv.Itoa(e.said)}}))...)
+		}
+		return lines
+	case event.ToolCall:
+		e.answered = true
+		if e.calls == nil {
+			e.calls = map[string]json.RawMessage{}
+		}
+		input := ev.Call.Input
+		if len(input) == 0 || !json.Valid(input) {
+			input = json.RawMessage("{}")
+		}
+		e.calls[ev.Call.ID] = input
+		return encode(of(ev, ordered{{"type", "tool_use"}, {"id", ev.Call.ID}, {"name", ev.Call.Name}, {"input", input}}))
+	case event.ToolResult:
+		delete(e.calls, ev.Result.ID)
+		return encode(of(ev, ordered{{"type", "tool_result"}, {"tool_use_id", ev.Result.ID}, {"content", ev.Result.Output}, {"is_error", ev.Result.Failed}}))
+	case event.Denied:
+		e.denials = append(e.denials, denial{ev.Denial.Tool, ev.Denial.CallID, e.calls[ev.Denial.CallID]})
+	case event.Compacted:
+		return encode(ordered{
+			{"type", "system"},
+			{"subtype", "compact_boundary"},
+			{"session_id", e.Session},
+			{"compact_metadata", ordered{{"trigger", ev.Compaction.Trigger}, {"pre_tokens", ev.Compaction.Before}}},
+		})
+	case event.Failed:
+		if ev.Terminal {
+			return e.fail(ev.Fault)
+		}
+	case event.Ended:
+		return e.end(ev)
+	}
+	return nil
+}
+
+// of marks what happened to a sub-agent.
+func of(ev event.Event, o ordered) ordered {
+	if ev.Parent != "" {
+		return append(o, member{"parent_tool_use_id", ev.Parent})
+	}
+	return o
+}
+
+// fail tells what ends the turn: a failed login in front of any answer in its own form.
+func (e *Encoder) fail(f *fault.Fault) [][]byte {
+	e.failure = f
+	if !e.answered && (f.Code == fault.AuthRequired || f.Code == fault.PermissionDenied || f.Code == fault.ConfigInvalid || f.Code == fault.ArgError || f.Code == fault.NotFoundCode) {
+		return encode(ordered{{"type", "system"}, {"subtype", "error"}, {"session_id", e.Session}, {"message", Sentence(f)}})
+	}
+	o := ordered{{"type", "error"}, {"message", Sentence(f)}, {"code", string(f.Code)}}
+	if wait := f.Wait(); wait > 0 {
+		o = append(o, member{"retry_after_ms", wait.Milliseconds()})
+	}
+	return encode(o)
+}
+
+// Refuse is the whole stream of a turn that cannot begin.
+func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
+	return append(e.fail(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}})...)
+}
+
+// Sentence is a fault in one line, with what to do.
+func Sentence(f *fault.Fault) string {
+	s := f.Message
+	if f.Suggestion != "" {
+		s += " (" + f.Suggestion + ")"
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// end is usage, result and message_stop.
+func (e *Encoder) end(ev event.Event) [][]byte {
+	end := ev.End
+	var lines [][]byte
+	if end.Reason == "cancelled" {
+		lines = encode(ordered{{"type", "interrupt"}})
+	}
+	usage := tokens(end.Usage)
+	if usage != nil {
+		o := append(ordered{{"type", "usage"}}, usage...)
+		if end.Usage.Estimated {
+			o = append(o, member{"usage_estimated", true})
+		}
+		lines = append(lines, encode(o)...)
+	}
+	result := ordered{{"type", "result"}, {"subtype", end.Reason}, {"is_error", !end.OK}, {"result", e.words(end)}, {"session_id", e.Session}}
+	if usage != nil {
+		result = append(result, member{"usage", usage})
+		if end.Usage.Estimated {
+			result = append(result, member{"usage_estimated", true})
+		}
+		if end.Usage.CostUSD != nil {
+			result = append(result, member{"total_cost_usd", *end.Usage.CostUSD})
+		}
+		result = append(result, member{"modelUsage", e.modelUsage(ev, end.Usage)})
+	}
+	if end.Took > 0 {
+		result = append(result, member{"duration_ms", end.Took.Milliseconds()}, member{"duration_api_ms", end.Asking.Milliseconds()})
+	}
+	if end.Turns != nil {
+		result = append(result, member{"num_turns", *end.Turns})
+	}
+	if len(end.Structured) > 0 {
+		result = append(result, member{"structured_output", end.Structured})
+	}
+	if len(e.denials) > 0 {
+		result = append(result, member{"permission_denials", e.denials})
+	}
+	if notes := end.Notes; len(notes) > 0 || e.failure != nil {
+		if e.failure != nil {
+			notes = append(notes[:len(notes):len(notes)], Sentence(e.failure))
+		}
+		result = append(result, member{"errors", notes})
+	}
+	e.denials, e.failure, e.answered = nil, nil, false
+	lines = append(lines, encode(result)...)
+	return append(lines, encode(ordered{{"type", "message_stop"}})...)
+}
+
+// words are what the GUI shows: of a failure only a text that begins like an error.
+func (e *Encoder) words(end *event.End) string {
+	switch {
+	case end.OK:
+		return end.Text
+	case e.failure != nil:
+		return "Error: " + Sentence(e.failure)
+	case end.Reason == "error_max_turns":
+		return "Error: the limit of model turns is reached"
+	case end.Reason == "error_max_budget_usd":
+		return "Error: the budget is used up"
+	case end.Reason == "cancelled":
+		return "Error: interrupted"
+	}
+	return "Error: the turn failed"
+}
+
+// tokens are those of a turn; nil where there are none, since zero would be taken for a compaction. Cached tokens are not counted twice.
+func tokens(u *event.Usage) ordered {
+	if u == nil || u.Input+u.Output == 0 {
+		return nil
+	}
+	o := ordered{{"input_tokens", max(u.Input-u.Cached-u.Written, 0)}, {"output_tokens", u.Output}}
+	if u.Written > 0 {
+		o = append(o, member{"cache_creation_input_tokens", u.Written})
+	}
+	if u.Cached > 0 {
+		o = append(o, member{"cache_read_input_tokens", u.Cached})
+	}
+	return o
+}
+
+func (e *Encoder) modelUsage(ev event.Event, u *event.Usage) ordered {
+	name := ev.Model
+	if name == "" {
+		name = e.Model
+	}
+	o := ordered{
+		{"inputTokens", max(u.Input-u.Cached-u.Written, 0)},
+		{"outputTokens", u.Output},
+		{"cacheReadInputTokens", u.Cached},
+		{"cacheCreationInputTokens", u.Written},
+		{"webSearchRequests", 0},
+	}
+	if u.CostUSD != nil {
+		o = append(o, member{"costUSD", *u.CostUSD}, member{"costUsd", *u.CostUSD})
+	}
+	if e.Window > 0 {
+		o = append(o, member{"contextWindow", e.Window})
+	}
+	return ordered{{name, o}}
+}
+
+// pieces cuts a text at characters. An empty text has none.
+func pieces(s string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for len(s) > longestText {
+			n := longestText
+			for n > longestText-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+				n--
+			}
+			if !yield(s[:n]) {
+				return
+			}
+			s = s[n:]
+		}
+		if s != "" {
+			yield(s)
+		}
+	}
+}
+
+// ordered is an object whose members stay in their order: people read these lines too.
+type ordered []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON is the part of json.Marshaler.
+func (o ordered) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := write(&b, m.name); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := write(&b, m.value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func write(b *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the newline
+	return nil
+}
+
+func encode(o ordered) [][]byte {
+	var b bytes.Buffer
+	if err := write(&b, o); err != nil {
+		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
+	}
+	return [][]byte{b.Bytes()}
+}

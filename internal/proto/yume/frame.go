@@ -1,0 +1,111 @@
+package yume
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"omniagent/internal/agent"
+)
+
+// Frame is what a host says. Exactly one of the pointers is set.
+type Frame struct {
+	User      []agent.Block
+	Interrupt bool
+	Mode      string    // set_permission_mode
+	Approval  *Approval // tool_approval
+}
+
+// Approval answers the question whether a call may run.
+type Approval struct {
+	ID       string
+	Approved bool
+	Reason   string
+}
+
+// Modes are the permission modes of this dialect.
+func Modes() []string { return []string{"default", "interactive", "auto", "deny"} }
+
+// Parse reads a line of the host. An error says what is wrong with the line; the conversation goes on.
+func Parse(data []byte) (Frame, error) {
+	var f struct {
+		Type     string          `json:"type"`
+		Content  json.RawMessage `json:"content"`
+		Message  json.RawMessage `json:"message"`
+		Mode     string          `json:"mode"`
+		ID       string          `json:"id"`
+		Approved *bool           `json:"approved"`
+		Reason   string          `json:"reason"`
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return Frame{}, fmt.Errorf("a control frame is one JSON object a line: %w", err)
+	}
+	switch f.Type {
+	case "user":
+		said, err := content(f.Content, f.Message)
+		return Frame{User: said}, err
+	case "interrupt":
+		return Frame{Interrupt: true}, nil
+	case "set_permission_mode":
+		for _, m := range Modes() {
+			if f.Mode == m {
+				return Frame{Mode: m}, nil
+			}
+		}
+		return Frame{}, fmt.Errorf("set_permission_mode: %q is none of %s", f.Mode, strings.Join(Modes(), ", "))
+	case "tool_approval":
+		if f.ID == "" || f.Approved == nil {
+			return Frame{}, errors.New("tool_approval: id and approved are needed")
+		}
+		return Frame{Approval: &Approval{f.ID, *f.Approved, f.Reason}}, nil
+	case "":
+		return Frame{}, errors.New("a control frame has a type")
+	}
+	return Frame{}, fmt.Errorf("unknown control frame %q", f.Type)
+}
+
+// content is a text, or a list of blocks as Claude has it, alone or in a message.
+func content(plain, message json.RawMessage) ([]agent.Block, error) {
+	if plain == nil && message != nil {
+		var m struct {
+			Content json.RawMessage `json:"content"`
+		}
+		if err := json.Unmarshal(message, &m); err != nil {
+			return nil, fmt.Errorf("user: %w", err)
+		}
+		plain = m.Content
+	}
+	var text string
+	if err := json.Unmarshal(plain, &text); err == nil {
+		if strings.TrimSpace(text) == "" {
+			return nil, errors.New("user: content is empty")
+		}
+		return []agent.Block{{Text: text}}, nil
+	}
+	var blocks []struct {
+		Type, Text string
+		Source     struct {
+			MediaType string `json:"media_type"`
+			Data      []byte `json:"data"`
+		}
+	}
+	if err := json.Unmarshal(plain, &blocks); err != nil {
+		return nil, errors.New("user: content is a text, or a list of blocks")
+	}
+	var said []agent.Block
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			said = append(said, agent.Block{Text: b.Text})
+		case "image", "document":
+			said = append(said, agent.Block{Media: b.Source.MediaType, Data: b.Source.Data})
+		default:
+			return nil, fmt.Errorf("user: a block of type %q is none that can be sent", b.Type)
+		}
+	}
+	if len(said) == 0 {
+		return nil, errors.New("user: content is empty")
+	}
+	return said, nil
+}

@@ -1,0 +1,125 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"omniagent/internal/model"
+	"omniagent/internal/model/anthropic"
+	"omniagent/internal/model/gemini"
+	"omniagent/internal/model/openai"
+	"omniagent/internal/text"
+)
+
+// Client is the model that was chosen. It asks once; model.Retrying with Patience asks again.
+func (c Choice) Client() model.Client {
+	base, dressed := c.connection()
+	key, bearer := c.credential.key.Reveal(), c.bearer()
+	var client model.Client
+	switch c.Provider {
+	case Anthropic:
+		client = anthropic.New(anthropic.Options{
+			Base: base, Key: key, Bearer: bearer, Model: c.Model, HTTP: dressed,
+			First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
+		})
+	case Gemini:
+		client = gemini.New(gemini.Options{
+			Base: base, Key: key, Bearer: bearer, Model: c.Model, HTTP: dressed,
+			First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
+		})
+	default:
+		o := openai.Options{
+			Base: base, Key: key, Bearer: bearer, Model: c.Model, HTTP: dressed,
+			First: c.options.First, Idle: c.options.Idle, Profile: c.Known,
+		}
+		client = openai.NewChat(o)
+		if c.Provider == Codex {
+			client = openai.NewResponses(o)
+		}
+	}
+	return client
+}
+
+// Patience is how often and how late to ask again: Gemini's limits pass quickly, OpenAI's slowly.
+func (c Choice) Patience() model.RetryOptions {
+	switch c.Provider {
+	case Gemini:
+		return model.RetryOptions{Tries: 5, First: 500 * time.Millisecond}
+	case OpenAI, Codex:
+		return model.RetryOptions{Max: 2 * time.Minute}
+	}
+	return model.RetryOptions{}
+}
+
+// bearer is what hands out a token; nil where the credential is a key, or there is none.
+func (c Choice) bearer() func(context.Context) (string, error) {
+	switch {
+	case c.credential.google != nil:
+		return c.credential.google.bearer
+	case c.credential.token.text != nil:
+		return func(context.Context) (string, error) { return c.credential.token.Reveal(), nil }
+	}
+	return nil
+}
+
+// connection is the address without its query, and a client that adds what the wires do not know. nil leaves the wire its own.
+func (c Choice) connection() (string, *http.Client) {
+	u, err := url.Parse(c.Endpoint.URL)
+	if err != nil || u.RawQuery == "" && c.credential.google == nil {
+		return c.Endpoint.URL, c.options.HTTP
+	}
+	client := &http.Client{}
+	if c.options.HTTP != nil {
+		*client = *c.options.HTTP
+	}
+	client.Transport = &dress{under: client.Transport, query: u.RawQuery, host: u.Host, google: c.credential.google}
+	u.RawQuery, u.ForceQuery = "", false
+	return u.String(), client
+}
+
+// dress adds to each request for the endpoint: the query that was written behind its address, which comes behind the path that a wire adds,
+// and the project that Google charges.
+type dress struct {
+	under  http.RoundTripper
+	query  string
+	host   string
+	google *google
+}
+
+func (d *dress) RoundTrip(q *http.Request) (*http.Response, error) {
+	under := d.under
+	if under == nil {
+		under = http.DefaultTransport
+	}
+	if q.URL.Host != d.host {
+		return under.RoundTrip(q)
+	}
+	q = q.Clone(q.Context())
+	q.URL.RawQuery = strings.Trim(d.query+"&"+q.URL.RawQuery, "&")
+	if d.google != nil {
+		if project := d.google.charged(); project != "" {
+			q.Header.Set("X-Goog-User-Project", project)
+		}
+	}
+	return under.RoundTrip(q)
+}
+
+// CloseIdleConnections is what http.Client asks for.
+func (d *dress) CloseIdleConnections() {
+	if c, ok := d.under.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// oneLine is what a server said, fit to print.
+func oneLine(parts ...string) string {
+	line, _ := text.Clean(strings.Join(parts, " "))
+	line = strings.Join(strings.Fields(line), " ")
+	if len(line) > 300 {
+		line = strings.ToValidUTF8(line[:300], "") + "…"
+	}
+	return line
+}

@@ -1,0 +1,229 @@
+package provider
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/process"
+	"omniagent/internal/workspace"
+)
+
+const (
+	googleScope    = "https://www.googleapis.com/auth/cloud-platform https://www.googleapis.com/auth/generative-language"
+	googleTokenURI = "https://oauth2.googleapis.com/token"
+	tokenTakes     = 30 * time.Second
+	gcloudLasts    = 5 * time.Minute // gcloud does not say how long; it never hands out a token that ends sooner
+	maxCredentials = 1 << 20
+)
+
+// google is a login that hands out tokens, which live for an hour at most and are kept in memory only.
+type google struct {
+	gcloud  string // the program; "" when there is none
+	file    string // credentials; "" when there are none
+	project string
+	http    *http.Client
+
+	mu    sync.Mutex
+	token string
+	until time.Time
+}
+
+// bearer is a token that is still good. The first that works is kept: gcloud, then the file.
+func (g *google) bearer(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, tokenTakes)
+	defer cancel()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.token != "" && time.Now().Before(g.until) {
+		return g.token, nil
+	}
+	var failed []error
+	for _, way := range []func(context.Context) (string, time.Duration, error){g.fromGcloud, g.fromFile} {
+		token, lasts, err := way(ctx)
+		if err == nil && token != "" {
+			g.token, g.until = token, time.Now().Add(lasts)
+			return token, nil
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return "", &model.Error{
+		Trouble: model.NoLogin, Cause: errors.Join(failed...),
+		Message: "no login of Google gave a token: " + joined(failed) + "; set GEMINI_API_KEY, or run gcloud auth login",
+	}
+}
+
+func joined(all []error) string {
+	var words []string
+	for _, err := range all {
+		words = append(words, err.Error())
+	}
+	return strings.Join(words, "; ")
+}
+
+func (g *google) fromGcloud(ctx context.Context) (string, time.Duration, error) {
+	if g.gcloud == "" {
+		return "", 0, nil
+	}
+	r, err := process.Run(ctx, process.Spec{Argv: []string{g.gcloud, "auth", "print-access-token"}, MaxOutput: 64 << 10, Grace: time.Second})
+	token := strings.TrimSpace(string(r.Stdout))
+	switch {
+	case err != nil:
+		return "", 0, fault.New(fault.AuthRequired, "gcloud could not be asked").Because(err)
+	case r.ExitCode != 0 || token == "" || usable(token, "gcloud") != nil:
+		return "", 0, errors.New("gcloud has no login") // what it printed may be anything, a token too
+	}
+	return token, gcloudLasts, nil
+}
+
+// credentials is a file of application default credentials.
+type credentials struct {
+	Type         string `json:"type"`
+	ClientEmail  string `json:"client_email"`
+	PrivateKey   string `json:"private_key"`
+	PrivateKeyID string `json:"private_key_id"`
+	TokenURI     string `json:"token_uri"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	RefreshToken string `json:"refresh_token"`
+	QuotaProject string `json:"quota_project_id"`
+}
+
+func (g *google) fromFile(ctx context.Context) (string, time.Duration, error) {
+	if g.file == "" {
+		return "", 0, nil
+	}
+	data, err := workspace.ReadFile(g.file, maxCredentials)
+	if err != nil {
+		return "", 0, err
+	}
+	var c credentials
+	if json.Unmarshal(data, &c) != nil { // its error may quote the file
+		return "", 0, fault.New(fault.AuthRequired, "%s is no file of credentials", g.file)
+	}
+	form := url.Values{}
+	switch c.Type {
+	case "service_account":
+		assertion, err := c.assertion(time.Now())
+		if err != nil {
+			return "", 0, fault.New(fault.AuthRequired, "the key in %s cannot be used", g.file).Because(err)
+		}
+		form.Set("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
+		form.Set("assertion", assertion)
+	case "authorized_user":
+		form.Set("grant_type", "refresh_token")
+		form.Set("refresh_token", c.RefreshToken)
+		form.Set("client_id", c.ClientID)
+		form.Set("client_secret", c.ClientSecret)
+		if g.project == "" && usable(c.QuotaProject, "quota_project_id") == nil {
+			g.project = c.QuotaProject
+		}
+	default:
+		return "", 0, fault.New(fault.AuthRequired, "%s has credentials of the kind %q, which only gcloud can use", g.file, c.Type).
+			Hint("Run: gcloud auth login")
+	}
+	return g.exchange(ctx, c.tokenURI(), form)
+}
+
+func (c credentials) tokenURI() string {
+	if c.TokenURI == "" {
+		return googleTokenURI
+	}
+	return c.TokenURI
+}
+
+// assertion is a signed statement that we are the service account.
+func (c credentials) assertion(now time.Time) (string, error) {
+	block, _ := pem.Decode([]byte(c.PrivateKey))
+	if block == nil {
+		return "", errors.New("there is no private key in it")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	}
+	key, ok := parsed.(*rsa.PrivateKey)
+	if err != nil || !ok {
+		return "", errors.New("its private key is no RSA key")
+	}
+	part := func(v any) string {
+		data, _ := json.Marshal(v) // maps of strings and numbers
+		return base64.RawURLEncoding.EncodeToString(data)
+	}
+	header := map[string]string{"alg": "RS256", "typ": "JWT"}
+	if c.PrivateKeyID != "" {
+		header["kid"] = c.PrivateKeyID
+	}
+	signed := part(header) + "." + part(map[string]any{
+		"iss": c.ClientEmail, "scope": googleScope, "aud": c.tokenURI(), "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+	})
+	sum := sha256.Sum256([]byte(signed))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", err
+	}
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+// exchange gives a proof for a token. The address stands in the same file as the proof; it still has to be one that nobody can listen to.
+func (g *google) exchange(ctx context.Context, address string, form url.Values) (string, time.Duration, error) {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopbackURL(address)) {
+		return "", 0, fault.New(fault.AuthRequired, "the token_uri in %s is no https address", g.file)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", 0, err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if g.http != nil {
+		client.Transport = g.http.Transport
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", 0, fault.New(fault.Down, "%s cannot be reached", request.URL.Host).Because(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxCredentials))
+	var answer struct {
+		Token   string `json:"access_token"`
+		Lasts   int64  `json:"expires_in"`
+		Error   string `json:"error"`
+		Because string `json:"error_description"`
+	}
+	switch {
+	case err != nil:
+		return "", 0, fault.New(fault.Down, "%s broke off", request.URL.Host).Because(err)
+	case json.Unmarshal(body, &answer) != nil || answer.Token == "" && answer.Error == "":
+		return "", 0, fault.New(fault.AuthRequired, "%s answered with HTTP %d and no token", request.URL.Host, response.StatusCode)
+	case answer.Token == "" || response.StatusCode != http.StatusOK || usable(answer.Token, "the token") != nil:
+		return "", 0, fault.New(fault.CredentialsExpired, "%s refuses the credentials in %s: %s", request.URL.Host, g.file, oneLine(answer.Error, answer.Because)).
+			Hint("Run: gcloud auth application-default login")
+	}
+	lasts := time.Duration(answer.Lasts)*time.Second - time.Minute
+	return answer.Token, min(max(lasts, 0), time.Hour), nil
+}
+
+// charged adds the project that pays to what is asked with a person's login; without it Google refuses such a login.
+func (g *google) charged() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.project
+}

@@ -1,0 +1,207 @@
+package provider
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// credential is the first that there is for the provider and may go to the endpoint. A server on this machine needs none.
+func (o Options) credential(provider string, e Endpoint) (Credential, error) {
+	c, err := o.find(provider)
+	if err == nil && !c.none() {
+		if refused := Travel(c, e); refused != nil {
+			if !e.Loopback() {
+				return Credential{}, refused
+			}
+			c = Credential{}
+		}
+	}
+	switch {
+	case err != nil:
+		return Credential{}, err
+	case c.none() && e.Loopback():
+		return Credential{Source: "no key: the server is on this machine"}, nil
+	case c.none():
+		return Credential{}, o.missing(provider, e)
+	}
+	return c, nil
+}
+
+// find looks at the profile, then at the environment, then, for Gemini, at logins that must be asked for a token.
+func (o Options) find(provider string) (Credential, error) {
+	if p := o.Profile; p != nil && p.Layer > Untrusted {
+		if c, err := o.ofProfile(p); err != nil || !c.none() || p.Variable != "" {
+			return c, err
+		}
+	}
+	for _, v := range variables(provider) {
+		value, ok := o.get(v.name)
+		if !ok {
+			continue
+		}
+		if err := usable(value, v.name); err != nil {
+			return Credential{}, err
+		}
+		c := Credential{Layer: Environment, Source: "the key in " + v.name}
+		if v.token {
+			c.Source, c.token = "the token in "+v.name, Hide(value)
+		} else {
+			c.key = Hide(value)
+		}
+		return c, nil
+	}
+	if provider == Gemini {
+		return o.googleLogin(), nil
+	}
+	return Credential{}, nil
+}
+
+// ofProfile is the key that a profile holds, or the one in the variable that it names. A user's profile that names a variable has bound the
+// key to its own address; a project cannot bind what belongs to the user.
+func (o Options) ofProfile(p *Profile) (Credential, error) {
+	if value, ok := o.get(p.Variable); p.Variable != "" && ok {
+		layer := Environment
+		if p.Layer >= User {
+			layer = p.Layer
+		}
+		return Credential{Layer: layer, Source: "the key in " + p.Variable, key: Hide(value)}, usable(value, p.Variable)
+	}
+	if key := strings.TrimSpace(p.Key.Reveal()); key != "" {
+		return Credential{Layer: p.Layer, Source: "the key of " + p.name(), key: Hide(key)}, usable(key, p.name())
+	}
+	return Credential{}, nil
+}
+
+type variable struct {
+	name  string
+	token bool
+}
+
+// variables are those that may hold a provider's key, first come first served. Of Anthropic's the token wins, as it does in Claude Code: who
+// sets it has a gateway. Of Gemini's the order is that of Google's own libraries.
+func variables(provider string) []variable {
+	switch provider {
+	case Anthropic:
+		return []variable{{"ANTHROPIC_AUTH_TOKEN", true}, {"ANTHROPIC_API_KEY", false}}
+	case Gemini:
+		return []variable{{"GOOGLE_API_KEY", false}, {"GEMINI_API_KEY", false}}
+	}
+	return []variable{{"OPENAI_API_KEY", false}}
+}
+
+// usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
+func usable(key, from string) error {
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return fault.New(fault.AuthRequired, "what %s holds has blanks, line breaks or other characters that no key has", from).
+			Hint("Set %s to the key alone.", from)
+	}
+	return nil
+}
+
+// missing says what would be a credential.
+func (o Options) missing(provider string, e Endpoint) error {
+	var names []string
+	for _, v := range variables(provider) {
+		names = append(names, v.name)
+	}
+	if p := o.Profile; p != nil && p.Variable != "" {
+		names = []string{p.Variable}
+	}
+	unset := names[0] + " is not set"
+	if len(names) > 1 {
+		unset = "neither " + strings.Join(names, " nor ") + " is set"
+	}
+	f := fault.New(fault.AuthRequired, "there is no credential for %s: %s", provider, unset).
+		With("auth_methods", names).With("provider", provider)
+	if provider == Gemini {
+		return f.Hint("Set %s, run gcloud auth login, or point GOOGLE_APPLICATION_CREDENTIALS to a file of credentials.", strings.Join(names, " or "))
+	}
+	if e.Layer != Builtin {
+		return f.Hint("Set %s to the key for %s. A server on this machine (127.0.0.1) needs none.", strings.Join(names, " or "), e.URL)
+	}
+	return f.Hint("Set %s, or choose another provider with --provider %s.", strings.Join(names, " or "), strings.Join(others(provider), ", "))
+}
+
+func others(provider string) []string {
+	var all []string
+	for _, name := range Names() {
+		if name != provider && (name != Codex && name != OpenAI || provider != Codex && provider != OpenAI) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// googleLogin is a login that has to be asked for a token, which happens when the first request is made.
+//
+// The order is gcloud, then the application default credentials. A key that somebody set comes before both: it is an explicit decision, it
+// works at once, and gcloud takes about a second to start, whatever it then answers.
+func (o Options) googleLogin() Credential {
+	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
+	var names []string
+	if g.gcloud != "" {
+		names = append(names, "the login of gcloud")
+	}
+	layer := User
+	if path, ok := o.get("GOOGLE_APPLICATION_CREDENTIALS"); ok {
+		g.file, layer = path, Environment
+		names = append(names, "the credentials in GOOGLE_APPLICATION_CREDENTIALS")
+	} else if path := o.wellKnown(); path != "" {
+		g.file = path
+		names = append(names, "the application default credentials")
+	}
+	if len(names) == 0 {
+		return Credential{}
+	}
+	return Credential{Layer: layer, Source: strings.Join(names, ", else "), google: g}
+}
+
+// quotaProject is the project that is charged, where a login is a person's.
+func (o Options) quotaProject() string {
+	for _, name := range []string{"GOOGLE_CLOUD_QUOTA_PROJECT", "GOOGLE_CLOUD_PROJECT"} {
+		if value, ok := o.get(name); ok && usable(value, name) == nil {
+			return value
+		}
+	}
+	return ""
+}
+
+// wellKnown is the file that gcloud auth application-default login writes; "" where there is none.
+func (o Options) wellKnown() string {
+	dir := ""
+	if value, ok := o.get("CLOUDSDK_CONFIG"); ok {
+		dir = value
+	} else if value, ok := o.get("APPDATA"); ok && len(extensions()) > 1 {
+		dir = filepath.Join(value, "gcloud")
+	} else if o.Home != "" {
+		dir = filepath.Join(o.Home, ".config", "gcloud")
+	}
+	if dir == "" || !filepath.IsAbs(dir) {
+		return ""
+	}
+	path := filepath.Join(dir, "application_default_credentials.json")
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return path
+}
+
+// program is the file of a program on PATH, "" where there is none. Directories that depend on where we run do not count.
+func (o Options) program(name string) string {
+	value, _ := o.get("PATH")
+	for _, dir := range filepath.SplitList(value) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		for _, extension := range extensions() {
+			path := filepath.Join(dir, name+extension)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (extension != "" || info.Mode().Perm()&0o111 != 0) {
+				return path
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,219 @@
+// Package provider decides which model is asked, behind which API, with which credential.
+//
+// It promises that the choice is made of what was typed, then of a profile, then of the one key that the environment has, and never of what
+// happens to listen or to be installed; that a credential goes only to an endpoint which was named at least as reliably as the credential
+// itself, never in the clear over a network that nobody vouched for, and into no text of ours; and that an error names what would choose. It
+// refuses to store anything, to guess between two accounts, and to invent a price.
+package provider
+
+import (
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/text"
+)
+
+// The words of --provider.
+const (
+	OpenAI    = "openai" // Chat Completions, and every server that speaks it
+	Codex     = "codex"  // OpenAI's Responses
+	Gemini    = "gemini"
+	Anthropic = "anthropic"
+)
+
+// Names are the words of --provider, in the order in which they are told.
+func Names() []string { return []string{OpenAI, Codex, Gemini, Anthropic} }
+
+// Options is what there is to choose from.
+type Options struct {
+	Provider, Model, Base string // as typed; empty: not typed
+
+	Profile *Profile                         // what configuration says; nil: nothing
+	Lookup  func(name string) (string, bool) // the environment; a variable that is empty counts as not set
+	Home    string                           // where the application default credentials of gcloud are looked for
+	HTTP    *http.Client                     // nil: the wire's own
+	First   time.Duration                    // until the headers of an answer; 0: the wire's own
+	Idle    time.Duration                    // between two bytes of it; 0: the wire's own
+}
+
+// Choice is what was chosen. It can be printed: it holds no secret that fmt or json would show.
+type Choice struct {
+	Provider string
+	Model    string
+	Endpoint Endpoint
+	How      string // why this provider, for people
+	Login    string // which credential is sent, for people
+	Note     string // what a person should know of this combination; mostly empty
+	Known    model.Profile
+
+	credential Credential
+	options    Options
+}
+
+// Choose chooses.
+func Choose(o Options) (Choice, error) {
+	if o.Lookup == nil {
+		o.Lookup = func(string) (string, bool) { return "", false }
+	}
+	c := Choice{options: o}
+	var err error
+	if c.Provider, c.How, err = o.provider(); err != nil {
+		return Choice{}, err
+	}
+	if p := o.Profile; p != nil && !p.speaks(c.Provider) {
+		o.Profile, c.options.Profile = nil, nil // it is about somebody else
+	}
+	if c.Endpoint, err = o.endpoint(c.Provider); err != nil {
+		return Choice{}, err
+	}
+	if c.Model, err = o.model(c.Provider, c.Endpoint); err != nil {
+		return Choice{}, err
+	}
+	if c.credential, err = o.credential(c.Provider, c.Endpoint); err != nil {
+		return Choice{}, err
+	}
+	c.Login = c.credential.Source
+	c.Known = Known(c.Provider, c.Model)
+	c.Known.Search = c.Known.Search && c.Endpoint.Layer == Builtin
+	if p := o.Profile; p != nil && p.Output > 0 {
+		c.Known.Output = p.Output
+	}
+	if c.Provider == OpenAI && c.Endpoint.Layer == Builtin && onlyResponses(c.Model) {
+		c.Note = c.Model + " takes tools only through the Responses API: --provider codex"
+	}
+	return c, nil
+}
+
+// provider is the word, and why it is that one.
+func (o Options) provider() (word, how string, err error) {
+	if o.Provider != "" {
+		word, err = o.word(o.Provider)
+		return word, "--provider", err
+	}
+	if p := o.Profile; p != nil && p.Provider != "" {
+		word, err = o.word(p.Provider)
+		return word, p.name(), err
+	}
+	var found []sign
+	for _, s := range signs() {
+		if s.chooses(o) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0].provider, found[0].variable + " in the environment", nil
+	case 0:
+		return "", "", o.nothingChosen()
+	}
+	if slices.IndexFunc(found, func(s sign) bool { return s.provider != found[0].provider }) < 0 {
+		return found[0].provider, found[0].variable + " in the environment", nil
+	}
+	var have, flags []string
+	for _, s := range found {
+		have = append(have, s.variable)
+		if flag := "--provider " + s.provider; !slices.Contains(flags, flag) {
+			flags = append(flags, flag)
+		}
+	}
+	return "", "", fault.New(fault.MissingArgument, "the environment has %s, and which one to use was not said", strings.Join(have, " and ")).
+		Hint("Choose with %s.", strings.Join(flags, " or ")).With("found", have).With("choices", Names())
+}
+
+// word reads the word of --provider.
+func (o Options) word(given string) (string, error) {
+	switch word := strings.ToLower(strings.TrimSpace(given)); word {
+	case OpenAI, Codex, Gemini, Anthropic:
+		return word, nil
+	case "claude":
+		return Anthropic, nil
+	case "google":
+		return Gemini, nil
+	case "copilot":
+		if !o.onPath("copilot") {
+			return "", fault.New(fault.NotInstalled, "copilot is a program and no model API, and it is not installed").
+				With("program", "copilot").Hint("Install it with: npm install -g @github/copilot; then use --agent copilot.")
+		}
+		return "", fault.New(fault.ArgError, "copilot is a program and no model API").Hint("Drive the installed program with --agent copilot.")
+	default:
+		f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.", strings.Join(Names(), ", "))
+		if near := text.Nearest(word, Names()); near != "" {
+			f = f.Hint("Did you mean %s? There are %s.", near, strings.Join(Names(), ", "))
+		}
+		return "", f
+	}
+}
+
+// sign is a variable that says which provider somebody has.
+type sign struct {
+	provider, variable string
+	address            bool // it is an address, which says so only when no key is needed there
+}
+
+func signs() []sign {
+	return []sign{
+		{Anthropic, "ANTHROPIC_AUTH_TOKEN", false},
+		{Anthropic, "ANTHROPIC_API_KEY", false},
+		{OpenAI, "OPENAI_API_KEY", false},
+		{Gemini, "GOOGLE_API_KEY", false},
+		{Gemini, "GEMINI_API_KEY", false},
+		{Anthropic, "ANTHROPIC_BASE_URL", true},
+		{OpenAI, "OPENAI_BASE_URL", true},
+	}
+}
+
+func (s sign) chooses(o Options) bool {
+	value, ok := o.get(s.variable)
+	return ok && (!s.address || loopbackURL(value))
+}
+
+// nothingChosen lists what would choose.
+func (o Options) nothingChosen() error {
+	return fault.New(fault.AuthRequired, "no model was chosen, and the environment has no key that would").
+		With("auth_methods", []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}).
+		With("choices", Names()).
+		Hint("Set ANTHROPIC_API_KEY (anthropic), OPENAI_API_KEY (openai, codex) or GEMINI_API_KEY (gemini); or use --provider gemini with a login of " +
+			"gcloud; or --provider openai --api-base http://127.0.0.1:PORT/v1 --model NAME for a server on this machine.")
+}
+
+// model is the model's name.
+func (o Options) model(provider string, e Endpoint) (string, error) {
+	name, from := strings.TrimSpace(o.Model), "--model"
+	if name == "" && o.Profile != nil {
+		name, from = strings.TrimSpace(o.Profile.Model), o.Profile.name()
+	}
+	if name == "" {
+		if provider == OpenAI && e.Layer != Builtin {
+			// Servers that are only compatible have models of their own; asking for OpenAI's would fail later and say less.
+			return "", fault.New(fault.MissingArgument, "%s has models of its own, and none was named", e.URL).Hint("Name one with --model.")
+		}
+		return Default(provider), nil
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }) {
+		return "", fault.New(fault.ArgError, "%q, from %s, is no name of a model", name, from).Hint("The default is %s.", Default(provider))
+	}
+	return name, nil
+}
+
+func (o Options) get(name string) (string, bool) {
+	value, ok := o.Lookup(name)
+	value = strings.TrimSpace(value)
+	return value, ok && value != ""
+}
+
+// onPath says whether a program of that name is there. It does not run it.
+func (o Options) onPath(name string) bool {
+	return o.program(name) != ""
+}
+
+func extensions() []string {
+	if runtime.GOOS == "windows" {
+		return []string{".exe", ".cmd", ".bat"}
+	}
+	return []string{""}
+}
