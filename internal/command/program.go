@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent/codex"
 	"omniagent/internal/agent/copilot"
 	"omniagent/internal/agent/gemini"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/agent/opencode"
 	"omniagent/internal/contract"
 	"omniagent/internal/shim"
@@ -29,17 +30,19 @@ func app() contract.App {
 		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program reads. Exit codes are declared\n" +
 			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
 		Groups: map[string]string{
-			"agents": "the coding agents that this program knows",
-			"config": "read and write the configuration",
-			"errors": "the codes of failures",
+			"agents":  "the coding agents that this program knows",
+			"config":  "read and write the configuration",
+			"errors":  "the codes of failures",
+			"session": "conversations of the native agent",
 		},
-		Keys:   shim.Keys(),
+		Keys:   append(shim.Keys(), nativeKeys()...),
 		Direct: func() *contract.Direct { return directCalls(drivers()) },
 		Commands: []*contract.Command{
 			agentsList(drivers()),
 			agentsShow(drivers()),
 			auditLog(),
 			changelog(),
+			chat(),
 			checkPermissions(),
 			cleanup(),
 			completion(),
@@ -54,6 +57,13 @@ func app() contract.App {
 			generateMan(),
 			generateSkills(),
 			manifest(),
+			sessionDelete(),
+			sessionExport(),
+			sessionFork(),
+			sessionList(),
+			sessionSearch(),
+			sessionShow(),
+			start(),
 			status(),
 			trust(),
 			trustList(),
@@ -64,5 +74,5 @@ func app() contract.App {
 
 // drivers are the agents, by name.
 func drivers() []agent.Driver {
-	return []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), opencode.New()}
+	return []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), native.New(Version), opencode.New()}
 }

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -106,6 +107,11 @@ type Command struct {
 
 	Validate func(*Call) []fault.Problem                  // no effects; everything that is wrong
 	Run      func(context.Context, *Call) (Result, error) //
+
+	// Serve takes the place of Run in the classes Stream and Terminal: the command reads and writes its protocol itself and returns the exit status. An error
+	// is a call that cannot begin. Refuse tells one in the protocol.
+	Serve  func(context.Context, *Call, <-chan os.Signal) (int, error)
+	Refuse func(*Call, *fault.Fault)
 }
 
 // Result is what a run returns. With an error beside it, Data is what can still be told.

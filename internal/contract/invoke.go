@@ -30,6 +30,9 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	if err := p.holds(command); err != nil {
 		return call.finish(answer{fault: fault.New(fault.Internal, "%v", err), pure: true}, signals)
 	}
+	if command.Serve != nil {
+		return p.serve(ctx, call, words, rest, signals)
+	}
 	return call.finish(p.invoke(ctx, call, words, rest, signals), signals)
 }
 

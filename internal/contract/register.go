@@ -90,7 +90,7 @@ func (r *registrar) words(c *Command) {
 	r.need(c, c.Summary != "" && len(c.Summary) <= 100 && !strings.HasSuffix(c.Summary, "."), "the summary must be one line of at most 100 characters without a final period")
 	r.need(c, slices.Contains([]Class{Envelope, Stream, Terminal}, c.Class), "the class %q is none", c.Class)
 	r.need(c, slices.Contains([]Danger{Safe, Mutating, Destructive}, c.Danger), "the danger %q is none", c.Danger)
-	r.need(c, c.Run != nil, "there is no run function")
+	r.need(c, (c.Run != nil) != (c.Serve != nil) && (c.Class != Envelope || c.Run != nil) && (c.Class != Stream || c.Serve != nil), "there is no run function, or one that its class does not have")
 	r.need(c, len(c.Examples) > 0, "there is no example")
 	for _, e := range c.Examples {
 		r.need(c, strings.HasPrefix(e.Command, r.program.Name+" "+c.Path) || strings.Contains(e.Command, "| "+r.program.Name+" "+c.Path), "the example %q does not call it", e.Command)
@@ -165,7 +165,7 @@ func (r *registrar) exits(c *Command) {
 		if _, known := c.number(e.Code); !known {
 			r.bad(c, "the exit code %s is not in the table; Specific declares one from 79 to 125", e.Code)
 		}
-		r.need(c, e.number == 0 || e.number >= 79 && e.number <= 125, "%s: codes of a command's own are 79 to 125, not %d", e.Code, e.number)
+		r.need(c, e.number == 0 || e.number >= 79 && e.number <= 125 || e.number == blockedNumber && c.Class != Envelope, "%s: codes of a command's own are 79 to 125, not %d", e.Code, e.number)
 		extent := e.entry(c).SideEffects
 		r.need(c, !e.Retryable || extent == None, "%s: what may be repeated must not have changed anything", e.Code)
 		r.need(c, !e.Retryable || e.Code != PartialFailure, "a partial failure is never to be repeated")

@@ -124,12 +124,16 @@ func (c *call) unknown(name, from string) *fault.Fault {
 func (c *call) nothingChosen() error {
 	var installed []string
 	for _, d := range slices.Concat(c.shim.Drivers, c.custom) {
+		if d.Describe().BuiltIn {
+			continue // it is always here; whether it has a model is another question
+		}
 		if _, err := d.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir}); err == nil {
 			installed = append(installed, d.Name())
 		}
 	}
 	if len(installed) == 0 {
-		return fault.New(fault.MissingArgument, "no agent is chosen, and none is installed here").Hint("omniagent agents list shows how to install one")
+		return fault.New(fault.MissingArgument, "no agent is chosen, and none is installed here").
+			Hint("omniagent agents list shows how to install one; omniagent --agent native needs only the key of a model API")
 	}
 	f := fault.New(fault.MissingArgument, "no agent is chosen; installed here: %s", strings.Join(installed, ", "))
 	return f.Hint("omniagent --agent %s, or for good: omniagent config set agent %s --global", installed[0], installed[0])

@@ -1,0 +1,186 @@
+// Command native prints what a headless turn of the native agent costs beside other agents, all of them on the same instant model on this machine:
+// the time to the first request, the whole time, and the peak of the memory.
+//
+//	go run ./bench/native [-n 10] [-path DIR:DIR]
+//
+// The other agents are looked for in -path, which is PATH if it is not given.
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/claude"
+	"omniagent/internal/agent/codex"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/measure"
+	"omniagent/internal/modelserver"
+	"omniagent/internal/setting"
+)
+
+func main() {
+	n := flag.Int("n", 10, "run each agent `N` times, in turn")
+	path := flag.String("path", os.Getenv("PATH"), "look for agents in these `DIRS`")
+	flag.Parse()
+	if *n < 1 || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(*n, *path); err != nil {
+		fmt.Fprintln(os.Stderr, "native:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of the program.
+type bench struct {
+	dir    string
+	server *modelserver.Server
+
+	mu    sync.Mutex
+	first time.Time
+}
+
+type turn struct {
+	first, whole time.Duration
+	memory       int64
+}
+
+func run(n int, path string) error {
+	dir, err := os.MkdirTemp("/var/tmp", "omniagent-native-") // codex refuses a home beneath the temporary directory
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir}
+	script, err := modelserver.ParseScript([]byte(`[{"say":"hi"}]`))
+	if err != nil {
+		return err
+	}
+	if b.server, err = modelserver.Start(script, modelserver.Options{Key: "key", Log: b.note}); err != nil {
+		return err
+	}
+	defer b.server.Close()
+	program, err := measure.Build(".", "./cmd/omniagent", dir)
+	if err != nil {
+		return err
+	}
+	env := agent.Env{Lookup: func(name string) (string, bool) { return path, name == "PATH" }, Dir: dir}
+	type contender struct {
+		driver  agent.Driver
+		install agent.Install
+		turns   []turn
+	}
+	contenders := []*contender{{driver: native.New(""), install: agent.Install{Path: program.File, RealPath: program.File}}}
+	for _, d := range []agent.Driver{codex.New(), claude.New()} {
+		install, err := d.Locate(env)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			continue
+		}
+		contenders = append(contenders, &contender{driver: d, install: install})
+	}
+	for range n {
+		for _, c := range contenders {
+			t, err := b.turn(c.driver, c.install)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.driver.Name(), err)
+			}
+			c.turns = append(c.turns, t)
+		}
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "agent\tfirst request\twhole\tmemory\twhole of native / first of it\t")
+	whole := median(contenders[0].turns, func(t turn) time.Duration { return t.whole })
+	for _, c := range contenders {
+		first := median(c.turns, func(t turn) time.Duration { return t.first })
+		fmt.Fprintf(out, "%s\t%v\t%v\t%d MiB\t%.2f\t\n", c.driver.Name(), first.Round(time.Millisecond/10),
+			median(c.turns, func(t turn) time.Duration { return t.whole }).Round(time.Millisecond/10),
+			median(c.turns, func(t turn) int64 { return t.memory })>>20, float64(whole)/float64(first))
+	}
+	return out.Flush()
+}
+
+// note keeps when a turn asked for the first time.
+func (b *bench) note(*modelserver.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.first.IsZero() {
+		b.first = time.Now()
+	}
+}
+
+func (b *bench) turn(d agent.Driver, in agent.Install) (turn, error) {
+	dir, err := os.MkdirTemp(b.dir, d.Name())
+	if err != nil {
+		return turn{}, err
+	}
+	home, work, temp := filepath.Join(dir, "home"), filepath.Join(dir, "work"), filepath.Join(dir, "temp")
+	for _, name := range []string{home, work, temp} {
+		if err := os.Mkdir(name, 0o700); err != nil {
+			return turn{}, err
+		}
+	}
+	shared := setting.Defaults()
+	shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Typed}
+	var passed []string
+	if d.Name() == "codex" {
+		passed = []string{"--skip-git-repo-check"}
+	}
+	l, _, err := d.Command(agent.Spec{
+		Passthrough: passed,
+		Install:     in, Mode: setting.OneShot, Shared: shared, Dir: work, Env: append(os.Environ(), "HOME="+home), Temp: temp,
+		Machine: agent.Machine{Root: os.Geteuid() == 0, OS: "linux", Has: func(string) bool { return false }},
+		Fresh:   "5f0c7e1c-6d3c-4a8e-9f00-0123456789ab", Rehearsal: &agent.Rehearsal{URL: b.server.URL(), Key: "key", Model: "m", Home: home},
+	})
+	if err != nil {
+		return turn{}, err
+	}
+	for _, f := range l.Files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return turn{}, err
+		}
+		if err := os.WriteFile(f.Path, f.Data, 0o600); err != nil {
+			return turn{}, err
+		}
+	}
+	cmd := exec.Command(l.Path, l.Args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = l.Dir, l.Env, strings.NewReader("hello")
+	b.mu.Lock()
+	b.first = time.Time{}
+	b.mu.Unlock()
+	began := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return turn{}, fmt.Errorf("%w\n%s", err, out)
+	}
+	t := turn{whole: time.Since(began)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.first = b.first.Sub(began); b.first.IsZero() {
+		return turn{}, fmt.Errorf("it did not ask the model")
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		t.memory = usage.Maxrss << 10
+	}
+	return t, nil
+}
+
+func median[T cmp.Ordered](turns []turn, of func(turn) T) T {
+	var all []T
+	for _, t := range turns {
+		all = append(all, of(t))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}

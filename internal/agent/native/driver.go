@@ -1,0 +1,171 @@
+package native
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/proto/yume"
+	"omniagent/internal/session"
+	"omniagent/internal/setting"
+)
+
+// Name is what selects the agent.
+const Name = "native"
+
+type driver struct {
+	cli.Program
+	version string
+}
+
+// New returns the driver. The program is this one, of that version.
+func New(version string) agent.Driver {
+	d := driver{version: version}
+	d.Program = cli.Program{
+		ID: Name,
+		About: agent.About{
+			Title: "Native agent", Binary: "omniagent", BuiltIn: true, InstallCommand: "omniagent version",
+			Login: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a server of your own with OPENAI_BASE_URL",
+		},
+		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{"chat", "--plain"}, UsageCodes: []int{2},
+	}
+	return d
+}
+
+// Locate finds this very program.
+func (d driver) Locate(agent.Env) (agent.Install, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return agent.Install{}, fault.New(fault.NotInstalled, "the path of this program is not known").Because(err)
+	}
+	in := agent.Install{Path: path, RealPath: path, Version: d.version, VersionFrom: agent.FromProgram}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		in.RealPath = real
+	}
+	return in, nil
+}
+
+// table is what this version can do.
+func (d driver) table(string) agent.Matrix {
+	yes := func(note string, args ...string) agent.Cell {
+		return agent.Cell{Level: agent.Full, Args: args, Note: note}
+	}
+	no := func(note string) agent.Cell { return agent.Cell{Level: agent.None, Note: note} }
+	output := func(word, note string) agent.Row {
+		return agent.Row{Feature: agent.Output, Value: word, Interactive: no("a conversation has no form for programs"), OneShot: yes(note, "--output-format="+word)}
+	}
+	return agent.Matrix{
+		Measured: d.version,
+		Limit:    agent.Limit{Bytes: 64 << 20},
+		Rows: []agent.Row{
+			agent.Both(agent.Approval, string(setting.Prompt), yes("reading needs no asking; where nobody can be asked the rest is denied", "--permission-mode=default")),
+			agent.Both(agent.Approval, string(setting.AutoEdit), yes("its file tools write in the workspace", "--permission-mode=auto-edit")),
+			agent.Both(agent.Approval, string(setting.Yolo), yes("", "--permission-mode=auto")),
+			agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), no("its file tools stay in the workspace, its commands are not held")),
+			agent.Both(agent.Sandbox, string(setting.Off), yes("")),
+			{Feature: agent.Output, Value: string(setting.Text), Interactive: yes(""), OneShot: yes("", "--output-format=text")},
+			output(string(setting.JSON), "the result line of the stream"),
+			output(string(setting.StreamJSON), "see docs/start.md"),
+			agent.Both(agent.Model, "", yes("", "--model")),
+			agent.Both(agent.Web, "on", yes("pages, and the model API's own search", "--web=on")),
+			agent.Both(agent.Web, "off", yes("", "--web=off")),
+			agent.Both(agent.Schema, "", no("asked for in the prompt")),
+			agent.Both(agent.Resume, "", yes("", "--resume")),
+			agent.Both(agent.SessionID, "", yes("", "--session-id")),
+			{Feature: agent.Ask, Interactive: yes("approvals"), OneShot: no("")},
+			agent.Both(agent.RepoConfig, "", no("AGENTS.md or CLAUDE.md is read once its content is trusted")),
+			agent.Both(agent.Denials, "", yes("in the journal")),
+			agent.Both(agent.Records, "", yes("~/.yume/sessions")),
+			agent.Both(agent.ACP, "", no("")),
+		},
+	}
+}
+
+// Command translates. The session has an id of ours, so that its journal is found afterwards.
+func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	t := cli.Translate(d.Matrix(""), s)
+	var session string
+	switch {
+	case cli.Passed(s.Passthrough, "--session-id", "-s", "--resume", "-r"):
+		session, _ = cli.PassedValue(s.Passthrough, "--session-id", "-s", "--resume", "-r")
+	case s.Resume != "":
+		session = s.Resume
+		t.Args = append(t.Args, "--resume="+s.Resume)
+	case s.Fresh != "":
+		session = s.Fresh
+		t.Args = append(t.Args, "--session-id="+s.Fresh)
+	}
+	var remove []string
+	if r := s.Rehearsal; r != nil {
+		t.Args = append(t.Args, "--provider=openai", "--api-base="+r.URL+"/v1")
+		if s.Shared.Model.Value == "" {
+			t.Args = append(t.Args, "--model="+r.Model)
+		}
+		t.Env = append(t.Env, "HOME="+r.Home, "OPENAI_API_KEY="+r.Key)
+		remove = []string{"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
+	}
+	l := d.Launch(s, t)
+	l.Env = cli.Environ(s.Env, t.Env, remove...)
+	l.Session = session
+	return l, t.Warnings, nil
+}
+
+// Observe reads the journal.
+func (d driver) Observe(l agent.Launch) agent.Observer {
+	home, _ := cli.Lookup(l.Env, "HOME")
+	return observer{session.Default(home), l.Session}
+}
+
+type observer struct {
+	store session.Store
+	id    string
+}
+
+// After tells what the journal has of the last turn.
+func (o observer) After(agent.Exit) agent.Evidence {
+	if o.id == "" {
+		return agent.Evidence{}
+	}
+	view, err := o.store.Show(o.id)
+	if err != nil {
+		return agent.Evidence{Session: o.id}
+	}
+	defer view.Close()
+	e := agent.Evidence{Session: o.id, DenialsTold: true, Answered: agent.No, Model: view.State.Model, Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")}}
+	var denials []event.Denial
+	for entry, err := range view.Entries() {
+		if err != nil {
+			continue
+		}
+		switch r := entry.Record.(type) {
+		case session.Denied:
+			denials = append(denials, event.Denial{CallID: r.Call, Tool: r.Tool, Reason: r.Reason})
+		case session.Message:
+			if r.Usage != nil {
+				e.Answered = agent.Yes
+			}
+		case session.End:
+			e.Denials, denials = denials, nil
+			u := r.Usage
+			e.Usage = &event.Usage{Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite, Reasoning: u.Reasoning, Estimated: u.Estimated}
+		}
+	}
+	return e
+}
+
+// Decode reads the lines of start.
+func (driver) Decode(o setting.Output) agent.Decoder {
+	if o != setting.StreamJSON {
+		return nil
+	}
+	return &yume.Decoder{}
+}
+
+// Open begins a conversation, in a process of its own as with every other agent.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return cli.Open(ctx, d, s, sv)
+}

@@ -1,0 +1,197 @@
+// Package native is our own agent: the engine with a model, tools in a directory, and a session on disk. It is also a driver like those of the
+// other agents: then it is this program once more, as a process of its own.
+//
+// It promises that a conversation begins with all that it needs or not at all, and that Close leaves no process and no temporary file. It
+// refuses to choose for the user: which model, which credential and which mode are handed to it.
+package native
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"omniagent/internal/config"
+	"omniagent/internal/engine"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/page"
+	"omniagent/internal/provider"
+	"omniagent/internal/session"
+	"omniagent/internal/shell"
+	"omniagent/internal/tool"
+	"omniagent/internal/workspace"
+)
+
+// Options are a conversation that is wanted.
+type Options struct {
+	Choice  provider.Choice
+	Dir     string // where it works, absolute
+	Store   session.Store
+	ID      string // of a new session; empty: one is chosen
+	Resume  string // the session to go on with; empty: a new one
+	History string // a file with what was said elsewhere; empty: none
+	Mode    engine.Mode
+	CanAsk  bool
+	Web     bool // pages, and the API's own search, may be used
+	Limits  engine.Limits
+	Env     []string                         // of commands, before what they must not see is taken out
+	Temp    string                           // where temporary directories are made; empty: the system's
+	Servers string                           // the user's own file of MCP servers; empty: none
+	Lookup  func(name string) (string, bool) // the environment, for that file
+	Version string                           // of this program
+	Trusted func(path string, content []byte) bool
+	Log     func(format string, args ...any) // what a person should know
+}
+
+// Conversation is an open one.
+type Conversation struct {
+	*engine.Session
+	Choice  provider.Choice
+	Kept    *session.Session
+	closers []func()
+}
+
+// Open begins a conversation, or goes on with one.
+func Open(ctx context.Context, o Options) (*Conversation, error) {
+	c := &Conversation{Choice: o.Choice}
+	if err := c.open(ctx, o); err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Conversation) open(ctx context.Context, o Options) error {
+	var err error
+	if c.Kept, err = o.keep(ctx); err != nil {
+		return err
+	}
+	c.closers = append(c.closers, func() {
+		if err := c.Kept.Close(); err != nil {
+			o.Log("the session's projection could not be written: %v", err)
+		}
+	})
+	env, err := c.tools(o)
+	if err != nil {
+		return err
+	}
+	more := c.servers(ctx, o)
+	client := o.Choice.Client()
+	s := engine.Setting{
+		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly), Mode: o.Mode, CanAsk: o.CanAsk,
+	}
+	root, repository := config.ProjectRoot(o.Dir)
+	s.Repository = repository
+	s.File, s.Project = o.instructions(root)
+	c.Session = engine.New(engine.Options{
+		ID: c.Kept.ID(), Client: client, Retry: o.Choice.Patience(), Mode: o.Mode, CanAsk: o.CanAsk, Limits: o.Limits, Search: o.Web, Journal: c.Kept, Todos: env.Todos,
+		System: engine.System(s),
+		Tools: func(t tool.Task) []tool.Tool {
+			env.Task = t
+			return append(tool.All(env), more...)
+		},
+	})
+	return nil
+}
+
+// keep opens the session on disk.
+func (o Options) keep(ctx context.Context) (*session.Session, error) {
+	begin := session.Begin{ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir}
+	var history []model.Message
+	if o.History != "" {
+		var err error
+		if history, err = session.ReadHistory(o.History); err != nil {
+			return nil, err
+		}
+	}
+	if o.Resume == "" {
+		kept, err := o.Store.Create(ctx, begin)
+		if err != nil || history == nil {
+			return kept, err
+		}
+		return kept, o.adopt(kept, history)
+	}
+	kept, err := o.Store.Resume(ctx, o.Resume)
+	if err != nil {
+		return nil, err
+	}
+	if history != nil {
+		err = o.adopt(kept, history)
+	} else if err = kept.CheckProvider(o.Choice.Provider); err == nil && (kept.State().Model != o.Choice.Model || kept.State().Mode != string(o.Mode)) {
+		_, err = kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
+	}
+	if err != nil {
+		_ = kept.Close()
+		return nil, err
+	}
+	return kept, nil
+}
+
+func (o Options) adopt(kept *session.Session, history []model.Message) error {
+	return kept.Adopt(session.Adopted{From: o.History, Provider: o.Choice.Provider, Model: o.Choice.Model}, history)
+}
+
+// tools opens the doors that the tools go through.
+func (c *Conversation) tools(o Options) (*tool.Env, error) {
+	private, err := os.MkdirTemp(o.Temp, "omniagent-output-")
+	if err != nil {
+		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	c.closers = append(c.closers, func() { _ = os.RemoveAll(private) })
+	files, err := workspace.OpenDir(o.Dir, private)
+	if err != nil {
+		return nil, err
+	}
+	c.closers = append(c.closers, func() { _ = files.Close() })
+	env := &tool.Env{Files: files, Seen: &tool.Seen{}, Todos: &tool.Todos{}}
+	var todos []tool.Todo
+	for _, t := range c.Kept.State().Todos {
+		todos = append(todos, tool.Todo{Content: t.Content, Status: t.Status, ActiveForm: t.Active})
+	}
+	env.Todos.Set(todos)
+	commands, err := shell.New(shell.Options{Root: o.Dir, Env: shell.Environment(o.Env), Private: private})
+	if err != nil {
+		o.Log("the model can run no commands: %v", err)
+	} else {
+		c.closers = append(c.closers, commands.Close)
+		env.Shell = commands
+	}
+	if o.Web {
+		env.Web = page.New(page.Options{})
+	}
+	return env, nil
+}
+
+// instructions are the project's own: the first of the usual files that is there, if a person has looked at exactly that content.
+func (o Options) instructions(root string) (name, text string) {
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "claude.md"} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		data, err := workspace.ReadFile(path, 1<<20)
+		if err != nil {
+			continue
+		}
+		if o.Trusted == nil || !o.Trusted(path, data) {
+			o.Log("%s is not read: nobody has trusted what it says; look at it, then run: omniagent trust %s", name, path)
+			return "", ""
+		}
+		return name, string(data)
+	}
+	return "", ""
+}
+
+// Shut ends everything: the turn, the commands, the session.
+func (c *Conversation) Shut(ctx context.Context) {
+	if c.Session != nil {
+		_, _ = c.Session.Close(ctx)
+	}
+	c.release()
+}
+
+func (c *Conversation) release() {
+	for i := len(c.closers) - 1; i >= 0; i-- {
+		c.closers[i]()
+	}
+	c.closers = nil
+}

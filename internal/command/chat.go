@@ -1,0 +1,56 @@
+package command
+
+import (
+	"context"
+	"os"
+
+	"omniagent/internal/agent/native"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/repl"
+)
+
+// chat is the native agent for a person.
+func chat() *contract.Command {
+	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "permission-mode", "web"}
+	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}
+	for _, p := range start().Params {
+		for _, name := range own {
+			if p.Name == name {
+				params = append(params, p)
+			}
+		}
+	}
+	return &contract.Command{
+		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
+		Detail: "A line is a message. Ctrl-C ends the turn, and the conversation when there is no turn; so does /exit.",
+		Scopes: []string{}, Params: params, Files: start().Files,
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the conversation was ended"},
+			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
+		},
+		Examples: []contract.Example{{Description: "Talk", Command: "omniagent chat"}},
+		Serve:    serveChat,
+	}
+}
+
+func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	if !c.Host.StdinTerminal && !c.Bool("plain") {
+		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint("omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
+	}
+	var p plan
+	p.stays = true
+	if err := p.choose(c, func(format string, args ...any) { sayLine(c, format, args...) }); err != nil {
+		return 0, err
+	}
+	conversation, err := native.Open(ctx, p.options)
+	if err != nil {
+		return 0, err
+	}
+	defer conversation.Shut(ctx)
+	choice := p.options.Choice
+	return (&repl.Plain{
+		Session: conversation.Session, In: c.Host.Stdin, Out: c.Host.Stdout, Signals: signals,
+		Greet: choice.Model + " of " + choice.Provider + ", session " + conversation.ID() + ". /exit ends it.",
+	}).Run(ctx), nil
+}

@@ -1,0 +1,117 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/session"
+)
+
+// What the commands of "session" share: the store, and how a session looks in a row.
+
+type sessionRow struct {
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	Provider string    `json:"provider"`
+	Model    string    `json:"model"`
+	Cwd      string    `json:"cwd"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+	Messages int       `json:"messages"`
+	Turns    int       `json:"turns"`
+	CostUSD  float64   `json:"cost_usd"`
+	Bytes    int64     `json:"bytes"`
+}
+
+func sessionRowOf(i session.Info) sessionRow {
+	return sessionRow{
+		i.Begin.ID, i.Title, i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated, i.Messages, i.Turns, i.Cost, i.Size,
+	}
+}
+
+type sessionsData struct {
+	Sessions contract.Rows[contract.Foreign[sessionRow]] `json:"sessions"`
+}
+
+func sessionStore(c *contract.Call) (session.Store, error) {
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if home, _ := c.Host.Lookup(name); home != "" {
+			return session.Default(home), nil
+		}
+	}
+	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").Hint("set HOME")
+}
+
+// sessionCommand adds what they have in common. All of them need a home and files that can be read; those that take an id may not find it.
+func sessionCommand(c contract.Command) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
+	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: "no home, or a damaged file"})
+	}
+	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
+	for _, p := range c.Params {
+		if p.Name == "id" {
+			c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: "no such session"})
+		}
+	}
+	return &c
+}
+
+func sessionParam() contract.Param {
+	return contract.Param{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the session"}
+}
+
+func providerParam() contract.Param {
+	return contract.Param{Name: "provider", Kind: contract.ID, Help: "only of this one"}
+}
+
+func hereParam() contract.Param {
+	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
+}
+
+func sessionFilter(c *contract.Call) session.Filter {
+	f := session.Filter{Provider: c.String("provider")}
+	if c.Bool("here") {
+		f.Dir = c.Dir()
+	}
+	return f
+}
+
+// tellSkipped warns of files that are no sessions.
+func tellSkipped(c *contract.Call, skipped []session.Skipped) {
+	for _, s := range skipped {
+		c.Warn("SESSION_UNREADABLE", "%v", s.Err)
+	}
+}
+
+func sessionList() *contract.Command {
+	return sessionCommand(contract.Command{
+		Path: "session list", Summary: "list the native agent's conversations, the newest first", Danger: contract.Safe,
+		Output: contract.TypeOf[sessionsData](), Volatile: []string{"sessions"},
+		List:   &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "title", "provider", "messages", "updated"}},
+		Params: []contract.Param{providerParam(), hereParam()},
+		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
+		Examples: []contract.Example{
+			{Description: "Those of this project", Command: "omniagent session list --here"},
+		},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			store, err := sessionStore(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			page, _, skipped, err := store.List(ctx, sessionFilter(c))
+			if err != nil {
+				return contract.Result{}, err
+			}
+			tellSkipped(c, skipped)
+			rows := []contract.Foreign[sessionRow]{}
+			for _, i := range page {
+				rows = append(rows, contract.Foreign[sessionRow]{Value: sessionRowOf(i)})
+			}
+			return contract.Result{Data: sessionsData{contract.RowsOf(rows)}}, nil
+		},
+	})
+}

@@ -1,0 +1,48 @@
+package command
+
+import (
+	"context"
+
+	"omniagent/internal/contract"
+)
+
+type sessionHit struct {
+	sessionRow
+	Found   int    `json:"found" doc:"messages that have it; 0: only the title"`
+	Record  int64  `json:"record" doc:"number of the first of them"`
+	Role    string `json:"role"`
+	Snippet string `json:"snippet"`
+}
+
+type sessionHits struct {
+	Sessions contract.Rows[contract.Foreign[sessionHit]] `json:"sessions"`
+}
+
+func sessionSearch() *contract.Command {
+	return sessionCommand(contract.Command{
+		Path: "session search", Summary: "find conversations by title or words", Danger: contract.Safe,
+		Output: contract.TypeOf[sessionHits](), Volatile: []string{"sessions"},
+		List: &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "title", "found", "snippet"}},
+		Params: []contract.Param{
+			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"}, providerParam(), hereParam(),
+		},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "what was found is listed"}},
+		Examples: []contract.Example{{Description: "Where was that said", Command: "omniagent session search deadlock"}},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			store, err := sessionStore(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			hits, skipped, err := store.Search(ctx, c.String("text"), sessionFilter(c))
+			if err != nil {
+				return contract.Result{}, err
+			}
+			tellSkipped(c, skipped)
+			rows := []contract.Foreign[sessionHit]{}
+			for _, h := range hits {
+				rows = append(rows, contract.Foreign[sessionHit]{Value: sessionHit{sessionRowOf(h.Info), h.Found, h.Record, h.Role, h.Snippet}})
+			}
+			return contract.Result{Data: sessionHits{contract.RowsOf(rows)}}, nil
+		},
+	})
+}

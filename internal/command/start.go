@@ -1,0 +1,265 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+	"omniagent/internal/engine"
+	"omniagent/internal/fault"
+	"omniagent/internal/proto/yume"
+	"omniagent/internal/provider"
+	"omniagent/internal/session"
+	"omniagent/internal/stream"
+	"omniagent/internal/text"
+)
+
+// start is the native agent for programs: one turn and the end, or a conversation over lines.
+func start() *contract.Command {
+	return &contract.Command{
+		Path: "start", Summary: "run the native agent for a program, in lines of JSON", Class: contract.Stream, Danger: contract.Mutating,
+		Detail: "With --prompt, or text on standard input, it answers and ends. With --session-id alone, or frames on standard input, it stays and takes a\n" +
+			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.",
+		Scopes: []string{},
+		Params: []contract.Param{
+			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: openai, codex, gemini or anthropic"},
+			{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
+			{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
+			{Name: "session-id", Short: "s", Kind: contract.Text, Help: "id of a new session"},
+			{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 8 << 20, Help: "the message"},
+			{Name: "resume", Short: "r", Kind: contract.Text, Help: "session to go on with"},
+			{Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"}, Default: "stream-json", Help: "json: the result alone"},
+			{Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto", Help: "what stdin is: a message, or frames"},
+			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
+			{Name: "permission-mode", Kind: contract.Enum, Enum: append(yume.Modes(), "auto-edit"), Default: "default", Help: "what may run"},
+			{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
+			{Name: "history-file", Kind: contract.File, Help: "what was said elsewhere"},
+			{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "answers of the model"},
+			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
+			{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "there is an answer"},
+			{Code: contract.GeneralError, When: "the turn failed; its result says why"},
+			{Code: contract.ArgError, When: "wrong call, or no such session"},
+			contract.BlockedByPolicy("a tool needed approval and nobody could be asked"),
+		},
+		Files: []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}},
+		Examples: []contract.Example{
+			{Description: "One question to a local model", Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p 'What is in this directory?'"},
+			{Description: "A conversation over lines", Command: "omniagent start --provider anthropic --session-id s1"},
+		},
+		Serve:  serveStart,
+		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
+	}
+}
+
+// refuseStart tells in the stream that there is none.
+func refuseStart(c *contract.Call, f *fault.Fault) {
+	format := c.String("output-format")
+	if format == string(stream.Text) {
+		return
+	}
+	for _, line := range (&yume.Encoder{Session: firstOf(c.String("resume"), c.String("session-id"))}).Refuse(f) {
+		if format == string(stream.Result) && !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {
+			continue
+		}
+		_, _ = c.Host.Stdout.Write(append(line, '\n'))
+	}
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// engineMode is a permission mode of the lines as the engine calls it.
+func engineMode(mode string) engine.Mode {
+	switch mode {
+	case "interactive":
+		return engine.AskAll
+	case "auto":
+		return engine.Yolo
+	case "auto-edit":
+		return engine.AutoEdit
+	case "deny":
+		return engine.DenyAll
+	}
+	return engine.Prompt
+}
+
+// plan is what a call of start asks for.
+type plan struct {
+	prompt  []agent.Block
+	stays   bool
+	frames  chan stream.Said
+	options native.Options
+}
+
+func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	log := func(format string, args ...any) { sayLine(c, format, args...) }
+	detail := func(string, ...any) {}
+	if c.Bool("verbose") {
+		detail = log
+	}
+	if v := c.String("protocol-version"); v != "1" {
+		return 0, fault.New(fault.ArgError, "--protocol-version %s is not spoken here; 1 is", v)
+	}
+	p := plan{frames: make(chan stream.Said)}
+	quit := make(chan struct{})
+	defer close(quit)
+	if err := p.listen(c, quit); err != nil {
+		return 0, err
+	}
+	if err := p.choose(c, log); err != nil {
+		return 0, err
+	}
+	conversation, err := native.Open(ctx, p.options)
+	if err != nil {
+		return 0, err
+	}
+	defer conversation.Shut(ctx)
+	choice := p.options.Choice
+	detail("%s", choice.How)
+	host := &stream.Host{
+		Session: conversation.Session, Form: stream.Form(c.String("output-format")), Out: c.Host.Stdout, Log: log, Detail: detail,
+		Encoder: &yume.Encoder{
+			Session: conversation.ID(), Model: choice.Model, Dir: p.options.Dir, Mode: c.String("permission-mode"), Tools: conversation.Tools(), Window: choice.Known.Window,
+		},
+		Frames: p.frames, Stays: p.stays, First: p.prompt, Quiet: p.options.Mode == engine.DenyAll, Signals: signals,
+		SetMode: func(mode string) { conversation.SetMode(engineMode(mode)) },
+	}
+	return host.Run(ctx), nil
+}
+
+func sayLine(c *contract.Call, format string, args ...any) {
+	clean, _ := text.Clean(fmt.Sprintf(format, args...))
+	_, _ = io.WriteString(c.Host.Stderr, "omniagent: "+strings.Join(strings.Fields(clean), " ")+"\n")
+}
+
+// listen finds out what is said, and how: a message for one turn, or frames for as long as they come.
+func (p *plan) listen(c *contract.Call, quit <-chan struct{}) error {
+	in, open := c.Host.Stdin, c.Host.Stdin != nil
+	if c.Given("prompt") {
+		if strings.TrimSpace(c.String("prompt")) == "" {
+			return fault.New(fault.ArgError, "--prompt is empty").Hint("say what is to be done")
+		}
+		p.prompt = []agent.Block{{Text: c.String("prompt")}}
+		p.hear(in, open && !c.Host.StdinTerminal, quit)
+		return nil
+	}
+	if c.Host.StdinTerminal || !open {
+		return fault.New(fault.ArgError, "there is no message: give --prompt, or a message or frames on standard input").
+			Hint("omniagent start -p 'What is in this directory?'")
+	}
+	if form := c.String("input-format"); form == "stream-json" || form == "auto" && c.Given("session-id") {
+		p.stays = true
+		p.hear(in, open, quit)
+		return nil
+	}
+	silent := time.AfterFunc(2*time.Second, func() { sayLine(c, "the message is read from standard input") })
+	defer silent.Stop()
+	reader := bufio.NewReaderSize(in, 64<<10)
+	line, rest, err := firstLine(reader)
+	switch {
+	case err != nil:
+		return err
+	case line != nil && c.String("input-format") == "auto":
+		p.stays = true
+		p.hear(io.MultiReader(bytes.NewReader(line), reader), true, quit)
+		return nil
+	case len(bytes.TrimSpace(rest)) == 0:
+		return fault.New(fault.ArgError, "standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
+	}
+	p.prompt = []agent.Block{{Text: string(rest)}}
+	close(p.frames)
+	return nil
+}
+
+// hear takes frames from now on.
+func (p *plan) hear(in io.Reader, open bool, quit <-chan struct{}) {
+	if !open {
+		close(p.frames)
+		return
+	}
+	go stream.Read(in, p.frames, quit)
+}
+
+// longestMessage is the longest one that is taken from standard input.
+const longestMessage = 64 << 20
+
+// firstLine reads up to the end of the first line that is not blank. If it is no frame, rest is all that there is.
+func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
+	for {
+		part, err := in.ReadBytes('\n')
+		rest = append(rest, part...)
+		if len(bytes.TrimSpace(part)) > 0 && bytes.HasPrefix(bytes.TrimSpace(part), []byte("{")) && stream.IsFrame(part) {
+			return part, rest, nil
+		}
+		if err != nil || len(bytes.TrimSpace(part)) > 0 {
+			break
+		}
+	}
+	more, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
+	if err != nil {
+		return nil, nil, fault.New(fault.Internal, "standard input cannot be read").Because(err)
+	}
+	if rest = append(rest, more...); len(rest) > longestMessage {
+		return nil, nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20)
+	}
+	return nil, rest, nil
+}
+
+// choose fills in with what the conversation begins.
+func (p *plan) choose(c *contract.Call, log func(string, ...any)) error {
+	home, _ := c.Host.Lookup("HOME")
+	if home == "" {
+		return fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
+	}
+	choice, err := provider.Choose(provider.Options{
+		Provider: c.String("provider"), Model: c.String("model"), Base: c.String("api-base"), Lookup: c.Host.Lookup, Home: home,
+		First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
+	})
+	if err != nil {
+		return err
+	}
+	if choice.Note != "" {
+		log("%s", choice.Note)
+	}
+	trust := config.OpenTrust(c.TrustFile())
+	mode := engineMode(c.String("permission-mode"))
+	p.options = native.Options{
+		Choice: choice, Dir: c.Dir(), Store: session.Default(home), ID: c.String("session-id"), Resume: c.String("resume"), Mode: mode,
+		CanAsk: p.stays || mode == engine.AskAll, Web: c.String("web") == "on", Env: os.Environ(), Temp: c.Paths.Temp, Trusted: trust.Trusted, Log: log,
+		Limits: engine.Limits{Turns: c.Int("max-turns")}, Lookup: c.Host.Lookup, Version: Version,
+	}
+	if c.Paths.Config != "" {
+		p.options.Servers = filepath.Join(c.Paths.Config, "mcp.json")
+	}
+	if c.Given("history-file") {
+		p.options.History = c.Path("history-file")
+	}
+	if p.options.Resume != "" && p.options.ID == p.options.Resume { // a host may name the session both ways
+		p.options.ID = ""
+	}
+	if slices.Contains([]string{p.options.ID, p.options.Resume}, "") || p.options.History != "" {
+		return nil
+	}
+	return fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", p.options.Resume, p.options.ID).
+		Hint("omniagent session fork makes a session of another")
+}
