@@ -1,0 +1,184 @@
+package start
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestPersistent: several turns in one process, one waiting while another runs; the end of the input ends it.
+func TestPersistent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
+	r := p.launch(t, env, append(args, "--session-id", "mine")...)
+	r.say(`{"type":"user","content":"one"}`)
+	r.say(`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"two"}]}}`)
+	r.say(`not json`)
+	r.say(`{"type":"dance"}`)
+	r.say(`{"type":"tool_approval","id":"nothing","approved":true}`)
+	r.say(`{"type":"user","content":"three"}`)
+	messages, exit := r.end()
+	var results []string
+	for _, m := range messages {
+		if m["type"] == "result" {
+			results = append(results, fmt.Sprint(m["result"]))
+		}
+	}
+	if want := "You said one|You said two|You said three"; strings.Join(results, "|") != want || exit != 0 || messages[0]["session_id"] != "mine" {
+		t.Errorf("exit %d, %q", exit, results)
+	}
+	for _, word := range []string{"dance", "not", "nothing"} {
+		if !strings.Contains(r.stderr.String(), word) {
+			t.Errorf("nothing is said of %q: %s", word, r.stderr.String())
+		}
+	}
+}
+
+// TestInterruptTool: what a tool started is gone, the call has a result, and the session goes on.
+func TestInterruptTool(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, server := wires()[2].scripted(t, `[{"shell":"test -e begun || { echo begun > begun; sleep 1000; }"},{"say":"You said ${input}"}]`)
+	mark := fmt.Sprintf("OMNI_TEST_MARK=%d.interrupt", os.Getpid())
+	r := p.launch(t, append(env, mark), append(args, "--session-id", "mine", "--permission-mode", "auto")...)
+	r.say(`{"type":"user","content":"go"}`)
+	for over := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.work, "begun")); err == nil {
+			break
+		} else if time.Now().After(over) {
+			t.Fatal("the command does not begin")
+		}
+	}
+	r.say(`{"type":"interrupt"}`)
+	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
+	before := len(server.Requests())
+	r.say(`{"type":"user","content":"still there?"}`)
+	messages, exit := r.end()
+	var kinds []string
+	for _, m := range messages {
+		kinds = append(kinds, fmt.Sprint(m["type"]))
+	}
+	if got := strings.Join(kinds, " "); exit != 0 || !strings.Contains(got, "tool_use tool_result interrupt usage result message_stop") {
+		t.Errorf("exit %d, %s", exit, got)
+	}
+	if raw := string(server.Requests()[before].Raw); !strings.Contains(raw, "tool_result") || !strings.Contains(raw, "still there?") {
+		t.Errorf("the model is not told what came of its call: %s", raw)
+	}
+}
+
+// TestSignals end a turn as an interrupt does, and say so in the exit code.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			args, env, _ := wires()[0].scripted(t, `[{"say":"This is said before it stalls, and long enough to be seen.","stall":"middle"}]`)
+			r := p.launch(t, env, append(args, "-p", "go")...)
+			r.await(func(line string) bool { return strings.Contains(line, `"text"`) })
+			if err := r.cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			messages, exit := r.wait()
+			if exit != code || len(messages) < 3 || messages[len(messages)-2]["is_error"] != true || messages[len(messages)-2]["subtype"] != "cancelled" {
+				t.Errorf("exit %d, %v", exit, messages)
+			}
+		})
+	}
+}
+
+// TestModes: what each mode lets through, where nobody can be asked.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	script := `[{"calls":[{"read":"a.txt"},{"write":{"path":"w.txt","content":"x"}},{"shell":"touch s.txt"}]},{"say":"ok"}]`
+	for mode, want := range map[string]struct {
+		failed string // of read, write, shell
+		exit   int
+	}{
+		"default": {"nyy", 3}, "auto-edit": {"nny", 3}, "auto": {"nnn", 0}, "deny": {"yyy", 0},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.write(t, "a.txt", "hi")
+			args, env, _ := wires()[0].scripted(t, script)
+			messages, exit := p.launch(t, env, append(args, "-p", "go", "--permission-mode", mode)...).end()
+			var failed strings.Builder
+			denials := 0
+			for _, m := range messages {
+				switch m["type"] {
+				case "tool_result":
+					failed.WriteString(map[any]string{true: "y", false: "n"}[m["is_error"]])
+				case "result":
+					list, _ := m["permission_denials"].([]any)
+					denials = len(list)
+				}
+			}
+			if t.Log(messages); failed.String() != want.failed || exit != want.exit || denials != strings.Count(want.failed, "y") {
+				t.Errorf("%s, exit %d, %d denials", failed.String(), exit, denials)
+			}
+			_, w := os.Stat(filepath.Join(p.work, "w.txt"))
+			_, s := os.Stat(filepath.Join(p.work, "s.txt"))
+			if (w == nil) != (want.failed[1] == 'n') || (s == nil) != (want.failed[2] == 'n') {
+				t.Errorf("written: %v, touched: %v", w, s)
+			}
+		})
+	}
+}
+
+// TestUsage: a wrong call says so on standard error and in the stream, and is 2.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"flag": {"--nonsense"}, "mode": {"--permission-mode", "maybe", "-p", "x"}, "provider": {"--provider", "acme", "-p", "x"}, "empty": {"-p", " "},
+		"nothing": {"--provider", "openai"}, "protocol": {"--protocol-version", "7", "-p", "x"}, "id": {"--session-id", "../x", "-p", "x"}, "dir": {"--cwd", "/no/such/dir", "-p", "x"},
+		"both": {"--resume", "a", "--session-id", "b", "-p", "x"}, "copilot": {"--provider", "copilot", "-p", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			r := p.launch(t, []string{"OPENAI_API_KEY=k"}, args...)
+			messages, exit := r.end()
+			if exit != 2 || len(messages) != 3 || messages[1]["type"] != "result" || messages[1]["is_error"] != true {
+				t.Errorf("exit %d, %v", exit, messages)
+			}
+			if lines := strings.Split(strings.TrimSpace(r.stderr.String()), "\n"); !strings.HasPrefix(lines[0], "omniagent: ") {
+				t.Errorf("%q", r.stderr.String())
+			}
+		})
+	}
+}
+
+// TestHostGone: a host that does not read any more takes the turn with it, and what the turn started.
+func TestHostGone(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"shell":"sleep 1000 & echo $!"},{"say":"a"},{"shell":"true"},{"say":"b"}]`)
+	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "-p", "go", "--permission-mode", "auto"}, args...)...)
+	cmd.Env = append(p.env, env...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-done:
+		if code := cmd.ProcessState.ExitCode(); code == 0 {
+			t.Error("exit 0")
+		}
+	case <-time.After(patience):
+		_ = cmd.Process.Kill()
+		t.Fatal("it does not end")
+	}
+}

@@ -1,0 +1,109 @@
+package start
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// moments is how often it is tried; OMNIAGENT_KILLS raises it.
+func moments(t *testing.T) int {
+	if text := os.Getenv("OMNIAGENT_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return 10
+}
+
+// TestKilled ends the agent at random moments of a turn that writes and runs commands which leave processes behind. What was running is
+// gone, each file is old or new, and the session goes on with at most its last record missing.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	old, fresh := strings.Repeat("old\n", 50_000), strings.Repeat("fresh\n", 50_000)
+	script := fmt.Sprintf(`[
+		{"say":"I begin."},
+		{"write":{"path":"a.txt","content":%q}},
+		{"shell":"sleep 1000 & setsid sleep 1001 & (setsid sh -c 'sleep 1002 &' &) ; sleep 0.01"},
+		{"write":{"path":"a.txt","content":%q}},
+		{"call":{"name":"Bash","input":{"command":"sleep 1003","run_in_background":true}}},
+		{"shell":"sleep 0.02"},
+		{"write":{"path":"b.txt","content":%q}},
+		{"say":"done"}]`, fresh, old, fresh)
+	w := wires()[0]
+	args, env, _ := w.scripted(t, script)
+	again, _, _ := w.scripted(t, `[{"say":"alive"}]`)
+	for i := range moments(t) {
+		p := newPlace(t)
+		p.write(t, "a.txt", old)
+		mark := fmt.Sprintf("OMNI_TEST_MARK=%d.%d", os.Getpid(), random.Int64())
+		r := p.launch(t, append(env, mark), append(args, "-p", "go", "--permission-mode", "auto", "--session-id", "s")...)
+		_ = r.stdin.Close()
+		r.await(func(line string) bool { return strings.Contains(line, `"init"`) })
+		after := time.Duration(random.Int64N(int64(120 * time.Millisecond)))
+		time.Sleep(after) // the moment itself, not a synchronisation
+		r.killed.Store(true)
+		_ = r.cmd.Process.Kill()
+		<-r.ended
+		over := time.Now().Add(10 * time.Second)
+		for left := marked(mark); left != ""; left = marked(mark) {
+			if time.Now().After(over) {
+				t.Fatalf("moment %d, %v after the start, left:\n%s", i, after, left)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		for name, may := range map[string][]string{"a.txt": {old, fresh}, "b.txt": {"", fresh}} {
+			data, _ := os.ReadFile(filepath.Join(p.work, name))
+			if string(data) != may[0] && string(data) != may[1] {
+				t.Fatalf("moment %d, %v after the start: %s has %d bytes", i, after, name, len(data))
+			}
+		}
+		told := r.all()
+		r = p.launch(t, env, append(again, "-p", "are you there?", "--resume", "s")...)
+		messages, exit := r.end()
+		if exit != 0 {
+			locks, _ := os.ReadFile("/proc/locks")
+			t.Logf("%s", locks)
+		}
+		if exit != 0 || messages[len(messages)-2]["result"] != "alive" {
+			t.Fatalf("moment %d, %v after the start: exit %d\n%s\n%s", i, after, exit, strings.Join(r.lines, "\n"), r.stderr.String())
+		}
+		journal, _ := os.ReadFile(filepath.Join(p.home, ".yume", "sessions", "s.jsonl"))
+		missing := 0
+		for _, line := range told { // what the host has been told of tools is kept, but for the last answer
+			if strings.Contains(line, `"tool_result"`) && !strings.Contains(line, "interrupted") {
+				missing++
+			}
+		}
+		if kept := bytes.Count(journal, []byte(`"kind":"result"`)); kept < missing-1 {
+			t.Fatalf("moment %d: %d results were told, %d are kept", i, missing, kept)
+		}
+	}
+}
+
+// marked lists the processes that have the mark in their environment.
+func marked(mark string) string {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	var found strings.Builder
+	for _, name := range names {
+		env, err := os.ReadFile(name + "/environ")
+		if err != nil || !bytes.Contains(env, []byte(mark)) {
+			continue
+		}
+		line, _ := os.ReadFile(name + "/cmdline")
+		stat, _ := os.ReadFile(name + "/stat")
+		if _, rest, ok := strings.Cut(string(stat), ") "); ok && !strings.HasPrefix(rest, "Z") {
+			fmt.Fprintf(&found, "%s %q\n", name, line)
+		}
+	}
+	return found.String()
+}

@@ -1,0 +1,69 @@
+package start
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// serveMCP is a small server of tools on standard input and output.
+func serveMCP() {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var q struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params struct {
+				Version   string          `json:"protocolVersion"`
+				Arguments json.RawMessage `json:"arguments"`
+			} `json:"params"`
+		}
+		if json.Unmarshal(in.Bytes(), &q) != nil || q.ID == nil {
+			continue
+		}
+		var result string
+		switch q.Method {
+		case "initialize":
+			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"weather","version":"1"}}`, q.Params.Version)
+		case "tools/list":
+			result = `{"tools":[{"name":"forecast","description":"the weather of a place","inputSchema":{"type":"object","properties":{"place":{"type":"string"}}}}]}`
+		case "tools/call":
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, "rain at "+string(q.Params.Arguments))
+		default:
+			result = "{}"
+		}
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", q.ID, result)
+	}
+}
+
+// TestServers: tools of the user's MCP servers are offered, need approval, and a server that does not work is told and left out.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(p.home, ".config", "omniagent")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"weather": map[string]any{"command": self, "args": []string{"serve-mcp"}}, "broken": map[string]any{"command": "/no/such/program"},
+	}})
+	if err := os.WriteFile(filepath.Join(config, "mcp.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args, env, _ := wires()[2].scripted(t, `[{"call":{"name":"mcp__weather__forecast","input":{"place":"Bern"}}},{"say":"${result}"}]`)
+	for mode, want := range map[string]string{"auto": `rain at {"place":"Bern"}`, "default": "It did not run"} {
+		r := p.launch(t, env, append(args, "-p", "go", "--permission-mode", mode)...)
+		messages, _ := r.end()
+		if result := fmt.Sprint(messages[len(messages)-2]["result"]); !strings.HasPrefix(result, want) || !strings.Contains(r.stderr.String(), "broken") {
+			t.Errorf("%s: %s\n%s", mode, result, r.stderr.String())
+		}
+	}
+}

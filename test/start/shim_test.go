@@ -1,0 +1,41 @@
+package start
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestAsAgent: --agent native is this program once more, with the shared flags, exit codes and evidence of every other agent.
+func TestAsAgent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "a.txt", "hi\n")
+	p.write(t, "script.json", `[{"read":"a.txt"},{"shell":"touch touched"},{"say":"It says ${result}"}]`)
+	for _, tt := range []struct {
+		args string
+		exit int
+		out  string // what standard output begins with
+	}{
+		{"-p go", 3, "It says It did not run: "},
+		{"-p go --yolo", 0, "It says (no output)"},
+		{"-p go --yolo --json", 0, `{"type":"result","subtype":"success"`},
+		{"-p go --yolo --stream-json", 0, `{"type":"system","subtype":"init"`},
+		{"-p go --approval auto-edit", 3, "It says "},
+		{"-p go --yolo --model other --web on", 0, "It says "},
+		{"-p go --yolo -- --max-turns 1", 1, ""},
+		{"-p go --yolo -- --nonsense", 2, ""},
+	} {
+		args := append([]string{"--agent", "native", "--rehearse=script.json"}, strings.Fields(tt.args)...)
+		cmd := exec.Command(program, args...)
+		cmd.Env, cmd.Dir = p.env, p.work
+		out, err := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code != tt.exit || !strings.HasPrefix(string(out), tt.out) {
+			stderr := ""
+			if e, ok := err.(*exec.ExitError); ok {
+				stderr = string(e.Stderr)
+			}
+			t.Errorf("%s: exit %d, %s\n%s", tt.args, code, out, stderr)
+		}
+	}
+}
