@@ -66,7 +66,7 @@ type Session struct {
 	evidence  agent.Evidence
 	running   sync.WaitGroup
 
-	talk *conversation
+	talk *conversation // nil until the first turn: what was said before may be long, and is not needed to be ready
 }
 
 var _ agent.Session = (*Session)(nil)
@@ -83,7 +83,6 @@ func New(o Options) *Session {
 		o.Limits.Patience = 5 * time.Minute
 	}
 	s := &Session{o: o, changed: make(chan struct{}), questions: map[string]chan agent.Answer{}, policy: policy{mode: o.Mode}}
-	s.talk = newConversation(o.History, o.Journal)
 	if o.Tools != nil {
 		s.tools = o.Tools(s.task)
 	}

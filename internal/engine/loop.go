@@ -61,6 +61,9 @@ func (s *stop) Error() string {
 
 // turn answers one message.
 func (s *Session) turn(ctx context.Context, said []model.Block) {
+	if s.talk == nil {
+		s.talk = newConversation(s.o.History, s.o.Journal)
+	}
 	l := &loop{session: s, talk: s.talk, tools: s.tools, system: s.o.System, journal: s.o.Journal, began: time.Now()}
 	l.client = l.patient(s.client)
 	if limit := s.o.Limits.Time; limit > 0 {

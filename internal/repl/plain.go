@@ -145,7 +145,7 @@ func (p *Plain) heed(ctx context.Context, line string) {
 // answer takes y or yes for consent, and everything else for a refusal with its reason.
 func (p *Plain) answer(ctx context.Context, line string) {
 	q := p.question
-	p.question = nil
+	p.question, p.open = nil, false // the person has ended the line
 	a := agent.Answer{Option: "deny"}
 	switch word := strings.ToLower(strings.TrimSpace(line)); word {
 	case "y", "yes":
@@ -177,6 +177,7 @@ func (p *Plain) hear(e event.Event) {
 		p.question = e.Ask
 		p.say("? " + e.Ask.Text)
 		p.print("  y allows it, Return refuses, anything else refuses and says why: ")
+		p.open = true
 	case event.Retry:
 		p.say(fmt.Sprintf("· asking again in %s: %s", e.Retry.After.Round(time.Second), e.Retry.Reason))
 	case event.Failed:
