@@ -1,0 +1,58 @@
+package start
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func (p place) chat(t *testing.T, input string, env []string, args ...string) (out string, exit int) {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{"chat", "--cwd", p.work}, args...)...)
+	cmd.Env, cmd.Dir, cmd.Stdin = append(p.env, env...), p.work, strings.NewReader(input)
+	data, err := cmd.CombinedOutput()
+	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+		t.Fatal(err)
+	}
+	return string(data), cmd.ProcessState.ExitCode()
+}
+
+// TestChat: line by line, in a pipe: what is typed while the agent works waits, a question takes the next line, and the end of the input is no
+// consent.
+func TestChat(t *testing.T) {
+	t.Parallel()
+	script := `[{"say":"I look.\u001b[31m"},{"shell":"touch made"},{"say":"You said ${input}"}]`
+	for name, tt := range map[string]struct {
+		input string
+		made  bool
+		want  []string
+	}{
+		"yes":     {"first\ny\n", true, []string{"I look.", "· Bash touch made", "? ", "You said first"}},
+		"no":      {"first\n\nsecond\nnot now\n", false, []string{"refused", "You said first", "You said second", "not now"}},
+		"nobody":  {"first\n", false, []string{"failed: It did not run", "You said first"}},
+		"exit":    {"/exit\nfirst\n", false, []string{"session "}},
+		"nothing": {"\n  \n", false, []string{"> > > "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			args, env, _ := wires()[0].scripted(t, script)
+			out, exit := p.chat(t, tt.input, env, append(args, "--plain")...)
+			_, err := os.Stat(filepath.Join(p.work, "made"))
+			if exit != 0 || (err == nil) != tt.made || strings.Contains(out, "\x1b") {
+				t.Errorf("exit %d, made: %v\n%s", exit, err == nil, out)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing:\n%s", want, out)
+				}
+			}
+		})
+	}
+	p := newPlace(t)
+	if out, exit := p.chat(t, "hello\n", []string{"OPENAI_API_KEY=k"}); exit != 4 || !strings.Contains(out, "omniagent --agent native -p") {
+		t.Errorf("exit %d, %s", exit, out)
+	}
+}
