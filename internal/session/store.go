@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -331,6 +332,8 @@ func unwritable(path string, err error) error {
 func codeOf(err error) fault.Code {
 	var path *fs.PathError
 	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fault.DiskFull
 	case errors.Is(err, fs.ErrPermission):
 		return fault.PermissionDenied
 	case errors.Is(err, fs.ErrNotExist):

@@ -16,7 +16,7 @@ import (
 // TestGlobAsBash holds random patterns against bash with globstar, in a tree without rules.
 func TestGlobAsBash(t *testing.T) {
 	bash := needs(t, "bash")
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	for _, dir := range []string{"", "a/", "a/b/", "a/b/a/", "b/", ".h/", "a/.h/", "src/", "src/a b/"} {
 		for _, name := range []string{"a", "b.go", "ab.go", "c.ts", "d.tsx", ".e", ".e.go", "é.go", "a]", "{x}", "B"} {
 			if info, err := os.Stat(filepath.Join(s.root, dir+name)); err != nil || !info.IsDir() {
@@ -75,7 +75,7 @@ func TestGlobAsBash(t *testing.T) {
 }
 
 func TestGlobAnswers(t *testing.T) {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	began := time.Now().Add(-time.Hour)
 	for i, name := range []string{
 		".git/HEAD", ".gitignore", "a.go", "b/b.go", "b/build/c.go", "b/.env", ".github/w/ci.yml", "node_modules/x/index.js", "node_modules/x/x.log",
@@ -164,7 +164,7 @@ func manyBraces() string { return strings.Repeat("{a,b}", 30) }
 
 // TestGlobKeepsTheNewest of more files than it holds at a time.
 func TestGlobKeepsTheNewest(t *testing.T) {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	const files = 2500
 	began := time.Now().Add(-time.Hour)
 	for i := range files {

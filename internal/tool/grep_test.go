@@ -119,7 +119,7 @@ func TestNeedles(t *testing.T) {
 func TestGrepTypesAreRipgreps(t *testing.T) {
 	rg := needs(t, "rg")
 	known := 0
-	for line := range strings.Lines(searched{t.TempDir(), t.TempDir()}.others(t, ".", rg, "--type-list")) {
+	for line := range strings.Lines(searched{root: t.TempDir(), config: t.TempDir()}.others(t, ".", rg, "--type-list")) {
 		name, globs, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		ours := strings.Fields(grepTypes()[name])
 		if len(ours) == 0 {
@@ -139,7 +139,7 @@ func TestGrepTypesAreRipgreps(t *testing.T) {
 
 // small is a tree whose answers stand in the tests.
 func small(t *testing.T) *Env {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	put(t, s.root, ".git/HEAD", "")
 	put(t, s.root, ".gitignore", "out/\n*.log\n")
 	put(t, s.root, "a.go", "package a\n\nfunc A() {\n\treturn\n}\n\nfunc B() {}\r\n")
@@ -198,6 +198,7 @@ func TestGrepAnswers(t *testing.T) {
 		{in("pattern", `a\n\nfunc`, "multiline", true), "a.go:1:package a\na.go:2:\na.go:3:func A() {"},
 		{in("pattern", `\{.return`, "multiline", true), "No matches found"},
 		{in("pattern", `\{..return\n`, "multiline", true), "a.go:3:func A() {\na.go:4:\treturn"},
+		{in("pattern", "^$", "path", "a.go"), "a.go:2:\na.go:6:"},
 		{in("pattern", "FUNC a", "-i", true), "a.go:3:func A() {"},
 		{in("pattern", `B\(\) \{\}$`), "No matches found"}, // as ripgrep: the line ends in \r
 	} {
@@ -246,7 +247,7 @@ func TestGrepSaysWhatIsWrong(t *testing.T) {
 
 // TestGrepPages: pages of an answer are the answer, whichever goroutine found what first.
 func TestGrepPages(t *testing.T) {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	for i := range 300 {
 		put(t, s.root, fmt.Sprintf("d%d/f%03d.txt", i%7, i), strings.Repeat("func\nother\nother\nother\n", i%9))
 	}
@@ -272,7 +273,7 @@ func TestGrepPages(t *testing.T) {
 }
 
 func TestGrepAnswerIsLimited(t *testing.T) {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	for i := range 40 {
 		put(t, s.root, fmt.Sprintf("f%02d.txt", i), strings.Repeat("a line with func in it\n", 2000))
 	}
@@ -289,7 +290,7 @@ func TestGrepAnswerIsLimited(t *testing.T) {
 
 // TestSearchEndsWithItsContext: nothing is left running, and the answer says so.
 func TestSearchEndsWithItsContext(t *testing.T) {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	for i := range 200 {
 		put(t, s.root, fmt.Sprintf("d%d/f%d.txt", i%20, i), strings.Repeat("a line\n", 40_000))
 	}
@@ -315,7 +316,7 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 }
 
 func TestGrepWide(t *testing.T) {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	line := "func 😀 é\n"
 	for name, big := range map[string]bool{"le.txt": false, "be.txt": true} {
 		data := []byte{0xff, 0xfe}
@@ -340,7 +341,7 @@ func TestGrepWide(t *testing.T) {
 }
 
 func TestGrepLeavesOutWhatCannotBeHeld(t *testing.T) {
-	s := searched{t.TempDir(), t.TempDir()}
+	s := searched{root: t.TempDir(), config: t.TempDir()}
 	put(t, s.root, "a.txt", "func\n")
 	file, err := os.Create(filepath.Join(s.root, "large.txt"))
 	if err != nil {
@@ -362,11 +363,14 @@ func TestGrepContextAcrossWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := strings.Repeat("x", 99) + "\n"
-	const far = scanWindow/100 - 6 // lines, so that what follows lies at the end of the first window
-	for pad := range 12 {
+	for pad := range 24 {
+		size, far := 100, scanWindow/100-6+pad%12 // lines, so that what follows lies at the end of the first window
+		if pad >= 12 {
+			size, far = scanWindow/2+1, pad-12 // one line a window
+		}
+		line := strings.Repeat("x", size-1) + "\n"
 		for _, marks := range []string{"f....f", "f...f", "..f.f..", "f", "....f......f", "ff", "f.f.f.f.f.f.f"} {
-			lines := slices.Repeat([]string{line}, far+pad)
+			lines := slices.Repeat([]string{line}, far)
 			for _, mark := range marks {
 				lines = append(lines, map[rune]string{'f': "func\n", '.': line}[mark])
 			}
@@ -377,7 +381,7 @@ func TestGrepContextAcrossWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := strings.Join(out.lines, "\n"), plainContext(lines, show.before, show.after); got != want {
-				t.Fatalf("%s after %d lines:\n%s\nwant\n%s", marks, far+pad, got, want)
+				t.Fatalf("%s after %d lines:\n%s\nwant\n%s", marks, far, got, want)
 			}
 		}
 	}
@@ -399,7 +403,7 @@ func plainContext(lines []string, before, after int) string {
 		if line == "func\n" {
 			mark = ":"
 		}
-		fmt.Fprintf(&b, "p%s%d%s%s", mark, i+1, mark, line)
+		fmt.Fprintf(&b, "p%s%d%s%s\n", mark, i+1, mark, clipLine([]byte(strings.TrimSuffix(line, "\n")), 0))
 		last = i
 	}
 	return strings.TrimSuffix(b.String(), "\n")
