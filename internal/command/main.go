@@ -21,8 +21,11 @@ func Main() int {
 	if process.IsGuard(os.Args) {
 		return process.Guard()
 	}
-	program := Program()
 	args := os.Args[1:]
+	if contract.PlainVersion(args, Version) {
+		return 0
+	}
+	program := Program()
 	if !direct(program, args) {
 		return program.Main(args)
 	}

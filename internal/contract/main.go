@@ -13,7 +13,7 @@ import (
 
 // Main runs the program as the process that it is, and returns the exit status. The arguments are those without the program's name.
 func (p *Program) Main(args []string) int {
-	if p.plainVersion(args) {
+	if PlainVersion(args, p.Version) {
 		return 0
 	}
 	host := Process()
@@ -31,12 +31,12 @@ func (p *Program) Main(args []string) int {
 	return p.Run(context.Background(), host, signals)
 }
 
-// plainVersion answers the most frequent question of all before anything is set up.
-func (p *Program) plainVersion(args []string) bool {
+// PlainVersion answers the most frequent question of all before anything is set up. It says whether that was the question.
+func PlainVersion(args []string, version string) bool {
 	if len(args) != 1 || args[0] != "--version" && args[0] != "-V" {
 		return false
 	}
-	_, err := os.Stdout.WriteString(p.Version + "\n")
+	_, err := os.Stdout.WriteString(version + "\n")
 	return err == nil
 }
 
