@@ -24,9 +24,10 @@ func chat() *contract.Command {
 	return &contract.Command{
 		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
 		Detail: "A line is a message. Ctrl-C ends the turn, and the conversation when there is no turn; so does /exit.",
-		Scopes: []string{}, Params: params, Files: start().Files,
+		Scopes: []string{}, Params: params, Files: start().Files, Network: start().Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
+			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
 		Examples: []contract.Example{{Description: "Talk", Command: "omniagent chat"}},

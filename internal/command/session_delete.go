@@ -15,6 +15,7 @@ func sessionDelete() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session delete", Summary: "delete one conversation for ever", Danger: contract.Destructive, DryRun: true,
 		Output: contract.TypeOf[sessionDeleted](), Params: []contract.Param{sessionParam()},
+		Files: []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is deleted"},
 			{Code: contract.PreconditionFailed, When: "no home, or somebody has it open", Retryable: true},

@@ -55,7 +55,8 @@ func start() *contract.Command {
 			{Code: contract.ArgError, When: "wrong call, or no such session"},
 			contract.BlockedByPolicy("a tool needed approval and nobody could be asked"),
 		},
-		Files: []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}},
+		Network: &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second},
+		Files:   []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}},
 		Examples: []contract.Example{
 			{Description: "One question to a local model", Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p 'What is in this directory?'"},
 			{Description: "A conversation over lines", Command: "omniagent start --provider anthropic --session-id s1"},

@@ -113,6 +113,11 @@ func expandPath(c *contract.Call, path string) string {
 			return filepath.Join(known.place, rest)
 		}
 	}
+	if home, _ := c.Host.Lookup("HOME"); home != "" {
+		if rest, found := cutPath(path, "~/"); found {
+			return filepath.Join(home, rest)
+		}
+	}
 	return c.Abs(path)
 }
 

@@ -172,7 +172,10 @@ func (p *Program) SkillSchemas() []Page {
 func (p *Program) Skill(c *Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\nname: %s-%s\ndescription: %s\nversion: %s\n---\n\n# %s %s\n\n%s.\n", p.Name, strings.ReplaceAll(c.Path, " ", "-"), c.Summary, p.Version, p.Name, c.Path, sentence(c.Summary))
-	fmt.Fprintf(&b, "\nDanger: %s. Output: one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output.\n\n## Flags\n\n", c.Danger)
+	output := map[Class]string{
+		Envelope: "one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output", Stream: "lines of JSON of its own on standard output", Terminal: "a conversation in the terminal",
+	}[c.Class]
+	fmt.Fprintf(&b, "\nDanger: %s. Output: %s.\n\n## Flags\n\n", c.Danger, output)
 	own := false
 	for _, param := range c.allParams() {
 		if !param.Global {
@@ -198,5 +201,9 @@ func (p *Program) Skill(c *Command) string {
 // skillExamples are the command's own and those that hold for every command.
 func (p *Program) skillExamples(c *Command) []Example {
 	call := p.Name + " " + c.Path
-	return append(append([]Example{}, c.Examples...), Example{"Describe it as data", call + " --schema"}, Example{"Check arguments without doing anything", c.Examples[0].Command + " --validate-only"})
+	list := append(append([]Example{}, c.Examples...), Example{"Describe it as data", call + " --schema"})
+	if c.Class != Envelope {
+		return append(list, Example{"Show how it is used", call + " --help"})
+	}
+	return append(list, Example{"Check arguments without doing anything", c.Examples[0].Command + " --validate-only"})
 }

@@ -14,7 +14,7 @@ type sharedParam struct {
 func always(*Command) bool     { return true }
 func changes(c *Command) bool  { return c.Danger != Safe }
 func lists(c *Command) bool    { return c.List != nil }
-func networks(c *Command) bool { return c.Network != nil }
+func networks(c *Command) bool { return c.Network != nil && c.Class == Envelope }
 func recurses(c *Command) bool { return c.Recursive }
 
 func sharedParams() []sharedParam {

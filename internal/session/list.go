@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +84,7 @@ func (f Filter) passes(i Info) bool {
 // ids are the names of the journals. A store that does not exist is empty.
 func (s Store) ids() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !absent(err) {
 		return nil, fault.New(codeOf(err), "the sessions in %s cannot be listed", s.dir).Because(err).Hint("look at %s", s.dir)
 	}
 	var ids []string

@@ -130,7 +130,7 @@ func Taken(id string) error {
 // Has says whether an id is taken. A history that somebody else left under that name takes it as well: it is not written over.
 func (s Store) Has(id string) bool {
 	for _, ending := range []string{journalEnding, projectionEnding} {
-		if _, err := os.Lstat(s.file(id, ending)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(s.file(id, ending)); !absent(err) {
 			return true
 		}
 	}
@@ -166,7 +166,7 @@ func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 		return nil, err
 	}
 	// First of all, so that asking for what is not there leaves no lock file.
-	if _, err := os.Lstat(s.file(id, journalEnding)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(s.file(id, journalEnding)); absent(err) {
 		return nil, s.missing(id)
 	}
 	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
@@ -227,7 +227,7 @@ func (s Store) Files(id string) ([]File, error) {
 		switch {
 		case err == nil:
 			files = append(files, File{s.file(id, ending), info.Size()})
-		case !errors.Is(err, fs.ErrNotExist):
+		case !absent(err):
 			return nil, unreadable(s.file(id, ending), err)
 		case ending == journalEnding:
 			return nil, s.missing(id)
@@ -241,7 +241,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	if err := CheckID(id); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(s.file(id, journalEnding)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(s.file(id, journalEnding)); absent(err) {
 		return s.missing(id)
 	}
 	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
@@ -250,7 +250,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	}
 	defer func() { _ = held.Unlock() }()
 	for _, ending := range []string{projectionEnding, journalEnding} { // the journal last: until then it can be deleted again
-		if err := os.Remove(s.file(id, ending)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(s.file(id, ending)); err != nil && !absent(err) {
 			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable", s.dir)
 		}
 	}
@@ -262,7 +262,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 func (s Store) open(id string, flags int) (*os.File, error) {
 	path := s.file(id, journalEnding)
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if absent(err) {
 		return nil, s.missing(id)
 	}
 	if err != nil {

@@ -101,13 +101,16 @@ func idempotency(p *probe) {
 	now := p.run("config", "get", "grace")
 	p.need(3, third.yes("meta/idempotency_hit") && now.str("data/value") == "9s", "a key repeats the first result and changes nothing")
 	changing := 0
-	p.need(3, every(p.commands(), func(_ string, e value) bool {
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool {
 		if e.str("danger_level") == "safe" {
 			return true
 		}
 		changing++
 		return e.has("flags/idempotency-key") && e.has("flags/dry-run")
-	}) && changing > 0, "every command that changes something has --idempotency-key and --dry-run")
+	}) && changing > 0, "every command with an envelope that changes something has --idempotency-key and --dry-run")
+	begin := []string{"start", "--provider", "openai", "--model", "m", "--api-base", "http://127.0.0.1:1/v1", "--session-id", "once"}
+	begun := p.run(begin...)
+	p.need(3, begun.exit == 0 && p.run(begin...).refusedInStream(1, "once exists"), "a conversation is begun once under one name")
 	effects := []*result{p.run("config", "unset", "grace"), p.run("trust", "--remove"), p.run("cleanup"), p.run("generate-skills", "cards")}
 	p.need(3, !slices.ContainsFunc(effects, func(r *result) bool { return r.str("data/effect") == "" }), "and says its effect")
 }
@@ -140,7 +143,9 @@ func validationFirst(p *probe) {
 	only := p.run("config", "set", "grace", "3s", "--validate-only")
 	wrong := p.run("config", "set", "grace", "soon", "--validate-only")
 	p.need(3, only.succeeded() && only.yes("meta/validation_only") && !p.exists("work/.omniagent") && wrong.failed(2, ""), "--validate-only checks and does nothing")
-	p.need(3, every(p.commands(), func(_ string, e value) bool { return e.has("flags/validate-only") }), "every command has it")
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool { return e.has("flags/validate-only") }), "every command with an envelope has it")
+	stream := p.run("start", "-p", "hi", "--no-such-flag", "--nor-this")
+	p.need(3, stream.refusedInStream(2, "--no-such-flag") && strings.Contains(stream.err, "--nor-this") && !p.exists("home/.yume"), "one with a protocol of its own tells wrong flags, all at once, before it does anything")
 }
 
 func races(p *probe) {
@@ -324,7 +329,8 @@ func dependencies(p *probe) {
 	p.need(3, old.no("ok") && old.str("version") == "1.7.0", "one that is too old fails too")
 	requirements := p.run("doctor", "--show-requirements", "--output", "json")
 	p.need(3, requirements.succeeded() && requirements.has("data/required_tools/git"), "--show-requirements lists what a command needs")
-	p.need(3, every(p.commands(), func(_ string, e value) bool { return e.has("flags/show-requirements") }), "every command has it")
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool { return e.has("flags/show-requirements") }), "every command with an envelope has it")
+	p.need(3, every(p.extensions(), func(_ string, x value) bool { return x.has("requires") && x.has("required_tools") }), "and the schema of every command tells the same")
 }
 
 // named finds the object of that name in a list.

@@ -181,6 +181,29 @@ func (p *probe) extensions() map[string]value {
 	return all
 }
 
+// enveloped are the commands that answer with an envelope, which most of the rubric is about. Those that talk to a model speak a protocol of
+// their own; what they do about a mode is a criterion of its own there.
+func (p *probe) enveloped() map[string]value {
+	all, classes := p.commands(), p.extensions()
+	maps.DeleteFunc(all, func(name string, _ value) bool { return classes[name].str("output_class") != "envelope" })
+	return all
+}
+
+// envelopedExtensions are the further declarations of the same commands.
+func (p *probe) envelopedExtensions() map[string]value {
+	all := p.extensions()
+	maps.DeleteFunc(all, func(_ string, x value) bool { return x.str("output_class") != "envelope" })
+	return all
+}
+
+// refusedInStream says whether a call ended with that status, told it on standard error, and told it in the lines as well: an error, a result
+// that is one, and the end.
+func (r *result) refusedInStream(exit int, word string) bool {
+	list := lines(r.out)
+	return r.exit == exit && strings.HasPrefix(r.err, "omniagent: ") && strings.Contains(r.err, word) && strings.Contains(r.err, "hint: ") && len(list) == 3 &&
+		list[0].has("message") && list[1].str("type") == "result" && list[1].yes("is_error") && strings.Contains(list[1].str("result"), word) && list[2].str("type") == "message_stop"
+}
+
 // every says whether something holds for each command of the schema, of which there must be some.
 func every(all map[string]value, holds func(name string, v value) bool) bool {
 	for name, v := range all {

@@ -26,14 +26,14 @@ func inputModes() []mode {
 		{42, "Critical", "Debug leakage", "", debugLeakage},
 		{43, "Critical", "Output size", "", outputSize},
 		{44, "Medium", "Knowledge packaging", "", knowledge},
-		{45, "Critical", "Headless authentication", "no command logs in or needs credentials; agents keep their own logins", nil},
+		{45, "Critical", "Headless authentication", "", headlessAuthentication},
 		{46, "High", "API translation", "no command stands for a call of somebody's API", nil},
 		{47, "High", "MCP staleness", "there is no MCP server and no wrapper of one", nil},
 		{49, "High", "Asynchronous jobs", "no command returns before its work is done (async is false everywhere)", nil},
 		{50, "Critical", "Stdin deadlock", "", stdinDeadlock},
 		{51, "High", "Globs and split words", "", splitWords},
 		{52, "Medium", "Discovery of the tree", "", tree},
-		{53, "Critical", "Expiry of credentials", "no command uses credentials that could expire", nil},
+		{53, "Critical", "Expiry of credentials", "", expiry},
 		{54, "High", "Conditional arguments", "", conditional},
 		{55, "High", "Silent truncation", "", truncation},
 		{56, "High", "Pipeline masking", "", masking},
@@ -135,7 +135,7 @@ func updateNotifier(p *probe) {
 	}
 	p.need(1, ran && !said, "in CI no word of an update on either stream")
 	p.need(2, stop() == 0 && ran, "no connection is opened, seen from a proxy that all are told to use")
-	p.need(3, every(p.commands(), func(_ string, e value) bool { return e.has("flags/no-update-check") }), "every command takes --no-update-check")
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool { return e.has("flags/no-update-check") }), "every command with an envelope takes --no-update-check")
 	p.need(3, p.do(call{args: []string{"status", "--no-update-check"}, env: []string{"TOOL_NO_UPDATE=1"}}).succeeded() && !p.run("status").has("meta/update_available"), "meta.update_available is absent while nothing is known")
 }
 
@@ -154,7 +154,9 @@ func debugLeakage(p *probe) {
 		ran = ran && r.envelope()
 	}
 	p.need(3, ran && !leaked, "nor what stands in variables, a proxy address, a file or a child's output, --unmask or not")
-	p.need(3, every(p.extensions(), func(_ string, x value) bool { return x.yes("parameters/unmask/sensitive") && x.has("parameters/debug") }), "sensitive:true in the schema on what shows secrets")
+	p.need(3, every(p.envelopedExtensions(), func(_ string, x value) bool { return x.yes("parameters/unmask/sensitive") && x.has("parameters/debug") }), "sensitive:true in the schema on what shows secrets")
+	stream := p.do(call{args: []string{"start", "-v", "-p", "hi", "--api-key", secret}, env: env, secret: true})
+	p.need(3, stream.refusedInStream(2, "--api-key") && !strings.Contains(stream.out+stream.err, secret), "nor does one that speaks to a model show its key")
 	p.note("--trace-safe is read as the only kind of trace that there is: no flag turns the removal off")
 }
 

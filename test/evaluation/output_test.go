@@ -110,7 +110,7 @@ func verbosity(p *probe) {
 	some := p.do(call{args: []string{"config", "list", "--fields", "key,value"}, env: ci})
 	rows := some.list("data/settings")
 	p.need(3, len(rows) > 0 && !slices.ContainsFunc(rows, func(v value) bool { return !slices.Equal(v.keys(), []string{"key", "value"}) }), "--fields keeps only what is named")
-	p.need(3, every(p.commands(), func(_ string, e value) bool { return e.has("flags/fields") }), "every command has --fields")
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool { return e.has("flags/fields") }), "every command with an envelope has --fields")
 	p.need(3, strings.Count(plain.out, "\n") == 1, "one line of JSON, no other")
 }
 
@@ -142,9 +142,9 @@ func composition(p *probe) {
 	p.need(1, ids.exit == 0 && slices.Contains(names, "output") && !strings.ContainsAny(ids.out, " {\t"), "--output id prints bare ids, one a line")
 	piped := p.do(call{args: []string{"config", "get", "-"}, stdin: "output\n"})
 	p.need(2, piped.succeeded() && piped.str("data/key") == "output", "get --output id | get - works")
-	p.need(3, every(p.commands(), func(_ string, e value) bool {
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool {
 		return slices.Contains(e.strings("flags/output/enum_values"), "id")
-	}), "every command has --output id")
+	}), "every command with an envelope has --output id")
 	p.need(3, every(p.extensions(), func(_ string, x value) bool {
 		return every(withNone(members(x.at("parameters"))), func(_ string, param value) bool {
 			return !param.has("position") || param.str("pattern_type") != "alphanumeric_id" || param.yes("stdin_fallback") || param.has("enum_values")
@@ -211,8 +211,8 @@ func encoding(p *probe) {
 	p.do(call{args: []string{"exec"}, stdin: `{"_cmd":"config.get","key":"a\u0000b"}` + "\n"})
 	log := p.run("audit-log")
 	p.need(2, log.succeeded() && !strings.Contains(log.out, `\u0000`) && strings.Contains(log.out, "\uFFFD"), "NUL becomes U+FFFD")
-	p.need(3, every(p.commands(), func(_ string, e value) bool {
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool {
 		return slices.Equal(e.strings("flags/binary-mode/enum_values"), []string{"base64", "hex", "skip"})
-	}), "every command has --binary-mode base64, hex, skip")
+	}), "every command with an envelope has --binary-mode base64, hex, skip")
 	p.need(3, strings.Contains(p.s.schema().out, `"encoding"`), "a command returns bytes as {type, encoding, value}: none has bytes to return yet")
 }

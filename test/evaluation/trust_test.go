@@ -25,7 +25,7 @@ func trustModes() []mode {
 		{28, "High", "Config shadowing", "", shadowing},
 		{29, "Medium", "Working directory", "", directory},
 		{30, "Medium", "Side effects on disk", "", sideEffects},
-		{31, "High", "Proxies", "no command opens a connection", nil},
+		{31, "High", "Proxies", "", proxies},
 		{32, "High", "Self-update", "there is no updater and no command that could replace the program", nil},
 		{33, "Medium", "Observability", "", observability},
 		{34, "Critical", "Shell injection", "", shellInjection},
@@ -39,9 +39,12 @@ func discoverability(p *probe) {
 	manifest := p.run("manifest")
 	p.need(2, valid("manifest-response.json", manifest.at("data")) == nil, "the manifest passes the published schema")
 	p.need(2, len(p.commands()) > 0 && every(p.commands(), func(name string, _ value) bool { return manifest.has("data/commands/" + name) }), "and has every command")
+	p.need(3, every(p.enveloped(), func(name string, e value) bool {
+		return e.has("output_schema/type") && manifest.has("data/commands/"+name+"/output_schema")
+	}), "output_schema with each command that answers with an envelope")
 	p.need(3, every(p.commands(), func(name string, e value) bool {
-		return e.has("output_schema/type") && e.str("danger_level") != "" && manifest.has("data/commands/"+name+"/output_schema")
-	}), "output_schema and danger_level with each command")
+		return e.str("danger_level") != "" && p.extensions()[name].str("output_class") != ""
+	}), "danger_level and output_class with each command")
 	a, b := p.run("--schema"), p.run("--print-schema")
 	p.need(3, a.succeeded() && a.at("data").text() == b.at("data").text(), "--print-schema is the same as --schema")
 }
@@ -291,10 +294,15 @@ func shellInjection(p *probe) {
 	p.need(2, strings.TrimSpace(p.read("argv")) == "1:--version", "a child gets its arguments as a list")
 	p.need(3, b.str("error/corrected_input") == "widgets" && strings.Contains(b.str("error/suggestion"), "widgets"), "the suggestion has the corrected form")
 	p.need(3, every(p.extensions(), func(_ string, x value) bool {
-		return x.yes("parameters/context/agent_hardening") && every(members(x.at("parameters")), func(_ string, param value) bool {
+		return (x.str("output_class") != "envelope" || x.yes("parameters/context/agent_hardening")) && every(members(x.at("parameters")), func(_ string, param value) bool {
 			return !param.has("pattern_type") || param.yes("agent_hardening")
 		})
 	}), "agent_hardening:true on every id and path of the schema")
+	held := true
+	for _, bad := range []string{"../up", "a/b", "name?x=1", "a&b"} {
+		held = held && p.run("start", "-p", "hi", "--provider", "openai", "--model", "m", "--api-base", "http://127.0.0.1:1/v1", "--session-id", bad).refusedInStream(2, "no id")
+	}
+	p.need(3, held && !p.exists("home/.yume/sessions/up.jsonl"), "the name of a conversation is held to the same")
 }
 
 func hallucination(p *probe) {

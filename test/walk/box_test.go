@@ -40,7 +40,7 @@ func newBox(t *testing.T) *box {
 	return b
 }
 
-// furnished is a box where every command has something to do: a setting to remove, a file to trust, rubbish to clean up.
+// furnished is a box where every command has something to do: a setting to remove, a file to trust, rubbish to clean up, a conversation.
 func furnished(t *testing.T) *box {
 	t.Helper()
 	b := newBox(t)
@@ -49,8 +49,15 @@ func furnished(t *testing.T) *box {
 	b.write(t, "tmp/omniagent-0left0/.made-by-call", "0left0")
 	old := time.Now().Add(-48 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(b.temp, "omniagent-0left0"), old, old))
+	b.write(t, "home/.yume/sessions/sess-1a2b3c4d.jsonl", conversation)
 	return b
 }
+
+// conversation is what somebody and the native agent said to each other; the examples name it.
+const conversation = `{"n":1,"p":0,"k":"begin","t":"2026-01-31T12:00:00.000Z","d":{"v":1,"id":"sess-1a2b3c4d","provider":"gemini","model":"m1","cwd":"/somewhere","created":"2026-01-31T12:00:00Z"}}
+{"n":2,"p":1,"k":"message","t":"2026-01-31T12:00:01.000Z","d":{"role":"user","blocks":[{"kind":"text","text":"Where is the deadlock?"}]}}
+{"n":3,"p":2,"k":"message","t":"2026-01-31T12:00:02.000Z","d":{"role":"assistant","blocks":[{"kind":"text","text":"Between the two locks of the cache."}]}}
+`
 
 func (b *box) write(t *testing.T, name, text string) string {
 	t.Helper()
@@ -205,6 +212,9 @@ func without(list []string, places ...string) []string {
 		})
 	})
 }
+
+// conversations are what the native agent keeps of what was said.
+func (b *box) conversations() string { return filepath.Join(b.home, ".yume/sessions") }
 
 // record is the audit log, locks hold the places of locks, and children is where running children stand on record: all that a command may
 // leave that changes nothing.

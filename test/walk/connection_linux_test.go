@@ -4,16 +4,51 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// TestNoConnection shows that no command opens a connection, in two ways of falling reach. The first takes the network away and
-// looks whether anything is missed. The second watches the system calls, of children too.
+// TestNoConnection shows that no command but start and chat opens a connection, in two ways of falling reach. The first takes the network away and
+// looks whether anything is missed. The second watches the system calls, of children too. The two talk to the model API that the caller names,
+// and to nothing else; a call of theirs that asks no model connects no more than any other.
 func TestNoConnection(t *testing.T) {
+	t.Run("declared", testDeclaredNetwork)
 	t.Run("namespace", testWithoutNetwork)
 	t.Run("system_calls", testNoSystemCall)
+	t.Run("model_alone", testModelAlone)
+}
+
+// talkers are the commands that talk to a model. A third would be news for the decision that names them.
+func talkers() []string { return []string{"chat", "start"} }
+
+func testDeclaredNetwork(t *testing.T) {
+	declared := []string{}
+	for _, c := range commands(t) {
+		if c.ext.Network {
+			declared = append(declared, c.key)
+		}
+	}
+	if !slices.Equal(declared, talkers()) {
+		t.Errorf("has_network_io is true of %v, and %v connect", declared, talkers())
+	}
+}
+
+// silent are calls that talk to nobody: one of each command, and what the talkers do without a model.
+func silent(t *testing.T) map[string][]call {
+	t.Helper()
+	calls := map[string][]call{}
+	for _, c := range commands(t) {
+		if !slices.Contains(talkers(), c.key) {
+			calls[c.key] = []call{c.plain(t)}
+			continue
+		}
+		for _, args := range [][]string{{"--help"}, {"--schema"}} {
+			calls[c.key] = append(calls[c.key], call{args: append(c.words(), args...)})
+		}
+	}
+	return calls
 }
 
 // testWithoutNetwork makes every call in a network namespace without any interface, and outside of it.
@@ -28,18 +63,21 @@ func testWithoutNetwork(t *testing.T) {
 	if out, err := probe.CombinedOutput(); err != nil || strings.Contains(string(out), "eth") {
 		t.Skipf("this kernel gives no network namespace: %v", err)
 	}
-	for _, c := range commands(t) {
-		b := furnished(t)
-		typed := c.plain(t)
-		cmd := execProgram(typed.args...)
-		cmd.Dir, cmd.Env, cmd.SysProcAttr, cmd.Stdin = b.project, b.environment(call{}), alone, strings.NewReader(typed.stdin)
-		if out, err := cmd.Output(); err != nil {
-			t.Errorf("%s misses the network: %v\n%s", c.key, err, out)
+	for key, calls := range silent(t) {
+		for _, typed := range calls {
+			b := furnished(t)
+			cmd := execProgram(typed.args...)
+			cmd.Dir, cmd.Env, cmd.SysProcAttr, cmd.Stdin = b.project, b.environment(call{}), alone, strings.NewReader(typed.stdin)
+			if out, err := cmd.Output(); err != nil {
+				t.Errorf("%s misses the network: %v\n%s", key, err, out)
+			}
 		}
 	}
 }
 
-func testNoSystemCall(t *testing.T) {
+// watched makes a call and returns the lines of its sockets and connections.
+func watched(t *testing.T, typed call) []string {
+	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("strace is not installed")
@@ -48,23 +86,60 @@ func testNoSystemCall(t *testing.T) {
 	if out, err := exec.Command(strace, "-f", "-o", trace, "/bin/true").CombinedOutput(); err != nil {
 		t.Skipf("strace may not watch here: %s", out)
 	}
-	for _, c := range commands(t) {
-		b := furnished(t)
-		typed := c.plain(t)
-		cmd := exec.Command(strace, append([]string{"-f", "-e", "trace=socket,connect,execve", "-o", trace, program}, typed.args...)...)
-		cmd.Dir, cmd.Env, cmd.Stdin = b.project, b.environment(call{}), strings.NewReader(typed.stdin)
-		if out, err := cmd.Output(); err != nil {
-			t.Errorf("%s: %v\n%s", c.key, err, out)
+	b := furnished(t)
+	cmd := exec.Command(strace, append([]string{"-f", "-e", "trace=socket,connect,sendto,execve", "-o", trace, program}, typed.args...)...)
+	cmd.Dir, cmd.Env, cmd.Stdin = b.project, b.environment(call{}), strings.NewReader(typed.stdin)
+	if out, err := cmd.Output(); err != nil {
+		t.Errorf("omniagent %v: %v\n%s", typed.args, err, out)
+	}
+	text, err := os.ReadFile(trace)
+	must(t, err)
+	if !strings.Contains(string(text), "execve") {
+		t.Fatalf("nothing was watched: %s", text)
+	}
+	lines := []string{}
+	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, "execve(") && !strings.Contains(line, "AF_UNIX") && strings.ContainsAny(line, "(") {
+			lines = append(lines, line)
 		}
-		text, err := os.ReadFile(trace)
-		must(t, err)
-		if !strings.Contains(string(text), "execve") {
-			t.Fatalf("nothing was watched: %s", text)
-		}
-		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, "socket(") && !strings.Contains(line, "AF_UNIX") || strings.Contains(line, "connect(") && !strings.Contains(line, "AF_UNIX") {
-				t.Errorf("%s: %s", c.key, line)
+	}
+	return lines
+}
+
+func testNoSystemCall(t *testing.T) {
+	for key, calls := range silent(t) {
+		for _, typed := range calls {
+			for _, line := range watched(t, typed) {
+				if strings.Contains(line, "socket(") || strings.Contains(line, "connect(") {
+					t.Errorf("%s: %s", key, line)
+				}
 			}
+		}
+	}
+}
+
+// testModelAlone lets the talkers talk, and looks with whom. Sockets of the network that connect nowhere are how Go finds out what the machine
+// can do.
+func testModelAlone(t *testing.T) {
+	for _, key := range talkers() {
+		c := commandNamed(t, key)
+		base := says(t)
+		_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(base, "/v1"), "http://"), ":")
+		model := "sin_port=htons(" + port + `), sin_addr=inet_addr("127.0.0.1")`
+		typed := c.talk(t, base)
+		if _, can := c.Flags["plain"]; can {
+			typed.args, typed.stdin = append(typed.args, "--plain"), "hello\n"
+		}
+		asked := false
+		for _, line := range watched(t, typed) {
+			asked = asked || strings.Contains(line, "connect(") && strings.Contains(line, model)
+			to := strings.Contains(line, "connect(") || strings.Contains(line, "sendto(") && strings.Contains(line, "sin")
+			if to && !strings.Contains(line, model) {
+				t.Errorf("%s talks to somebody else: %s", key, line)
+			}
+		}
+		if !asked {
+			t.Errorf("%s was not seen to ask the model, so nothing is shown", key)
 		}
 	}
 }

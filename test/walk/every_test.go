@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestEveryCommand makes every check with every command, each in a box of its own.
+// TestEveryCommand makes every check with every command that answers with an envelope, each in a box of its own. TestEveryStream and
+// TestEveryTerminal have the others.
 func TestEveryCommand(t *testing.T) {
 	checks := map[string]func(*testing.T, *command){
 		"envelope":                checkEnvelope,
@@ -39,11 +40,20 @@ func TestEveryCommand(t *testing.T) {
 		"validate_only":           checkValidateOnly,
 		"help_names_every_flag":   checkOptionsInHelp,
 	}
-	all := commands(t)
+	everyOne(t, enveloped(t), checks)
+	for _, c := range commands(t) {
+		if !slices.Contains([]string{"envelope", "stream", "terminal"}, c.ext.Class) {
+			t.Errorf("%s is of class %q, for which there are no checks", c.key, c.ext.Class)
+		}
+	}
+}
+
+// everyOne makes every check with every one of the commands.
+func everyOne(t *testing.T, list []*command, checks map[string]func(*testing.T, *command)) {
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, c := range all {
+			for _, c := range list {
 				t.Run(c.key, func(t *testing.T) {
 					t.Parallel()
 					check(t, c)
@@ -91,10 +101,10 @@ func checkHelp(t *testing.T, c *command) {
 		t.Errorf("meta.schema_ref does not run\n%s", o)
 	}
 	for _, example := range c.Examples {
-		if strings.ContainsAny(example.Command, "|'") {
+		if strings.Contains(example.Command, "|") {
 			continue
 		}
-		checked := b.run(t, call{args: append(strings.Fields(example.Command)[1:], "--validate-only")})
+		checked := b.run(t, call{args: append(shellWords(example.Command)[1:], c.parseOnly())})
 		if checked.code != 0 {
 			t.Errorf("an example of the help is wrong\n%s", checked)
 		}
@@ -102,6 +112,15 @@ func checkHelp(t *testing.T, c *command) {
 	if changed := without(changes(before, b.tree(t)), b.record()); len(changed) > 0 {
 		t.Errorf("help and schema wrote %v", changed)
 	}
+}
+
+// parseOnly is the flag that makes a call be looked at and not done. What has no envelope has no --validate-only; its --help comes after
+// all flags were read.
+func (c *command) parseOnly() string {
+	if _, has := c.Flags["validate-only"]; has {
+		return "--validate-only"
+	}
+	return "--help"
 }
 
 func checkSchema(t *testing.T, c *command) {

@@ -39,8 +39,9 @@ type command struct {
 	Danger  string          `json:"danger_level"`
 	Flags   map[string]flag `json:"flags"`
 	Exits   map[string]struct {
-		Name      string `json:"name"`
-		Retryable bool   `json:"retryable"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Retryable   bool   `json:"retryable"`
 	} `json:"exit_codes"`
 	Output   json.RawMessage `json:"output_schema"`
 	Examples []struct {
@@ -61,6 +62,8 @@ type extension struct {
 		Pattern  string `json:"pattern_type"`
 		Stdin    bool   `json:"stdin_fallback"`
 	} `json:"parameters"`
+	Class       string          `json:"output_class"`
+	Network     bool            `json:"has_network_io"`
 	Volatile    []string        `json:"volatile_fields"`
 	SafeDefault bool            `json:"safe_default"`
 	Stdin       json.RawMessage `json:"stdin_input"`
@@ -104,9 +107,32 @@ func commands(t *testing.T) []*command {
 	return list
 }
 
+// of are the commands of one class: what stands on standard output, an envelope, a protocol of its own ("stream"), or a conversation with a
+// person ("terminal").
+func of(t *testing.T, class string) []*command {
+	t.Helper()
+	list := slices.DeleteFunc(commands(t), func(c *command) bool { return c.ext.Class != class })
+	if len(list) == 0 {
+		t.Fatalf("no command is of class %s", class)
+	}
+	return list
+}
+
+// enveloped are the commands that answer with an envelope: all but those that talk to a model, which have rules of their own.
+func enveloped(t *testing.T) []*command {
+	t.Helper()
+	return of(t, "envelope")
+}
+
 func (c *command) words() []string { return strings.Split(c.key, ".") }
 func (c *command) safe() bool      { return c.Danger == "safe" }
 func (c *command) reads() bool     { return c.ext.Stdin != nil }
+
+// namesConversation says whether the call is about one conversation, which has to be there.
+func (c *command) namesConversation() bool {
+	id, ok := c.ext.Parameters["id"]
+	return ok && id.Position > 0 && strings.HasPrefix(c.key, "session.")
+}
 
 // plain is a call that works: the first example, which stands in the manual too.
 func (c *command) plain(t *testing.T, more ...string) call {
@@ -121,14 +147,27 @@ func (c *command) plain(t *testing.T, more ...string) call {
 	if len(c.Examples) == 0 {
 		t.Fatalf("%s has no example", c.key)
 	}
-	words := strings.Fields(c.Examples[0].Command)
-	if words[0] != "omniagent" || strings.ContainsAny(c.Examples[0].Command, `'"|$`) {
+	words := shellWords(c.Examples[0].Command)
+	if words[0] != "omniagent" || strings.ContainsAny(c.Examples[0].Command, `"|$`) {
 		t.Fatalf("the first example of %s is no plain call: %s", c.key, c.Examples[0].Command)
 	}
 	if i := slices.Index(words, "--output"); i > 0 { // the form of the result is the walk's to choose
 		words = slices.Delete(words, i, i+2)
 	}
 	return call{args: append(words[1:], more...)}
+}
+
+// shellWords are the words of a line as a shell sees them, where nothing but single quotes is special.
+func shellWords(line string) []string {
+	words := []string{}
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
 }
 
 // envelope is one answer.

@@ -133,7 +133,7 @@ func of(ev event.Event, o ordered) ordered {
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	e.failure = f
 	if !e.answered && (f.Code == fault.AuthRequired || f.Code == fault.PermissionDenied || f.Code == fault.ConfigInvalid || f.Code == fault.ArgError || f.Code == fault.NotFoundCode) {
-		return encode(ordered{{"type", "system"}, {"subtype", "error"}, {"session_id", e.Session}, {"message", Sentence(f)}})
+		return encode(ordered{{"type", "system"}, {"subtype", "error"}, {"session_id", e.Session}, {"message", Sentence(f)}, {"code", string(f.Code)}})
 	}
 	o := ordered{{"type", "error"}, {"message", Sentence(f)}, {"code", string(f.Code)}}
 	if wait := f.Wait(); wait > 0 {
