@@ -1,7 +1,5 @@
 package ignore
 
-import "strings"
-
 // Files are the rules that a directory brings.
 type Files struct {
 	Own        *Rules // of the tool's own file, such as .rgignore
@@ -67,20 +65,4 @@ func (s *Scope) Match(path string, dir bool) Verdict {
 		}
 		return at.files.User.Match(path[at.base:], dir)
 	}
-}
-
-// Hides says whether a search leaves out a path in the scope's directory: by a rule, or because its name begins with a dot and no rule
-// takes it back. What .git holds is always left out.
-func (s *Scope) Hides(path string, dir bool) bool {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	if name == ".git" {
-		return true
-	}
-	switch s.Match(path, dir) {
-	case Ignored:
-		return true
-	case Included:
-		return false
-	}
-	return name[0] == '.'
 }

@@ -145,7 +145,7 @@ func (c *Conversation) tools(o Options) (*tool.Env, error) {
 		return nil, err
 	}
 	c.closers = append(c.closers, func() { _ = files.Close() })
-	env := &tool.Env{Files: files, Seen: &tool.Seen{}, Todos: &tool.Todos{}}
+	env := &tool.Env{Files: files, Seen: &tool.Seen{}, Todos: &tool.Todos{}, Excludes: tool.ExcludesFile(o.variable)}
 	var todos []tool.Todo
 	for _, t := range c.Kept.State().Todos {
 		todos = append(todos, tool.Todo{Content: t.Content, Status: t.Status, ActiveForm: t.Active})
@@ -194,4 +194,13 @@ func (c *Conversation) release() {
 		c.closers[i]()
 	}
 	c.closers = nil
+}
+
+// variable is one of the user's environment, empty where it is not set.
+func (o Options) variable(name string) string {
+	if o.Lookup == nil {
+		return ""
+	}
+	value, _ := o.Lookup(name)
+	return value
 }
