@@ -59,6 +59,7 @@ type Session struct {
 	changed   chan struct{} // closed, and replaced, when something changed for those who wait
 	events    []event.Event
 	waiting   [][]model.Block // messages whose turns have not begun
+	dropped   int             // messages that an interruption took away: each has an end of its own, behind that of the turn that ran
 	steering  []model.Block   // said while a turn runs, for that turn
 	questions map[string]chan agent.Answer
 	interrupt context.CancelCauseFunc // ends the turn that runs; nil: none does
@@ -213,7 +214,12 @@ func (s *Session) begin() {
 	s.interrupt = cancel
 	s.running.Go(func() {
 		for {
+			s.endDropped()
 			s.mu.Lock()
+			if s.dropped > 0 {
+				s.mu.Unlock()
+				continue
+			}
 			if s.closed || len(s.waiting) == 0 {
 				s.interrupt = nil
 				s.stir()
@@ -234,6 +240,17 @@ func (s *Session) begin() {
 	})
 }
 
+// endDropped tells the ends of messages whose turns will not begin.
+func (s *Session) endDropped() {
+	s.mu.Lock()
+	n := s.dropped
+	s.dropped = 0
+	s.mu.Unlock()
+	for range n {
+		s.tell(event.Event{Kind: event.Ended, Session: s.o.ID, End: &event.End{Reason: Interrupted}})
+	}
+}
+
 // Answer answers a question. One that is not open any more is not answered, which is no error.
 func (s *Session) Answer(_ context.Context, question string, a agent.Answer) error {
 	s.mu.Lock()
@@ -250,10 +267,11 @@ func (s *Session) Answer(_ context.Context, question string, a agent.Answer) err
 // interrupted is why a turn was ended by the host.
 const interrupted = fault.Code("interrupted")
 
-// Interrupt ends the turn that runs, and returns at once. Messages that wait are not sent.
+// Interrupt ends the turn that runs, and those that wait, and returns at once.
 func (s *Session) Interrupt(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.dropped += len(s.waiting)
 	s.waiting, s.steering = nil, nil
 	if s.interrupt != nil {
 		s.interrupt(interrupted)
@@ -272,6 +290,7 @@ func (s *Session) SetMode(m Mode) {
 func (s *Session) Close(ctx context.Context) (agent.Outcome, error) {
 	s.mu.Lock()
 	s.closed = true
+	s.dropped += len(s.waiting)
 	s.waiting = nil
 	if s.interrupt != nil {
 		s.interrupt(interrupted)

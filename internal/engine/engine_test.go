@@ -387,3 +387,25 @@ func TestClosed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEveryMessageEnds: also one that is interrupted before its turn begins.
+func TestEveryMessageEnds(t *testing.T) {
+	client, _ := scripted(t, `[{"say":"x","stall":"start"}]`)
+	for range 50 {
+		s := begin(t, engine.Options{Client: client})
+		for range 3 {
+			send(t, s, "go")
+		}
+		if err := s.Interrupt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			turn(t, s, nil)
+		}
+		send(t, s, "again")
+		if err := s.Interrupt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		turn(t, s, nil)
+	}
+}

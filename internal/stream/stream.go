@@ -81,6 +81,7 @@ func (h *Host) Run(ctx context.Context) int {
 		h.send(ctx, h.First)
 	}
 	frames := h.Frames
+	var overdue <-chan time.Time // a turn that was ended by a signal has its clock
 	for !h.over(frames) {
 		select {
 		case e := <-events:
@@ -96,8 +97,11 @@ func (h *Host) Run(ctx context.Context) int {
 				h.close(ctx)
 				return h.code()
 			}
-			h.signal = s
+			h.signal, overdue = s, time.After(closing)
 			h.interrupt(ctx)
+		case <-overdue:
+			h.close(ctx)
+			return h.code()
 		}
 		if h.gone != nil {
 			h.interrupt(ctx)
@@ -144,11 +148,8 @@ func (h *Host) send(ctx context.Context, said []agent.Block) {
 	h.turns++
 }
 
-// interrupt ends the turn that runs. Messages that wait get no turn, and so no end.
+// interrupt ends the turn that runs, and those that wait: each has its end.
 func (h *Host) interrupt(ctx context.Context) {
-	if h.turns > 1 {
-		h.turns = 1
-	}
 	if err := h.Session.Interrupt(ctx); err != nil {
 		h.Log("the turn could not be interrupted: %v", err)
 	}

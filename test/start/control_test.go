@@ -182,3 +182,24 @@ func TestHostGone(t *testing.T) {
 		t.Fatal("it does not end")
 	}
 }
+
+// TestInterruptAtOnce: an interruption right behind the message ends it, whatever has begun by then.
+func TestInterruptAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"say":"x","stall":"start"}]`)
+	r := p.launch(t, env, append(args, "--session-id", "mine")...)
+	for range 20 {
+		r.say(`{"type":"user","content":"go"}` + "\n" + `{"type":"interrupt"}`)
+	}
+	messages, exit := r.end()
+	ends := 0
+	for _, m := range messages {
+		if m["type"] == "result" {
+			ends++
+		}
+	}
+	if exit != 0 || ends != 20 {
+		t.Errorf("exit %d, %d ends\n%s", exit, ends, strings.Join(r.lines, "\n"))
+	}
+}
