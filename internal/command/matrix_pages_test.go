@@ -115,8 +115,12 @@ func agentPage(d agent.Driver) string {
 	fmt.Fprintf(&b, "# %s\n\nWhat `--agent %s` can do, as run with version %s on Linux. This page is made from the table that translates the flags; do not edit it\n"+
 		"by hand. `omniagent agents show %s` prints it for the version that is installed here, and `--trace-translate=only` a whole command line.\n\n",
 		about.Title, d.Name(), m.Measured, d.Name())
-	fmt.Fprintf(&b, "- Program: `%s`, of the npm package `%s`\n- To install it: `%s`\n- To log in: %s\n- Longest one-shot prompt: %s\n",
-		about.Binary, about.Package, about.InstallCommand, about.Login, limitText(m.Limit))
+	if about.BuiltIn {
+		b.WriteString("- It is a part of this program.\n")
+	} else {
+		fmt.Fprintf(&b, "- Program: `%s`, of the npm package `%s`\n- To install it: `%s`\n", about.Binary, about.Package, about.InstallCommand)
+	}
+	fmt.Fprintf(&b, "- To log in: %s\n- Longest one-shot prompt: %s\n", about.Login, limitText(m.Limit))
 	b.WriteString("\n## Shared flags\n\n*Untyped* is what is sent where nobody chose the value, so that the agent's own flags behind `--` can\n" +
 		"replace it. Level `nearest` is something close to the flag; `no` is ignored, with a warning where it was typed.\n\n")
 	head := "| What | Mode | Level | Sent | Remarks |\n|---|---|---|---|---|\n"

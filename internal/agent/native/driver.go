@@ -60,7 +60,7 @@ func (d driver) table(string) agent.Matrix {
 	}
 	return agent.Matrix{
 		Measured: d.version,
-		Limit:    agent.Limit{Bytes: 64 << 20},
+		Limit:    agent.Limit{Bytes: 64 << 20, Note: "a longer one is refused"},
 		Rows: []agent.Row{
 			agent.Both(agent.Approval, string(setting.Prompt), yes("reading needs no asking; where nobody can be asked the rest is denied", "--permission-mode=default")),
 			agent.Both(agent.Approval, string(setting.AutoEdit), yes("its file tools write in the workspace", "--permission-mode=auto-edit")),
