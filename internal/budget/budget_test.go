@@ -13,8 +13,8 @@ import (
 // The limits.
 const (
 	maxStart      = 3.0        // median time of --version, as a multiple of an empty program's
-	maxInit       = 2.5        // work of package initialisation, as a multiple of that of a program that imports net/http; the aim is 2, see docs/decisions/0010
-	maxThirdParty = 1.0 / 2    // share of one package from elsewhere in the same measure
+	maxInit       = 2.2        // work of package initialisation, as a multiple of that of a program that imports net/http; measured 1.3 to 1.5, more on a busy machine
+	maxThirdParty = 1.0 / 3    // share of one package from elsewhere in the same measure
 	maxSize       = 25_000_000 // bytes, stripped, without cgo
 
 	attempts  = 3

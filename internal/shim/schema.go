@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	rules "omniagent/internal/schema"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -31,8 +28,8 @@ const (
 
 // schema is what the answer has to fit.
 type schema struct {
-	compact  []byte
-	resolved *jsonschema.Resolved
+	compact []byte
+	rules   *rules.Schema
 }
 
 // compileSchema reads --output-schema: a file, or the schema itself.
@@ -84,44 +81,11 @@ func newSchema(data []byte) (*schema, error) {
 	if err := json.Compact(&compact, data); err != nil {
 		return nil, err
 	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
-	}
-	if name, ok := strangeType(&s); ok {
-		return nil, fmt.Errorf("there is no type %q", printable(name))
-	}
-	resolved, err := s.Resolve(&jsonschema.ResolveOptions{})
+	parsed, err := rules.Parse(data)
 	if err != nil {
 		return nil, err
 	}
-	if err := endless(resolved); err != nil {
-		return nil, err
-	}
-	return &schema{compact.Bytes(), resolved}, nil
-}
-
-// strangeType finds the name of a type that JSON does not have, which the library lets through: no answer would ever fit.
-func strangeType(s *jsonschema.Schema) (name string, found bool) {
-	if s == nil {
-		return "", false
-	}
-	known := []string{"", "null", "boolean", "integer", "number", "string", "array", "object"}
-	for _, name := range append([]string{s.Type}, s.Types...) {
-		if !slices.Contains(known, name) {
-			return name, true
-		}
-	}
-	below := slices.Concat([]*jsonschema.Schema{s.Items, s.AdditionalProperties, s.Not}, s.PrefixItems, s.AllOf, s.AnyOf, s.OneOf)
-	for _, m := range []map[string]*jsonschema.Schema{s.Properties, s.Defs, s.Definitions} {
-		below = slices.AppendSeq(below, maps.Values(m))
-	}
-	for _, b := range below {
-		if name, found = strangeType(b); found {
-			return name, true
-		}
-	}
-	return "", false
+	return &schema{compact.Bytes(), parsed}, nil
 }
 
 // check says whether the JSON text fits.
@@ -129,11 +93,7 @@ func (s *schema) check(text []byte) error {
 	if name, twice := repeated(text); twice {
 		return fmt.Errorf("the key %q stands twice in one object, and readers differ in which counts", name)
 	}
-	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
-		return err
-	}
-	return s.resolved.Validate(v)
+	return s.rules.Validate(text)
 }
 
 // repeated finds a key that an object has twice. The text is valid JSON.

@@ -206,7 +206,7 @@ func TestEndless(t *testing.T) {
 		`{"$anchor":"a","$ref":"#a"}`:                                                                  true,
 		`{"$dynamicAnchor":"a","$dynamicRef":"#a"}`:                                                    true,
 		`{"$id":"https://example.com/a","$defs":{"b":{"$id":"b","$ref":"a"}},"$ref":"b"}`:              true,
-		`{"$REF":"#"}`:            true,
+		`{"$REF":"#"}`:            false,
 		`{"enum":[{"$ref":"#"}]}`: false,
 		`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}},"required":["left"]}`: false,
 		`{"items":{"$ref":"#"}}`: false,
