@@ -35,7 +35,7 @@ func run(n int) error {
 	}
 	defer os.RemoveAll(dir)
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "agent\talone\twrapper adds\tshim adds\tratio\t")
+	fmt.Fprintln(out, "agent\talone\twrapper adds\tshim adds\t× what it adds\t× its whole time\t")
 	for _, name := range []string{"claude", "codex", "gemini", "copilot", "opencode"} {
 		front, err := measure.InFront(".", name, filepath.Join(dir, name))
 		if err != nil {
@@ -46,7 +46,8 @@ func run(n int) error {
 			return err
 		}
 		alone, wrapper, shim := times[0].Median(), times[1].Median()-times[0].Median(), times[2].Median()-times[0].Median()
-		fmt.Fprintf(out, "%s\t%v\t%v\t%v\t%.2f\t\n", name, rounded(alone), rounded(wrapper), rounded(shim), float64(shim)/float64(wrapper))
+		fmt.Fprintf(out, "%s\t%v\t%v\t%v\t%.2f\t%.2f\t\n", name, rounded(alone), rounded(wrapper), rounded(shim),
+			float64(shim)/float64(wrapper), float64(shim)/float64(times[1].Median()))
 	}
 	return out.Flush()
 }
