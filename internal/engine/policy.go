@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"omniagent/internal/agent"
@@ -49,7 +51,7 @@ func (p policy) judge(a tool.Action) verdict {
 	case AskAll:
 		return verdict{word: ask}
 	case AutoEdit:
-		if a.Kind == event.Write && len(a.Paths) > 0 {
+		if a.Kind == event.Write && len(a.Paths) > 0 && !slices.ContainsFunc(a.Paths, runsLater) {
 			return verdict{}
 		}
 	}
@@ -57,6 +59,11 @@ func (p policy) judge(a tool.Action) verdict {
 		return verdict{}
 	}
 	return verdict{word: ask}
+}
+
+// runsLater says whether what is written there is run by git, for whoever comes by.
+func runsLater(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(element string) bool { return strings.EqualFold(element, ".git") })
 }
 
 // The options of a question about a call.

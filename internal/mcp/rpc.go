@@ -89,7 +89,12 @@ func (c *Conn) askWith(ctx context.Context, method string, params, into any, pro
 		case m := <-one.answer:
 			return decode(m, into)
 		case err := <-one.failed:
-			return err
+			select {
+			case m := <-one.answer: // it came before the server ended
+				return decode(m, into)
+			default:
+				return err
+			}
 		case s := <-one.progress:
 			if progress != nil {
 				progress(s)

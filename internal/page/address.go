@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"omniagent/internal/fault"
 )
@@ -89,6 +90,10 @@ func (f *Fetcher) judgeName(host string) error {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if f.o.AllowPrivate {
 		return nil
+	}
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		// What such a host is to the proxy is decided after us: １２７.１ may become an address.
+		return fault.New(fault.ArgError, "%s is not written in ASCII, and a proxy would decide what it is", shorten(host)).Hint("Give it in its form that begins with xn--.")
 	}
 	for _, suffix := range []string{"localhost", "local", "internal", "localdomain", "lan", "home.arpa"} {
 		if name == suffix || strings.HasSuffix(name, "."+suffix) {

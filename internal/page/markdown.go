@@ -158,7 +158,7 @@ func (w *writer) start(t token) {
 		w.language = language(t)
 	case "code", "kbd", "samp", "tt":
 		if w.inPre > 0 {
-			if w.language == "" && strings.TrimSpace(w.code.String()) == "" {
+			if w.language == "" && w.code.Len() < 100 && strings.TrimSpace(w.code.String()) == "" {
 				w.language = language(t)
 			}
 		} else if !w.inCode {
@@ -348,10 +348,11 @@ func (w *writer) endPre() {
 	if content == "" {
 		return
 	}
-	fence := "```"
-	for strings.Contains(content, fence) {
-		fence += "`"
+	run := longestRun(content, '`')
+	if run > 60 { // nobody writes code like that
+		content, run = strings.ReplaceAll(content, "`", "'"), 0
 	}
+	fence := strings.Repeat("`", max(3, run+1))
 	w.wantCode = false
 	if len(w.rows) > 0 {
 		r := &w.rows[len(w.rows)-1]
@@ -366,6 +367,18 @@ func (w *writer) endPre() {
 	w.b.WriteString("\n" + w.indentation(false) + fence)
 	w.language = ""
 	w.breakLines(2)
+}
+
+// longestRun is how often the byte stands in a row at most.
+func longestRun(s string, c byte) int {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if run++; s[i] != c {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
 }
 
 // language is what a class says about code.

@@ -176,6 +176,13 @@ func (p *Plain) hear(e event.Event) {
 	case event.Question:
 		p.question = e.Ask
 		p.say("? " + e.Ask.Text)
+		if c := e.Ask.Tool; c != nil { // whole: what the model calls it is not what it does
+			what := c.Command
+			if what == "" {
+				what = string(c.Input)
+			}
+			p.say("  " + strings.ReplaceAll(what, "\n", "\n  "))
+		}
 		p.print("  y allows it, Return refuses, anything else refuses and says why: ")
 		p.open = true
 	case event.Retry:

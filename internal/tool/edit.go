@@ -128,6 +128,9 @@ func (e *editor) run(ctx context.Context) ([]spot, []byte, error) {
 		if err != nil {
 			return nil, nil, e.numbered(i, err)
 		}
+		if more := len(hits) * (len(new) - len(c.old)); more > largestFile || len(text)+more > largestFile {
+			return nil, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB", e.written, largestFile>>20))
+		}
 		text, spots = splice(text, hits, new)
 		ends = ends.after(text, c)
 	}

@@ -68,7 +68,10 @@ func writeWhole(ctx context.Context, env *Env, name, written, content string) er
 		}
 		d = decode(old)
 	case errors.Is(err, fault.FileMissing), errors.Is(err, fault.FieldTooLarge), errors.Is(err, fault.PermissionDenied):
-		// What is there has never been seen, and is not needed.
+		// What is there is not needed, unless it has been seen and was something else then.
+		if _, seen := env.Seen.Lookup(name); seen && !errors.Is(err, fault.FileMissing) {
+			return changed(written)
+		}
 	default:
 		return reader{env: env, name: name, written: written}.explain(err)
 	}
