@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
@@ -111,6 +112,8 @@ func (l *loop) noTool(name string) string {
 
 // carryOut tells the call, sees whether it may run, runs it unless it runs already, and tells the result.
 func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
+	answer, forget := l.session.expect(s.call.ID)
+	defer forget()
 	l.tell(event.Event{Kind: event.ToolCall, Call: &s.call})
 	var result tool.Result
 	switch {
@@ -119,7 +122,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	case !s.alone:
 		result = <-s.done // run heeds ctx
 	default:
-		result = l.runAlone(ctx, s)
+		result = l.runAlone(ctx, s, answer)
 	}
 	if result.Text == "" && len(result.Images) == 0 {
 		result.Text = "(no output)"
@@ -136,8 +139,8 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	return block
 }
 
-func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
-	if denial := l.permitted(ctx, &s.call, s.action); denial != nil {
+func (l *loop) runAlone(ctx context.Context, s *step, answer <-chan agent.Answer) tool.Result {
+	if denial := l.permitted(ctx, &s.call, s.action, answer); denial != nil {
 		if ctx.Err() == nil {
 			l.tell(event.Event{Kind: event.Denied, Denial: denial})
 		}

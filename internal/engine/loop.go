@@ -66,6 +66,10 @@ func (s *Session) turn(ctx context.Context, said []model.Block) {
 	}
 	l := &loop{session: s, talk: s.talk, tools: s.tools, system: s.o.System, journal: s.o.Journal, began: time.Now()}
 	l.client = l.patient(s.client)
+	s.mu.Lock()
+	s.evidence.Fault = nil
+	s.mu.Unlock()
+	defer s.survive()
 	if limit := s.o.Limits.Time; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.TimedOut)
@@ -77,6 +81,9 @@ func (s *Session) turn(ctx context.Context, said []model.Block) {
 		err = l.run(ctx)
 	}
 	end := l.end(ctx, err)
+	if err != nil && s.o.Journal != nil {
+		s.talk = nil // it is read again: what could not be kept is not a part of it, and a call without its result gets one
+	}
 	s.mu.Lock()
 	s.evidence.Usage, s.evidence.Model = end.Usage, l.model
 	if l.asked > 0 {
@@ -90,6 +97,20 @@ func (s *Session) turn(ctx context.Context, said []model.Block) {
 		}
 	}
 	l.tell(event.Event{Kind: event.Ended, Session: s.o.ID, Model: l.model, End: end})
+}
+
+// survive ends a turn that fails inside, so that the host hears of its end and what it started is ended in order.
+func (s *Session) survive() {
+	r := recover()
+	if r == nil {
+		return
+	}
+	if s.o.Journal != nil {
+		s.talk = nil
+	}
+	f := fault.New(fault.Internal, "the turn failed inside: %v", r)
+	s.tell(event.Event{Kind: event.Failed, Fault: f, Terminal: true, Synthetic: true})
+	s.tell(event.Event{Kind: event.Ended, Session: s.o.ID, Synthetic: true, End: &event.End{Reason: FailedTurn}})
 }
 
 // end is how the turn ended, told before where it failed.

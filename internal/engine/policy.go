@@ -70,34 +70,52 @@ func runsLater(name string) bool {
 const (
 	Allow = "allow"
 	Deny  = "deny"
+
+	nobody = "nobody" // ours: who could have answered has gone
 )
 
+// expect makes room for the answer to a question about a call; forget takes it away.
+func (s *Session) expect(id string) (answer chan agent.Answer, forget func()) {
+	answer = make(chan agent.Answer, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.questions[id] = answer
+	return answer, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.questions, id)
+	}
+}
+
+// NobodyAnswers says that no answer will come any more: questions that are open, and those to come, are denials.
+func (s *Session) NobodyAnswers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.o.CanAsk = false
+	for id, answer := range s.questions {
+		delete(s.questions, id)
+		answer <- agent.Answer{Option: nobody} // it has room for one
+	}
+}
+
 // permitted asks where somebody has to be asked. nil: it may run; else a denial says why not.
-func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action) *event.Denial {
+// The answer may come before the question is asked: a host that sees the call knows what it will be asked.
+func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, answer <-chan agent.Answer) *event.Denial {
 	s := l.session
 	no := func(byUser bool, format string, args ...any) *event.Denial {
 		return &event.Denial{CallID: call.ID, Tool: call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
 	}
 	s.mu.Lock()
-	v := s.policy.judge(a)
+	v, canAsk := s.policy.judge(a), s.o.CanAsk
 	s.mu.Unlock()
 	switch {
 	case v.word == allow:
 		return nil
 	case v.word == deny:
 		return no(false, "%s", v.reason)
-	case !s.o.CanAsk:
+	case !canAsk:
 		return no(false, "%s needs approval, and nobody can be asked (%s)", call.Name, a.Title)
 	}
-	answer := make(chan agent.Answer, 1)
-	s.mu.Lock()
-	s.questions[call.ID] = answer
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.questions, call.ID)
-		s.mu.Unlock()
-	}()
 	l.tell(event.Event{Kind: event.Question, Ask: &event.Ask{ID: call.ID, Text: a.Title, Options: []string{Allow, Deny}, Tool: call}})
 	patience := time.NewTimer(s.o.Limits.Patience)
 	defer patience.Stop()
@@ -106,6 +124,8 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action) *
 		switch {
 		case said.Option == Allow:
 			return nil
+		case said.Option == nobody:
+			return no(false, "%s needs approval, and nobody can answer any more (%s)", call.Name, a.Title)
 		case said.Text != "":
 			return no(true, "the user refused: %s", said.Text)
 		}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
@@ -50,15 +51,19 @@ func (p *Plain) Run(ctx context.Context) int {
 		case line, more := <-p.next(typed):
 			if !more {
 				typed = nil
-				if p.question != nil { // nobody will answer any more
-					p.answer(ctx, "")
+				if s, asks := p.Session.(interface{ NobodyAnswers() }); asks {
+					s.NobodyAnswers()
 				}
+				p.question = nil
 				continue
 			}
 			p.heed(ctx, line)
 		case s := <-p.Signals:
 			if !p.working || s != os.Interrupt {
 				p.close(ctx)
+				if s, ok := s.(syscall.Signal); ok {
+					return 128 + int(s)
+				}
 				return 130
 			}
 			_ = p.Session.Interrupt(ctx)

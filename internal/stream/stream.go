@@ -89,6 +89,9 @@ func (h *Host) Run(ctx context.Context) int {
 		case said, open := <-frames:
 			if !open || errors.Is(said.Err, io.EOF) {
 				frames = nil
+				if s, asks := h.Session.(interface{ NobodyAnswers() }); asks {
+					s.NobodyAnswers()
+				}
 				continue
 			}
 			h.heed(ctx, said)

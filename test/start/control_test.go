@@ -203,3 +203,15 @@ func TestInterruptAtOnce(t *testing.T) {
 		t.Errorf("exit %d, %d ends\n%s", exit, ends, strings.Join(r.lines, "\n"))
 	}
 }
+
+// TestNobodyLeft: when the input has ended, a question is a denial at once.
+func TestNobodyLeft(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"shell":"touch x"},{"say":"${result}"}]`)
+	r := p.launch(t, env, append(args, "-p", "go", "--permission-mode", "interactive")...)
+	messages, exit := r.end()
+	if result := fmt.Sprint(messages[len(messages)-2]["result"]); exit != 3 || !strings.Contains(result, "nobody") {
+		t.Errorf("exit %d, %s", exit, result)
+	}
+}

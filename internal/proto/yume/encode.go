@@ -105,12 +105,12 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	case event.Denied:
 		e.denials = append(e.denials, denial{ev.Denial.Tool, ev.Denial.CallID, e.calls[ev.Denial.CallID]})
 	case event.Compacted:
-		return encode(ordered{
+		return encode(of(ev, ordered{
 			{"type", "system"},
 			{"subtype", "compact_boundary"},
 			{"session_id", e.Session},
 			{"compact_metadata", ordered{{"trigger", ev.Compaction.Trigger}, {"pre_tokens", ev.Compaction.Before}}},
-		})
+		}))
 	case event.Failed:
 		if ev.Terminal {
 			return e.fail(ev.Fault)
