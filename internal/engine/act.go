@@ -24,7 +24,7 @@ type step struct {
 	call   event.Call
 	action tool.Action
 	wrong  string // why it cannot run: for the model
-	alone  bool   // it may change something, or has to be asked about
+	begun  bool   // it runs beside others
 	done   chan tool.Result
 }
 
@@ -38,11 +38,12 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	var results []model.Block
 	for i := 0; i < len(steps); {
 		n := 1
-		if !steps[i].alone {
-			for i+n < len(steps) && n < abreast && !steps[i+n].alone {
+		if l.free(steps[i]) { // asked here and not before: the mode may have changed since the call in front of it began
+			for i+n < len(steps) && n < abreast && l.free(steps[i+n]) {
 				n++
 			}
 			for _, s := range steps[i : i+n] {
+				s.begun = true
 				go func() { s.done <- run(ctx, s.action, nil) }()
 			}
 		}
@@ -65,7 +66,7 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 
 // plan finds the tool and has it read its input.
 func (l *loop) plan(c model.Block) *step {
-	s := &step{call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: c.Input}, alone: true, done: make(chan tool.Result, 1)}
+	s := &step{call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: c.Input}, done: make(chan tool.Result, 1)}
 	i := slices.IndexFunc(l.tools, func(t tool.Tool) bool { return t.Name == c.Name })
 	if i < 0 {
 		s.wrong = l.noTool(c.Name)
@@ -88,11 +89,17 @@ func (l *loop) plan(c model.Block) *step {
 	if len(action.Paths) > 0 {
 		s.call.Path = action.Paths[0]
 	}
-	l.session.mu.Lock()
-	word := l.session.policy.judge(action).word
-	l.session.mu.Unlock()
-	s.alone = action.Changes || word != allow || action.Kind == event.Agent
 	return s
+}
+
+// free says whether a call may run beside others, and unasked: it only reads. One that keeps a list for the conversation has its turn.
+func (l *loop) free(s *step) bool {
+	if s.wrong != "" || s.action.Changes || s.action.Kind == event.Agent || s.action.Kind == event.Other {
+		return false
+	}
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	return l.session.policy.judge(s.action).word == allow
 }
 
 func (l *loop) noTool(name string) string {
@@ -119,7 +126,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	switch {
 	case s.wrong != "":
 		result = tool.Result{Text: s.wrong, Failed: true}
-	case !s.alone:
+	case s.begun:
 		result = <-s.done // run heeds ctx
 	default:
 		result = l.runAlone(ctx, s, answer)

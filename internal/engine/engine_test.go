@@ -409,3 +409,67 @@ func TestEveryMessageEnds(t *testing.T) {
 		turn(t, s, nil)
 	}
 }
+
+// TestStricterMode reaches the calls of the same answer that have not begun.
+func TestStricterMode(t *testing.T) {
+	client, _ := scripted(t, `[{"calls":[{"call":{"name":"Act","input":{}}},{"call":{"name":"Look","input":{}}}]},{"say":"ok"}]`)
+	var s *engine.Session
+	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
+		s.SetMode(engine.DenyAll)
+		return tool.Result{Text: "done"}
+	}}
+	look := tool.Action{Kind: event.Web, Run: func(context.Context, func(string)) tool.Result {
+		t.Error("it ran")
+		return tool.Result{}
+	}}
+	s = begin(t, engine.Options{Client: client, Mode: engine.Yolo}, kit("Act", act), kit("Look", look))
+	send(t, s, "go")
+	if got := told(turn(t, s, nil)); !strings.HasPrefix(got, "call Act; result false; call Look; denied ") {
+		t.Error(got)
+	}
+}
+
+// canned is a model that always answers the same.
+type canned struct {
+	model.Client
+	answer model.Answer
+	asked  chan model.Request
+}
+
+func (c canned) Ask(_ context.Context, q model.Request, _ func(model.Piece)) (*model.Answer, error) {
+	if c.asked != nil {
+		c.asked <- q
+	}
+	a := c.answer
+	return &a, nil
+}
+
+// TestPoorAnswers: thinking alone is no answer, and one that was cut off says so.
+func TestPoorAnswers(t *testing.T) {
+	client, _ := scripted(t, `[]`)
+	s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Thinking, Text: "hm"}}, Stop: model.Done}, nil}})
+	send(t, s, "go")
+	if got := told(turn(t, s, nil)); !strings.HasPrefix(got, "failed NO_ANSWER; ended error_during_execution") {
+		t.Error(got)
+	}
+	s = begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "half"}}, Stop: model.Length}, nil}})
+	send(t, s, "go")
+	all := turn(t, s, nil)
+	if end := all[len(all)-1].End; !end.OK || len(end.Notes) != 1 || !strings.Contains(end.Notes[0], "cut off") {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestSearch: the API searches by itself only where a mode leaves that to it.
+func TestSearch(t *testing.T) {
+	client, _ := scripted(t, `[]`)
+	for mode, want := range map[engine.Mode]bool{engine.Prompt: true, engine.Yolo: true, engine.AskAll: false, engine.DenyAll: false} {
+		asked := make(chan model.Request, 1)
+		s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "x"}}}, asked}, Search: true, Mode: mode})
+		send(t, s, "go")
+		turn(t, s, nil)
+		if q := <-asked; q.Search != want {
+			t.Errorf("%s: %v", mode, q.Search)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"omniagent/internal/agent"
@@ -226,6 +227,9 @@ func (l *loop) run(ctx context.Context) error {
 			if answer.Stop == model.Paused {
 				continue
 			}
+			if answer.Stop == model.Length {
+				l.notes = append(l.notes, "the last answer was cut off: it was as long as the model's answers may be")
+			}
 			return judged(answer)
 		}
 		results, err := l.act(ctx, calls)
@@ -245,7 +249,7 @@ func judged(a *model.Answer) error {
 		return &stop{FailedTurn, fault.New(fault.APIError, "the model refused to answer (%s)", a.Reason)}
 	case a.Stop == model.Full:
 		return &stop{FailedTurn, fault.New(fault.ContextFull, "the conversation is longer than the model can take")}
-	case len(a.Blocks) == 0:
+	case strings.TrimSpace(a.Text()) == "": // thinking alone is none
 		return &stop{FailedTurn, fault.New(fault.NoAnswer, "the model ended without an answer (%s)", a.Reason)}
 	}
 	return nil
@@ -285,7 +289,7 @@ func (l *loop) within() error {
 
 // ask puts the conversation to the model. A nil answer without an error: the conversation has changed, and is to be asked about again.
 func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
-	q := model.Request{System: l.system, Messages: l.talk.messages, Search: l.session.o.Search}
+	q := model.Request{System: l.system, Messages: l.talk.messages, Search: l.mayActOutside()}
 	for _, t := range l.tools {
 		q.Tools = append(q.Tools, t.Tool)
 	}
@@ -315,6 +319,14 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	}
 	l.talk.context, l.talk.seen = answer.Usage.Context()+answer.Usage.Output, len(l.talk.messages)
 	return answer, nil
+}
+
+// mayActOutside says whether the API may search by itself, where nobody is asked: not in a mode that asks about every call, or denies it.
+func (l *loop) mayActOutside() bool {
+	s := l.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.o.Search && s.policy.mode != DenyAll && s.policy.mode != AskAll
 }
 
 // count adds to what the turn has used, and to what each loop around this one has.

@@ -43,6 +43,7 @@ func TestMarkdown(t *testing.T) {
 		"<table><tr><th>A<th>B<tr><td>1<td>2<tr><td><td><p>4</p></table>e":                                                               "A | B\n--- | ---\n1 | 2\n| 4\n\ne",
 		"<table><tr><td><div>a</div><td><p>b</p><td>c</tr></table>":                                                                      "a | b | c",
 		"<script>if (a<b) '</p>'</script><style>x</style>a<template>no</template><svg><title>t</title></svg><select><option>o</select>b": "ab",
+
 		"<script>x</scripty></script >a":                            "a",
 		"a<!-- <p> -- > -->b<!-->c<!---->d<!doctype x><?pi?></ x>e": "abcde",
 		"1 < 2 <3 a<b":                                            "1 < 2 <3 a",
