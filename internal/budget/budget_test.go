@@ -1,9 +1,6 @@
 package budget
 
 import (
-	"io/fs"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -93,16 +90,10 @@ func least(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// built builds the program. The walk makes the cache of go test aware of the sources, which only the compiler reads.
+// built builds the program.
 func built(t *testing.T) measure.Program {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
-			return filepath.SkipDir
-		}
-		return err
-	})
-	if err != nil {
+	if err := measure.Sources(root); err != nil {
 		t.Fatal(err)
 	}
 	program, err := measure.Build(root, "./cmd/omniagent", t.TempDir())

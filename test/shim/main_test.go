@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"omniagent/internal/measure"
 )
 
 // program is the built program.
@@ -35,14 +37,12 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		program = filepath.Join(dir, "omniagent")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/omniagent")
-		build.Dir, _ = filepath.Abs(filepath.Join("..", ".."))
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "the program does not build: %v\n%s", err, out)
+		built, err := measure.Build("../..", "./cmd/omniagent", dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+		program = built.File
 		return m.Run()
 	}())
 }
@@ -229,4 +229,11 @@ func (w *world) calls() []call {
 		calls = append(calls, c)
 	}
 	return calls
+}
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources("../.."); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -5,9 +5,10 @@ package walk
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"omniagent/internal/measure"
 )
 
 // program is the built program; repository is the folder it was built from.
@@ -23,13 +24,19 @@ func TestMain(m *testing.M) {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		repository, _ = filepath.Abs(filepath.Join("..", ".."))
-		program = filepath.Join(dir, "omniagent")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/omniagent")
-		build.Dir, build.Env = repository, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "the program does not build: %v\n%s", err, out)
+		built, err := measure.Build(repository, "./cmd/omniagent", dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+		program = built.File
 		return m.Run()
 	}())
+}
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources("../.."); err != nil {
+		t.Fatal(err)
+	}
 }
