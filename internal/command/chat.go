@@ -44,7 +44,7 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 	if err := p.choose(c, func(format string, args ...any) { sayLine(c, format, args...) }); err != nil {
 		return 0, err
 	}
-	conversation, err := native.Open(ctx, p.options)
+	conversation, err := attended(ctx, signals, func(ctx context.Context) (*native.Conversation, error) { return native.Open(ctx, p.options) })
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
@@ -124,13 +125,13 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	p := plan{frames: make(chan stream.Said)}
 	quit := make(chan struct{})
 	defer close(quit)
-	if err := p.listen(c, quit); err != nil {
+	if _, err := attended(ctx, signals, func(context.Context) (any, error) { return nil, p.listen(c, quit) }); err != nil {
 		return 0, err
 	}
 	if err := p.choose(c, log); err != nil {
 		return 0, err
 	}
-	conversation, err := native.Open(ctx, p.options)
+	conversation, err := attended(ctx, signals, func(ctx context.Context) (*native.Conversation, error) { return native.Open(ctx, p.options) })
 	if err != nil {
 		return 0, err
 	}
@@ -146,6 +147,31 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 		SetMode: func(mode string) { conversation.SetMode(engineMode(mode)) },
 	}
 	return host.Run(ctx), nil
+}
+
+// attended does what has to be done before a conversation can hear signals itself. One that comes meanwhile ends the call; what cannot be
+// stopped, such as a read of standard input, ends with the process.
+func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	life, cancel := context.WithCancel(ctx)
+	context.AfterFunc(ctx, cancel)
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := do(life) // what it opens lives as long
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case s := <-signals:
+		cancel()
+		names := map[os.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}
+		var none T
+		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", names[s]).With("signal", names[s])
+	}
 }
 
 func sayLine(c *contract.Call, format string, args ...any) {

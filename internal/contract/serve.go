@@ -76,6 +76,10 @@ func (c *Call) refuse(f *fault.Fault) int {
 		status, _ := c.Command.number(codeFor(f))
 		return status
 	}
+	if f.Kind() == fault.Cancelled {
+		status, _ := c.Command.number(codeFor(f))
+		return status
+	}
 	if k := f.Kind(); k == fault.Input || k == fault.NotFound {
 		return 2
 	}

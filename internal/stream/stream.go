@@ -97,13 +97,13 @@ func (h *Host) Run(ctx context.Context) int {
 			h.heed(ctx, said)
 		case s := <-h.Signals:
 			if h.signal != nil { // the second one does not wait
-				h.close(ctx)
+				h.giveUp(ctx, events)
 				return h.code()
 			}
 			h.signal, overdue = s, time.After(closing)
 			h.interrupt(ctx)
 		case <-overdue:
-			h.close(ctx)
+			h.giveUp(ctx, events)
 			return h.code()
 		}
 		if h.gone != nil {
@@ -166,6 +166,21 @@ func (h *Host) close(ctx context.Context) {
 	}
 }
 
+// giveUp closes the session without waiting for its turns to end by themselves. They have an end all the same.
+func (h *Host) giveUp(ctx context.Context, events <-chan event.Event) {
+	h.close(ctx)
+	soon := time.After(time.Second)
+	for h.turns > 0 {
+		select {
+		case e := <-events:
+			h.hear(ctx, e)
+		case <-soon:
+			h.hear(ctx, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: "cancelled"}})
+			soon = time.After(0)
+		}
+	}
+}
+
 func (h *Host) hear(_ context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Retry:
@@ -192,6 +207,8 @@ func (h *Host) heed(ctx context.Context, said Said) {
 	switch {
 	case said.Err != nil:
 		h.Log("a line on standard input was passed over: %v", said.Err)
+	case f.User != nil && h.signal != nil:
+		h.Log("a message was passed over: the conversation is being ended")
 	case f.User != nil:
 		if !h.Stays {
 			h.Log("a message on standard input was passed over: this process answers one, and that came with --prompt")

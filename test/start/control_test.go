@@ -1,7 +1,9 @@
 package start
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -213,5 +215,64 @@ func TestNobodyLeft(t *testing.T) {
 	messages, exit := r.end()
 	if result := fmt.Sprint(messages[len(messages)-2]["result"]); exit != 3 || !strings.Contains(result, "nobody") {
 		t.Errorf("exit %d, %s", exit, result)
+	}
+}
+
+// TestSignalBefore: a signal is heard while the message is still awaited.
+func TestSignalBefore(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	cmd := exec.Command(program, "start", "--provider", "openai")
+	cmd.Env, cmd.Dir = append(p.env, "OPENAI_API_KEY=k"), p.work
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	stderr := bufio.NewReader(said)
+	if line, err := stderr.ReadString('\n'); err != nil || !strings.Contains(line, "read from standard input") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, stderr)
+	_ = cmd.Wait()
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if code := cmd.ProcessState.ExitCode(); code != 143 || len(lines) != 3 || !strings.Contains(lines[1], `"is_error":true`) {
+		t.Errorf("exit %d, %q", code, lines)
+	}
+}
+
+// TestSecondSignal: whoever does not want to wait still gets the end of the turn.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"shell":"echo begun > begun; trap '' TERM; sleep 1000"},{"say":"never"}]`)
+	r := p.launch(t, env, append(args, "-p", "go", "--permission-mode", "auto")...)
+	for over := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.work, "begun")); err == nil {
+			break
+		} else if time.Now().After(over) {
+			t.Fatal("the command does not begin")
+		}
+	}
+	for range 2 {
+		if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	messages, exit := r.wait()
+	if m := messages[len(messages)-2]; exit != 143 || m["type"] != "result" || m["is_error"] != true {
+		t.Errorf("exit %d, %v", exit, messages)
 	}
 }

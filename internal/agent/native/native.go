@@ -181,8 +181,13 @@ func (o Options) instructions(root string) (name, text string) {
 	return "", ""
 }
 
+// closing is how long a turn may take to end when all is ended.
+const closing = 10 * time.Second
+
 // Shut ends everything: the turn, the commands, the session.
 func (c *Conversation) Shut(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
 	if c.Session != nil {
 		_, _ = c.Session.Close(ctx)
 	}
