@@ -14,6 +14,7 @@ import (
 
 // Session is a conversation that is open for writing, by us alone. Its methods may be called from several goroutines.
 type Session struct {
+	torn  bool // behind the last record stands a part of a line
 	store Store
 	id    string
 	lock  *workspace.Held
@@ -100,10 +101,14 @@ func (s *Session) write(e Entry) error {
 	if err != nil {
 		return fault.New(fault.Internal, "a record of the kind %s cannot be written", e.Record.kind()).Because(err)
 	}
-	if n, err := s.file.Write(line); err != nil {
-		if n > 0 {
-			_ = s.file.Truncate(s.journal.end)
+	if s.torn { // a part of a line that could not be taken away would be glued to this one
+		if err := s.file.Truncate(s.journal.end); err != nil {
+			return unwritable(s.file.Name(), err)
 		}
+		s.torn = false
+	}
+	if n, err := s.file.Write(line); err != nil {
+		s.torn = n > 0 && s.file.Truncate(s.journal.end) != nil
 		return unwritable(s.file.Name(), err)
 	}
 	h, _ := parseHead(line)

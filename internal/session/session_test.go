@@ -323,8 +323,12 @@ func TestDamage(t *testing.T) {
 		"torn":              {func(l []string) string { return strings.Join(l, "") + l[1][:40] }, "u one | a two | u three", 0},
 		"torn, huge":        {func(l []string) string { return strings.Join(l, "") + string(huge[:2*chunk]) }, "u one | a two | u three", 0},
 		"only newline lost": {func(l []string) string { return strings.TrimSuffix(strings.Join(l, ""), "\n") }, "u one | a two | u three", 0},
-		"zeros at the end":  {func(l []string) string { return strings.Join(l, "") + strings.Repeat("\x00", 5000) }, "u one | a two | u three", 0},
-		"garbage":           {func(l []string) string { return l[0] + l[1] + "garbage\n\n{}\n[]\n" + l[2] + "\x00\xff\n" + l[3] }, "u one | a two | u three", 4},
+		"only newline lost, huge": {
+			func(l []string) string { return strings.Join(l, "") + strings.TrimSuffix(string(huge), "\n") },
+			"u one | a two | u three " + strings.Repeat("h", 3*chunk), 0,
+		},
+		"zeros at the end": {func(l []string) string { return strings.Join(l, "") + strings.Repeat("\x00", 5000) }, "u one | a two | u three", 0},
+		"garbage":          {func(l []string) string { return l[0] + l[1] + "garbage\n\n{}\n[]\n" + l[2] + "\x00\xff\n" + l[3] }, "u one | a two | u three", 4},
 		"huge garbage": {
 			func(l []string) string { return l[0] + l[1] + strings.Repeat("g", 5*chunk) + "\n" + l[2] + l[3] },
 			"u one | a two | u three", 1,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -344,18 +345,21 @@ func codeOf(err error) fault.Code {
 	return fault.Unsafe // it can be read, and is not what it must be
 }
 
+// longestHealed is the longest last line that is read to see whether it is whole.
+const longestHealed = 64 << 20
+
 // heal takes away a torn last line. One that only lacks its newline is whole.
 func (s *Session) heal() error {
 	j := s.journal
 	if j.size == j.end {
 		return nil
 	}
-	if torn := j.size - j.end; torn <= chunk {
+	if torn := j.size - j.end; torn <= longestHealed {
 		line := make([]byte, torn)
 		if _, err := s.file.ReadAt(line, j.end); err != nil {
 			return err
 		}
-		if _, err := decode(line); err == nil && !bytes.ContainsAny(line, "\r\n") {
+		if _, known := parseHead(line); known && json.Valid(line) && !bytes.ContainsAny(line, "\r\n") { // its kind may be of a later version
 			if _, err := s.file.Write([]byte{'\n'}); err != nil {
 				return err
 			}

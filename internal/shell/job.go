@@ -65,6 +65,7 @@ func (s *Shell) Start(line string) (Job, error) {
 	s.mu.Lock()
 	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: line, record: r, stop: stop, ended: make(chan struct{})}
 	s.jobs = append(s.jobs, j)
+	s.forget()
 	s.mu.Unlock()
 	go func() {
 		defer s.running.Done()
@@ -75,6 +76,24 @@ func (s *Shell) Start(line string) (Job, error) {
 		close(j.ended)
 	}()
 	return j.state(), nil
+}
+
+// maxUnread is how many ended commands may keep what they printed for somebody to ask.
+const maxUnread = 32
+
+// forget lets the oldest ended commands go whose output nobody asked for: each keeps files open. It is called with the lock.
+func (s *Shell) forget() {
+	ended := 0
+	for i := len(s.jobs) - 1; i >= 0; i-- {
+		j := s.jobs[i]
+		if j.state().Running {
+			continue
+		}
+		if ended++; ended > maxUnread && j.reading.TryLock() {
+			j.record.discard()
+			j.reading.Unlock()
+		}
+	}
 }
 
 // Jobs are all that were started in the background, the oldest first.

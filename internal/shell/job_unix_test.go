@@ -127,3 +127,27 @@ func TestNoMoreThanSoManyInTheBackground(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedCommandsLetGo: commands that ended and that nobody asks about do not keep files open for ever.
+func TestEndedCommandsLetGo(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for range maxUnread + 20 {
+		j, err := s.Start("head -c 200000 /dev/zero | tr '\\0' x")
+		check(t, err)
+		own, err := s.job(j.ID)
+		check(t, err)
+		<-own.ended
+	}
+	held := 0
+	for _, j := range s.jobs {
+		j.record.mu.Lock()
+		if j.record.out.file != nil {
+			held++
+		}
+		j.record.mu.Unlock()
+	}
+	if held > maxUnread+1 {
+		t.Errorf("%d files are held", held)
+	}
+}
