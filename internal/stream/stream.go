@@ -57,6 +57,12 @@ type Host struct {
 	Quiet   bool
 	Signals <-chan os.Signal
 
+	lines   chan []byte   // on their way to Out
+	written chan struct{} // closed when all of them are, or none can be any more
+	heard   chan os.Signal
+	hurry   chan struct{} // closed when nothing is waited for any more: a second signal, or too long after the first
+	failure error         // of Out; read it behind written
+
 	turns  int // sent and not ended
 	last   *event.End
 	denied bool
@@ -74,14 +80,60 @@ const closing = 10 * time.Second
 
 // Run talks until there is no more to do, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
-	h.write(h.Encoder.Init())
+	h.begin()
 	events, stop := h.listen(ctx)
 	defer stop()
+	code := h.converse(ctx, events)
+	close(h.lines)
+	select {
+	case <-h.written:
+	case <-h.hurry:
+		select {
+		case <-h.written:
+		case <-time.After(time.Second): // nobody reads them
+			return code
+		}
+	}
+	if h.failure != nil && h.gone == nil { // of the last lines
+		h.Log("standard output cannot be written: %v", h.failure)
+		return failed
+	}
+	return code
+}
+
+// begin starts what stands between us and the other side: one that writes, so that a side which does not read keeps no signal from being heard,
+// and one that hears signals.
+func (h *Host) begin() {
+	h.lines, h.written = make(chan []byte, 64), make(chan struct{})
+	h.heard, h.hurry = make(chan os.Signal, 1), make(chan struct{})
+	go func() {
+		defer close(h.written)
+		for line := range h.lines {
+			if _, h.failure = h.Out.Write(line); h.failure != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		first, ok := <-h.Signals
+		if !ok {
+			return
+		}
+		h.heard <- first
+		select {
+		case <-h.Signals:
+		case <-time.After(closing):
+		}
+		close(h.hurry)
+	}()
+}
+
+func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
+	h.write(h.Encoder.Init())
 	if len(h.First) > 0 {
 		h.send(ctx, h.First)
 	}
 	frames := h.Frames
-	var overdue <-chan time.Time // a turn that was ended by a signal has its clock
 	for !h.over(frames) {
 		select {
 		case e := <-events:
@@ -95,14 +147,9 @@ func (h *Host) Run(ctx context.Context) int {
 				continue
 			}
 			h.heed(ctx, said)
-		case s := <-h.Signals:
-			if h.signal != nil { // the second one does not wait
-				h.giveUp(ctx, events)
-				return h.code()
-			}
-			h.signal, overdue = s, time.After(closing)
+		case h.signal = <-h.heard:
 			h.interrupt(ctx)
-		case <-overdue:
+		case <-h.hurry:
 			h.giveUp(ctx, events)
 			return h.code()
 		}
@@ -110,6 +157,9 @@ func (h *Host) Run(ctx context.Context) int {
 			h.interrupt(ctx)
 			h.close(ctx)
 			h.Log("standard output cannot be written: %v", h.gone)
+			if h.signal != nil {
+				return h.code()
+			}
 			return failed
 		}
 	}
@@ -242,8 +292,27 @@ func (h *Host) write(lines [][]byte) {
 }
 
 func (h *Host) put(data []byte) {
-	if h.gone == nil {
-		_, h.gone = h.Out.Write(data)
+	if h.gone != nil {
+		return
+	}
+	select {
+	case <-h.written:
+		h.gone = h.failure
+		return
+	case h.lines <- data:
+		return
+	default:
+	}
+	select {
+	case h.lines <- data:
+	case <-h.written:
+		h.gone = h.failure
+	case <-h.hurry:
+		h.gone = errors.New("nobody reads it")
+		select {
+		case h.signal = <-h.heard:
+		default:
+		}
 	}
 }
 

@@ -276,3 +276,46 @@ func TestSecondSignal(t *testing.T) {
 		t.Errorf("exit %d, %v", exit, messages)
 	}
 }
+
+// TestHostDoesNotRead: a host that holds standard output open and reads nothing keeps no signal from being heard.
+func TestHostDoesNotRead(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "big.txt", strings.Repeat(strings.Repeat("x", 80)+"\n", 2000))
+	var steps []string
+	for i := range 100 {
+		steps = append(steps, fmt.Sprintf(`{"call":{"name":"Read","input":{"file_path":"big.txt","offset":%d}}}`, i+1))
+	}
+	args, env, server := wires()[0].scripted(t, "["+strings.Join(steps, ",")+"]")
+	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "-p", "go"}, args...)...)
+	cmd.Env = append(p.env, env...)
+	out, err := cmd.StdoutPipe() // never read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for before, over := -1, time.Now().Add(patience); time.Now().Before(over); time.Sleep(100 * time.Millisecond) {
+		asked := len(server.Requests())
+		if asked > 1 && asked == before { // it waits for the host
+			break
+		}
+		before = asked
+	}
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond) // two signals at once may be one
+	}
+	done := make(chan struct{})
+	go func() { _, _ = cmd.Process.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		_ = cmd.Process.Kill()
+		t.Fatal("it does not end")
+	}
+}
