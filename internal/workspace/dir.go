@@ -25,11 +25,12 @@ import (
 // What it refuses is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular,
 // not-directory, too-large, read-only, changed, full or, for anything else of the system, failed.
 type Dir struct {
-	path string // absolute, as it was given
-	real string // the same without links
-	root *os.Root
-	also []string
-	one  sync.Mutex // one replacement at a time: between the last look at a file and its rename nobody else of us comes
+	path     string // absolute, as it was given
+	real     string // the same without links
+	root     *os.Root
+	also     []string
+	withheld withheld
+	one      sync.Mutex // one replacement at a time: between the last look at a file and its rename nobody else of us comes
 }
 
 // OpenDir opens the directory root. The directories also may be read, never written; they need not exist yet.
@@ -79,6 +80,9 @@ func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 	// The second look, at what was opened, is the one that counts.
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 		err = notRegularFile(name, info)
+	}
+	if err == nil {
+		err = d.mayRead(name, f)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -131,6 +135,9 @@ func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool,
 		return nil, false, d.refused("list", name, err)
 	}
 	defer f.Close()
+	if err := d.mayRead(name, f); err != nil {
+		return nil, false, err
+	}
 	if limit <= 0 {
 		limit = -1
 	} else {

@@ -38,6 +38,9 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	if target == "." {
 		return notRegularDirectory(name)
 	}
+	if d.withheld.isHidden(target) { // before a directory is made for it
+		return hiddenFile(name)
+	}
 	dir, base := filepath.FromSlash(path.Dir(target)), path.Base(target)
 	if dir != "." {
 		if err := d.root.MkdirAll(dir, 0o777); err != nil {
@@ -49,6 +52,9 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 		return d.refused("write", name, err)
 	}
 	defer parent.Close()
+	if err := d.mayWrite(name, parent, target); err != nil {
+		return err
+	}
 	d.one.Lock()
 	defer d.one.Unlock()
 	old, err := d.replaceable(parent, base, target)

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"io"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -66,11 +67,24 @@ type Folder struct {
 
 // Descend takes a directory: Enter will be called for it, with the state.
 func (f *Folder) Descend(name string, state any) {
+	if f.withholds(name) {
+		return
+	}
 	f.descends = append(f.descends, item{folder: f, name: name, state: state})
 }
 
 // Take takes a file: File will be called for it.
-func (f *Folder) Take(name string) { f.files = append(f.files, name) }
+func (f *Folder) Take(name string) {
+	if !f.withholds(name) {
+		f.files = append(f.files, name)
+	}
+}
+
+// withholds says whether nobody reads what has this name there.
+func (f *Folder) withholds(name string) bool {
+	t := f.tour
+	return len(t.dir.withheld.hidden) > 0 && t.beneath && t.dir.withheld.isHidden(path.Join(t.at, f.Join(name)))
+}
 
 // Join is the path of a name in the folder.
 func (f *Folder) Join(name string) string {
@@ -160,14 +174,17 @@ func (f *Folder) with(do func(place) error) error {
 // tour is a survey under way.
 type tour struct {
 	Survey
-	ctx    context.Context
-	start  place
-	mu     sync.Mutex
-	more   sync.Cond
-	todo   []item
-	busy   int
-	open   int
-	missed atomic.Int64
+	ctx     context.Context
+	start   place
+	dir     *Dir
+	at      string // where it starts, beneath the root of dir
+	beneath bool   // it does
+	mu      sync.Mutex
+	more    sync.Cond
+	todo    []item
+	busy    int
+	open    int
+	missed  atomic.Int64
 }
 
 // item is something to do next: a directory to enter, more of a directory, or files.
@@ -190,7 +207,11 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 	if err != nil {
 		return 0, d.refused("search", name, err)
 	}
-	t := &tour{Survey: s, ctx: ctx, start: start, open: 1}
+	t := &tour{Survey: s, ctx: ctx, start: start, open: 1, dir: d}
+	if t.at, t.beneath = d.located(start.actual, name); t.beneath && d.withheld.isHidden(t.at) {
+		own.close()
+		return 0, hiddenFile(name)
+	}
 	t.more.L = &t.mu
 	first := &Folder{State: state, tour: t, opened: true, place: own}
 	first.holders.Store(1)

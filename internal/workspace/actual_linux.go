@@ -1,0 +1,28 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// actualPath is where an open file lies, as the kernel knows it.
+func actualPath(f *os.File) (path string, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	if failed := conn.Control(func(fd uintptr) { path, err = place{int(fd)}.actual() }); failed != nil {
+		err = failed
+	}
+	return path, err
+}
+
+func (p place) actual() (string, error) {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.fd))
+	if err == nil && strings.HasSuffix(path, " (deleted)") {
+		err = syscall.ENOENT
+	}
+	return path, err
+}

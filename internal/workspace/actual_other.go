@@ -1,0 +1,13 @@
+//go:build !linux
+
+package workspace
+
+import (
+	"errors"
+	"os"
+)
+
+// actualPath is not told here.
+func actualPath(*os.File) (string, error) { return "", errors.ErrUnsupported }
+
+func (p place) actual() (string, error) { return "", errors.ErrUnsupported }

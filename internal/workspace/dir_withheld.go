@@ -1,0 +1,107 @@
+package workspace
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// withheld is what lies in a Dir and is not for everybody.
+type withheld struct {
+	hidden    []string // beneath the root by their real names, with slashes; neither read nor written
+	protected []string // beneath the root; written only by who names them
+}
+
+// Withhold keeps the paths hidden, which are absolute, from being read and written at all, and the names protected, which are relative to
+// the root, from being written under another name: whoever decides about a call sees its names, and a link must not make them lie.
+// It is called before anything else is done with the Dir.
+func (d *Dir) Withhold(hidden, protected []string) {
+	for _, p := range hidden {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			p = real
+		}
+		if rel, ok := beneathPath(d.real, filepath.Clean(p), foldsCase(d.path)); ok {
+			d.withheld.hidden = append(d.withheld.hidden, filepath.ToSlash(rel))
+		} else if _, inside := beneathPath(filepath.Clean(p), d.real, foldsCase(d.path)); inside {
+			d.withheld.hidden = append(d.withheld.hidden, ".")
+		}
+	}
+	for _, name := range protected {
+		d.withheld.protected = append(d.withheld.protected, path.Clean(filepath.ToSlash(name)))
+	}
+}
+
+// isHidden says whether a real name beneath the root is withheld.
+func (w *withheld) isHidden(real string) bool { return slices.ContainsFunc(w.hidden, among(real)) }
+
+// among is a test whether real is a name, or lies beneath it. Case does not count: where it does to the file system, a few names too many are
+// withheld.
+func among(real string) func(string) bool {
+	return func(name string) bool {
+		return name == "." || strings.EqualFold(real, name) || len(real) > len(name) && real[len(name)] == '/' && strings.EqualFold(real[:len(name)], name)
+	}
+}
+
+// mayRead looks at where a file that was opened really lies.
+func (d *Dir) mayRead(name string, f *os.File) error {
+	if len(d.withheld.hidden) == 0 {
+		return nil
+	}
+	real, ok := d.placeOf(f, name)
+	if ok && d.withheld.isHidden(real) {
+		return hiddenFile(name)
+	}
+	return nil
+}
+
+// mayWrite looks at where the directory that was opened really lies in which base is about to be written. named is what the caller was asked for.
+func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
+	if len(d.withheld.hidden)+len(d.withheld.protected) == 0 {
+		return nil
+	}
+	real := target
+	if f, err := parent.Open("."); err == nil {
+		dir, ok := d.placeOf(f, path.Dir(target))
+		_ = f.Close()
+		if ok {
+			real = path.Join(dir, path.Base(target))
+		}
+	}
+	if d.withheld.isHidden(real) {
+		return hiddenFile(named)
+	}
+	for _, name := range d.withheld.protected {
+		if among(real)(name) && !among(path.Clean(named))(name) {
+			return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which decides what may run here", named, real), named, "blocked").
+				Hint("Name %s itself: then somebody can be asked about it.", real)
+		}
+	}
+	return nil
+}
+
+// placeOf is where an open file or directory lies, relative to the root. ok is false for what lies elsewhere, such as in a further directory.
+func (d *Dir) placeOf(f *os.File, name string) (rel string, ok bool) {
+	return d.located(func() (string, error) { return actualPath(f) }, name)
+}
+
+func (d *Dir) located(actual func() (string, error), name string) (rel string, ok bool) {
+	if len(d.withheld.hidden)+len(d.withheld.protected) == 0 {
+		return "", false
+	}
+	place, err := actual()
+	if err != nil { // the system does not tell: where the name leads now is the next best
+		rel, err := d.resolve(name)
+		return rel, err == nil && !filepath.IsAbs(filepath.FromSlash(name))
+	}
+	rel, ok = beneathPath(d.real, place, foldsCase(d.path))
+	return filepath.ToSlash(rel), ok
+}
+
+func hiddenFile(name string) error {
+	return reasoned(fault.New(fault.PermissionDenied, "%s holds credentials: no tool reads or writes it", name), name, "blocked").
+		Hint("Ask the user for what is needed of it.")
+}
