@@ -1,0 +1,131 @@
+package sandbox
+
+import (
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"omniagent/internal/fault"
+)
+
+// A filter is a list of what is refused, and all else runs. A list of what is allowed would break programs that nobody thought of, and
+// gain little: what matters here is a few dozen calls that reach past the other walls. Calls that are newer than the list do not exist for
+// a filtered program: it is told ENOSYS, as on an older kernel, which every libc knows how to live with.
+//
+// The kernel compares 32 bits of an argument where it takes an int, so the filter looks at the low half of such arguments only: bits above
+// them cannot hide anything.
+
+// Where struct seccomp_data has what a filter looks at. Both machines have the low half of an argument first.
+const (
+	bpfNumber       = 0
+	bpfMachine      = 4
+	bpfArguments    = 16
+	bpfNumberLimit  = 1 << 30 // the bit of x32: the same calls with other types, on the same machine
+	bpfFarthestJump = 255
+)
+
+// bpfAllow and the others end a filter.
+func bpfAllow() []unix.SockFilter { return []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_ALLOW)} }
+
+func bpfRefuse(with unix.Errno) []unix.SockFilter {
+	return []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_ERRNO | uint32(with))}
+}
+
+func bpfReturn(what uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: what}
+}
+
+func bpfLoad(at uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+}
+
+// bpfIf goes on with yes or with no, both of which end the filter.
+func bpfIf(test uint16, value uint32, yes, no []unix.SockFilter) []unix.SockFilter {
+	code := []unix.SockFilter{{Code: unix.BPF_JMP | test | unix.BPF_K, K: value, Jf: uint8(len(yes))}}
+	if len(yes) > bpfFarthestJump { // a jump without a condition goes any distance
+		code[0].Jf = 1
+		code = append(code, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(no))})
+		return append(append(code, no...), yes...)
+	}
+	return append(append(code, yes...), no...)
+}
+
+// bpfOneOf runs the program when the argument, after the mask, is one of the values.
+func bpfOneOf(argument int, mask uint32, values []uint32, yes, no []unix.SockFilter) []unix.SockFilter {
+	code := no
+	for _, v := range slices.Backward(values) {
+		code = bpfIf(unix.BPF_JEQ, v, yes, code)
+	}
+	head := []unix.SockFilter{bpfLoad(bpfArguments + 8*uint32(argument))}
+	if mask != 0 {
+		head = append(head, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: mask})
+	}
+	return append(head, code...)
+}
+
+// systemCalls is a filter for this machine; nil where none is known. With inet a program may use the internet, by TCP and UDP. Sockets with
+// a name in the file system or in the kernel's own space are never given: behind each of them sits a program outside the walls.
+func systemCalls(inet bool) []unix.SockFilter {
+	machine, last, calls := bpfCalls(inet)
+	if machine == 0 {
+		return nil
+	}
+	type stretch struct { // calls from a number up to the next stretch
+		from uint32
+		code []unix.SockFilter
+	}
+	stretches := []stretch{{0, bpfAllow()}}
+	add := func(from uint32, code []unix.SockFilter) {
+		top := &stretches[len(stretches)-1]
+		switch {
+		case top.from == from:
+			top.code = code
+		case !slices.Equal(top.code, code):
+			stretches = append(stretches, stretch{from, code})
+		}
+	}
+	numbers := make([]uint32, 0, len(calls))
+	for n := range calls {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		add(n, calls[n])
+		add(n+1, bpfAllow())
+	}
+	add(last+1, bpfRefuse(unix.ENOSYS))
+
+	// A search in halves: eight comparisons for any call. Since Linux 5.11 not even those are made for calls whose number alone decides:
+	// the kernel follows loads of number and machine, the jumps used here and returns, once, and remembers what is always allowed.
+	var search func(list []stretch) []unix.SockFilter
+	search = func(list []stretch) []unix.SockFilter {
+		if len(list) == 1 {
+			return list[0].code
+		}
+		middle := len(list) / 2
+		return bpfIf(unix.BPF_JGE, list[middle].from, search(list[middle:]), search(list[:middle]))
+	}
+	kill := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_KILL_PROCESS)}
+	code := append([]unix.SockFilter{bpfLoad(bpfNumber)}, bpfIf(unix.BPF_JGE, bpfNumberLimit, kill, search(stretches))...)
+	// The numbers mean other calls on another machine, and a kernel for 64 bits may run programs for 32.
+	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, kill)...)
+}
+
+// install puts this OS thread, and every program that it becomes or starts, behind the filter. It cannot be taken back. Set-user-ID
+// programs gain nothing from then on, which the kernel wants first.
+func install(filter []unix.SockFilter) error {
+	if len(filter) == 0 {
+		return fault.New(fault.Blocked, "no filter of system calls is known for %s", runtime.GOARCH).Hint("Use amd64 or arm64, or do without the sandbox.")
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fault.New(fault.Blocked, "privileges cannot be given up: %v", err).Because(err)
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+		return fault.New(fault.Blocked, "no filter of system calls can be set: %v", errno).Because(errno).
+			Hint("Use a kernel with CONFIG_SECCOMP_FILTER; in a container, allow seccomp in its profile.")
+	}
+	return nil
+}
