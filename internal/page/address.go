@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -10,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"omniagent/internal/address"
 	"omniagent/internal/fault"
 )
 
@@ -30,7 +30,7 @@ func (f *Fetcher) transport(r *http.Request) (t *http.Transport, proxy string, e
 	}
 	if !f.o.AllowPrivate {
 		// Here it is known which address a name had in the end, and nobody can change it any more.
-		dialer.Control = func(_, address string, _ syscall.RawConn) error { return judgeDialled(address) }
+		dialer.Control = func(_, dialled string, _ syscall.RawConn) error { return judgeDialled(dialled) }
 	}
 	return t, "", nil
 }
@@ -51,12 +51,12 @@ func (r *refusal) fault(host string) error {
 	return fault.New(fault.PermissionDenied, "%s%s is %s: only public pages are fetched", shorten(host), at, r.kind)
 }
 
-func judgeDialled(address string) error {
-	ap, err := netip.ParseAddrPort(address)
+func judgeDialled(dialled string) error {
+	ap, err := netip.ParseAddrPort(dialled)
 	if err != nil {
-		return &refusal{address, "no address of the internet"}
+		return &refusal{dialled, "no address of the internet"}
 	}
-	if kind := notPublic(ap.Addr()); kind != "" {
+	if kind := address.NotPublic(ap.Addr()); kind != "" {
 		return &refusal{ap.Addr().String(), kind}
 	}
 	return nil
@@ -69,17 +69,12 @@ func (f *Fetcher) judgeHost(host string) error {
 	}
 	addr, err := netip.ParseAddr(host)
 	if err == nil {
-		if kind := notPublic(addr); kind != "" {
+		if kind := address.NotPublic(addr); kind != "" {
 			return (&refusal{host, kind}).fault(host)
 		}
 		return nil
 	}
-	// 127.1, 0x7f000001 and 2130706433 are addresses to some resolvers. No name of the internet ends like that.
-	last := strings.TrimSuffix(host, ".")
-	last = strings.ToLower(last[strings.LastIndexByte(last, '.')+1:])
-	digits, hexadecimal := strings.CutPrefix(last, "0x")
-	number := digits != "" && strings.Trim(digits, "0123456789") == "" || hexadecimal && strings.Trim(digits, "0123456789abcdef") == ""
-	if number || strings.ContainsAny(host, ":%") {
+	if address.Numeric(host) || strings.ContainsAny(host, ":%") {
 		return fault.New(fault.ArgError, "%s is neither a name nor an address in its usual form", shorten(host))
 	}
 	return nil
@@ -101,59 +96,4 @@ func (f *Fetcher) judgeName(host string) error {
 		}
 	}
 	return nil
-}
-
-// notPublic says why an address is none of the public internet; empty: it is one.
-func notPublic(addr netip.Addr) (kind string) {
-	addr = addr.Unmap() // ::ffff:127.0.0.1
-	switch {
-	case !addr.IsValid():
-		return "no address"
-	case addr.IsLoopback():
-		return "an address of this machine"
-	case addr.IsUnspecified():
-		return "no address of a host"
-	case addr.IsPrivate():
-		return "an address of a private network"
-	case addr.IsLinkLocalUnicast(), addr.Zone() != "":
-		return "a link-local address, where clouds keep their metadata"
-	case addr.IsMulticast():
-		return "a multicast address"
-	}
-	if addr.Is4() {
-		return special(addr, []reserved{
-			{"0.0.0.0/8", "an address of this machine"},
-			{"100.64.0.0/10", "an address behind a carrier's translation"},
-			{"192.0.0.0/24", "a reserved address"},
-			{"192.0.2.0/24", "an address for documentation"},
-			{"192.88.99.0/24", "a reserved address"},
-			{"198.18.0.0/15", "an address for measurements"},
-			{"198.51.100.0/24", "an address for documentation"},
-			{"203.0.113.0/24", "an address for documentation"},
-			{"240.0.0.0/4", "a reserved address"},
-		})
-	}
-	if bytes := addr.As16(); netip.MustParsePrefix("64:ff9b::/96").Contains(addr) { // an address of the old kind, translated
-		return notPublic(netip.AddrFrom4([4]byte(bytes[12:])))
-	}
-	if !netip.MustParsePrefix("2000::/3").Contains(addr) {
-		return "a reserved address"
-	}
-	return special(addr, []reserved{
-		{"2001::/23", "a reserved address"}, // among them the tunnels of Teredo
-		{"2001:db8::/32", "an address for documentation"},
-		{"2002::/16", "an address of a tunnel"}, // has one of the old kind in it
-		{"3fff::/20", "an address for documentation"},
-	})
-}
-
-type reserved struct{ prefix, kind string }
-
-func special(addr netip.Addr, list []reserved) string {
-	for _, r := range list {
-		if netip.MustParsePrefix(r.prefix).Contains(addr) {
-			return fmt.Sprintf("%s (%s)", r.kind, r.prefix)
-		}
-	}
-	return ""
 }

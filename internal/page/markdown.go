@@ -167,7 +167,7 @@ func (w *writer) start(t token) {
 	case "a":
 		w.endLink()
 		if to := w.resolve(t.attributes["href"]); to != nil && w.inPre == 0 && !strings.HasPrefix(t.attributes["href"], "#") {
-			w.link = address(to)
+			w.link = target(to)
 		}
 	case "img":
 		w.image(t)
@@ -422,7 +422,7 @@ func (w *writer) image(t token) {
 	}
 	shown := "![" + cutAt(words, maxAddress) + "]"
 	if to := w.resolve(t.attributes["src"]); to != nil {
-		shown += "(" + address(to) + ")"
+		shown += "(" + target(to) + ")"
 	}
 	w.word(shown)
 }
@@ -443,8 +443,8 @@ func (w *writer) resolve(written string) *url.URL {
 	return to
 }
 
-// address is one in which no bracket ends it early.
-func address(u *url.URL) string {
+// target is an address in which no bracket ends it early.
+func target(u *url.URL) string {
 	s := u.String()
 	if strings.ContainsAny(s, "() \n") {
 		s = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "\n", "").Replace(s)
