@@ -1,0 +1,187 @@
+package gate
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/textproto"
+	"strings"
+	"sync"
+	"time"
+)
+
+// idle closes both connections when nothing has gone over either for a while. Closing is what ends every wait.
+type idle struct {
+	timer *time.Timer
+	limit time.Duration
+}
+
+func (v *visit) idle(server net.Conn) *idle {
+	_ = v.client.SetDeadline(time.Time{})
+	return &idle{limit: v.g.patience.idle, timer: time.AfterFunc(v.g.patience.idle, func() {
+		_ = v.client.Close()
+		_ = server.Close()
+	})}
+}
+
+// moved counts n bytes as a sign of life. A timer that has fired is not set again by it: what it closed stays closed.
+func (i *idle) moved(n int) {
+	if n > 0 {
+		i.timer.Reset(i.limit)
+	}
+}
+
+// watched is a connection whose bytes count, read through from.
+type watched struct {
+	net.Conn
+	from io.Reader
+	idle *idle
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.from.Read(p)
+	w.idle.moved(n)
+	return n, err
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.idle.moved(n)
+	return n, err
+}
+
+// tunnel carries bytes both ways until both sides have ended, or one has failed.
+func (v *visit) tunnel(server net.Conn) {
+	life := v.idle(server)
+	defer life.timer.Stop()
+	client, far := &watched{v.client, v.in, life}, &watched{server, server, life}
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	var both sync.WaitGroup
+	carry := func(to, from *watched) {
+		if _, err := io.Copy(writerOnly{to}, from); err != nil {
+			_ = to.Close()
+			_ = from.Close()
+			return
+		}
+		closeWrite(to.Conn)
+	}
+	both.Go(func() { carry(far, client) })
+	carry(client, far)
+	both.Wait()
+}
+
+// writerOnly keeps io.Copy from going around Write.
+type writerOnly struct{ io.Writer }
+
+// forward passes one plain request on and its answer back. What is sent is written anew from what was understood: lengths, the host and
+// the end of each header are ours, so that nothing can mean one thing here and another there.
+func (v *visit) forward(r *http.Request, to host, server net.Conn) {
+	life := v.idle(server)
+	defer life.timer.Stop()
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer v.client.Close() // closing is what ends the others
+	defer server.Close()
+
+	client, far := &watched{v.client, v.in, life}, &watched{server, server, life}
+	if r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+		if _, err := io.WriteString(client, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+			return
+		}
+	}
+	out := toServer(r, to)
+	if r.ContentLength == 0 {
+		others.Go(func() { // a client that is gone needs no answer
+			if _, err := v.in.Peek(1); err != nil {
+				_ = server.Close()
+			}
+		})
+	} else {
+		out.Body = &upload{r.Body, life, server}
+		if r.ContentLength < 0 {
+			out.TransferEncoding = []string{"chunked"}
+		}
+	}
+	others.Go(func() { _ = out.Write(far) }) // a server may answer without having read all; whether it does is seen below
+
+	answer, refused := readAnswer(far, out, to)
+	if refused != nil {
+		v.answer(refused)
+		return
+	}
+	oneHop(answer.Header)
+	answer.Proto, answer.ProtoMajor, answer.ProtoMinor, answer.Request = "HTTP/1.1", 1, 1, r
+	answer.Close, answer.Trailer, answer.TransferEncoding = true, nil, nil
+	if answer.ContentLength < 0 && r.ProtoAtLeast(1, 1) {
+		answer.TransferEncoding = []string{"chunked"} // so that an end which came too early is seen
+	}
+	if answer.Write(client) == nil {
+		v.last()
+	}
+}
+
+// toServer is the request as the server gets it.
+func toServer(r *http.Request, to host) *http.Request {
+	out := r.Clone(r.Context())
+	out.RequestURI, out.Close, out.Trailer, out.TransferEncoding, out.Body = "", true, nil, nil, nil
+	out.Host, out.URL.Host = strings.TrimSuffix(to.String(), ":80"), to.String()
+	oneHop(out.Header)
+	out.Header.Del("Expect") // the body is sent at once
+	if _, given := out.Header["User-Agent"]; !given {
+		out.Header["User-Agent"] = nil // and none is invented
+	}
+	return out
+}
+
+// readAnswer takes the answer of a server, without those that only say that one will come.
+func readAnswer(server io.Reader, to *http.Request, h host) (*http.Response, *refusal) {
+	limit := &io.LimitedReader{R: server, N: MaxHead}
+	in := bufio.NewReader(limit)
+	for {
+		answer, err := http.ReadResponse(in, to)
+		switch {
+		case err != nil:
+			return nil, refuse(http.StatusBadGateway, "%s is allowed, but did not answer in HTTP", h)
+		case answer.StatusCode >= 200:
+			limit.N = math.MaxInt64
+			return answer, nil
+		}
+	}
+}
+
+// upload is the body of a request. One that fails must not look like a whole one to the server.
+type upload struct {
+	io.Reader
+	idle   *idle
+	server net.Conn
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	u.idle.moved(n)
+	if err != nil && err != io.EOF {
+		_ = u.server.Close()
+	}
+	return n, err
+}
+
+func (u *upload) Close() error { return nil }
+
+// oneHop removes what is between two neighbours only. Of an answer that lists further names beside close, Go's parser keeps no list, so
+// these go on to the client.
+func oneHop(h http.Header) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			h.Del(textproto.TrimString(name))
+		}
+	}
+	for _, name := range []string{
+		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	} {
+		h.Del(name)
+	}
+}
