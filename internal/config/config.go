@@ -25,6 +25,7 @@ const (
 	UntrustedConfig  = "UNTRUSTED_CONFIG"
 	UnknownConfigKey = "UNKNOWN_CONFIG_KEY"
 	UnusableTrust    = "UNUSABLE_TRUST_FILE"
+	PersonalKey      = "PERSONAL_CONFIG_KEY"
 )
 
 const (
@@ -86,8 +87,9 @@ type layer map[string]Value
 
 // file is one that counts.
 type file struct {
-	path string
-	tree literal.Value
+	path    string
+	tree    literal.Value
+	project bool
 }
 
 // files are those that count, highest first.
@@ -101,7 +103,7 @@ func (l *loader) files() []file {
 		case err != nil:
 			l.fail(path, literal.Pos{}, err.Error(), "")
 		case exists:
-			files = l.count(files, path, data)
+			files = l.count(files, file{path: path}, data)
 		case required:
 			l.fail(path, literal.Pos{}, "the file does not exist", "")
 		}
@@ -116,7 +118,7 @@ func (l *loader) files() []file {
 		add(path, true)
 	default:
 		if data, ok := l.trustedProject(); ok {
-			files = l.count(files, l.set.projectFile, data)
+			files = l.count(files, file{path: l.set.projectFile, project: true}, data)
 		}
 		if o.UserFile != "" {
 			add(o.UserFile, false)
@@ -131,15 +133,15 @@ func (l *loader) fail(path string, pos literal.Pos, message, value string) {
 	l.problems.inFile(path, pos, message, value)
 }
 
-func (l *loader) count(files []file, path string, data []byte) []file {
-	tree, err := literal.ParseTOML(data)
-	if err != nil {
+func (l *loader) count(files []file, f file, data []byte) []file {
+	var err error
+	if f.tree, err = literal.ParseTOML(data); err != nil {
 		l.torn = true
-		l.problems.syntax(path, err)
+		l.problems.syntax(f.path, err)
 		return files
 	}
-	l.set.sources = append(l.set.sources, path)
-	return append(files, file{path, tree})
+	l.set.sources = append(l.set.sources, f.path)
+	return append(files, f)
 }
 
 func (l *loader) warn(w Warning) { l.set.warnings = append(l.set.warnings, w) }

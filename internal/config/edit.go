@@ -70,6 +70,9 @@ func Check(e Edit, value bool) error {
 	if err != nil || !value {
 		return err
 	}
+	if key.Personal && e.Root != "" {
+		return fault.New(fault.ArgError, "%s does not count in a project's file", key.Name).Hint("Add --global to change your own configuration.")
+	}
 	if _, err := key.tomlValue(e.Value); err != nil {
 		return wrongValue(key, e.Value, err)
 	}

@@ -46,7 +46,27 @@ func (l *loader) fileLayers(f file) []layer {
 			l.walk(f.path, nil, m, plain)
 		}
 	}
+	if f.project {
+		l.withhold(f.path, overlay, plain)
+	}
 	return []layer{overlay, plain}
+}
+
+// withhold takes out of a project's layers what is not for a project to say.
+func (l *loader) withhold(path string, layers ...layer) {
+	for _, key := range l.options.Keys {
+		for _, of := range layers {
+			v, ok := of[key.Name]
+			if !ok || !key.Personal {
+				continue
+			}
+			delete(of, key.Name)
+			l.warn(Warning{
+				Code: PersonalKey, File: path, Line: v.Pos.Line, Col: v.Pos.Col,
+				Message: fmt.Sprintf("%s:%v: %s does not count here, trusted or not: it belongs into your own configuration", path, v.Pos, key.Name),
+			})
+		}
+	}
 }
 
 // contexts checks every context and keeps the chosen one: a slip in a context shows before the context is used.

@@ -47,6 +47,9 @@ type Key struct {
 	Env     string   // variable that sets it; "" = none
 	Flag    string   // flag that sets it, for sources; "" = the name with dashes for dots and underscores
 	Help    string
+
+	// Personal is a setting that a project's file does not have, trusted or not: it is about what belongs to the user.
+	Personal bool
 }
 
 func (k Key) flag() string {
