@@ -39,7 +39,11 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	if !c.Bool("global") && !c.Given("config") && c.ProjectAt(c.Dir()).Home {
 		return []fault.Problem{{Param: "global", Code: fault.MissingArgument, Message: "the home directory is no project; add --global to change your own configuration"}}
 	}
-	err := config.Check(config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}, value)
+	edit := config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}
+	if !c.Bool("global") && !c.Given("config") {
+		edit.Root = c.ProjectAt(c.Dir()).Root
+	}
+	err := config.Check(edit, value)
 	if err == nil {
 		return nil
 	}

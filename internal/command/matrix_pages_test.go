@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/setting"
+	"omniagent/internal/shell"
 )
 
 // TestMatrixPages holds the pages about single agents, and the table in README.md, against the tables that translate the flags.
@@ -141,6 +143,26 @@ func agentPage(d agent.Driver) string {
 	if slices.ContainsFunc(m.Rows, func(r agent.Row) bool { return r.Feature == agent.RepoConfig && r.Value == "off" }) {
 		rowText(&b, m, "off", agent.RepoConfig, "off")
 	}
+	if d.Name() == native.Name {
+		b.WriteString(nativePage())
+	}
+	return b.String()
+}
+
+// nativePage is what only the native agent's page has.
+func nativePage() string {
+	var b strings.Builder
+	b.WriteString("\n## What commands see\n\n" +
+		"Commands and MCP servers get these variables of the environment, where they are set, and no others. An MCP server also gets what its own\n" +
+		"entry in `mcp.json` names (`\"env\": {\"NAME\": \"${NAME}\"}`), and the variables of the screen. A value that holds a password is kept back.\n\n" +
+		"| Variables | Why |\n|---|---|\n")
+	for _, h := range shell.HandedOn() {
+		fmt.Fprintf(&b, "| %s | %s |\n", codes(h.Names), h.Why)
+	}
+	b.WriteString("\nWhat a program needs beside them is named in your own configuration, which hands on exactly these; a repository's file cannot:\n\n" +
+		"```toml\n[native]\nenv = [\"SSH_AUTH_SOCK\", \"NPM_TOKEN\"]\n```\n\n" +
+		"Never handed on, whatever is named: `BASH_ENV`, `ENV`, `LD_PRELOAD`, `LD_AUDIT`, `DYLD_INSERT_LIBRARIES` and others that make every program run\n" +
+		"something first. Set for commands: `TERM=dumb`, `NO_COLOR=1`, and pagers, editors and prompts that answer by themselves.\n")
 	return b.String()
 }
 

@@ -272,7 +272,7 @@ func (p *plan) choose(c *contract.Call, log func(string, ...any)) error {
 	mode := engineMode(c.String("permission-mode"))
 	p.options = native.Options{
 		Choice: choice, Dir: c.Dir(), Store: session.Default(home), ID: c.String("session-id"), Resume: c.String("resume"), Mode: mode,
-		CanAsk: p.stays || mode == engine.AskAll, Web: c.String("web") == "on", Env: os.Environ(), Temp: c.Paths.Temp, Trusted: trust.Trusted, Log: log,
+		CanAsk: p.stays || mode == engine.AskAll, Web: c.String("web") == "on", Env: os.Environ(), HandOn: c.Config.List("native.env"), Temp: c.Paths.Temp, Trusted: trust.Trusted, Log: log,
 		Limits: engine.Limits{Turns: c.Int("max-turns")}, Lookup: c.Host.Lookup, Version: Version,
 	}
 	if c.Paths.Config != "" {

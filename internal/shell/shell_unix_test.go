@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -149,19 +148,6 @@ func TestNothingIsThereToAsk(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	got := Environment([]string{
-		"PATH=/bin:/usr/bin", "HOME=/h", "GITHUB_TOKEN=x", "MY_API_KEY=x", "OMNIAGENT_LOG=x", childMark + "=m", "CI=1", "TERM=xterm",
-		"BASH_ENV=/evil", "ENV=/evil", "CDPATH=/", "BASH_FUNC_ls%%=() { echo no; }", "torn", "EDITOR=vim", "LANG=de", "=x",
-	})
-	want := []string{"PATH=/bin:/usr/bin", "HOME=/h", childMark + "=m", "LANG=de", "TERM=dumb", "NO_COLOR=1"}
-	if !slices.Equal(got[:len(want)], want) {
-		t.Errorf("got %q", got)
-	}
-	for _, entry := range got {
-		if name, _, _ := strings.Cut(entry, "="); name == "EDITOR" && entry != "EDITOR=true" || name == "CI" {
-			t.Errorf("got %q", entry)
-		}
-	}
 	evil := filepath.Join(t.TempDir(), "rc")
 	check(t, os.WriteFile(evil, []byte("echo evil\n"), 0o600))
 	home := t.TempDir()

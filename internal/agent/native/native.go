@@ -36,7 +36,8 @@ type Options struct {
 	CanAsk  bool
 	Web     bool // pages, and the API's own search, may be used
 	Limits  engine.Limits
-	Env     []string                         // of commands, before what they must not see is taken out
+	Env     []string                         // of which commands and servers get what shell hands on
+	HandOn  []string                         // names of variables that they get as well, by the user's own word
 	Temp    string                           // where temporary directories are made; empty: the system's
 	Servers string                           // the user's own file of MCP servers; empty: none
 	Lookup  func(name string) (string, bool) // the environment, for that file
@@ -151,7 +152,7 @@ func (c *Conversation) tools(o Options) (*tool.Env, error) {
 		todos = append(todos, tool.Todo{Content: t.Content, Status: t.Status, ActiveForm: t.Active})
 	}
 	env.Todos.Set(todos)
-	commands, err := shell.New(shell.Options{Root: o.Dir, Env: shell.Environment(o.Env), Private: private})
+	commands, err := shell.New(shell.Options{Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)
 	} else {
@@ -162,6 +163,12 @@ func (c *Conversation) tools(o Options) (*tool.Env, error) {
 		env.Web = page.New(page.Options{})
 	}
 	return env, nil
+}
+
+// inheritance is what of the environment is handed on here.
+func (o Options) inheritance() shell.Inheritance {
+	root, _ := config.ProjectRoot(o.Dir)
+	return shell.Inheritance{Roots: []string{o.Dir, root}, More: o.HandOn}
 }
 
 // instructions are the project's own: the first of the usual files that is there, if a person has looked at exactly that content.

@@ -23,11 +23,14 @@ func (c *Conversation) servers(ctx context.Context, o Options) []tool.Tool {
 	for _, problem := range problems {
 		o.Log("%v", problem)
 	}
+	environ := o.inheritance()
+	environ.Opens = true
+	env := environ.Of(o.Env)
 	conns := make([]*mcp.Conn, len(list))
 	var wait sync.WaitGroup
 	for i, s := range list {
 		wait.Go(func() {
-			conn, err := mcp.Open(ctx, s, mcp.Options{Dir: o.Dir, Roots: []string{o.Dir}, Log: func(line string) { o.Log("%s: %s", s.Name, line) }, Version: o.Version})
+			conn, err := mcp.Open(ctx, s, mcp.Options{Dir: o.Dir, Environ: env, Roots: []string{o.Dir}, Log: func(line string) { o.Log("%s: %s", s.Name, line) }, Version: o.Version})
 			if err != nil {
 				o.Log("the tools of %s are missing: %v", s.Name, err)
 				return
