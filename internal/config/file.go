@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,6 +55,7 @@ func (l *loader) fileLayers(f file) []layer {
 
 // withhold takes out of a project's layers what is not for a project to say.
 func (l *loader) withhold(path string, layers ...layer) {
+	var held []Warning
 	for _, key := range l.options.Keys {
 		for _, of := range layers {
 			v, ok := of[key.Name]
@@ -61,11 +63,15 @@ func (l *loader) withhold(path string, layers ...layer) {
 				continue
 			}
 			delete(of, key.Name)
-			l.warn(Warning{
+			held = append(held, Warning{
 				Code: PersonalKey, File: path, Line: v.Pos.Line, Col: v.Pos.Col,
 				Message: fmt.Sprintf("%s:%v: %s does not count here, trusted or not: it belongs into your own configuration", path, v.Pos, key.Name),
 			})
 		}
+	}
+	slices.SortFunc(held, func(a, b Warning) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) })
+	for _, w := range held {
+		l.warn(w)
 	}
 }
 
