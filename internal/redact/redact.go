@@ -4,6 +4,8 @@
 // secret comes back as it was and costs no allocation, and that its time grows with the length of the text only. It recognises
 // secrets by the name beside them, by the place (an authorization header, the password of a URL) and by well-known formats.
 //
+// What somebody knows to be a secret is found by its value (Known), whatever stands around it and in the usual encodings.
+//
 // It refuses to guess: entropy alone is a reason only in HighEntropy, which is for output fields and can be turned off by the
 // caller. It never changes what it is given, and it is no proof that a text is clean.
 package redact
@@ -22,21 +24,27 @@ type span struct {
 // String masks the secrets in a text: header lines, NAME=value, "name": "value", --name value, URLs, bearer tokens and well-known
 // formats. JSON in the text nearly always stays JSON; who has the tree and needs certainty uses Value.
 func String(s string) string {
-	found, ok := find(s, 0)
+	masked, _ := mask(s, nil)
+	return masked
+}
+
+// mask replaces what is found, and counts it. Where fits is there, a name or a place is not enough: the value must fit too.
+func mask(s string, fits func(s string, i int, found span) bool) (masked string, n int) {
+	found, ok := find(s, 0, fits)
 	if !ok {
-		return s
+		return s, 0
 	}
 	var b strings.Builder
 	b.Grow(len(s))
 	done := 0
-	for ok {
+	for ; ok; n++ {
 		b.WriteString(s[done:found.start])
 		b.WriteString(found.with)
 		done = found.end
-		found, ok = find(s, done)
+		found, ok = find(s, done, fits)
 	}
 	b.WriteString(s[done:])
-	return b.String()
+	return b.String(), n
 }
 
 // The bytes at which a secret can be told; everything else is passed over. Two words of bits instead of a table: a table would be
@@ -55,14 +63,14 @@ func trigger(c byte) bool {
 }
 
 // find is the first span at or after low that must change.
-func find(s string, low int) (span, bool) {
+func find(s string, low int, fits func(string, int, span) bool) (span, bool) {
 	for i := low; i < len(s); i++ {
 		c := s[i]
 		if !trigger(c) {
 			continue
 		}
 		found, ok := judge(s, low, i)
-		if !ok || found.start < low || found.start >= found.end {
+		if !ok || found.start < low || found.start >= found.end || fits != nil && !fits(s, i, found) {
 			continue
 		}
 		if s[found.start:found.end] != found.with {

@@ -1,0 +1,276 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// leastKnown is how short a value may be that is masked wherever it stands. A shorter one is a part of too many words.
+const leastKnown = 8
+
+// piece is how long the parts are by which a long value is known: a part of a private key on a line of its own is one as well.
+const piece = 64
+
+// Values are secrets that somebody knows: the key in use, what a variable of the user's holds. They are masked by what they are, in a text of
+// any form, also where they were encoded: base64 at each of its three offsets, percent signs, hexadecimal digits, escapes of JSON. A nil
+// *Values knows none. It is read-only, so that it may be used by many at once.
+//
+// It refuses values shorter than eight bytes, and it does not find what somebody hides on purpose: a value that was turned round, or printed
+// one character a line, is not seen.
+type Values struct {
+	pairs   [1 << 10]uint64     // which two bytes some spelling begins with
+	index   map[string][]string // spellings by their first four bytes, the longest first
+	begins  map[string]bool     // their first one, two and three bytes
+	longest int
+}
+
+// Known makes Values of secrets. It is nil where none of them is long enough.
+func Known(values ...string) *Values {
+	v := &Values{index: map[string][]string{}, begins: map[string]bool{}}
+	for _, value := range values {
+		value = strings.TrimSpace(value)
+		for _, spelt := range spellings(value) {
+			for _, part := range pieces(spelt) {
+				v.add(part)
+			}
+		}
+	}
+	if v.longest == 0 {
+		return nil
+	}
+	for _, list := range v.index {
+		slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	}
+	return v
+}
+
+func (v *Values) add(part string) {
+	if len(part) < leastKnown || slices.Contains(v.index[part[:4]], part) || strings.Contains(Mask, part) {
+		return
+	}
+	v.index[part[:4]] = append(v.index[part[:4]], part)
+	for n := 1; n <= 3; n++ {
+		v.begins[part[:n]] = true
+	}
+	at := uint(part[0])<<8 | uint(part[1])
+	v.pairs[at>>6] |= 1 << (at & 63)
+	v.longest = max(v.longest, len(part))
+}
+
+// spellings are the forms in which a value is looked for.
+func spellings(value string) []string {
+	if len(value) < leastKnown {
+		return nil
+	}
+	all := []string{value, url.QueryEscape(value), url.PathEscape(value), hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
+	for _, escaped := range all[1:3] {
+		all = append(all, lowerEscapes(escaped))
+	}
+	if quoted, err := json.Marshal(value); err == nil {
+		all = append(all, strings.Trim(string(quoted), `"`))
+	}
+	for offset := range 3 {
+		padded := append(make([]byte, offset), value...)
+		// The characters at both ends that depend on what stands around the value are left out.
+		from, to := []int{0, 2, 3}[offset], len(padded)*8/6
+		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			all = append(all, alphabet.EncodeToString(padded)[from:to])
+		}
+	}
+	for line := range strings.Lines(value) { // a key of several lines is often printed with something before each
+		if line = strings.TrimSpace(line); len(line) >= 20 && line != value && !strings.HasPrefix(line, "-----") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// lowerEscapes writes %2B as %2b.
+func lowerEscapes(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:i+3], strings.ToLower(s[i+1:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// pieces are the parts of a long spelling.
+func pieces(s string) []string {
+	var all []string
+	for len(s) >= 2*piece {
+		all, s = append(all, s[:piece]), s[piece:]
+	}
+	return append(all, s)
+}
+
+// next is the first spelling at or after from; start is -1 where there is none.
+func (v *Values) next(s string, from int) (start, end int) {
+	for i := from; i+leastKnown <= len(s); i++ {
+		at := uint(s[i])<<8 | uint(s[i+1])
+		if v.pairs[at>>6]>>(at&63)&1 == 0 {
+			continue
+		}
+		for _, part := range v.index[s[i:i+4]] {
+			if strings.HasPrefix(s[i:], part) {
+				return i, i + len(part)
+			}
+		}
+	}
+	return -1, -1
+}
+
+// String is the text without the values.
+func (v *Values) String(s string) string {
+	masked, _ := v.Count(s)
+	return masked
+}
+
+// Bytes is String for bytes. What has no secret is returned as it is.
+func (v *Values) Bytes(b []byte) []byte {
+	if v == nil {
+		return b
+	}
+	if masked, n := v.Count(string(b)); n > 0 {
+		return []byte(masked)
+	}
+	return b
+}
+
+// Count is String, and how many places were masked.
+func (v *Values) Count(s string) (masked string, n int) {
+	if v == nil {
+		return s, 0
+	}
+	start, end := v.next(s, 0)
+	if start < 0 {
+		return s, 0
+	}
+	var b strings.Builder
+	done := 0
+	for ; start >= 0; start, end = v.next(s, done) {
+		if start > done || n == 0 { // else it is the next part of the same
+			b.WriteString(s[done:start])
+			b.WriteString(Mask)
+			n++
+		}
+		done = end
+	}
+	b.WriteString(s[done:])
+	return b.String(), n
+}
+
+// Stream masks a text that comes in pieces.
+func (v *Values) Stream() *Stream { return &Stream{values: v} }
+
+// Stream keeps back what may be the beginning of a value until it is known not to be one. It is for one text, and for one goroutine.
+type Stream struct {
+	values *Values
+	held   string
+}
+
+// Feed takes the next piece, and returns what can be told by now.
+func (s *Stream) Feed(text string) string {
+	if s.values == nil {
+		return text
+	}
+	text, s.held = s.values.String(s.held+text), ""
+	at := s.values.open(text)
+	text, s.held = text[:at], text[at:]
+	return text
+}
+
+// End returns what was kept back. The text is over, or what comes next is another one.
+func (s *Stream) End() string {
+	text := s.held
+	s.held = ""
+	return text
+}
+
+// open is where the longest end of the text begins that is the beginning of a spelling.
+func (v *Values) open(text string) int {
+	for i := max(0, len(text)-v.longest+1); i < len(text); i++ {
+		rest := text[i:]
+		if len(rest) < 4 {
+			if v.begins[rest] {
+				return i
+			}
+			continue
+		}
+		if slices.ContainsFunc(v.index[rest[:4]], func(part string) bool { return strings.HasPrefix(part, rest) }) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// Secrets are the values of an environment that are secret: those of variables whose name says so or whose value has a well-known format, and
+// the passwords in addresses. What is an ordinary word, a number, a path or an address under such a name is none: it would be masked in every
+// text that speaks of it.
+func Secrets(environ []string) []string {
+	var all []string
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		value = strings.TrimSpace(value)
+		if password, ok := passwordOf(value); ok {
+			if rare(password) {
+				all = append(all, password)
+			}
+			continue
+		}
+		if _, known := LooksSecret(value); known || Name(name) && rare(value) {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+// passwordOf is the password of an address.
+func passwordOf(value string) (password string, is bool) {
+	if !strings.Contains(value, "://") {
+		return "", false
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return "", false
+	}
+	password, _ = u.User.Password()
+	return password, true
+}
+
+// rare says whether a value is none that a text would have by chance.
+func rare(value string) bool {
+	if len(value) < leastKnown || strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.HasPrefix(value, "./") || len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {
+		return false
+	}
+	var kinds [4]bool // digits, small letters, capitals, others
+	for i := range len(value) {
+		switch c := value[i]; {
+		case digit(c):
+			kinds[0] = true
+		case lower(c):
+			kinds[1] = true
+		case upper(c):
+			kinds[2] = true
+		case c < ' ' && c != '\n' && c != '\r' && c != '\t':
+			return false
+		default:
+			kinds[3] = true
+		}
+	}
+	different := 0
+	for _, has := range kinds {
+		if has {
+			different++
+		}
+	}
+	if host, number, ok := strings.Cut(value, ":"); ok && host != "" && port(number) && len(number) <= 5 {
+		return false
+	}
+	return different >= 2 && (kinds[0] || kinds[3] && different >= 3 || len(value) >= 20) || len(value) >= 24
+}
