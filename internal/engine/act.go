@@ -81,6 +81,10 @@ func (l *loop) plan(c model.Block) *step {
 		s.wrong = err.Error()
 		return s
 	}
+	if l.overwrites(action) {
+		s.wrong = maskWritten
+		return s
+	}
 	s.action = action
 	s.call.Kind, s.call.Command = action.Kind, action.Command
 	if action.Input != nil {
@@ -135,6 +139,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 		result.Text = "(no output)"
 	}
 	result.Text = strings.ToValidUTF8(result.Text, "\uFFFD")
+	l.session.veil(&result)
 	l.tell(event.Event{Kind: event.ToolResult, Result: &event.Result{
 		ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit,
 	}})

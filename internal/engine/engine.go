@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/tool"
 )
@@ -34,6 +35,8 @@ type Options struct {
 	Limits  Limits
 	Search  bool        // the API's own web search may be used
 	Todos   *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none
+	// Secrets are known by their value: nothing that is kept, told or sent has one. What tools answer is without other credentials, too.
+	Secrets *redact.Values
 	// Journal keeps the conversation, and has what was said before. An error of it ends the turn: what cannot be kept is not gone on with.
 	// nil: nothing is kept.
 	Journal *session.Session
@@ -64,6 +67,7 @@ type Session struct {
 	questions map[string]chan agent.Answer
 	interrupt context.CancelCauseFunc // ends the turn that runs; nil: none does
 	closed    bool
+	hidden    bool // the model was shown a mask in place of a secret
 	evidence  agent.Evidence
 	running   sync.WaitGroup
 
@@ -88,7 +92,9 @@ func New(o Options) *Session {
 		s.tools = o.Tools(s.task)
 	}
 	s.evidence = agent.Evidence{Session: o.ID, DenialsTold: true, Answered: agent.No}
-	s.client = o.Client
+	if s.client = o.Client; o.Secrets != nil {
+		s.client = veiled{o.Client, o.Secrets}
+	}
 	return s
 }
 
@@ -138,6 +144,7 @@ func (s *Session) stir() {
 
 // tell hands an event to the host. One that does not listen slows the agent down, until the session is closed.
 func (s *Session) tell(e event.Event) {
+	e = s.unveiled(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.events) >= mostWaiting && !s.closed {
@@ -158,7 +165,7 @@ func (s *Session) Send(ctx context.Context, blocks []agent.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	said, err := message(blocks)
+	said, err := s.message(blocks)
 	if err != nil {
 		return err
 	}
@@ -176,7 +183,7 @@ func (s *Session) Send(ctx context.Context, blocks []agent.Block) error {
 
 // Steer says something to the turn that runs: the model hears it with the next results. Without such a turn it is a message.
 func (s *Session) Steer(ctx context.Context, blocks []agent.Block) error {
-	said, err := message(blocks)
+	said, err := s.message(blocks)
 	if err != nil {
 		return err
 	}
@@ -190,7 +197,7 @@ func (s *Session) Steer(ctx context.Context, blocks []agent.Block) error {
 	return s.Send(ctx, blocks)
 }
 
-func message(blocks []agent.Block) ([]model.Block, error) {
+func (s *Session) message(blocks []agent.Block) ([]model.Block, error) {
 	var said []model.Block
 	for _, b := range blocks {
 		switch {
@@ -205,7 +212,7 @@ func message(blocks []agent.Block) ([]model.Block, error) {
 	if len(said) == 0 {
 		return nil, fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
 	}
-	return said, nil
+	return veiledBlocks(s.o.Secrets, said), nil
 }
 
 // begin runs the turns that wait. It is called with the lock.

@@ -134,7 +134,7 @@ func (l *loop) end(ctx context.Context, err error) *event.End {
 		err = &stop{FailedTurn, fault.New(fault.TimedOut, "the turn did not end within %s", l.session.o.Limits.Time)}
 	}
 	end.Reason = FailedTurn
-	f := faultOf(err)
+	f := plainFault(l.session.o.Secrets, faultOf(err))
 	l.session.mu.Lock()
 	l.session.evidence.Fault = f
 	l.session.mu.Unlock()

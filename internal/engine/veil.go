@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/redact"
+	"omniagent/internal/tool"
+)
+
+// veiled is a model that neither gets nor says a known secret: what it is sent is without them, also what was kept before they were known, and
+// so is what it answers, piece by piece.
+type veiled struct {
+	model.Client
+	known *redact.Values
+}
+
+func (v veiled) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	q.Messages = Veiled(v.known, q.Messages)
+	var told func(model.Piece)
+	flush := func() {}
+	if hear != nil {
+		told, flush = v.pieces(hear)
+	}
+	answer, err := v.Client.Ask(ctx, q, told)
+	flush()
+	var e *model.Error
+	if errors.As(err, &e) {
+		plain := *e
+		plain.Message, plain.Partial = v.known.String(e.Message), veiledBlocks(v.known, e.Partial)
+		return answer, &plain
+	}
+	if answer != nil {
+		plain := *answer
+		plain.Blocks = veiledBlocks(v.known, answer.Blocks)
+		answer = &plain
+	}
+	return answer, err
+}
+
+// Count counts what would be sent.
+func (v veiled) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
+	q.Messages = Veiled(v.known, q.Messages)
+	return v.Client.Count(ctx, q)
+}
+
+// Close lets go of what the model holds, as Retrying passes it on.
+func (v veiled) Close() error {
+	if c, ok := v.Client.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// pieces tells pieces on. What may be the beginning of a secret waits for the next one.
+func (v veiled) pieces(hear func(model.Piece)) (told func(model.Piece), flush func()) {
+	kind, stream := model.Text, v.known.Stream()
+	flush = func() {
+		if rest := stream.End(); rest != "" {
+			hear(model.Piece{Kind: kind, Text: rest})
+		}
+	}
+	return func(p model.Piece) {
+		if p.Kind != kind {
+			flush()
+			kind = p.Kind
+		}
+		if text := stream.Feed(p.Text); text != "" || p.Text == "" {
+			hear(model.Piece{Kind: kind, Text: text})
+		}
+	}, flush
+}
+
+// Veiled are the messages without known secrets. They are not changed themselves.
+func Veiled(known *redact.Values, messages []model.Message) []model.Message {
+	if known == nil {
+		return messages
+	}
+	out := slices.Clone(messages)
+	for i := range out {
+		out[i].Blocks = veiledBlocks(known, out[i].Blocks)
+	}
+	return out
+}
+
+// veiledBlocks leaves thinking alone that the API has signed: it wants that back unchanged.
+func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
+	copied := false
+	for i, b := range blocks {
+		if b.Kind == model.Thinking && b.Opaque != nil {
+			continue
+		}
+		text, n := known.Count(b.Text)
+		broken, m := known.Count(b.Broken)
+		input := known.Bytes(b.Input)
+		if n+m == 0 && len(input) == len(b.Input) && bytes.Equal(input, b.Input) {
+			continue
+		}
+		if !copied {
+			blocks, copied = slices.Clone(blocks), true
+		}
+		blocks[i].Text, blocks[i].Broken, blocks[i].Input = text, broken, input
+	}
+	return blocks
+}
+
+// veil takes the secrets out of what a tool answered, before anybody else sees it, and says that it did.
+func (s *Session) veil(r *tool.Result) {
+	text, n := s.o.Secrets.Count(r.Text)
+	text, m := redact.Credentials(text)
+	if n+m == 0 {
+		return
+	}
+	s.mu.Lock()
+	s.hidden = true
+	s.mu.Unlock()
+	what := "a secret that is"
+	if n+m > 1 {
+		what = fmt.Sprintf("%d secrets that are", n+m)
+	}
+	r.Text = text + "\n\n(" + redact.Mask + " stands for " + what + " not shown. It is not what is written there: leave such places as they are.)"
+}
+
+// overwrites says that a call would put the mask where a secret is: the model has seen masks, and writes one.
+func (l *loop) overwrites(a tool.Action) bool {
+	if a.Kind != event.Write || !bytes.Contains(a.Input, []byte(redact.Mask)) {
+		return false
+	}
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	return l.session.hidden
+}
+
+const maskWritten = redact.Mask + " stands for a secret that you were not shown. Writing it would put the mask in place of the secret. Change only what is around it: " +
+	"Edit with an old_string and a new_string that do not have it. If the file must say exactly " + redact.Mask + ", ask the user to write that."
+
+// unveiled takes secrets out of what is told, where it may quote somebody. What tools and the model said is without them already.
+func (s *Session) unveiled(e event.Event) event.Event {
+	known := s.o.Secrets
+	if known == nil {
+		return e
+	}
+	e.Fault = plainFault(known, e.Fault)
+	if e.Retry != nil {
+		again := *e.Retry
+		again.Reason = known.String(again.Reason)
+		e.Retry = &again
+	}
+	if e.End != nil {
+		end := *e.End
+		end.Notes = slices.Clone(end.Notes)
+		for i := range end.Notes {
+			end.Notes[i] = known.String(end.Notes[i])
+		}
+		e.End = &end
+	}
+	return e
+}
+
+func plainFault(known *redact.Values, f *fault.Fault) *fault.Fault {
+	if f == nil || known.String(f.Message) == f.Message {
+		return f
+	}
+	plain := *f
+	plain.Message = known.String(f.Message)
+	return &plain
+}

@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/engine"
+	"omniagent/internal/event"
+	"omniagent/internal/model"
+	"omniagent/internal/redact"
+	"omniagent/internal/session"
+	"omniagent/internal/tool"
+)
+
+const hiddenKey = "canary-of-a-key-4711"
+
+// parrot is a model that says what it is told to, in small pieces, and keeps what it was asked.
+type parrot struct {
+	answers []model.Answer
+	fail    error
+	asked   []model.Request
+}
+
+func (p *parrot) Ask(_ context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	p.asked = append(p.asked, q)
+	if p.fail != nil && len(p.asked) > len(p.answers) {
+		return nil, p.fail
+	}
+	a := p.answers[min(len(p.asked), len(p.answers))-1]
+	for _, b := range a.Blocks {
+		for i := 0; b.Kind == model.Text && i < len(b.Text); i += 3 {
+			hear(model.Piece{Kind: model.Text, Text: b.Text[i:min(i+3, len(b.Text))]})
+		}
+	}
+	return &a, nil
+}
+
+func (p *parrot) Count(context.Context, model.Request) (int64, bool, error) { return 0, false, nil }
+func (p *parrot) Profile() model.Profile                                    { return model.Profile{Window: 200_000} }
+
+// TestSecretsStayInside: whoever says a known secret (the user, a tool, the model, an error of the API), it is in no event, no record and no
+// request.
+func TestSecretsStayInside(t *testing.T) {
+	dir := t.TempDir()
+	store := session.Open(dir)
+	kept, err := store.Create(t.Context(), session.Begin{Provider: "p", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := model.Answer{Stop: model.Calls, Blocks: []model.Block{
+		{Kind: model.Text, Text: "I have " + hiddenKey + ", c"}, {Kind: model.Call, ID: "1", Name: "Look", Input: json.RawMessage(`{"q":"` + hiddenKey + `"}`)},
+	}}
+	client := &parrot{answers: []model.Answer{call}, fail: &model.Error{Trouble: model.NoLogin, Message: "wrong key " + hiddenKey}}
+	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+		return tool.Result{Text: "A=" + hiddenKey + "\nghp_" + strings.Repeat("A1b2", 9)}
+	}}
+	s := begin(t, engine.Options{Client: client, Journal: kept, Secrets: redact.Known(hiddenKey)}, kit("Look", look))
+	send(t, s, "my key is "+hiddenKey)
+	events := turn(t, s, nil)
+	said := ""
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == event.Text {
+			said += e.Text
+		}
+		if e.Kind == event.ToolResult && !strings.Contains(e.Result.Output, "2 secrets that are not shown") {
+			t.Errorf("%q", e.Result.Output)
+		}
+		if text := fmt.Sprintf("%s %+v", data, e.Fault); strings.Contains(text, hiddenKey) || strings.Contains(text, "A1b2A1b2") {
+			t.Errorf("%s", text)
+		}
+	}
+	if want := "I have " + redact.Mask + ", c"; said != want {
+		t.Errorf("said %q", said)
+	}
+	if len(client.asked) != 2 {
+		t.Fatalf("%d requests", len(client.asked))
+	}
+	for _, q := range client.asked {
+		if data, _ := json.Marshal(q); strings.Contains(string(data), hiddenKey) || strings.Contains(string(data), "A1b2A1b2") {
+			t.Errorf("%s", data)
+		}
+	}
+	if err := kept.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range filesIn(t, dir) {
+		if strings.Contains(text, hiddenKey) || !strings.Contains(text, redact.Mask) {
+			t.Errorf("%s", text)
+		}
+	}
+}
+
+// TestMaskIsNotWritten: what a model was not shown, it does not overwrite with the mask; where nothing was hidden, the mask is a word like others.
+func TestMaskIsNotWritten(t *testing.T) {
+	wrote := 0
+	write := tool.Action{Kind: event.Write, Run: func(context.Context, func(string)) tool.Result {
+		wrote++
+		return tool.Result{Text: "written"}
+	}}
+	for _, tt := range []struct {
+		answer string
+		wrote  int
+	}{{"k = " + hiddenKey, 0}, {"k = " + redact.Mask, 1}} {
+		wrote = 0
+		look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: tt.answer} }}
+		client, _ := scripted(t, `[{"call":{"name":"Look","input":{}}},{"call":{"name":"Put","input":{"content":"k = [REDACTED]"}}},{"say":"${result}"}]`)
+		s := begin(t, engine.Options{Client: client, Mode: engine.Yolo, Secrets: redact.Known(hiddenKey)}, kit("Look", look), kit("Put", write))
+		send(t, s, "go")
+		events := turn(t, s, nil)
+		end := events[len(events)-1].End
+		if wrote != tt.wrote || (tt.wrote == 0) != strings.Contains(end.Text, "put the mask in place") {
+			t.Errorf("%q: written %d times, %q", tt.answer, wrote, end.Text)
+		}
+	}
+}
+
+// filesIn is what the files of a directory have.
+func filesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	var texts []string
+	for _, name := range names {
+		if data, err := os.ReadFile(name); err != nil {
+			t.Error(err)
+		} else if len(data) > 0 {
+			texts = append(texts, string(data))
+		}
+	}
+	return texts
+}
