@@ -28,7 +28,9 @@ type record struct {
 }
 
 func newRecord(s *spills, live bool) *record {
-	return &record{spills: s, live: live, out: stream{name: "stdout"}, err: stream{name: "stderr"}}
+	return &record{
+		spills: s, live: live, out: stream{name: "stdout", veil: s.secrets.Stream()}, err: stream{name: "stderr", veil: s.secrets.Stream()},
+	}
 }
 
 // input is a stream as the writer that process hands output to.
@@ -77,8 +79,11 @@ func (r *record) take(s *stream) {
 	}
 }
 
-// add appends text to a stream. What is together longer than what is shown goes to files as well.
-func (r *record) add(s *stream, text string) {
+// add appends text to a stream, without secrets: what may be the beginning of one waits for the rest.
+func (r *record) add(s *stream, text string) { r.append(s, s.veil.Feed(text)) }
+
+// append appends what may be seen. What is together longer than what is shown goes to files as well.
+func (r *record) append(s *stream, text string) {
 	if text == "" {
 		return
 	}
@@ -148,6 +153,7 @@ func (r *record) finish() {
 	defer r.mu.Unlock()
 	for _, s := range []*stream{&r.out, &r.err} {
 		r.add(s, settled(string(s.pending), s.open))
+		r.append(s, s.veil.End())
 		s.pending = nil
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/redact"
 )
 
 // How long a command may run.
@@ -38,11 +39,12 @@ const (
 
 // Options are what the commands of one conversation share.
 type Options struct {
-	Root    string        // where commands begin, and where cd cannot lead out of
-	Env     []string      // what they get, whole; nil: Environment(os.Environ())
-	Private string        // a directory for what is too long to show, which exists; empty: a temporary one that ends with Close
-	Starter Starter       // nil: Plain
-	Grace   time.Duration // from the request to end to the kill; 0: 2 s
+	Root    string         // where commands begin, and where cd cannot lead out of
+	Env     []string       // what they get, whole; nil: Environment(os.Environ())
+	Private string         // a directory for what is too long to show, which exists; empty: a temporary one that ends with Close
+	Starter Starter        // nil: Plain
+	Secrets *redact.Values // what is kept out of what commands print: out of what is returned, told and written to files
+	Grace   time.Duration  // from the request to end to the kill; 0: 2 s
 }
 
 // Shell runs the commands of one conversation. Its methods may be called at the same time.
@@ -112,7 +114,7 @@ func New(o Options) (*Shell, error) {
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
-	s := &Shell{root: root, dir: root, env: o.Env, starter: o.Starter, grace: o.Grace, spills: &spills{given: o.Private}}
+	s := &Shell{root: root, dir: root, env: o.Env, starter: o.Starter, grace: o.Grace, spills: &spills{given: o.Private, secrets: o.Secrets}}
 	s.over, s.close = context.WithCancel(context.Background())
 	return s, nil
 }

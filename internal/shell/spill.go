@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/redact"
 )
 
 // maxSpills is how much the files of one conversation may be together before the oldest go.
@@ -13,6 +14,8 @@ const maxSpills = 4 * maxSpill
 
 // spills is where outputs are kept that are too long to show: files that only the user may read.
 type spills struct {
+	secrets *redact.Values // what they do not have
+
 	given string // empty: a temporary directory, made with the first file
 	most  int64  // bytes of a stream that a file keeps; 0: maxSpill
 

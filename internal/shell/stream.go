@@ -5,11 +5,14 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"omniagent/internal/redact"
 )
 
 // stream is one of them, as text.
 type stream struct {
 	name    string
+	veil    *redact.Stream
 	pending []byte // of a line that has not ended, as it came
 	open    bool   // the text ends within a line, which pending continues
 	size    int64  // of the text
