@@ -31,7 +31,7 @@ func chat() *contract.Command {
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
 		Examples: []contract.Example{{Description: "Talk", Command: "omniagent chat"}},
-		Serve:    serveChat,
+		Serve:    quiet(serveChat),
 	}
 }
 
@@ -41,7 +41,7 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 	}
 	var p plan
 	p.stays = true
-	if err := p.choose(c, func(format string, args ...any) { sayLine(c, format, args...) }); err != nil {
+	if err := p.choose(c, logger(c)); err != nil {
 		return 0, err
 	}
 	conversation, err := attended(ctx, signals, func(ctx context.Context) (*native.Conversation, error) { return native.Open(ctx, p.options) })

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/yume"
 	"omniagent/internal/provider"
+	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/stream"
 	"omniagent/internal/text"
@@ -62,7 +63,7 @@ func start() *contract.Command {
 			{Description: "One question to a local model", Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p 'What is in this directory?'"},
 			{Description: "A conversation over lines", Command: "omniagent start --provider anthropic --session-id s1"},
 		},
-		Serve:  serveStart,
+		Serve:  quiet(serveStart),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
 }
@@ -114,7 +115,7 @@ type plan struct {
 }
 
 func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	log := func(format string, args ...any) { sayLine(c, format, args...) }
+	log := logger(c)
 	detail := func(string, ...any) {}
 	if c.Bool("verbose") {
 		detail = log
@@ -171,6 +172,25 @@ func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(cont
 		names := map[os.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}
 		var none T
 		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", names[s]).With("signal", names[s])
+	}
+}
+
+// logger says lines without the secrets of the environment.
+func logger(c *contract.Call) func(format string, args ...any) {
+	known := redact.Known(redact.Secrets(os.Environ())...)
+	return func(format string, args ...any) { sayLine(c, "%s", known.String(fmt.Sprintf(format, args...))) }
+}
+
+// quiet keeps the secrets of the environment out of an error.
+func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context, *contract.Call, <-chan os.Signal) (int, error) {
+	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+		code, err := serve(ctx, c, signals)
+		if err == nil {
+			return code, nil
+		}
+		plain, known := *fault.Of(err), redact.Known(redact.Secrets(os.Environ())...)
+		plain.Message = known.String(plain.Message)
+		return code, &plain
 	}
 }
 

@@ -43,6 +43,17 @@ func (c Choice) Client() model.Client {
 	return client
 }
 
+// Secrets are what is sent to prove who asks, for whoever keeps it out of texts. A token that has to be asked for first is not among them.
+func (c Choice) Secrets() []string {
+	var all []string
+	for _, s := range []Secret{c.credential.key, c.credential.token} {
+		if s.text != nil {
+			all = append(all, s.Reveal())
+		}
+	}
+	return all
+}
+
 // Patience is how often and how late to ask again: Gemini's limits pass quickly, OpenAI's slowly.
 func (c Choice) Patience() model.RetryOptions {
 	switch c.Provider {

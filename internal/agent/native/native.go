@@ -7,6 +7,7 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 	"omniagent/internal/model"
 	"omniagent/internal/page"
 	"omniagent/internal/provider"
+	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/shell"
 	"omniagent/internal/tool"
@@ -44,6 +46,8 @@ type Options struct {
 	Version string                           // of this program
 	Trusted func(path string, content []byte) bool
 	Log     func(format string, args ...any) // what a person should know
+
+	known *redact.Values // what is in no text
 }
 
 // Conversation is an open one.
@@ -65,6 +69,13 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 }
 
 func (c *Conversation) open(ctx context.Context, o Options) error {
+	servers, problems := o.readServers()
+	o.known = o.secrets(servers)
+	log := o.Log
+	o.Log = func(format string, args ...any) { log("%s", o.known.String(fmt.Sprintf(format, args...))) }
+	for _, problem := range problems {
+		o.Log("%v", problem)
+	}
 	var err error
 	if c.Kept, err = o.keep(ctx); err != nil {
 		return err
@@ -78,7 +89,7 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	more := c.servers(ctx, o)
+	more := c.servers(ctx, o, servers)
 	client := o.Choice.Client()
 	s := engine.Setting{
 		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly), Mode: o.Mode, CanAsk: o.CanAsk,
@@ -88,7 +99,7 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 	s.File, s.Project = o.instructions(root)
 	c.Session = engine.New(engine.Options{
 		ID: c.Kept.ID(), Client: client, Retry: o.Choice.Patience(), Mode: o.Mode, CanAsk: o.CanAsk, Limits: o.Limits, Search: o.Web, Journal: c.Kept, Todos: env.Todos,
-		System: engine.System(s),
+		System: engine.System(s), Secrets: o.known,
 		Tools: func(t tool.Task) []tool.Tool {
 			env.Task = t
 			return append(tool.All(env), more...)
@@ -106,6 +117,7 @@ func (o Options) keep(ctx context.Context) (*session.Session, error) {
 		if history, err = session.ReadHistory(o.History); err != nil {
 			return nil, err
 		}
+		history = engine.Veiled(o.known, history)
 	}
 	if o.Resume == "" {
 		kept, err := o.Store.Create(ctx, begin)
@@ -152,7 +164,7 @@ func (c *Conversation) tools(o Options) (*tool.Env, error) {
 		todos = append(todos, tool.Todo{Content: t.Content, Status: t.Status, ActiveForm: t.Active})
 	}
 	env.Todos.Set(todos)
-	commands, err := shell.New(shell.Options{Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private})
+	commands, err := shell.New(shell.Options{Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)
 	} else {

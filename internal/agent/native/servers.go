@@ -3,25 +3,58 @@ package native
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"omniagent/internal/event"
 	"omniagent/internal/mcp"
+	"omniagent/internal/redact"
 	"omniagent/internal/tool"
 )
 
-// servers connects to the MCP servers of the user's own file. One that does not answer is told and left out: the conversation goes on
-// without its tools.
-func (c *Conversation) servers(ctx context.Context, o Options) []tool.Tool {
+// readServers reads the user's own file of MCP servers.
+func (o Options) readServers() (list []mcp.Server, problems []error) {
 	if o.Servers == "" {
-		return nil
+		return nil, nil
 	}
 	list, problems, err := mcp.ReadServers(o.Servers, o.Lookup)
 	if err != nil {
 		problems = append(problems, err)
 	}
-	for _, problem := range problems {
-		o.Log("%v", problem)
+	return list, problems
+}
+
+// secrets are what is kept out of everything that is said, kept and sent: the key in use, what the environment holds under a secret name, and
+// what the servers were given.
+func (o Options) secrets(servers []mcp.Server) *redact.Values {
+	all := append(o.Choice.Secrets(), redact.Secrets(o.Env)...)
+	for _, s := range servers {
+		for name, value := range s.Env {
+			all = append(all, redact.Secrets([]string{name + "=" + value})...)
+		}
+		for name, value := range s.Header {
+			words := strings.Fields(value) // Bearer …
+			if len(words) > 0 {
+				all = append(all, redact.Secrets([]string{name + "=" + words[len(words)-1]})...)
+			}
+		}
+		for i, arg := range redact.Args(s.Command) {
+			switch before, _, cut := strings.Cut(arg, redact.Mask); {
+			case arg == redact.Mask:
+				all = append(all, s.Command[i])
+			case cut && strings.HasSuffix(arg, redact.Mask):
+				all = append(all, strings.TrimPrefix(s.Command[i], before))
+			}
+		}
+	}
+	return redact.Known(all...)
+}
+
+// servers connects to the MCP servers of the user's own file. One that does not answer is told and left out: the conversation goes on
+// without its tools.
+func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server) []tool.Tool {
+	if len(list) == 0 {
+		return nil
 	}
 	environ := o.inheritance()
 	environ.Opens = true
