@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/contract"
 	"omniagent/internal/process"
+	"omniagent/internal/redact"
 	"omniagent/internal/shim"
 )
 
@@ -25,6 +26,10 @@ func Main() int {
 	if contract.PlainVersion(args, Version) {
 		return 0
 	}
+	process.Conceal(func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
+	})
 	program := Program()
 	if !direct(program, args) {
 		return program.Main(args)

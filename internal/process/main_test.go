@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		"parent":    parent,
 		"starter":   starter,
 		"screen":    screen,
+		"concealed": concealed,
 	}
 	name := os.Getenv(roleVariable)
 	if name == "" {
