@@ -11,7 +11,10 @@ import (
 
 // concealed conceals, and tells what it still has and what others see.
 func concealed([]string) error {
-	n := Conceal(func(entry string) bool { name, _, _ := strings.Cut(entry, "="); return strings.HasSuffix(name, "_TOKEN") })
+	n := Conceal(func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return strings.HasSuffix(name, "_TOKEN")
+	})
 	again := Conceal(func(entry string) bool { return strings.HasPrefix(entry, "B_TOKEN=s") })
 	seen, err := os.ReadFile("/proc/self/environ")
 	if err != nil {
