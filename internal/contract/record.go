@@ -3,10 +3,12 @@ package contract
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
+	"omniagent/internal/redact"
 )
 
 // Every call leaves one line in the audit log, failures too; only help, the version and what is as pure leave none.
@@ -49,8 +51,12 @@ func (c *Call) record(a answer, status int) {
 	if c.Command.Quiet || c.AuditPath() == "" {
 		return
 	}
+	known, args := redact.Known(redact.Secrets(os.Environ())...), slices.Clone(c.words)
+	for i := range args { // a message may quote a key
+		args[i] = known.String(args[i])
+	}
 	entry := audit.Entry{
-		Timestamp: c.started.UTC(), RequestID: c.id, TraceID: c.trace(), Command: c.name(), Args: c.words, Cwd: c.dir, ExitCode: status,
+		Timestamp: c.started.UTC(), RequestID: c.id, TraceID: c.trace(), Command: c.name(), Args: args, Cwd: c.dir, ExitCode: status,
 		DurationMS: time.Since(c.started).Milliseconds(), Danger: string(c.Command.Danger), Effect: string(a.effect), Reversible: c.Command.Reversible,
 		Operator: Operator(c.Host), InstanceID: c.instance, ToolVersion: c.Program.Version, PID: os.Getpid(),
 	}

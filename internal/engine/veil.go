@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -115,7 +116,7 @@ func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 func (s *Session) veil(r *tool.Result) {
 	text, n := s.o.Secrets.Count(r.Text)
 	text, m := redact.Credentials(text)
-	if n+m == 0 {
+	if n += r.Masked; n+m == 0 || !strings.Contains(text, redact.Mask) {
 		return
 	}
 	s.mu.Lock()

@@ -15,6 +15,9 @@ const leastKnown = 8
 // piece is how long the parts are by which a long value is known: a part of a private key on a line of its own is one as well.
 const piece = 64
 
+// codedPiece is that of what was encoded: nine bytes of a value in base64, six in hexadecimal digits.
+const codedPiece = 12
+
 // Values are secrets that somebody knows: the key in use, what a variable of the user's holds. They are masked by what they are, in a text of
 // any form, also where they were encoded: base64 at each of its three offsets, percent signs, hexadecimal digits, escapes of JSON. A nil
 // *Values knows none. It is read-only, so that it may be used by many at once.
@@ -34,7 +37,12 @@ func Known(values ...string) *Values {
 	for _, value := range values {
 		value = strings.TrimSpace(value)
 		for _, spelt := range spellings(value) {
-			for _, part := range pieces(spelt) {
+			for _, part := range pieces(spelt, piece) {
+				v.add(part)
+			}
+		}
+		for _, coded := range encodings(value) { // programs that encode break their lines, wherever that is
+			for _, part := range pieces(coded, codedPiece) {
 				v.add(part)
 			}
 		}
@@ -66,24 +74,33 @@ func spellings(value string) []string {
 	if len(value) < leastKnown {
 		return nil
 	}
-	all := []string{value, url.QueryEscape(value), url.PathEscape(value), hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
+	all := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 	for _, escaped := range all[1:3] {
 		all = append(all, lowerEscapes(escaped))
 	}
 	if quoted, err := json.Marshal(value); err == nil {
 		all = append(all, strings.Trim(string(quoted), `"`))
 	}
+	for line := range strings.Lines(value) { // a key of several lines is often printed with something before each
+		if line = strings.TrimSpace(line); len(line) >= 20 && line != value && !strings.HasPrefix(line, "-----") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// encodings are the value in base64 and in hexadecimal digits.
+func encodings(value string) []string {
+	if len(value) < leastKnown {
+		return nil
+	}
+	all := []string{hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
 	for offset := range 3 {
 		padded := append(make([]byte, offset), value...)
 		// The characters at both ends that depend on what stands around the value are left out.
 		from, to := []int{0, 2, 3}[offset], len(padded)*8/6
 		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			all = append(all, alphabet.EncodeToString(padded)[from:to])
-		}
-	}
-	for line := range strings.Lines(value) { // a key of several lines is often printed with something before each
-		if line = strings.TrimSpace(line); len(line) >= 20 && line != value && !strings.HasPrefix(line, "-----") {
-			all = append(all, line)
 		}
 	}
 	return all
@@ -101,10 +118,10 @@ func lowerEscapes(s string) string {
 }
 
 // pieces are the parts of a long spelling.
-func pieces(s string) []string {
+func pieces(s string, length int) []string {
 	var all []string
-	for len(s) >= 2*piece {
-		all, s = append(all, s[:piece]), s[piece:]
+	for len(s) >= 2*length {
+		all, s = append(all, s[:length]), s[length:]
 	}
 	return append(all, s)
 }
@@ -172,16 +189,28 @@ func (v *Values) Stream() *Stream { return &Stream{values: v} }
 type Stream struct {
 	values *Values
 	held   string
+	masked int
+	after  bool // what was told last is a mask: the next part of the same secret needs none
 }
+
+// Masked is how many places were masked by now.
+func (s *Stream) Masked() int { return s.masked }
 
 // Feed takes the next piece, and returns what can be told by now.
 func (s *Stream) Feed(text string) string {
 	if s.values == nil {
 		return text
 	}
-	text, s.held = s.values.String(s.held+text), ""
+	text, n := s.values.Count(s.held + text)
+	s.masked += n
 	at := s.values.open(text)
 	text, s.held = text[:at], text[at:]
+	if s.after && n > 0 {
+		text = strings.TrimPrefix(text, Mask)
+	}
+	if text != "" {
+		s.after = n > 0 && strings.HasSuffix(text, Mask)
+	}
 	return text
 }
 

@@ -145,6 +145,7 @@ func (s *Shell) Output(id string, filter *regexp.Regexp) (Job, error) {
 	defer j.reading.Unlock()
 	state := j.state() // before the output is read, so that what an ended one has printed is all read
 	state.Outcome.Stdout, state.Outcome.Stderr = j.news(filter, !state.Running)
+	state.Outcome.Masked = j.record.masked()
 	if !state.Running {
 		j.record.discard()
 	}

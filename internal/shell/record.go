@@ -170,6 +170,13 @@ func (r *record) shown() (out, err string) {
 	return r.out.shown(MaxShown - theirs), r.err.shown(theirs)
 }
 
+// masked is how many secrets were left out.
+func (r *record) masked() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.veil.Masked() + r.err.veil.Masked()
+}
+
 // discard forgets it all, and removes the files that nobody was told of.
 func (r *record) discard() {
 	r.mu.Lock()

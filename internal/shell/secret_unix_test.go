@@ -37,6 +37,9 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	if len(texts) != 4 {
 		t.Errorf("%d files", len(files))
 	}
+	if o.Masked != 11 {
+		t.Errorf("%d were masked", o.Masked)
+	}
 	for name, text := range texts {
 		if strings.Contains(text, secret) || !strings.Contains(text, redact.Mask) {
 			t.Errorf("%s: %s", name, fmt.Sprintf("%.300q", text))

@@ -87,6 +87,7 @@ type Outcome struct {
 	Signal         string        // that signal, such as SIGKILL
 	Reason         Reason        //
 	Limit          time.Duration // the time that it had
+	Masked         int           // how many secrets were left out; of one in the background, since it began
 	Moved          string        // where it ended, if that is no directory beneath the root and the next command begins in the root
 }
 
@@ -155,6 +156,7 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 		o.Moved = s.move(lost)
 	}
 	o.Stdout, o.Stderr = r.shown()
+	o.Masked = r.masked()
 	return o, nil
 }
 

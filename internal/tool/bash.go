@@ -114,7 +114,7 @@ func runCommand(ctx context.Context, env *Env, c shell.Command, progress func(st
 	if err != nil {
 		return failed(err)
 	}
-	r := Result{Text: outcomeText(o)}
+	r := Result{Text: outcomeText(o), Masked: o.Masked}
 	if o.Reason == shell.ByItself && o.Signal == "" {
 		r.Exit = &o.Exit
 	}

@@ -51,7 +51,7 @@ func BashOutput(env *Env) Tool {
 					if printed == "" {
 						printed = "(no new output)"
 					}
-					return Result{Text: jobState(job) + "\n" + printed}
+					return Result{Text: jobState(job) + "\n" + printed, Masked: job.Outcome.Masked}
 				},
 			}, nil
 		},

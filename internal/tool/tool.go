@@ -42,6 +42,7 @@ type Result struct {
 	Failed bool
 	Images []Image
 	Exit   *int // of a command
+	Masked int  // secrets that are left out of the text already
 }
 
 // Image is a picture in a result.
