@@ -106,8 +106,16 @@ func TestCanaries(t *testing.T) {
 				clean(t, "request "+strconv.Itoa(i), string(q.Raw))
 			}
 			for _, args := range [][]string{
-				{"start", "--resume", "canary", "-p", "again", "--verbose"}, {"session", "show", "canary"}, {"session", "export", "canary"}, {"session", "search", "key"}, {"session", "list"}, {"audit", "log"},
-				{"config", "list"}, {"config", "show"}, {"doctor"}, {"status"},
+				{"start", "--resume", "canary", "-p", "again", "--verbose"},
+				{"session", "show", "canary"},
+				{"session", "export", "canary"},
+				{"session", "search", "key"},
+				{"session", "list"},
+				{"audit", "log"},
+				{"config", "list"},
+				{"config", "show"},
+				{"doctor"},
+				{"status"},
 			} {
 				if args[0] == "start" {
 					_, flags := b.model(t, `[{"say":"and on"}]`)
