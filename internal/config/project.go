@@ -115,6 +115,8 @@ func (l *loader) trustedProject() ([]byte, bool) {
 		return untrusted("cannot be trusted: "+err.Error(), "when it can be read, look at it, then run: omniagent trust")
 	case !exists:
 		return nil, false
+	case trust.Refuses(path):
+		return untrusted("is not trusted, because trust would be recorded in its own repository ("+l.options.TrustFile+")", "set XDG_STATE_HOME to another place")
 	case !trust.Trusted(path, data):
 		reason := "is not trusted"
 		if trust.knows(path) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -64,10 +63,50 @@ func (t *Trust) Warning() (Warning, bool) {
 	return Warning{Code: UnusableTrust, File: t.file, Message: t.err.Error() + ", so no project file is trusted"}, true
 }
 
-// Trusted says whether exactly this content has been trusted at exactly this path.
+// Trusted says whether exactly this content has been trusted at exactly this path. content is what was read, and what is used: the file is not
+// looked at again. What a link takes out of its project is not trusted, and neither is anything by a record that lies in the same project.
 func (t *Trust) Trusted(path string, content []byte) bool {
+	if Leaves(path) || t.Refuses(path) {
+		return false
+	}
 	entry, ok := t.Recorded(path)
 	return ok && entry.SHA256 == hashOf(content)
+}
+
+// Refuses says that the record of trust lies in the repository that the file is in, which would then trust itself. A home directory that is a
+// repository is no such case.
+func (t *Trust) Refuses(path string) bool {
+	root, repository := projectOf(path)
+	if t.file == "" || !repository || !beneath(t.file, root) {
+		return false
+	}
+	home, err := os.UserHomeDir()
+	return err != nil || !beneath(home, root)
+}
+
+// Leaves says whether a link takes a file out of the project that it stands in: then it is somebody else's.
+func Leaves(path string) bool {
+	root, _ := projectOf(path)
+	return leavesRoot(path, root)
+}
+
+// projectOf is the project that a file stands in, by its name.
+func projectOf(path string) (root string, repository bool) {
+	dir := filepath.Dir(path)
+	if filepath.Base(dir) == ".omniagent" {
+		dir = filepath.Dir(dir)
+	}
+	return ProjectRoot(dir)
+}
+
+// beneath follows all links.
+func beneath(path, root string) bool {
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return false
+	}
+	below, err := filepath.Rel(real, canonical(path))
+	return err == nil && filepath.IsLocal(below)
 }
 
 // knows is true when some content has been trusted at the path.
@@ -166,8 +205,8 @@ func readTrust(path string) ([]TrustEntry, error) {
 	if !exists {
 		return nil, nil
 	}
-	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("the trust file %s is of no use: others may write it (mode %04o)", path, info.Mode().Perm())
+	if why := exposed(path); why != "" {
+		return nil, fmt.Errorf("the trust file %s is of no use: %s", path, why)
 	}
 	var content trustFile
 	if err := json.Unmarshal(data, &content); err != nil {
