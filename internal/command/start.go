@@ -23,6 +23,7 @@ import (
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
+	"omniagent/internal/shell"
 	"omniagent/internal/stream"
 	"omniagent/internal/text"
 )
@@ -175,6 +176,19 @@ func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(cont
 	}
 }
 
+// ownPrograms is the environment for who looks for a program that may be asked for a login: without what the workspace has put into PATH.
+func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
+	root, _ := config.ProjectRoot(c.Dir())
+	walls := shell.Inheritance{Roots: []string{c.Dir(), root}}
+	return func(name string) (string, bool) {
+		value, ok := c.Host.Lookup(name)
+		if name == "PATH" && ok {
+			value = strings.TrimPrefix(walls.Of([]string{"PATH=" + value, "HOME=" + home})[0], "PATH=")
+		}
+		return value, ok
+	}
+}
+
 // logger says lines without the secrets of the environment.
 func logger(c *contract.Call) func(format string, args ...any) {
 	known := redact.Known(redact.Secrets(os.Environ())...)
@@ -279,7 +293,7 @@ func (p *plan) choose(c *contract.Call, log func(string, ...any)) error {
 		return fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
 	}
 	choice, err := provider.Choose(provider.Options{
-		Provider: c.String("provider"), Model: c.String("model"), Base: c.String("api-base"), Lookup: c.Host.Lookup, Home: home,
+		Provider: c.String("provider"), Model: c.String("model"), Base: c.String("api-base"), Lookup: ownPrograms(c, home), Home: home,
 		First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"omniagent/internal/config"
@@ -20,6 +19,12 @@ type trustResult struct {
 	SHA256 string       `json:"sha256"`
 	Change string       `json:"change" enum:"trusted,changed,unchanged,forgotten,not_found,failed"`
 	Error  *errorDetail `json:"error"`
+
+	Counts contract.Foreign[trustCounts] `json:"counts" doc:"what the content changes once it is trusted"`
+}
+
+type trustCounts struct {
+	Lines []string `json:"lines"`
 }
 
 type errorDetail struct {
@@ -43,7 +48,7 @@ func trust() *contract.Command {
 	return &contract.Command{
 		Path: "trust", Summary: "trust the configuration of a repository as it is now", Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
 		Detail: "A repository's .omniagent/config.toml has no effect until its exact content was trusted; a changed file has to be trusted again.\n" +
-			"Look at the file first.",
+			"The answer says what it changes; with --dry-run it only says so. AGENTS.md, CLAUDE.md and omniagent.config.* are trusted one by one.",
 		DryRun: true, Reversible: true, Batch: true, LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[trustData](),
 		Params: []contract.Param{
 			{Name: "path", Kind: contract.File, Position: 1, Variadic: true, Help: "repositories or configuration files; this directory unless given"},
@@ -140,7 +145,7 @@ func configFileAt(c *contract.Call, path string) string {
 }
 
 func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
-	result := trustResult{ID: file}
+	result := trustResult{ID: file, Counts: contract.Foreign[trustCounts]{Value: trustCounts{[]string{}}}}
 	old, had := record.Recorded(file)
 	if c.Bool("remove") {
 		result.Change = "forgotten"
@@ -154,8 +159,11 @@ func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult,
 		}
 		return result, record.Forget(file)
 	}
-	if place := c.ProjectAt(filepath.Dir(filepath.Dir(file))); place.File == file && place.Leaves() {
+	if config.Leaves(file) {
 		return result, fault.New(fault.Unsafe, "%s is a link that leads out of the project", file).Hint("put a file in its place")
+	}
+	if record.Refuses(file) {
+		return result, fault.New(fault.Unsafe, "trust would be recorded in the repository itself, in %s", c.TrustFile()).Hint("set XDG_STATE_HOME to another place")
 	}
 	content, err := workspace.ReadFile(file, 1<<20)
 	if err != nil {
@@ -166,7 +174,7 @@ func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult,
 		return result, f
 	}
 	sum := sha256.Sum256(content)
-	result.SHA256 = hex.EncodeToString(sum[:])
+	result.SHA256, result.Counts.Value.Lines = hex.EncodeToString(sum[:]), whatCounts(c.Program.ConfigKeys(), file, content)
 	switch {
 	case !had:
 		result.Change = "trusted"
@@ -186,7 +194,8 @@ type trustRow struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"`
 	At      string `json:"at"`
-	Current bool   `json:"current" doc:"the file still has that content"`
+	Current bool   `json:"current" doc:"the file still has that content, and it counts"`
+	State   string `json:"state" enum:"current,changed,missing,refused" doc:"what became of the file since"`
 }
 
 type trustListData struct {
@@ -197,13 +206,14 @@ func trustList() *contract.Command {
 	return &contract.Command{
 		Path: "trust list", Summary: "list what is trusted", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0", LooseConfig: true,
 		Scopes: []string{}, Output: contract.TypeOf[trustListData](),
-		List:     &contract.List{Key: "trusted", ID: "path", Order: "path", Columns: []string{"path", "current", "at"}},
+		List:     &contract.List{Key: "trusted", ID: "path", Order: "path", Columns: []string{"path", "state", "at"}},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the trusted files are listed"}},
 		Examples: []contract.Example{{Description: "What is trusted", Command: "omniagent trust list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			rows := []trustRow{}
 			for _, e := range config.OpenTrust(c.TrustFile()).List() {
-				rows = append(rows, trustRow{e.Path, e.SHA256, e.At.Format("2006-01-02T15:04:05Z"), trustedNow(c, e.Path)})
+				state := trustState(c, e.Path)
+				rows = append(rows, trustRow{e.Path, e.SHA256, e.At.Format("2006-01-02T15:04:05Z"), state == "current", state})
 			}
 			return contract.Result{Data: trustListData{contract.RowsOf(rows)}}, nil
 		},
@@ -211,9 +221,21 @@ func trustList() *contract.Command {
 }
 
 // trustedNow says whether the file has the content that was trusted.
-func trustedNow(c *contract.Call, file string) bool {
+func trustedNow(c *contract.Call, file string) bool { return trustState(c, file) == "current" }
+
+// trustState is what became of a file that was trusted.
+func trustState(c *contract.Call, file string) string {
 	content, err := workspace.ReadFile(file, 1<<20)
-	return err == nil && config.OpenTrust(c.TrustFile()).Trusted(file, content)
+	trust := config.OpenTrust(c.TrustFile())
+	switch entry, _ := trust.Recorded(file); {
+	case err != nil:
+		return "missing"
+	case trust.Trusted(file, content):
+		return "current"
+	case config.Leaves(file) || trust.Refuses(file) || entry.Path == "":
+		return "refused"
+	}
+	return "changed"
 }
 
 func fileExists(path string) bool {

@@ -1,0 +1,135 @@
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agentsdir"
+	"omniagent/internal/config"
+	"omniagent/internal/literal"
+	"omniagent/internal/text"
+)
+
+// mostTold is how many lines a summary has.
+const mostTold = 40
+
+// whatCounts says in a few lines what the content of a file changes once it is trusted, so that nobody trusts a name.
+func whatCounts(keys []config.Key, file string, content []byte) []string {
+	name := filepath.Base(file)
+	var lines []string
+	switch {
+	case name == "config.toml" && filepath.Base(filepath.Dir(file)) == ".omniagent":
+		lines = settingsOf(keys, content)
+	case slices.Contains(agentsdir.Names(), name):
+		lines = agentsOf(file, content)
+	case strings.EqualFold(name, "AGENTS.md") || strings.EqualFold(name, "CLAUDE.md"):
+		lines = []string{fmt.Sprintf("instructions that the native agent's model follows, %d lines:", strings.Count(string(content), "\n")+1)}
+		for line := range strings.Lines(string(content)) {
+			if line = strings.TrimSpace(line); line != "" {
+				lines = append(lines, line)
+			}
+		}
+	default:
+		lines = []string{"nothing: this program reads no file of that name"}
+	}
+	if len(lines) > mostTold {
+		lines = append(lines[:mostTold-1], fmt.Sprintf("… and %d more", len(lines)-mostTold+1))
+	}
+	for i, line := range lines {
+		clean, _ := text.Clean(line)
+		if lines[i] = strings.Join(strings.Fields(clean), " "); len(lines[i]) > 200 {
+			lines[i] = strings.ToValidUTF8(lines[i][:200], "") + "…"
+		}
+	}
+	return lines
+}
+
+// settingsOf are the settings of a file.
+func settingsOf(keys []config.Key, content []byte) []string {
+	tree, err := literal.ParseTOML(content)
+	if err != nil {
+		return []string{"nothing as it is: " + err.Error()}
+	}
+	lines := []string{}
+	var walk func(above string, v literal.Value)
+	walk = func(above string, v literal.Value) {
+		for _, m := range v.Members {
+			name := strings.TrimPrefix(above+"."+m.Key, ".")
+			if m.Value.Kind == literal.Object {
+				walk(name, m.Value)
+				continue
+			}
+			bare := name
+			if rest, of := strings.CutPrefix(name, "context."); of {
+				_, bare, _ = strings.Cut(rest, ".")
+			}
+			i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == bare })
+			switch {
+			case i >= 0 && keys[i].Personal:
+				lines = append(lines, name+" does not count in a project's file")
+			case i >= 0:
+				lines = append(lines, fmt.Sprintf("%s = %s: %s", name, literalText(m.Value), keys[i].Help))
+			case name != "current_context":
+				lines = append(lines, name+" does not count: there is no such setting")
+			default:
+				lines = append(lines, name+" = "+literalText(m.Value))
+			}
+		}
+	}
+	walk("", tree)
+	if len(lines) == 0 {
+		return []string{"nothing: it sets nothing"}
+	}
+	return lines
+}
+
+func literalText(v literal.Value) string {
+	switch v.Kind {
+	case literal.Array:
+		var items []string
+		for _, item := range v.Items {
+			items = append(items, literalText(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case literal.Bool:
+		return fmt.Sprint(v.Bool)
+	case literal.String:
+		return fmt.Sprintf("%q", v.Str)
+	}
+	return v.Num + v.Str
+}
+
+// agentsOf are the agents that a file defines, with what they start.
+func agentsOf(file string, content []byte) []string {
+	f, err := agentsdir.Parse(file, content)
+	if err != nil || f == nil {
+		return []string{"nothing as it is: it defines no agents that can be read"}
+	}
+	var lines []string
+	if f.DefaultAgent != "" {
+		lines = append(lines, "the default agent is "+f.DefaultAgent)
+	}
+	for _, t := range f.Targets {
+		if t.CLI == nil {
+			lines = append(lines, fmt.Sprintf("the agent %s: another name for %s", t.ID, t.Inherits.Text))
+			continue
+		}
+		for _, call := range []agentsdir.Call{t.CLI.Interactive, t.CLI.OneShot} {
+			if call.Command != "" {
+				line := fmt.Sprintf("the agent %s starts: %s", t.ID, strings.Join(append([]string{call.Command}, call.Args...), " "))
+				if !slices.Contains(lines, line) {
+					lines = append(lines, line)
+				}
+			}
+		}
+	}
+	for _, name := range f.DisableTargets {
+		lines = append(lines, "the agent "+name.Text+" is not offered")
+	}
+	if len(lines) == 0 {
+		return []string{"nothing: it defines no agents"}
+	}
+	return lines
+}
