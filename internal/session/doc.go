@@ -1,9 +1,10 @@
 // Package session keeps conversations on disk: one journal for each, which only grows, and beside it a projection that others can read.
 //
 // It promises that a record is on its way to the disk when Append returns, and lost to kill -9 of this process no more; that a journal
-// whose writer was killed at any moment loads with at most the last record missing; that a session has one writer, and whoever comes
-// second is told which process that is; that what the model gets to see is consistent, with a result for each call; and that one damaged
-// file stands in the way of nothing but itself. Files are open to the user alone, and links are not followed.
+// whose writer was killed at any moment loads with at most the last record missing, and with an adopted history whole or not at all; that a
+// session has one writer, and whoever comes second is told which process that is; that what the model gets to see is consistent, with a
+// result for each call; and that one damaged file stands in the way of nothing but itself. Files are open to the user alone, and links are
+// not followed.
 //
 // It refuses to change or to forget what was recorded: going back is a new branch of the tree, shortening is a record that says from where
 // on messages count. It refuses to run anything, to know what a model costs, and to go on with a session under another provider as if

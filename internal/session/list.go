@@ -152,6 +152,7 @@ func glance(f io.ReaderAt, size int64) (State, bool) {
 	if from < 0 {
 		return s, false
 	}
+	adopting := 0
 	for _, line := range lines[from:] {
 		e, err := decode(line)
 		if len(line) == 0 || err != nil {
@@ -162,10 +163,16 @@ func glance(f io.ReaderAt, size int64) (State, bool) {
 		} else {
 			s.take(&e.Record, Total{})
 		}
+		switch r := e.Record.(type) {
+		case Adopted:
+			adopting = r.Messages
+		case Message:
+			adopting--
+		}
 		s.Head, s.Updated = e.Number, e.Time
 	}
 	s.Begin, s.Todos = b, nil
-	return s, true
+	return s, adopting <= 0 // half a history is not counted, and that takes more than a glance
 }
 
 // firstLine is the first line, unless it is a very long one.

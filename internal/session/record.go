@@ -126,11 +126,13 @@ type Compacted struct {
 	Before  int64         `json:"before"`         // tokens
 }
 
-// Adopted says that the messages before do not count: those that follow come from elsewhere.
+// Adopted says that the messages before do not count: those that follow come from elsewhere. Where a journal ends before all of them, their
+// writer was killed, and neither this record nor they are taken for written.
 type Adopted struct {
 	From     string `json:"from,omitempty"` // the file
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
+	Messages int    `json:"messages,omitempty"` // how many come with it; set by Adopt
 }
 
 // Changed says what is different from now on. Empty members stay as they were.

@@ -68,12 +68,42 @@ func readJournal(file io.ReaderAt) (*journal, error) {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
+			j.leaveHalf()
 			return j, nil
 		}
 		if err != nil {
 			return j, err
 		}
 	}
+}
+
+// leaveHalf takes a history that was not adopted to its end for what is torn: from its first record on.
+func (j *journal) leaveHalf() {
+	i := len(j.places) - 1
+	if i < 0 || j.places[i].at+int64(j.places[i].size)+1 != j.end {
+		return // the end is damaged, not torn
+	}
+	last := j.places[i].number
+	for i > 0 && j.places[i].kind == kindMessage {
+		i--
+	}
+	if j.places[i].kind != kindAdopted {
+		return
+	}
+	e, err := decodeAt(j, i)
+	if err != nil || last >= e.Number+int64(e.Record.(Adopted).Messages) {
+		return
+	}
+	j.end = j.places[i].at
+	j.places = j.places[:i]
+}
+
+func decodeAt(j *journal, i int) (Entry, error) {
+	line, err := j.raw(i)
+	if err != nil {
+		return Entry{}, err
+	}
+	return decode(line)
 }
 
 // long goes over a line that is longer than the buffer, which holds the beginning of it. It leaves what follows the line to the next read.
@@ -182,11 +212,7 @@ func (j *journal) raw(i int) ([]byte, error) {
 }
 
 func (j *journal) entry(i int) (Entry, error) {
-	line, err := j.raw(i)
-	if err != nil {
-		return Entry{}, err
-	}
-	e, err := decode(line)
+	e, err := decodeAt(j, i)
 	if err != nil {
 		if j.bad == nil {
 			j.bad = map[int]bool{}

@@ -77,29 +77,43 @@ func (s *Session) append(r Record, parent int64) (int64, error) {
 	if c, ok := r.(Compacted); ok && c.Keep != 0 && !s.sees(c.Keep) {
 		return 0, fault.New(fault.Internal, "a compaction keeps messages from record %d on, which is not among them", c.Keep)
 	}
-	next := s.state
-	turn := next.take(&r, s.turn)
-	e := Entry{Number: s.journal.last() + 1, Parent: parent, Time: time.Now().UTC().Truncate(time.Millisecond), Record: r}
-	if err := s.write(e); err != nil {
-		return 0, err
-	}
-	next.Head, next.Updated, next.Damaged = e.Number, e.Time, s.state.Damaged
-	s.state, s.turn, s.stale = next, turn, true
-	s.see(e)
-	if r.kind() == kindEnd {
+	number, err := s.put(parent, r)
+	if err == nil && r.kind() == kindEnd {
 		if err := s.file.Sync(); err != nil {
-			return e.Number, unwritable(s.file.Name(), err)
+			return number, unwritable(s.file.Name(), err)
 		}
 		s.project = s.writeProjection()
 	}
-	return e.Number, nil
+	return number, err
 }
 
-// write adds the line, in one write. A part of it that a full disk left is taken away again.
-func (s *Session) write(e Entry) error {
-	line, err := e.line()
-	if err != nil {
-		return fault.New(fault.Internal, "a record of the kind %s cannot be written", e.Record.kind()).Because(err)
+// put writes records that follow one another, all or none, and returns the number of the last.
+func (s *Session) put(parent int64, records ...Record) (int64, error) {
+	next, turn, now := s.state, s.turn, time.Now().UTC().Truncate(time.Millisecond)
+	entries := make([]Entry, len(records))
+	for i, r := range records {
+		turn = next.take(&r, turn)
+		entries[i] = Entry{Number: s.journal.last() + 1 + int64(i), Parent: parent, Time: now, Record: r}
+		parent = entries[i].Number
+	}
+	if err := s.write(entries); err != nil {
+		return 0, err
+	}
+	next.Head, next.Updated, next.Damaged = parent, now, s.state.Damaged
+	s.state, s.turn, s.stale = next, turn, true
+	return parent, nil
+}
+
+// write adds the lines, in one write. A part of them that a full disk left is taken away again.
+func (s *Session) write(entries []Entry) error {
+	var text []byte
+	sizes := make([]int, len(entries))
+	for i, e := range entries {
+		line, err := e.line()
+		if err != nil {
+			return fault.New(fault.Internal, "a record of the kind %s cannot be written", e.Record.kind()).Because(err)
+		}
+		text, sizes[i] = append(text, line...), len(line)
 	}
 	if s.torn { // a part of a line that could not be taken away would be glued to this one
 		if err := s.file.Truncate(s.journal.end); err != nil {
@@ -107,14 +121,18 @@ func (s *Session) write(e Entry) error {
 		}
 		s.torn = false
 	}
-	if n, err := s.file.Write(line); err != nil {
+	if n, err := s.file.Write(text); err != nil {
 		s.torn = n > 0 && s.file.Truncate(s.journal.end) != nil
 		return unwritable(s.file.Name(), err)
 	}
-	h, _ := parseHead(line)
-	s.journal.add(h, len(line)-1)
-	s.journal.end += int64(len(line))
-	s.journal.size = s.journal.end
+	for i, e := range entries {
+		h, _ := parseHead(text[:sizes[i]])
+		s.journal.add(h, sizes[i]-1)
+		s.journal.end += int64(sizes[i])
+		s.journal.size = s.journal.end
+		text = text[sizes[i]:]
+		s.see(e)
+	}
 	return nil
 }
 
@@ -263,19 +281,21 @@ func (s *Session) CheckProvider(provider string) error {
 		Hint("take its history along: --history-file %s", s.store.file(s.id, projectionEnding))
 }
 
-// Adopt makes the session go on under a provider with a history from elsewhere, as ReadHistory reads it, in place of its own messages.
+// Adopt makes the session go on under a provider with a history from elsewhere, as ReadHistory reads it, in place of its own messages. It
+// is there as a whole or not at all, whenever the process dies.
 func (s *Session) Adopt(a Adopted, messages []model.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.append(a, s.state.Head); err != nil {
-		return err
+	if s.file == nil {
+		return closed(s.id)
 	}
+	a.Messages = len(messages)
+	records := []Record{a}
 	for _, m := range messages {
-		if _, err := s.append(Message{Message: m}, s.state.Head); err != nil {
-			return err
-		}
+		records = append(records, fit(Message{Message: m}))
 	}
-	return nil
+	_, err := s.put(s.state.Head, records...)
+	return err
 }
 
 // Close writes the projection if something was added since, and gives the session free. Calling it again does nothing.

@@ -359,7 +359,11 @@ func (s *Session) heal() error {
 		if _, err := s.file.ReadAt(line, j.end); err != nil {
 			return err
 		}
-		if _, known := parseHead(line); known && json.Valid(line) && !bytes.ContainsAny(line, "\r\n") { // its kind may be of a later version
+		_, known := parseHead(line)
+		e, _ := decode(line)
+		a, _ := e.Record.(Adopted)
+		// Its kind may be of a later version. Behind the record of a history that history is missing.
+		if known && a.Messages == 0 && json.Valid(line) && !bytes.ContainsAny(line, "\r\n") {
 			if _, err := s.file.Write([]byte{'\n'}); err != nil {
 				return err
 			}
