@@ -108,7 +108,10 @@ func (r *remote) send(ctx context.Context, id int64, m []byte) error {
 func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error {
 	ctx, cancel := r.bound(ctx)
 	defer cancel()
-	was := r.current()
+	was := ""
+	if renew { // else it is what a session is begun with
+		was = r.settled()
+	}
 	response, err := r.do(ctx, http.MethodPost, m, "")
 	if err != nil {
 		return err
@@ -253,17 +256,24 @@ func (r *remote) renew(ctx context.Context, was string) error {
 		return nil
 	}
 	r.mu.Lock()
+	protocol := r.protocol
 	r.session, r.protocol = "", ""
 	r.mu.Unlock()
 	r.conn.log("it has forgotten the session, which is begun anew")
+	ctx, cancel := context.WithTimeout(ctx, r.conn.options.Open) // others wait for it
+	defer cancel()
 	hello, err := r.conn.hello(ctx)
 	if err != nil {
+		r.mu.Lock()
+		r.session, r.protocol = was, protocol // who comes next finds it forgotten again, and tries again
+		r.mu.Unlock()
 		return err
 	}
 	r.mu.Lock()
 	r.protocol = hello.ProtocolVersion
 	r.mu.Unlock()
-	return r.conn.tell(ctx, "notifications/initialized", nil)
+	line, _ := json.Marshal(message{Version: "2.0", Method: "notifications/initialized"})
+	return r.post(ctx, 0, line, false)
 }
 
 // answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its events numbers.
@@ -302,22 +312,28 @@ func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response
 // listen hears what the server says unasked, as long as the connection lasts. Servers need not offer that.
 func (r *remote) listen() {
 	at, pause := "", firstPause
+	session, fresh := "", "" // the one that is listened to, and the one that was begun anew for that
 	for r.life.Err() == nil {
 		began := time.Now()
-		response, err := r.do(r.life, http.MethodGet, nil, at)
-		if err == nil {
-			kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-			if response.StatusCode != http.StatusOK || kind != "text/event-stream" {
-				_ = response.Body.Close()
-				return
-			}
-			told := time.Duration(0)
-			_ = r.stream(response.Body, &at, &told, func() bool { return false })
-			_ = response.Body.Close()
-			if time.Since(began) > longestPause {
+		if now := r.settled(); now != session {
+			session, at = now, "" // the numbers of events were those of the other one
+		}
+		told := time.Duration(0)
+		status, err := r.hear(&at, &told)
+		switch {
+		case err != nil: // it cannot be reached, for now
+		case status == http.StatusOK:
+			if fresh = ""; time.Since(began) > longestPause {
 				pause = firstPause
 			}
 			pause = max(pause, min(told, longestPause))
+		case r.current() != session: // another one was begun meanwhile
+		case status == http.StatusNotFound && session != "" && session != fresh:
+			if r.renew(r.life, session) == nil {
+				fresh = r.current()
+			}
+		default:
+			return
 		}
 		select {
 		case <-r.life.Done():
@@ -325,6 +341,30 @@ func (r *remote) listen() {
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// hear reads one stream to its end. A status that is not OK says that there was none.
+func (r *remote) hear(at *string, told *time.Duration) (status int, err error) {
+	response, err := r.do(r.life, http.MethodGet, nil, *at)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode == http.StatusOK && kind != "text/event-stream" {
+		return http.StatusNotAcceptable, nil
+	}
+	if response.StatusCode == http.StatusOK {
+		_ = r.stream(response.Body, at, told, func() bool { return false })
+	}
+	return response.StatusCode, nil
+}
+
+// settled is the session, once nobody begins another one.
+func (r *remote) settled() string {
+	r.renewing.Lock()
+	defer r.renewing.Unlock()
+	return r.current()
 }
 
 // stream reads server-sent events until enough, or their end.

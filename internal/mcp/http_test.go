@@ -29,6 +29,7 @@ type web struct {
 	seen    []http.Header // of POST
 	resumed atomic.Int64
 	unasked chan string   // events of the GET stream
+	listens atomic.Int64  // how often it was asked for
 	release chan struct{} // closed at the end of the test
 }
 
@@ -52,6 +53,11 @@ func (w *web) ServeHTTP(out http.ResponseWriter, q *http.Request) {
 		w.deleted.Store(given == id)
 		return
 	case http.MethodGet:
+		w.listens.Add(1)
+		if given != id || w.how == "deaf" {
+			http.NotFound(out, q)
+			return
+		}
 		w.stream(out, q)
 		return
 	}
@@ -154,6 +160,9 @@ func (w *web) stream(out http.ResponseWriter, q *http.Request) {
 	for {
 		select {
 		case line := <-w.unasked:
+			if line == "" {
+				return
+			}
 			fmt.Fprintf(out, "data: %s\n\n", line)
 			out.(http.Flusher).Flush()
 		case <-q.Context().Done():
@@ -302,6 +311,42 @@ func TestHTTPUnasked(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("got %q", answer)
 		}
+	}
+}
+
+// TestHTTPUnaskedOfAForgottenSession: who listens begins the session anew where nobody else does, and goes on listening.
+func TestHTTPUnaskedOfAForgottenSession(t *testing.T) {
+	t.Parallel()
+	w, s := newWeb(t, "changing")
+	changed := make(chan *Conn, 1)
+	open(t, at(s), Options{Changed: func(c *Conn) { changed <- c }})
+	w.session.Add(1)
+	w.unasked <- "" // the stream ends
+	w.unasked <- `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	select {
+	case <-changed:
+		if w.session.Load() != 3 {
+			t.Errorf("%d sessions", w.session.Load())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody listens any more")
+	}
+}
+
+// TestHTTPServerThatOffersNothingToListenTo: one that says so with 404 is believed after one new session.
+func TestHTTPServerThatOffersNothingToListenTo(t *testing.T) {
+	t.Parallel()
+	w, s := newWeb(t, "deaf")
+	c := open(t, at(s), Options{})
+	ended := make(chan struct{})
+	go func() { c.wire.(*remote).group.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("it is asked again and again")
+	}
+	if w.session.Load() != 2 || w.listens.Load() != 2 {
+		t.Errorf("%d sessions, asked %d times", w.session.Load(), w.listens.Load())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"omniagent/internal/fault"
@@ -444,6 +446,40 @@ func TestListChanged(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("nobody is told")
 	}
+}
+
+// restless is a server that says with its first lists that they changed meanwhile.
+type restless struct {
+	c       *Conn
+	changes int
+	lists   int
+}
+
+func (r *restless) ready(string) {}
+func (r *restless) close()       {}
+
+func (r *restless) send(_ context.Context, id int64, _ []byte) error {
+	if r.lists++; r.lists <= r.changes {
+		r.c.receive([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`))
+	}
+	r.c.receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"tools":[{"name":"list%d"}]}}`, id, r.lists))
+	return nil
+}
+
+// TestNoChangeOfAListIsLost: however long a server goes on to change its tools, the last of its lists is the one that counts.
+func TestNoChangeOfAListIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		c := &Conn{options: Options{Changed: func(*Conn) { told++ }}, pending: map[int64]*call{}, stop: make(chan struct{})}
+		c.wire = &restless{c: c, changes: 100}
+		c.busy = maxAnswers // a flood of something else
+		c.relist()
+		time.Sleep(time.Hour)
+		if got := c.Tools(); len(got) != 1 || got[0].Name != "list101" || told != 101 {
+			t.Errorf("%+v after %d changes", got, told)
+		}
+		c.Close()
+	})
 }
 
 func TestEnvironmentOfAServer(t *testing.T) {

@@ -135,8 +135,17 @@ func (c *Conn) tell(ctx context.Context, method string, params json.RawMessage) 
 // background does something that nobody waits for, until the connection is closed. It has a clock. A server that asks faster than it reads
 // gets no more answers.
 func (c *Conn) background(do func(context.Context)) bool {
+	return c.aside(false, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, openTakes)
+		defer cancel()
+		do(ctx)
+	})
+}
+
+// aside does something until the connection is closed. alone: there is one of its kind at a time, which no flood keeps out.
+func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 	c.mu.Lock()
-	stop, flood := c.stop, c.busy >= maxAnswers
+	stop, flood := c.stop, c.busy >= maxAnswers && !alone
 	if stop == nil || flood {
 		c.mu.Unlock()
 		if flood {
@@ -154,7 +163,7 @@ func (c *Conn) background(do func(context.Context)) bool {
 			c.busy--
 			c.mu.Unlock()
 		}()
-		ctx, cancel := context.WithTimeout(context.Background(), openTakes)
+		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		go func() {
 			select {

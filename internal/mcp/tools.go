@@ -161,9 +161,11 @@ func (c *Conn) relist() {
 	if !start {
 		return
 	}
-	started := c.background(func(ctx context.Context) {
+	started := c.aside(true, func(ctx context.Context) {
 		for more := true; more; {
-			err := c.list(ctx)
+			round, cancel := context.WithTimeout(ctx, openTakes) // each has its own clock, so that none is the last while there are changes
+			err := c.list(round)
+			cancel()
 			if err != nil && ctx.Err() == nil {
 				c.log("it says that its tools changed, and does not say to what: " + clean(err.Error(), 200))
 			}
