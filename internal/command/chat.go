@@ -23,10 +23,12 @@ func chat() *contract.Command {
 	}
 	return &contract.Command{
 		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
-		Detail: "A line is a message. Ctrl-C ends the turn, and the conversation when there is no turn; so does /exit.",
+		Detail: "A line is a message. Ctrl-C ends the turn, and the conversation when there is no turn; so does /exit. A question is answered with a " +
+			"line that was typed after it was asked, and what was typed before is the next message; in a pipe the next line is the answer.",
 		Scopes: []string{}, Params: params, Files: start().Files, Network: start().Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
+			{Code: contract.GeneralError, When: "what the agent says cannot be written"},
 			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
@@ -51,7 +53,7 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 	defer conversation.Shut(ctx)
 	choice := p.options.Choice
 	return (&repl.Plain{
-		Session: conversation.Session, In: c.Host.Stdin, Out: c.Host.Stdout, Signals: signals,
+		Session: conversation.Session, In: c.Host.Stdin, Typed: c.Host.StdinTerminal, Out: c.Host.Stdout, Signals: signals,
 		Greet: choice.Model + " of " + choice.Provider + ", session " + conversation.ID() + ". /exit ends it.",
-	}).Run(ctx), nil
+	}).Run(ctx)
 }

@@ -1,7 +1,9 @@
 // Package repl is a person in front of an agent, in a terminal.
 //
 // It promises that what an agent says reaches the screen as text and moves nothing on it; that a question is asked as one, and silence is no
-// consent; that Ctrl-C ends the turn, and the conversation only when there is no turn. It refuses to know the agent.
+// consent; that Ctrl-C ends the turn, and the conversation only when there is no turn. A person answers a question with a line that was typed after it was
+// asked: what was typed ahead is the next message. In a pipe, where all may be written at once, the next line is the answer. It refuses to know
+// the agent.
 package repl
 
 import (
@@ -12,11 +14,13 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/text"
 )
 
@@ -24,27 +28,43 @@ import (
 type Plain struct {
 	Session agent.Session
 	In      io.Reader
+	Typed   bool // In is a person at a terminal
 	Out     io.Writer
 	Greet   string
 	Signals <-chan os.Signal
 
 	working  bool
 	question *event.Ask
-	over     bool // the person has said so
-	open     bool // the cursor is behind text that has not ended its line
+	asked    atomic.Int64 // questions
+	ahead    []string     // typed while the agent works, for later
+	over     bool         // the person has said so
+	open     bool         // the cursor is behind text that has not ended its line
+	failed   error        // of Out
+}
+
+// line is one that was typed, after so many questions.
+type line struct {
+	text  string
+	after int64
 }
 
 const closing = 10 * time.Second
 
-// Run talks until the input ends. It returns the exit code.
-func (p *Plain) Run(ctx context.Context) int {
+// Run talks until the input ends. It returns the exit code; an error says that what the agent says cannot be written.
+func (p *Plain) Run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events, lines := p.listen(ctx), p.read(ctx)
 	p.say(p.Greet)
 	p.ask()
 	typed := lines
-	for !p.over && (typed != nil || p.working) {
+	for !p.over && p.failed == nil && (typed != nil || p.working || len(p.ahead) > 0) {
+		if !p.working && len(p.ahead) > 0 {
+			next := p.ahead[0]
+			p.ahead = p.ahead[1:]
+			p.heed(ctx, next)
+			continue
+		}
 		select {
 		case e := <-events:
 			p.hear(e)
@@ -57,20 +77,27 @@ func (p *Plain) Run(ctx context.Context) int {
 				p.question = nil
 				continue
 			}
-			p.heed(ctx, line)
+			if p.Typed && p.working && (p.question == nil || line.after < p.asked.Load()) {
+				p.ahead = append(p.ahead, line.text)
+				continue
+			}
+			p.heed(ctx, line.text)
 		case s := <-p.Signals:
 			if !p.working || s != os.Interrupt {
 				p.close(ctx)
 				if s, ok := s.(syscall.Signal); ok {
-					return 128 + int(s)
+					return 128 + int(s), nil
 				}
-				return 130
+				return 130, nil
 			}
 			_ = p.Session.Interrupt(ctx)
 		}
 	}
 	p.close(ctx)
-	return 0
+	if p.failed != nil {
+		return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(p.failed)
+	}
+	return 0, nil
 }
 
 // listen passes on what happens.
@@ -93,16 +120,21 @@ func (p *Plain) listen(ctx context.Context) <-chan event.Event {
 }
 
 // read passes on what is typed, line by line, and closes the channel behind the last.
-func (p *Plain) read(ctx context.Context) <-chan string {
-	lines := make(chan string)
+func (p *Plain) read(ctx context.Context) <-chan line {
+	room := 0
+	if p.Typed { // what a person types is read when it is typed
+		room = 64
+	}
+	lines := make(chan line, room)
 	go func() {
 		defer close(lines)
-		in := bufio.NewReaderSize(p.In, 64<<10)
+		from := &stamped{Reader: p.In, now: &p.asked}
+		in := bufio.NewReaderSize(from, 64<<10)
 		for {
-			line, err := in.ReadString('\n')
-			if line != "" {
+			text, err := in.ReadString('\n')
+			if text != "" {
 				select {
-				case lines <- strings.TrimRight(line, "\r\n"):
+				case lines <- line{strings.TrimRight(text, "\r\n"), from.after}:
 				case <-ctx.Done():
 					return
 				}
@@ -115,9 +147,23 @@ func (p *Plain) read(ctx context.Context) <-chan string {
 	return lines
 }
 
-// next is what is typed, as far as it is wanted: while the agent works it waits, but for the answer to a question.
-func (p *Plain) next(typed <-chan string) <-chan string {
-	if p.working && p.question == nil {
+// stamped knows how many questions had been asked when it was last read from.
+type stamped struct {
+	io.Reader
+	now   *atomic.Int64
+	after int64
+}
+
+func (s *stamped) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.after = s.now.Load()
+	return n, err
+}
+
+// next is what is typed, as far as it is wanted: of a pipe nothing while the agent works, but for the answer to a question. A terminal is read
+// all the time, so that it is known when a line was typed.
+func (p *Plain) next(typed <-chan line) <-chan line {
+	if p.working && p.question == nil && !p.Typed {
 		return nil
 	}
 	return typed
@@ -169,7 +215,7 @@ func (p *Plain) hear(e event.Event) {
 	case event.Text:
 		if e.Parent == "" {
 			clean, _ := text.Clean(e.Text)
-			_, _ = io.WriteString(p.Out, clean)
+			p.print(clean)
 			p.open = !strings.HasSuffix(clean, "\n")
 		}
 	case event.ToolCall:
@@ -188,6 +234,7 @@ func (p *Plain) hear(e event.Event) {
 			}
 			p.say("  " + strings.ReplaceAll(what, "\n", "\n  "))
 		}
+		p.asked.Add(1) // before the words that an answer follows, however fast it is
 		p.print("  y allows it, Return refuses, anything else refuses and says why: ")
 		p.open = true
 	case event.Retry:
@@ -240,7 +287,11 @@ func (p *Plain) ask() {
 	p.print("> ")
 }
 
-func (p *Plain) print(s string) { _, _ = io.WriteString(p.Out, s) }
+func (p *Plain) print(s string) {
+	if p.failed == nil {
+		_, p.failed = io.WriteString(p.Out, s)
+	}
+}
 
 func firstLine(s string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(s), "\n")

@@ -56,3 +56,22 @@ func TestChat(t *testing.T) {
 		t.Errorf("exit %d, %s", exit, out)
 	}
 }
+
+// TestChatOnAFullDisk: what cannot be told is a failure, and is told where it can be.
+func TestChatOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no device that is always full: ", err)
+	}
+	defer full.Close()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"say":"hello"}]`)
+	var stderr strings.Builder
+	cmd := exec.Command(program, append(append([]string{"chat", "--cwd", p.work}, args...), "--plain")...)
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = append(p.env, env...), p.work, strings.NewReader("hello\n"), full, &stderr
+	_ = cmd.Run()
+	if exit := cmd.ProcessState.ExitCode(); exit != 1 || !strings.Contains(stderr.String(), "standard output cannot be written") {
+		t.Errorf("exit %d, %s", exit, stderr.String())
+	}
+}
