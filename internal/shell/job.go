@@ -43,26 +43,22 @@ func (s *Shell) Start(line string) (Job, error) {
 	if err := s.enter(); err != nil {
 		return Job{}, err
 	}
-	s.mu.Lock()
-	running := 0
-	for _, j := range s.jobs {
-		if j.state().Running {
-			running++
-		}
-	}
-	s.mu.Unlock()
-	if running >= maxJobs {
+	if err := s.reserve(); err != nil {
 		s.running.Done()
-		return Job{}, fault.New(fault.TooManyRequests, "%d commands run in the background already", running).Hint("End one of them first.")
+		return Job{}, err
 	}
 	r := newRecord(s.spills, false)
 	run, err := s.begin(line, r)
 	if err != nil {
+		s.mu.Lock()
+		s.begun--
+		s.mu.Unlock()
 		s.running.Done()
 		return Job{}, err
 	}
 	ctx, stop := context.WithCancel(s.over)
 	s.mu.Lock()
+	s.begun--
 	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: line, record: r, stop: stop, ended: make(chan struct{})}
 	s.jobs = append(s.jobs, j)
 	s.forget()
@@ -76,6 +72,23 @@ func (s *Shell) Start(line string) (Job, error) {
 		close(j.ended)
 	}()
 	return j.state(), nil
+}
+
+// reserve takes one of the places for commands in the background, which many may want at once.
+func (s *Shell) reserve() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	running := s.begun
+	for _, j := range s.jobs {
+		if j.state().Running {
+			running++
+		}
+	}
+	if running >= maxJobs {
+		return fault.New(fault.TooManyRequests, "%d commands run in the background already", running).Hint("End one of them first.")
+	}
+	s.begun++
+	return nil
 }
 
 // maxUnread is how many ended commands may keep what they printed for somebody to ask.

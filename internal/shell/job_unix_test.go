@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"omniagent/internal/fault"
@@ -105,6 +107,32 @@ func TestBackgroundThatPrintsMuch(t *testing.T) {
 	if _, err = s.Kill(j.ID); err != nil { // it is dead already
 		t.Error(err)
 	}
+}
+
+func TestNoMoreThanSoManyAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var all sync.WaitGroup
+	var began atomic.Int64
+	for range 2 * maxJobs {
+		all.Go(func() {
+			if _, err := s.Start("sleep 1000"); err == nil {
+				began.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if began.Load() != maxJobs {
+		t.Errorf("%d were started", began.Load())
+	}
+	_, err := s.Kill("bash_1")
+	check(t, err)
+	for range 2 { // one that cannot begin gives its place back
+		_, err = s.Start("")
+		wantCode(t, err, fault.MissingArgument)
+	}
+	_, err = s.Start("true")
+	check(t, err)
 }
 
 func TestNoMoreThanSoManyInTheBackground(t *testing.T) {

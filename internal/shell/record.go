@@ -187,6 +187,7 @@ func (r *record) discard() {
 			continue
 		}
 		_ = s.file.Close()
+		r.spills.release(s.file.Name())
 		if !s.named {
 			_ = os.Remove(s.file.Name())
 		}

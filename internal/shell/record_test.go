@@ -186,6 +186,7 @@ func TestOldFilesMakeRoom(t *testing.T) {
 		f, err := s.create("stdout")
 		if err == nil {
 			err = errors.Join(f.Truncate(maxSpill-1), f.Close()) // no block of it is on the disk
+			s.release(f.Name())
 		}
 		if err != nil {
 			t.Fatal(n, err)
@@ -222,4 +223,56 @@ func FuzzStreams(f *testing.F) {
 		}
 		r.discard()
 	})
+}
+
+// TestRoomIsMadeOfWhatNobodyNeeds: a file that a record still has open stays, however old and large.
+func TestRoomIsMadeOfWhatNobodyNeeds(t *testing.T) {
+	t.Parallel()
+	s := &spills{given: t.TempDir()}
+	long := strings.Repeat("x", MaxShown+1)
+	var records []*record
+	for range 6 {
+		r := newRecord(s, false)
+		r.write(&r.out, []byte(long+"\n"))
+		if r.out.file == nil {
+			t.Fatal(r.out.failed)
+		}
+		if err := os.Truncate(r.out.file.Name(), maxSpill); err != nil { // a hole: it takes no room
+			t.Fatal(err)
+		}
+		if _, err := r.shown(); err != "" {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	exist := func() (all []bool) {
+		for _, f := range records {
+			_, err := os.Stat(f.out.name)
+			all = append(all, err == nil)
+		}
+		return all
+	}
+	for _, r := range records { // the stream forgets its file when it is closed
+		r.out.name = r.out.file.Name()
+	}
+	if got := exist(); slices.Contains(got, false) {
+		t.Fatalf("files that are written are gone: %v", got)
+	}
+	records[1].discard()
+	records[4].discard()
+	s.mu.Lock()
+	s.makeRoom()
+	s.mu.Unlock()
+	if got := exist(); !slices.Equal(got, []bool{true, false, true, true, false, true}) {
+		t.Errorf("got %v", got)
+	}
+	for _, r := range records {
+		r.discard()
+	}
+	s.mu.Lock()
+	s.makeRoom()
+	s.mu.Unlock()
+	if got := exist(); !slices.Equal(got, []bool{false, false, true, true, false, true}) {
+		t.Errorf("the oldest are not the first to go: %v", got)
+	}
 }

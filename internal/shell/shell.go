@@ -62,6 +62,7 @@ type Shell struct {
 	dir    string
 	closed bool
 	jobs   []*job // in the order of their numbers
+	begun  int    // starts in the background that are no jobs yet
 }
 
 // Command is a line to run.

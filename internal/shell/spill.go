@@ -9,7 +9,8 @@ import (
 	"omniagent/internal/redact"
 )
 
-// maxSpills is how much the files of one conversation may be together before the oldest go.
+// maxSpills is how much the files of one conversation may be together before the oldest go. Those of commands that run, or whose output may
+// still be asked for, stay.
 const maxSpills = 4 * maxSpill
 
 // spills is where outputs are kept that are too long to show: files that only the user may read.
@@ -21,8 +22,13 @@ type spills struct {
 
 	mu    sync.Mutex
 	dir   string
-	files []string // the oldest first
+	files []spilled // the oldest first
 	gone  bool
+}
+
+type spilled struct {
+	name string
+	open bool // a record writes it, or reads from it
 }
 
 // create makes a file. Its name tells the stream.
@@ -50,7 +56,7 @@ func (s *spills) create(stream string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.files = append(s.files, f.Name())
+	s.files = append(s.files, spilled{f.Name(), true})
 	return f, nil
 }
 
@@ -63,21 +69,34 @@ func (s *spills) limit() int64 {
 
 // makeRoom removes the oldest files when they are too much together.
 func (s *spills) makeRoom() {
-	var sizes []int64
+	sizes := make([]int64, len(s.files))
 	var total int64
-	for _, name := range s.files {
-		info, err := os.Stat(name)
-		if err != nil {
-			sizes = append(sizes, 0)
+	for i, f := range s.files {
+		if info, err := os.Stat(f.name); err == nil {
+			sizes[i] = info.Size()
+			total += info.Size()
+		}
+	}
+	var kept []spilled
+	for i, f := range s.files {
+		if f.open || total <= maxSpills-maxSpill {
+			kept = append(kept, f)
 			continue
 		}
-		sizes = append(sizes, info.Size())
-		total += info.Size()
+		_ = os.Remove(f.name)
+		total -= sizes[i]
 	}
-	for total > maxSpills-maxSpill && len(s.files) > 0 {
-		_ = os.Remove(s.files[0])
-		total -= sizes[0]
-		s.files, sizes = s.files[1:], sizes[1:]
+	s.files = kept
+}
+
+// release says that a record needs its file no more.
+func (s *spills) release(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.files {
+		if s.files[i].name == name {
+			s.files[i].open = false
+		}
 	}
 }
 
