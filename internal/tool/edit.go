@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"omniagent/internal/event"
@@ -101,35 +102,35 @@ type editor struct {
 }
 
 // run does all of them or none, and returns where the last one changed what.
-func (e *editor) run(ctx context.Context) ([]spot, []byte, error) {
+func (e *editor) run(ctx context.Context) (found, []byte, error) {
 	data, print, err := e.env.Files.Load(e.name, largestFile)
 	e.existed = err == nil
 	switch {
 	case errors.Is(err, fault.FileMissing):
 		if e.changes[0].old != "" {
-			return nil, nil, missing(e.env.Files, e.name)
+			return found{}, nil, missing(e.env.Files, e.name)
 		}
 	case err != nil:
-		return nil, nil, reader{env: e.env, name: e.name, written: e.written}.explain(err)
+		return found{}, nil, reader{env: e.env, name: e.name, written: e.written}.explain(err)
 	default:
 		if err := e.env.Seen.check(e.name, e.written, print); err != nil {
-			return nil, nil, err
+			return found{}, nil, err
 		}
 	}
 	d := decode(data)
 	text := d.text // it is ours: nobody else has the bytes that Load read
 	ends := endingsOf(text)
-	var spots []spot
+	var spots found
 	for i, c := range e.changes {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed", e.written).Because(err)
+			return found{}, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed", e.written).Because(err)
 		}
 		hits, new, err := e.find(ctx, text, ends, c)
 		if err != nil {
-			return nil, nil, e.numbered(i, err)
+			return found{}, nil, e.numbered(i, err)
 		}
-		if more := len(hits) * (len(new) - len(c.old)); more > largestFile || len(text)+more > largestFile {
-			return nil, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB", e.written, largestFile>>20))
+		if more := hits.count * (len(new) - len(c.old)); more > largestFile || len(text)+more > largestFile {
+			return found{}, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB", e.written, largestFile>>20))
 		}
 		text, spots = splice(text, hits, new)
 		ends = ends.after(text, c)
@@ -137,7 +138,7 @@ func (e *editor) run(ctx context.Context) ([]spot, []byte, error) {
 	out := d.encode(text)
 	err = e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print})
 	if err != nil {
-		return nil, nil, writeFailed(e.written, err)
+		return found{}, nil, writeFailed(e.written, err)
 	}
 	e.env.Seen.Record(e.name, workspace.FingerprintOf(out))
 	return spots, text, nil
@@ -161,25 +162,20 @@ func writeFailed(written string, err error) error {
 }
 
 // find is where the change applies and what goes there.
-func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) ([]spot, string, error) {
+func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) (found, string, error) {
 	if c.old == "" {
 		if len(text) > 0 {
-			return nil, "", fault.New(fault.ArgError, "old_string is empty, but %s is not", e.written).
+			return found{}, "", fault.New(fault.ArgError, "old_string is empty, but %s is not", e.written).
 				Hint("Give the text to replace, or use Write to replace the whole file.")
 		}
-		return []spot{{0, 0}}, c.new, nil
+		return found{count: 1, first: []spot{{0, 0}}}, c.new, nil
 	}
-	most := 2
-	if c.all {
-		most = -1
-	}
-	hits := locate(text, ends, c.old, most)
+	hits := count(locate(text, ends, c.old))
 	switch {
-	case len(hits) == 0:
-		return nil, "", notFound(ctx, text, ends, c.old, e.written)
-	case len(hits) > 1 && !c.all:
-		hits = locate(text, ends, c.old, -1)
-		return nil, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.written, len(hits), linesOf(text, hits)).
+	case hits.count == 0:
+		return found{}, "", notFound(ctx, text, ends, c.old, e.written)
+	case hits.count > 1 && !c.all:
+		return found{}, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.written, hits.count, linesOf(text, hits.first)).
 			Hint("Give more lines around the one you mean, or replace_all: true to change all of them.")
 	}
 	return hits, inEndings(ends, c), nil
@@ -188,58 +184,92 @@ func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) 
 // spot is a part of a text.
 type spot struct{ start, end int }
 
-// locate finds old in text, at most so many times, none overlapping another. A line feed in old also stands for the line ending of
-// Windows, unless old itself has some.
-func locate(text []byte, e endings, old string, most int) []spot {
+// found is how often a text was found, and where. The places of one letter in a large file would need many times its size, so they are
+// looked for once more where all are needed.
+type found struct {
+	count int
+	bytes int // of all places together
+	first []spot
+	all   iter.Seq[spot]
+}
+
+// firstKept is one more than any message names.
+const firstKept = 11
+
+func count(all iter.Seq[spot]) found {
+	f := found{all: all}
+	for s := range all {
+		f.count++
+		f.bytes += s.end - s.start
+		f.keep(s)
+	}
+	return f
+}
+
+func (f *found) keep(s spot) {
+	if len(f.first) < firstKept {
+		f.first = append(f.first, s)
+	}
+}
+
+// has says whether old is in text at all.
+func has(text []byte, e endings, old string) bool {
+	for range locate(text, e, old) {
+		return true
+	}
+	return false
+}
+
+// locate finds old in text, each place behind the one before and none overlapping another. A line feed in old also stands for the line ending
+// of Windows, unless old itself has some.
+func locate(text []byte, e endings, old string) iter.Seq[spot] {
 	needle := []byte(old)
 	if e.returns && strings.Contains(old, "\n") && !strings.Contains(old, "\r") {
 		if !e.windows {
-			return locateMixed(text, needle, most)
+			return locateMixed(text, needle)
 		}
 		needle = []byte(strings.ReplaceAll(old, "\n", "\r\n"))
 	}
-	return locateExactly(text, needle, most)
+	return locateExactly(text, needle)
 }
 
-func locateExactly(text, needle []byte, most int) []spot {
-	var hits []spot
-	for at := 0; most < 0 || len(hits) < most; {
-		i := index(text[at:], needle)
-		if i < 0 {
-			break
+func locateExactly(text, needle []byte) iter.Seq[spot] {
+	return func(yield func(spot) bool) {
+		for at := 0; ; {
+			i := index(text[at:], needle)
+			if i < 0 || !yield(spot{at + i, at + i + len(needle)}) {
+				return
+			}
+			at += i + len(needle)
 		}
-		hits = append(hits, spot{at + i, at + i + len(needle)})
-		at += i + len(needle)
 	}
-	return hits
 }
 
 // locateMixed finds needle in a text where some lines end in one way and some in the other.
-func locateMixed(text, needle []byte, most int) []spot {
-	plain, gone := make([]byte, 0, len(text)), []int(nil) // gone: where in plain a line feed has lost its carriage return
-	for rest := text; ; {
-		i := bytes.Index(rest, []byte("\r\n"))
-		if i < 0 {
-			plain = append(plain, rest...)
-			break
+func locateMixed(text, needle []byte) iter.Seq[spot] {
+	return func(yield func(spot) bool) {
+		plain := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+		seen, lost := 0, 0 // so far in plain, and how many carriage returns were before that
+		back := func(at int) int {
+			for seen < at {
+				i := bytes.IndexByte(plain[seen:at], '\n')
+				if i < 0 {
+					break
+				}
+				if seen += i; text[seen+lost] == '\r' {
+					lost++
+				}
+				seen++
+			}
+			seen = at
+			return at + lost
 		}
-		plain = append(plain, rest[:i]...)
-		gone = append(gone, len(plain))
-		plain = append(plain, '\n')
-		rest = rest[i+2:]
-	}
-	hits := locateExactly(plain, needle, most)
-	lost := 0
-	back := func(at int) int {
-		for lost < len(gone) && gone[lost] < at {
-			lost++
+		for h := range locateExactly(plain, needle) {
+			if !yield(spot{back(h.start), back(h.end)}) {
+				return
+			}
 		}
-		return at + lost
 	}
-	for i, h := range hits {
-		hits[i] = spot{back(h.start), back(h.end)}
-	}
-	return hits
 }
 
 // endings is how the lines of a text end.
@@ -274,22 +304,20 @@ func inEndings(e endings, c change) string {
 }
 
 // splice puts new in the place of each hit, and says where it is now. It may change the bytes of text.
-func splice(text []byte, hits []spot, new string) ([]byte, []spot) {
-	grown := 0
-	for _, h := range hits {
-		grown += len(new) - (h.end - h.start)
-	}
-	spots := make([]spot, 0, len(hits))
-	if len(hits) == 1 {
-		h := hits[0]
+func splice(text []byte, hits found, new string) ([]byte, found) {
+	spots := found{count: hits.count}
+	if hits.count == 1 {
+		h := hits.first[0]
 		text = replaceBytes(text, h, new)
-		return text, append(spots, spot{h.start, h.start + len(new)})
+		spots.keep(spot{h.start, h.start + len(new)})
+		return text, spots
 	}
+	grown := hits.count*len(new) - hits.bytes
 	out := make([]byte, 0, len(text)+grown+len(text)/64)
 	at := 0
-	for _, h := range hits {
+	for h := range hits.all {
 		out = append(out, text[at:h.start]...)
-		spots = append(spots, spot{len(out), len(out) + len(new)})
+		spots.keep(spot{len(out), len(out) + len(new)})
 		out = append(out, new...)
 		at = h.end
 	}

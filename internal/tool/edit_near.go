@@ -26,10 +26,10 @@ func notFound(ctx context.Context, text []byte, ends endings, old, written strin
 	if len(text) == 0 {
 		return f.Hint("The file is empty; give an empty old_string to fill it.")
 	}
-	if stripped := withoutNumbers(old); stripped != old && len(locate(text, ends, stripped, 1)) > 0 {
+	if stripped := withoutNumbers(old); stripped != old && has(text, ends, stripped) {
 		return f.Hint("It begins its lines with the line numbers that Read shows; leave them and the tab after them out.")
 	}
-	if plain := unescape(old); plain != old && len(locate(text, ends, plain, 1)) > 0 {
+	if plain := unescape(old); plain != old && has(text, ends, plain) {
 		return f.Hint("It is escaped once too often: the file has the characters themselves, such as line feeds, quotes and <, where " +
 			"old_string has a backslash or an entity.")
 	}

@@ -34,17 +34,17 @@ func linesOf(text []byte, hits []spot) string {
 }
 
 // around shows the lines at each of the first spots, numbered.
-func around(text []byte, spots []spot) string {
+func around(text []byte, spots found) string {
 	var b strings.Builder
-	if len(spots) > 1 {
-		fmt.Fprintf(&b, " in %d places", len(spots))
+	if spots.count > 1 {
+		fmt.Fprintf(&b, " in %d places", spots.count)
 	}
 	if len(text) == 0 {
 		return b.String() + "; it is empty now"
 	}
 	b.WriteString(":")
 	last := 0 // line that was shown
-	for _, s := range spots[:min(len(spots), spotsShown)] {
+	for _, s := range spots.first[:min(len(spots.first), spotsShown)] {
 		first := lineOf(text, s.start)
 		if first <= last {
 			continue

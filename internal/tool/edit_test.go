@@ -3,6 +3,8 @@ package tool
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -50,6 +52,36 @@ func TestEditShowsLittle(t *testing.T) {
 	r = d.says(Edit, object{"file_path": "a", "old_string": "line", "new_string": strings.Repeat("l", 1000), "replace_all": true}, "in 1000 places")
 	if len(r.Text) > 10_000 {
 		t.Errorf("the result has %d bytes", len(r.Text))
+	}
+}
+
+// TestEditOfManyPlacesNeedsLittle: what one letter needs in a large file is a few times the file, not a few times its places.
+func TestEditOfManyPlacesNeedsLittle(t *testing.T) {
+	d := newDesk(t)
+	const size = 2 << 20
+	for name, text := range map[string]string{"a": strings.Repeat("x", size), "b": strings.Repeat("x\r\nx\n", size/5)} {
+		d.put(name, text)
+		for _, old := range []string{"x", "\n"} {
+			if !strings.Contains(text, old) {
+				continue
+			}
+			for _, all := range []bool{false, true} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				in := object{"file_path": name, "old_string": old, "new_string": old + "y", "replace_all": all}
+				if all {
+					d.says(Edit, in, "in ")
+				} else {
+					d.fails(Edit, in, "times (lines 1, ", "…")
+				}
+				runtime.ReadMemStats(&after)
+				if used := after.TotalAlloc - before.TotalAlloc; used > 10*size {
+					t.Errorf("%s, all %v: %d bytes for each of the file", name, all, used/size)
+				}
+				d.put(name, text)
+				d.env.Seen = &Seen{}
+			}
+		}
 	}
 }
 
@@ -177,7 +209,7 @@ func TestMixedEndingsAreFound(t *testing.T) {
 			return
 		}
 		plain := strings.ReplaceAll(text, "\r\n", "\n")
-		hits := locate([]byte(text), endingsOf([]byte(text)), old, -1)
+		hits := slices.Collect(locate([]byte(text), endingsOf([]byte(text)), old))
 		if strings.Contains(old, "\n") && len(hits) != strings.Count(plain, old) {
 			t.Fatalf("%d hits, want %d", len(hits), strings.Count(plain, old))
 		}

@@ -52,9 +52,6 @@ func Write(env *Env) Tool {
 }
 
 func writeWhole(ctx context.Context, env *Env, name, written, content string) error {
-	if err := ctx.Err(); err != nil {
-		return fault.New(fault.Interrupted, "%s was not written", written).Because(err)
-	}
 	var d document
 	var o workspace.ReplaceOptions
 	old, print, err := env.Files.Load(name, largestFile)
@@ -67,9 +64,11 @@ func writeWhole(ctx context.Context, env *Env, name, written, content string) er
 			o.Expect = &print
 		}
 		d = decode(old)
-	case errors.Is(err, fault.FileMissing), errors.Is(err, fault.FieldTooLarge), errors.Is(err, fault.PermissionDenied):
+	case errors.Is(err, fault.FileMissing):
+		o.Expect = &workspace.Fingerprint{} // a file that appears meanwhile is somebody's
+	case errors.Is(err, fault.FieldTooLarge), errors.Is(err, fault.PermissionDenied):
 		// What is there is not needed, unless it has been seen and was something else then.
-		if _, seen := env.Seen.Lookup(name); seen && !errors.Is(err, fault.FileMissing) {
+		if _, seen := env.Seen.Lookup(name); seen {
 			return changed(written)
 		}
 	default:
@@ -77,6 +76,9 @@ func writeWhole(ctx context.Context, env *Env, name, written, content string) er
 	}
 	d.odd = nil
 	out := d.encode([]byte(strings.TrimPrefix(content, d.bom())))
+	if err := ctx.Err(); err != nil {
+		return fault.New(fault.Interrupted, "%s was not written", written).Because(err)
+	}
 	if err := env.Files.Replace(name, out, o); err != nil {
 		return writeFailed(written, err)
 	}

@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -84,6 +87,46 @@ func TestChangesOfOthersAreNotLost(t *testing.T) {
 	d.says(Read, object{"file_path": "gone"})
 	check(t, os.Remove(filepath.Join(d.in, "gone")))
 	d.says(Write, object{"file_path": "gone", "content": "y"})
+}
+
+// meanwhile is a turn during which somebody else does something: when a tool asks whether it still runs, which is between what it reads and
+// what it writes.
+type meanwhile struct {
+	context.Context
+	do func()
+}
+
+func (m meanwhile) Err() error {
+	m.do()
+	return m.Context.Err()
+}
+
+// TestChangesInTheLastMomentAreNotLost has somebody change or make a file while a tool is at it.
+func TestChangesInTheLastMomentAreNotLost(t *testing.T) {
+	for input, change := range map[string]func(*Env) Tool{
+		`{"file_path": "a", "content": "x"}`:                         Write,
+		`{"file_path": "a", "old_string": "old", "new_string": "x"}`: Edit,
+		`{"file_path": "a", "old_string": "", "new_string": "x"}`:    Edit,
+	} {
+		for _, before := range []string{"old", ""} {
+			if before == "" && strings.Contains(input, `"old"`) || before != "" && strings.Contains(input, `""`) {
+				continue // there is nothing to change
+			}
+			d := newDesk(t)
+			if before != "" {
+				d.put("a", before)
+				d.says(Read, object{"file_path": "a"})
+			}
+			action, err := change(d.env).Plan(json.RawMessage(input))
+			check(t, err)
+			asked := 0
+			r := action.Run(meanwhile{t.Context(), func() { asked++; d.put("a", "theirs") }}, nil)
+			if !r.Failed || !strings.Contains(r.Text, "a has changed on disk") || asked == 0 {
+				t.Errorf("%s on %q: %s", input, before, r.Text)
+			}
+			d.holds("a", "theirs")
+		}
+	}
 }
 
 func TestLinksAreNoWayOut(t *testing.T) {
