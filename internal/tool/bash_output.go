@@ -38,6 +38,7 @@ func BashOutput(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
+				// It reads what a command has printed that was allowed, so nobody has to be asked.
 				Kind: event.Other, Title: "Read the output of " + clip(id), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {

@@ -26,7 +26,8 @@ func KillShell(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Other, Title: "End " + clip(id), Input: in.json(), // what it ends was allowed, and is ours
+				// It ends nothing but commands of this conversation, which were allowed: that needs no question, so it is no change.
+				Kind: event.Other, Title: "End " + clip(id), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {
 						return noCommands()

@@ -12,6 +12,24 @@ import (
 	web "omniagent/internal/page"
 )
 
+// TestWebFetchPromisesNoReader: a prompt is taken, as above, but not asked for.
+func TestWebFetchPromisesNoReader(t *testing.T) {
+	t.Parallel()
+	if f := WebFetch(&Env{}); strings.Contains(string(f.Input), "prompt") || !strings.Contains(f.Description, "as a whole") || !json.Valid(f.Input) {
+		t.Errorf("%s\n%s", f.Description, f.Input)
+	}
+}
+
+// TestOwnCommandsNeedNoQuestion: what reads or ends a command that was allowed is no change that somebody is asked about.
+func TestOwnCommandsNeedNoQuestion(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []Tool{BashOutput(&Env{}), KillShell(&Env{})} {
+		if a, err := tool.Plan(json.RawMessage(`{"bash_id": "bash_1"}`)); err != nil || a.Kind != event.Other || a.Changes || a.Title == "" {
+			t.Errorf("%s: %+v, %v", tool.Name, a, err)
+		}
+	}
+}
+
 func TestWebFetchSaysWhereItComesFrom(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
