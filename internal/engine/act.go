@@ -25,6 +25,7 @@ type step struct {
 	action tool.Action
 	wrong  string // why it cannot run: for the model
 	begun  bool   // it runs beside others
+	waits  bool   // its result tells of something that still runs
 	done   chan tool.Result
 }
 
@@ -60,6 +61,9 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	}
 	if ctx.Err() != nil {
 		return results, context.Cause(ctx)
+	}
+	if slices.ContainsFunc(steps, func(s *step) bool { return s.waits }) { // who waits asks the same, and gets the same
+		return results, nil
 	}
 	return results, l.repeat.check(calls, results)
 }
@@ -140,6 +144,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	}
 	result.Text = strings.ToValidUTF8(result.Text, "\uFFFD")
 	l.session.veil(&result)
+	s.waits = result.Waits
 	l.tell(event.Event{Kind: event.ToolResult, Result: &event.Result{
 		ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit,
 	}})

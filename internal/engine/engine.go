@@ -64,6 +64,7 @@ type Session struct {
 	waiting   [][]model.Block // messages whose turns have not begun
 	dropped   int             // messages that an interruption took away: each has an end of its own, behind that of the turn that ran
 	steering  []model.Block   // said while a turn runs, for that turn
+	deaf      bool            // the turn that runs has given its last answer: what is said now is a message
 	questions map[string]chan agent.Answer
 	interrupt context.CancelCauseFunc // ends the turn that runs; nil: none does
 	closed    bool
@@ -181,14 +182,15 @@ func (s *Session) Send(ctx context.Context, blocks []agent.Block) error {
 	return nil
 }
 
-// Steer says something to the turn that runs: the model hears it with the next results. Without such a turn it is a message.
+// Steer says something to the turn that runs: the model hears it with the next results, or in place of the turn's end. Without such a turn it
+// is a message, with an end of its own.
 func (s *Session) Steer(ctx context.Context, blocks []agent.Block) error {
 	said, err := s.message(blocks)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	if s.interrupt != nil && !s.closed {
+	if s.interrupt != nil && !s.closed && !s.deaf {
 		defer s.mu.Unlock()
 		s.steering = append(s.steering, said...)
 		return nil
@@ -218,7 +220,7 @@ func (s *Session) message(blocks []agent.Block) ([]model.Block, error) {
 // begin runs the turns that wait. It is called with the lock.
 func (s *Session) begin() {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s.interrupt = cancel
+	s.interrupt, s.deaf = cancel, false
 	s.running.Go(func() {
 		for {
 			s.endDropped()
@@ -234,8 +236,8 @@ func (s *Session) begin() {
 				cancel(nil)
 				return
 			}
-			said := s.waiting[0]
-			s.waiting = s.waiting[1:]
+			said := append(s.steering, s.waiting[0]...) // what a turn that failed did not come to hear is the beginning
+			s.waiting, s.steering, s.deaf = s.waiting[1:], nil, false
 			if ctx.Err() != nil { // the turn before was interrupted, this one is not
 				ctx, cancel = context.WithCancelCause(context.Background())
 				s.interrupt = cancel
@@ -279,7 +281,7 @@ func (s *Session) Interrupt(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped += len(s.waiting)
-	s.waiting, s.steering = nil, nil
+	s.waiting, s.steering, s.deaf = nil, nil, true
 	if s.interrupt != nil {
 		s.interrupt(interrupted)
 	}

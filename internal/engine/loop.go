@@ -81,6 +81,9 @@ func (s *Session) turn(ctx context.Context, said []model.Block) {
 	if err == nil {
 		err = l.run(ctx)
 	}
+	s.mu.Lock()
+	s.deaf = true // however it ended
+	s.mu.Unlock()
 	end := l.end(ctx, err)
 	if err != nil && s.o.Journal != nil {
 		s.talk = nil // it is read again: what could not be kept is not a part of it, and a call without its result gets one
@@ -218,7 +221,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		calls := answer.Calls()
 		if len(calls) == 0 {
-			if more := l.steered(); more != nil {
+			if more := l.steered(answer.Stop != model.Paused); more != nil {
 				if err := l.keep(model.Message{Role: model.User, Blocks: more}, nil); err != nil {
 					return err
 				}
@@ -233,7 +236,7 @@ func (l *loop) run(ctx context.Context) error {
 			return judged(answer)
 		}
 		results, err := l.act(ctx, calls)
-		if kept := l.keep(model.Message{Role: model.User, Blocks: append(results, l.steered()...)}, nil); err == nil {
+		if kept := l.keep(model.Message{Role: model.User, Blocks: append(results, l.steered(false)...)}, nil); err == nil {
 			err = kept
 		}
 		if err != nil {
@@ -255,8 +258,8 @@ func judged(a *model.Answer) error {
 	return nil
 }
 
-// steered is what was said to the turn meanwhile. A sub-agent is not spoken to.
-func (l *loop) steered() []model.Block {
+// steered is what was said to the turn meanwhile. A sub-agent is not spoken to. last: without it the turn ends, and hears no more.
+func (l *loop) steered(last bool) []model.Block {
 	if l.outer != nil {
 		return nil
 	}
@@ -265,6 +268,7 @@ func (l *loop) steered() []model.Block {
 	defer s.mu.Unlock()
 	said := s.steering
 	s.steering = nil
+	s.deaf = s.deaf || last && said == nil
 	return said
 }
 

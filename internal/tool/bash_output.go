@@ -52,7 +52,7 @@ func BashOutput(env *Env) Tool {
 					if printed == "" {
 						printed = "(no new output)"
 					}
-					return Result{Text: jobState(job) + "\n" + printed, Masked: job.Outcome.Masked}
+					return Result{Text: jobState(job) + "\n" + printed, Masked: job.Outcome.Masked, Waits: job.Running}
 				},
 			}, nil
 		},

@@ -107,6 +107,9 @@ func TestBashInTheBackground(t *testing.T) {
 		over := time.Now().Add(20 * time.Second)
 		for all = ""; !strings.Contains(all, until); time.Sleep(5 * time.Millisecond) {
 			r := d.says(BashOutput, input)
+			if r.Waits != strings.Contains(r.Text, "is running.") {
+				t.Fatalf("waits: %v, and says %q", r.Waits, r.Text)
+			}
 			if r.Text != "bash_1 is running.\n(no new output)" {
 				all += r.Text
 			}

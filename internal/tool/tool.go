@@ -43,6 +43,7 @@ type Result struct {
 	Images []Image
 	Exit   *int // of a command
 	Masked int  // secrets that are left out of the text already
+	Waits  bool // it tells of something that still runs: to ask the same again is no going in circles
 }
 
 // Image is a picture in a result.
