@@ -8,7 +8,6 @@ package engine
 
 import (
 	"context"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -58,9 +57,9 @@ type Session struct {
 	policy policy
 	tools  []tool.Tool
 
+	events *event.Queue // closed when the session is, and no turn runs
+
 	mu        sync.Mutex
-	changed   chan struct{} // closed, and replaced, when something changed for those who wait
-	events    []event.Event
 	waiting   [][]model.Block // messages whose turns have not begun
 	dropped   int             // messages that an interruption took away: each has an end of its own, behind that of the turn that ran
 	steering  []model.Block   // said while a turn runs, for that turn
@@ -88,7 +87,7 @@ func New(o Options) *Session {
 	if o.Limits.Patience == 0 {
 		o.Limits.Patience = 5 * time.Minute
 	}
-	s := &Session{o: o, changed: make(chan struct{}), questions: map[string]chan agent.Answer{}, policy: policy{mode: o.Mode}}
+	s := &Session{o: o, events: event.NewQueue(mostWaiting), questions: map[string]chan agent.Answer{}, policy: policy{mode: o.Mode}}
 	if o.Tools != nil {
 		s.tools = o.Tools(s.task)
 	}
@@ -112,53 +111,17 @@ func (s *Session) Tools() []string {
 }
 
 // Next returns what happened, in order.
-func (s *Session) Next(ctx context.Context) (event.Event, error) {
-	for {
-		s.mu.Lock()
-		if len(s.events) > 0 {
-			e := s.events[0]
-			s.events = s.events[1:]
-			if len(s.events) == mostWaiting-1 {
-				s.stir()
-			}
-			s.mu.Unlock()
-			return e, nil
-		}
-		over, changed := s.closed && s.interrupt == nil, s.changed
-		s.mu.Unlock()
-		if over {
-			return event.Event{}, io.EOF
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return event.Event{}, ctx.Err()
-		}
-	}
-}
-
-// stir wakes all who wait. It is called with the lock.
-func (s *Session) stir() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
+func (s *Session) Next(ctx context.Context) (event.Event, error) { return s.events.Next(ctx) }
 
 // tell hands an event to the host. One that does not listen slows the agent down, until the session is closed.
 func (s *Session) tell(e event.Event) {
 	e = s.unveiled(e)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.events) >= mostWaiting && !s.closed {
-		changed := s.changed
-		s.mu.Unlock()
-		<-changed
-		s.mu.Lock()
-	}
 	if e.Denial != nil {
+		s.mu.Lock()
 		s.evidence.Denials = append(s.evidence.Denials, *e.Denial)
+		s.mu.Unlock()
 	}
-	s.events = append(s.events, e)
-	s.stir()
+	s.events.Put(e)
 }
 
 // Send hands over a message. Its turn begins when those before it have ended.
@@ -231,7 +194,9 @@ func (s *Session) begin() {
 			}
 			if s.closed || len(s.waiting) == 0 {
 				s.interrupt = nil
-				s.stir()
+				if s.closed {
+					s.events.Close()
+				}
 				s.mu.Unlock()
 				cancel(nil)
 				return
@@ -303,8 +268,10 @@ func (s *Session) Close(ctx context.Context) (agent.Outcome, error) {
 	s.waiting = nil
 	if s.interrupt != nil {
 		s.interrupt(interrupted)
+		s.events.Free()
+	} else {
+		s.events.Close()
 	}
-	s.stir()
 	s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { s.running.Wait(); close(ended) }()

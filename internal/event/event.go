@@ -1,4 +1,4 @@
-// Package event is what can happen in a conversation with an agent, in one form for all of them.
+// Package event is what can happen in a conversation with an agent, in one form for all of them, and the queue in which it waits to be heard.
 //
 // It promises that an event says no more than was observed: a number that an agent does not give is absent, not zero, and what we
 // concluded ourselves is marked as Synthetic. It refuses nothing: what has no kind of its own is a Notice, and Raw keeps what came.

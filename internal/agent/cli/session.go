@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +28,7 @@ func Open(_ context.Context, d agent.Driver, s agent.Spec, sv agent.Services) (a
 	}
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: Readable(d), Origin: setting.Derived}
-	return &session{driver: d, spec: s, services: sv, changed: make(chan struct{}), id: s.Resume}, nil
+	return &session{driver: d, spec: s, services: sv, events: event.NewQueue(0), id: s.Resume}, nil
 }
 
 // Readable is the output to ask an agent for where we read it: its stream, or its text where we know no stream of it.
@@ -45,9 +44,9 @@ type session struct {
 	spec     agent.Spec
 	services agent.Services
 
+	events *event.Queue // closed when the session is, and no turn runs
+
 	mu       sync.Mutex
-	changed  chan struct{} // closed, and replaced, when something changed for those who wait in Next
-	queue    []event.Event
 	id       string
 	turns    int
 	turn     *turn // the one that runs
@@ -63,33 +62,7 @@ func (s *session) ID() string {
 }
 
 // Next returns what happened, in order.
-func (s *session) Next(ctx context.Context) (event.Event, error) {
-	for {
-		s.mu.Lock()
-		if len(s.queue) > 0 {
-			e := s.queue[0]
-			s.queue = s.queue[1:]
-			s.mu.Unlock()
-			return e, nil
-		}
-		over, changed := s.closed && s.turn == nil, s.changed
-		s.mu.Unlock()
-		if over {
-			return event.Event{}, io.EOF
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return event.Event{}, ctx.Err()
-		}
-	}
-}
-
-// stir wakes all who wait in Next. It is called with the lock.
-func (s *session) stir() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
+func (s *session) Next(ctx context.Context) (event.Event, error) { return s.events.Next(ctx) }
 
 // Send starts the agent with the message.
 func (s *session) Send(ctx context.Context, blocks []agent.Block) error {
@@ -186,14 +159,16 @@ func (s *session) finish(t *turn, observer agent.Observer) {
 	evidence := observer.After(x)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = append(s.queue, last)
+	s.events.Put(last) // who hears it has to wait for the lock to do anything about it
 	if evidence.Session != "" {
 		s.id = evidence.Session
 	}
 	s.outcome = agent.Outcome{Exit: x, Evidence: evidence}
 	s.turn = nil
 	close(t.ended)
-	s.stir()
+	if s.closed {
+		s.events.Close()
+	}
 }
 
 // Answer has nothing to answer.
@@ -230,7 +205,9 @@ func (s *session) end(ctx context.Context, why string, with os.Signal) error {
 func (s *session) Close(ctx context.Context) (agent.Outcome, error) {
 	s.mu.Lock()
 	s.closed = true
-	s.stir()
+	if s.turn == nil {
+		s.events.Close()
+	}
 	s.mu.Unlock()
 	err := s.end(ctx, "SIGTERM", syscall.SIGTERM)
 	s.mu.Lock()

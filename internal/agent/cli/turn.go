@@ -71,9 +71,8 @@ func (t *turn) tell(events []event.Event) {
 			}
 			e = event.Event{Kind: event.Notice, Text: "the agent went on after an end", Raw: old.Raw}
 		}
-		s.queue = append(s.queue, e)
+		s.events.Put(e)
 	}
-	s.stir()
 }
 
 // ending keeps the last 64 KiB.
