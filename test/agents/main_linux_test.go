@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/measure"
 )
 
 const (
@@ -39,14 +40,12 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		program = filepath.Join(dir, "omniagent")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/omniagent")
-		build.Dir = filepath.Join("..", "..")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "the program does not build: %v\n%s", err, out)
+		built, err := measure.Build("../..", "./cmd/omniagent", dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+		program = built.File
 		alone := exec.Command("/proc/self/exe", os.Args[1:]...)
 		alone.Env = append(os.Environ(), inside+"="+program)
 		alone.Stdout, alone.Stderr = os.Stdout, os.Stderr
@@ -60,6 +59,13 @@ func TestMain(m *testing.M) {
 		}
 		return 0
 	}())
+}
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources("../.."); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // loopback starts the device that a new namespace has, but switched off.

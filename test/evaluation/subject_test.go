@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"omniagent/internal/measure"
 )
 
 // subject is a program under evaluation.
@@ -49,14 +50,16 @@ func newSubject(name string, env []string, argv ...string) *subject {
 
 // built is the program, compiled once for all tests.
 var built = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(scratch, "omniagent")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/omniagent")
-	cmd.Dir, cmd.Env = repository, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, nil
+	program, err := measure.Build(repository, "./cmd/omniagent", scratch)
+	return program.File, err
 })
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources(repository); err != nil {
+		t.Fatal(err)
+	}
+}
 
 const repository = "../.."
 
