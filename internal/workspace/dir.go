@@ -29,6 +29,7 @@ type Dir struct {
 	real     string // the same without links
 	root     *os.Root
 	also     []string
+	out      error // what os.Root says of a name that leads out of it
 	withheld withheld
 	one      sync.Mutex // one replacement at a time: between the last look at a file and its rename nobody else of us comes
 }
@@ -45,6 +46,11 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 	}
 	if err != nil {
 		return nil, d.refused("open", root, err)
+	}
+	_, d.out = d.root.Lstat("..")
+	var escape *fs.PathError
+	if errors.As(d.out, &escape) {
+		d.out = escape.Err
 	}
 	for _, dir := range also {
 		if dir, err = filepath.Abs(dir); err != nil {
@@ -124,7 +130,7 @@ func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool,
 	f, err := in(d, name, func(r *os.Root, name string) (*os.File, error) {
 		info, err := r.Stat(name)
 		if err == nil && !info.IsDir() {
-			err = reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", name, typeOf(info.Mode())), name, "not-directory")
+			err = notDirectory(name, info)
 		}
 		if err != nil {
 			return nil, err
@@ -169,7 +175,7 @@ func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, er
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return value, err
 	}
-	resolved, failed := d.resolve(name)
+	resolved, failed := d.Resolve(name)
 	switch {
 	case failed != nil:
 		return value, failed
@@ -195,8 +201,20 @@ func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)
 	return value, d.outside(local)
 }
 
-// resolve is name without links, where it leads or would lead if it existed. It looks at one directory after the other, and only ever
-// beneath the root; the caller uses the answer beneath the root again, so that nobody gains by moving a link meanwhile.
+// Resolve is name without links, where it leads or would lead if it existed. It looks at one directory after the other, and only ever
+// beneath the root; who uses the answer does so beneath the root again, so that nobody gains by moving a link meanwhile. A name in a further
+// directory is returned as it is.
+func (d *Dir) Resolve(name string) (string, error) {
+	if filepath.IsAbs(filepath.FromSlash(name)) {
+		return name, nil
+	}
+	resolved, err := d.resolve(name)
+	if err != nil {
+		return "", d.refused("read", name, err)
+	}
+	return resolved, nil
+}
+
 func (d *Dir) resolve(name string) (string, error) {
 	todo, done := strings.Split(name, "/"), []string{}
 	for links := 0; len(todo) > 0; {
@@ -210,7 +228,7 @@ func (d *Dir) resolve(name string) (string, error) {
 			continue
 		case part == "..":
 			// A link may leave the root and come back.
-			rel, ok := d.under(filepath.Join(append([]string{filepath.Dir(d.real)}, todo...)...))
+			rel, ok := d.named(filepath.Join(append([]string{filepath.Dir(d.real)}, todo...)...))
 			if links++; !ok || links > maxLinks {
 				return "", d.outside(name)
 			}
@@ -231,10 +249,10 @@ func (d *Dir) resolve(name string) (string, error) {
 			return "", err
 		}
 		if links++; links > maxLinks {
-			return "", reasoned(fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", name), name, "invalid")
+			return "", reasoned(fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", shown(name)), name, "invalid")
 		}
 		if filepath.IsAbs(link) {
-			rel, ok := d.under(link)
+			rel, ok := d.named(link)
 			if !ok {
 				return "", d.outside(name)
 			}
@@ -245,15 +263,27 @@ func (d *Dir) resolve(name string) (string, error) {
 	return path.Join(append([]string{"."}, done...)...), nil
 }
 
-// under is an absolute path relative to the root, with slashes.
-func (d *Dir) under(abs string) (string, bool) {
-	abs = filepath.Clean(abs)
+// named is an absolute path relative to the root, with slashes, where its name says that it lies there. Nothing is looked at: whoever made
+// a link chose where it leads, and even to look there may mount something or wait for a server.
+func (d *Dir) named(abs string) (string, bool) {
 	fold := foldsCase(d.path)
-	for _, base := range []string{d.path, d.real} {
-		if rel, ok := beneathPath(base, abs, fold); ok {
-			return filepath.ToSlash(rel), true
+	// Not cleaned at first: in link/../x the two dots go up from where the link leads.
+	for _, abs := range []string{abs, filepath.Clean(abs)} {
+		for _, base := range []string{d.path, d.real} {
+			if rel, ok := beneathPath(base, abs, fold); ok {
+				return filepath.ToSlash(rel), true
+			}
 		}
 	}
+	return "", false
+}
+
+// under is a path that a model wrote, absolute and clean, relative to the root.
+func (d *Dir) under(abs string) (string, bool) {
+	if rel, ok := d.named(abs); ok {
+		return rel, true
+	}
+	fold := foldsCase(d.path)
 	// Links above the root may give it further names: on macOS /tmp is one.
 	for dir, rest := abs, ""; ; {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {

@@ -3,18 +3,44 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
+
+// shown is a name in a message: whoever made the file or wrote the path chose it.
+func shown(name string) string {
+	const most = 300
+	if len(name) > most {
+		return text.Name(name[:most]) + "…"
+	}
+	return text.Name(name)
+}
+
+// cause is an error of the system with its names as they are shown.
+func cause(err error) error {
+	switch e := err.(type) { //nolint:errorlint // only the outermost one is rewritten
+	case *fs.PathError:
+		return &fs.PathError{Op: e.Op, Path: shown(e.Path), Err: e.Err}
+	case *os.LinkError:
+		return &os.LinkError{Op: e.Op, Old: shown(e.Old), New: shown(e.New), Err: e.Err}
+	}
+	return err
+}
 
 func reasoned(f *fault.Fault, path, reason string) *fault.Fault {
 	return f.With("path", path).With("reason", reason)
 }
 
 func (d *Dir) outside(written string) error {
-	return reasoned(fault.New(fault.Unsafe, "%s lies outside the workspace %s", written, d.path), written, "outside").
+	return reasoned(fault.New(fault.Unsafe, "%s lies outside the workspace %s", shown(written), d.path), written, "outside").
 		Hint("Give a path inside %s.", d.path)
+}
+
+func notDirectory(name string, info fs.FileInfo) error {
+	return reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", shown(name), typeOf(info.Mode())), name, "not-directory")
 }
 
 func notRegularFile(name string, info fs.FileInfo) error {
@@ -28,11 +54,15 @@ func (d *Dir) refused(verb, name string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
+	if d.out != nil && errors.Is(err, d.out) {
+		return d.outside(name)
+	}
 	code, reason := fault.Internal, "failed"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		code, reason = fault.FileMissing, "missing"
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EBUSY):
+		// Busy is a name that something is mounted at: a file that a container was given, and that can only be written in place.
 		code, reason = fault.PermissionDenied, "blocked"
 	case errors.Is(err, syscall.ELOOP):
 		code, reason = fault.SymlinkLoop, "invalid"
@@ -42,8 +72,8 @@ func (d *Dir) refused(verb, name string, err error) error {
 		code, reason = fault.Unsafe, "not-directory"
 	case errors.Is(err, syscall.EISDIR):
 		code, reason = fault.Unsafe, "not-regular"
-	case errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		code, reason = fault.DiskFull, "full"
 	}
-	return reasoned(fault.New(code, "cannot %s %s", verb, name).Because(err), name, reason)
+	return reasoned(fault.New(code, "cannot %s %s", verb, shown(name)).Because(cause(err)), name, reason)
 }

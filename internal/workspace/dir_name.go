@@ -9,15 +9,20 @@ import (
 	"omniagent/internal/fault"
 )
 
+// longestName is what Linux takes as one path. Without a limit a path of a million directories would be made, one after the other.
+const longestName = 4096
+
 // Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further directory. `~` has
-// no meaning here, and `..` goes up by name, not by where a link leads. It does not look whether the file exists.
+// no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are no part of it: a file whose name begins
+// or ends in one is ./ a or a /. It does not look whether the file exists.
 //
 // On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
 func (d *Dir) Name(written string) (string, error) {
-	if written == "" || strings.ContainsRune(written, 0) {
+	trimmed := strings.TrimSpace(written)
+	if trimmed == "" || strings.ContainsRune(written, 0) || len(written) > longestName {
 		return "", invalid(written)
 	}
-	p := spell(runtime.GOOS, d.path, written)
+	p := spell(runtime.GOOS, d.path, trimmed)
 	if p == "" {
 		return "", d.outside(written)
 	}
@@ -79,9 +84,12 @@ func mountedDrive(p string) bool {
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 func invalid(written string) error {
-	f := fault.New(fault.ArgError, "%q is not a path of a file", written)
-	if written == "" {
+	f := fault.New(fault.ArgError, "%q is not a path of a file", shown(written))
+	switch {
+	case strings.TrimSpace(written) == "":
 		f = fault.New(fault.ArgError, "the path is empty")
+	case len(written) > longestName:
+		f = fault.New(fault.ArgError, "a path of %d bytes is too long", len(written))
 	}
 	return reasoned(f.Hint("Give a path such as src/main.go."), written, "invalid")
 }

@@ -60,7 +60,11 @@ func (d *Dir) Reading(name string) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reading{file: f, info: info, hash: sha256.New(), taken: time.Now()}, nil
+	return reading(f, info), nil
+}
+
+func reading(f *os.File, info fs.FileInfo) *Reading {
+	return &Reading{file: f, info: info, hash: sha256.New(), taken: time.Now()}
 }
 
 // Read reads on.
@@ -125,30 +129,40 @@ func readUpTo(r io.Reader, expected, limit int64) ([]byte, error) {
 	}
 }
 
-// still says whether name is what the fingerprint is of.
-func (d *Dir) still(name string, want Fingerprint) error {
-	info, err := d.lstat(name)
+// still says whether the slot holds what the fingerprint is of. It looks in the open directory that the rename will be in, and not by the
+// whole name, which may lead elsewhere by now.
+func (d *Dir) still(parent *os.Root, at slot, want Fingerprint) error {
+	info, err := parent.Lstat(at.base)
 	switch {
 	case os.IsNotExist(err) && !want.Exists():
 		return nil
 	case err != nil && !os.IsNotExist(err):
-		return d.refused("read", name, err)
+		return d.refused("read", at.name, err)
 	case err != nil, !want.Exists():
-		return changedSince(name)
+		return changedSince(at.name)
 	case want.untouched(info):
 		return nil
-	case info.Size() != want.size:
-		return changedSince(name)
+	case info.Size() != want.size, !info.Mode().IsRegular():
+		return changedSince(at.name)
 	}
-	_, now, err := d.Load(name, want.size)
-	if err != nil || !now.Same(want) {
-		return changedSince(name)
+	f, err := parent.OpenFile(at.base, os.O_RDONLY|openWithoutBlocking, 0)
+	if err != nil {
+		return changedSince(at.name)
+	}
+	defer f.Close()
+	now, err := f.Stat()
+	if err != nil || !os.SameFile(info, now) {
+		return changedSince(at.name)
+	}
+	r := reading(f, now)
+	if _, err := io.Copy(io.Discard, io.LimitReader(r, want.size+1)); err != nil || !r.Fingerprint().Same(want) {
+		return changedSince(at.name)
 	}
 	return nil
 }
 
 func changedSince(name string) error {
-	return reasoned(fault.New(fault.ConcurrentModification, "%s changed since it was read", name), name, "changed").
+	return reasoned(fault.New(fault.ConcurrentModification, "%s changed since it was read", shown(name)), name, "changed").
 		Hint("Read the file again.")
 }
 

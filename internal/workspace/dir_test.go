@@ -61,7 +61,7 @@ func wantReason(t *testing.T, what string, err error, reason string) {
 func TestNames(t *testing.T) {
 	y := newYard(t)
 	for written, want := range map[string]string{
-		"file": "file", "./sub//deep/": "sub/deep", ".": ".", "a/../file": "file", "..a": "..a", "a..b": "a..b", " ": " ",
+		"file": "file", "./sub//deep/": "sub/deep", ".": ".", "a/../file": "file", "..a": "..a", "a..b": "a..b", " file ": "file", "./ a/": " a",
 		"~": "~", "~/x": "~/x", "../in/file": "file", "sub/../../in": ".",
 		y.in: ".", y.in + "/": ".", y.in + "/sub/../file": "file", y.in + "/none/x": "none/x",
 		filepath.Join(y.top, "kept", "long"):  filepath.ToSlash(filepath.Join(y.top, "kept", "long")),
@@ -72,7 +72,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for written, reason := range map[string]string{
-		"": "invalid", "a\x00b": "invalid", "..": "outside", "../out/secret": "outside", "a/../../out": "outside", "../in-evil/secret": "outside",
+		"": "invalid", " \t\n": "invalid", strings.Repeat("a/", 5000): "invalid", "a\x00b": "invalid", "..": "outside", "../out/secret": "outside", "a/../../out": "outside", "../in-evil/secret": "outside",
 		"/": "outside", y.in + "-evil/secret": "outside", y.in + "/../out/secret": "outside", `C:\x`: "outside", "C:/x": "outside",
 	} {
 		if runtime.GOOS == "windows" && written == "/" {

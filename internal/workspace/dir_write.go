@@ -17,6 +17,7 @@ import (
 type ReplaceOptions struct {
 	Mode   fs.FileMode  // of a new file, less the umask; 0 means 0666. An existing file keeps its own.
 	Expect *Fingerprint // what must still be there immediately before; the zero Fingerprint: no file
+	Target string       // what Resolve said that the name leads to, when it was decided that it may be written; "": wherever it leads
 }
 
 // Replace gives the file the content data, whole or not at all: whenever the process dies, all of the old bytes are there or all of the
@@ -24,35 +25,39 @@ type ReplaceOptions struct {
 // and the file beneath the root that it leads to is replaced. What is not a regular file is refused, and so is a file that nobody may
 // write, although a rename could.
 //
-// A file with several hard links loses one of them: this name gets the new content, the others keep the old. Extended attributes
-// are lost.
+// The directories are opened one in the other, each by its name and none through a link: what becomes a link after the name was resolved is
+// fault.ConcurrentModification.
+//
+// A file with several hard links loses one of them: this name gets the new content, the others keep the old, and so a file outside
+// that somebody has linked into the workspace is never changed. Extended attributes and the bits for set-user-id are lost.
 func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	if filepath.IsAbs(filepath.FromSlash(name)) {
-		return reasoned(fault.New(fault.PermissionDenied, "%s can only be read", name), name, "read-only").
+		return reasoned(fault.New(fault.PermissionDenied, "%s can only be read", shown(name)), name, "read-only").
 			Hint("Write beneath %s.", d.path)
 	}
 	target, err := d.resolve(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return d.refused("write", name, err)
-	}
-	if target == "." {
+	case o.Target != "" && o.Target != target:
+		return changedSince(name)
+	case target == ".":
 		return notRegularDirectory(name)
 	}
 	if d.withheld.isHidden(target) { // before a directory is made for it
 		return hiddenFile(name)
 	}
-	dir, base := filepath.FromSlash(path.Dir(target)), path.Base(target)
-	if dir != "." {
-		if err := d.root.MkdirAll(dir, 0o777); err != nil {
-			return d.refused("write", name, err)
-		}
-	}
-	parent, err := d.root.OpenRoot(dir)
+	base := path.Base(target)
+	parent, err := d.reach(path.Dir(target))
 	if err != nil {
 		return d.refused("write", name, err)
 	}
 	defer parent.Close()
-	if err := d.mayWrite(name, parent, target); err != nil {
+	named := name
+	if o.Target != "" { // who decided has seen it
+		named = o.Target
+	}
+	if err := d.mayWrite(named, parent, target); err != nil {
 		return err
 	}
 	d.one.Lock()
@@ -69,6 +74,48 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 		mode = 0o666
 	}
 	return d.replaceIn(diskIn(parent, mode), parent, slot{target, base, old}, data, o.Expect)
+}
+
+// reach opens a directory beneath the root, through no link. It makes what is missing.
+func (d *Dir) reach(dir string) (*os.Root, error) {
+	at, err := d.root.OpenRoot(".")
+	if err != nil || dir == "." {
+		return at, err
+	}
+	for name := range strings.SplitSeq(dir, "/") {
+		next, err := step(at, name)
+		_ = at.Close()
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// step opens the directory name in another one, or makes it.
+func step(at *os.Root, name string) (*os.Root, error) {
+	info, err := at.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = at.Mkdir(name, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+			info, err = at.Lstat(name)
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, changedSince(name) // it was there a moment ago
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, changedSince(name) // it was none when the name was resolved
+	case !info.IsDir():
+		return nil, notDirectory(name, info)
+	}
+	next, err := openSame(at, name, info)
+	if errors.Is(err, fault.ConcurrentModification) || errors.Is(err, fs.ErrNotExist) {
+		err = changedSince(name)
+	}
+	return next, err
 }
 
 // slot is where a file goes.
@@ -89,7 +136,7 @@ func (d *Dir) replaceable(parent *os.Root, base, name string) (fs.FileInfo, erro
 	case !old.Mode().IsRegular():
 		return nil, notRegularFile(name, old)
 	case old.Mode().Perm()&0o222 == 0:
-		return nil, reasoned(fault.New(fault.PermissionDenied, "%s is read-only", name), name, "blocked").
+		return nil, reasoned(fault.New(fault.PermissionDenied, "%s is read-only", shown(name)), name, "blocked").
 			Hint("Give yourself the permission to write it first.")
 	}
 	return old, nil
@@ -117,7 +164,7 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	// No defer: a test kills us with a panic, and a killed process tidies nothing either.
 	err = fillLike(k, f, data, at.old)
 	if err == nil && expect != nil {
-		err = d.still(at.name, *expect)
+		err = d.still(parent, at, *expect)
 	}
 	switch {
 	case err != nil:
@@ -163,7 +210,7 @@ func settle(k disk, parent *os.Root, temporary string, at slot) error {
 }
 
 func notRegularDirectory(name string) error {
-	return reasoned(fault.New(fault.Unsafe, "%s is a directory where a file belongs", name), name, "not-regular")
+	return reasoned(fault.New(fault.Unsafe, "%s is a directory where a file belongs", shown(name)), name, "not-regular")
 }
 
 // sweepIn is sweep in an open directory.

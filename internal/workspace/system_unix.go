@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	openWithoutBlocking = syscall.O_NONBLOCK
+	openWithoutBlocking = syscall.O_NONBLOCK | syscall.O_NOCTTY // nor may a terminal become ours
 	openWithoutLinks    = syscall.O_NOFOLLOW
 )
 

@@ -115,23 +115,27 @@ func (f *Folder) Open(name string) (file io.ReadCloser, err error) {
 
 // ReadFile reads a regular file of the directory, or of one beneath it, of at most limit bytes. No part of its name may be a link.
 func (f *Folder) ReadFile(name string, limit int64) (data []byte, err error) {
+	err = f.with(func(p place) error { data, err = p.readFile(name, limit); return err })
+	return data, err
+}
+
+// readFile reads a regular file, through no link.
+func (p place) readFile(name string, limit int64) (data []byte, err error) {
 	dir, base := "", name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		dir, base = name[:i], name[i+1:]
 	}
-	err = f.with(func(p place) error {
-		return p.down(dir, func(p place) error {
-			file, err := p.file(base)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			data, err = io.ReadAll(io.LimitReader(file, limit+1))
-			if err == nil && int64(len(data)) > limit {
-				err = tooLarge(name, int64(len(data)), limit)
-			}
+	err = p.down(dir, func(p place) error {
+		file, err := p.file(base)
+		if err != nil {
 			return err
-		})
+		}
+		defer file.Close()
+		data, err = io.ReadAll(io.LimitReader(file, limit+1))
+		if err == nil && int64(len(data)) > limit {
+			err = tooLarge(name, int64(len(data)), limit)
+		}
+		return err
 	})
 	return data, err
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/fault"
 )
 
 // place is an open directory.
@@ -57,11 +59,22 @@ func (p place) has(name string) bool {
 	return unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// file opens a regular file. What has become something else since the directory was read cannot hold us up either: a FIFO without a
-// writer is at its end.
+// placeAt opens a directory by its path. No part of it but those above may be a link.
+func placeAt(path string) (place, error) { return place{unix.AT_FDCWD}.enter(path) }
+
+// file opens a regular file. What has become something else since the directory was read is closed again: a FIFO whose writer never ends
+// would be searched for ever.
 func (p place) file(name string) (io.ReadCloser, error) {
 	fd, err := openat(p.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
+		return nil, err
+	}
+	var stat unix.Stat_t
+	if err = unix.Fstat(fd, &stat); err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = fault.New(fault.Unsafe, "%s is no regular file", shown(name))
+	}
+	if err != nil {
+		_ = unix.Close(fd)
 		return nil, err
 	}
 	return descriptor(fd), nil

@@ -23,6 +23,12 @@ func startAt(d *Dir, name string) (place, error) {
 	return place{root: root}, err
 }
 
+// placeAt opens a directory by its path.
+func placeAt(path string) (place, error) {
+	root, err := os.OpenRoot(path)
+	return place{root: root}, err
+}
+
 func (p place) close() {
 	_ = p.root.Close()
 	if p.list != nil {

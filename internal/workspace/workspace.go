@@ -75,7 +75,7 @@ func refused(verb, path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		code = fault.FileMissing
 		if dir := filepath.Dir(path); verb != "read" && !exists(dir) {
-			hint = "The directory " + dir + " does not exist."
+			hint = "The directory " + shown(dir) + " does not exist."
 		}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		code = fault.PermissionDenied
@@ -84,9 +84,9 @@ func refused(verb, path string, err error) error {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 		code = fault.Unsafe
 	case errors.Is(err, syscall.ENOSPC):
-		hint = "Free space on the disk that holds " + filepath.Dir(path) + "."
+		hint = "Free space on the disk that holds " + shown(filepath.Dir(path)) + "."
 	}
-	f := fault.New(code, "cannot %s %s", verb, path).With("path", path).Because(err)
+	f := fault.New(code, "cannot %s %s", verb, shown(path)).With("path", path).Because(cause(err))
 	if hint != "" {
 		f.Hint("%s", hint)
 	}
@@ -100,11 +100,11 @@ func exists(path string) bool {
 
 func notRegular(path string, info fs.FileInfo) error {
 	kind := typeOf(info.Mode())
-	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", path, kind).With("path", path).With("type", kind)
+	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", shown(path), kind).With("path", path).With("type", kind)
 }
 
 func tooLarge(path string, size, max int64) error {
-	return fault.New(fault.FieldTooLarge, "%s is larger than %d bytes", path, max).
+	return fault.New(fault.FieldTooLarge, "%s is larger than %d bytes", shown(path), max).
 		With("path", path).With("size", size).With("max", max)
 }
 

@@ -1,0 +1,72 @@
+package workspace
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Above is a directory that leads to another one. Small files are read in it by their names, and never through a link.
+type Above struct {
+	Path string // absolute
+
+	place  place
+	opened bool
+}
+
+// Above calls visit for each directory that leads to the directory name, from the top of the file system down, and returns the absolute path
+// of name itself, without links. Those above the root, which are nobody's who works in it, are found by their paths; from the root on each
+// is opened in the one before, through no link. One that cannot be opened is empty.
+func (d *Dir) Above(name string, visit func(*Above)) (full string) {
+	base, rel := d.real, name
+	if filepath.IsAbs(filepath.FromSlash(name)) {
+		base, rel = filepath.Clean(filepath.FromSlash(name)), "."
+	} else if resolved, err := d.resolve(name); err == nil {
+		rel = resolved
+	}
+	full = filepath.Join(base, filepath.FromSlash(rel))
+	top := filepath.VolumeName(base) + string(filepath.Separator)
+	at := top
+	for part := range strings.SplitSeq(strings.TrimPrefix(base, top), string(filepath.Separator)) {
+		if part == "" {
+			break
+		}
+		p, err := placeAt(at)
+		visitOne(at, p, err, visit)
+		at = filepath.Join(at, part)
+	}
+	if rel == "." {
+		return full
+	}
+	p, err := startAt(d, ".")
+	for part := range strings.SplitSeq(rel, "/") {
+		var next place
+		failed := err
+		if err == nil {
+			next, failed = p.enter(part)
+		}
+		visitOne(at, p, err, visit)
+		at, p, err = filepath.Join(at, part), next, failed
+	}
+	if err == nil {
+		p.close()
+	}
+	return full
+}
+
+func visitOne(path string, p place, err error, visit func(*Above)) {
+	visit(&Above{Path: path, place: p, opened: err == nil})
+	if err == nil {
+		p.close()
+	}
+}
+
+// Has says whether the directory has an entry of that name.
+func (a *Above) Has(name string) bool { return a.opened && a.place.has(name) }
+
+// ReadFile reads a regular file of the directory, or of one beneath it, of at most limit bytes. No part of its name may be a link.
+func (a *Above) ReadFile(name string, limit int64) ([]byte, error) {
+	if !a.opened {
+		return nil, changedSince(a.Path)
+	}
+	return a.place.readFile(name, limit)
+}
