@@ -39,13 +39,13 @@ func Edit(env *Env) Tool {
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
-			name, err := env.Files.Name(written)
+			s, err := newSubject(env, written)
 			if err != nil {
 				return Action{}, err
 			}
-			e := editor{env: env, name: name, written: written, changes: []change{c}}
+			e := editor{subject: s, env: env, changes: []change{c}}
 			return Action{
-				Kind: event.Write, Changes: true, Paths: []string{name}, Title: "Edit " + written, Input: in.json(),
+				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Edit " + s.shown, Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
 					run := e // a plan may run more than once
 					spots, text, err := run.run(ctx)
@@ -53,9 +53,9 @@ func Edit(env *Env) Tool {
 						return failed(err)
 					}
 					if !run.existed {
-						return Result{Text: fmt.Sprintf("The file %s has been created", written)}
+						return Result{Text: fmt.Sprintf("The file %s has been created", s.shown)}
 					}
-					return Result{Text: fmt.Sprintf("The file %s has been updated%s", written, around(text, spots))}
+					return Result{Text: fmt.Sprintf("The file %s has been updated%s", s.shown, around(text, spots))}
 				},
 			}, nil
 		},
@@ -95,10 +95,10 @@ func readChange(in *input) change {
 
 // editor changes one file by several replacements, of which each sees what those before it have made.
 type editor struct {
-	env           *Env
-	name, written string
-	changes       []change
-	existed       bool
+	subject
+	env     *Env
+	changes []change
+	existed bool
 }
 
 // run does all of them or none, and returns where the last one changed what.
@@ -111,9 +111,9 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 			return found{}, nil, missing(e.env.Files, e.name)
 		}
 	case err != nil:
-		return found{}, nil, reader{env: e.env, name: e.name, written: e.written}.explain(err)
+		return found{}, nil, reader{env: e.env, name: e.name, shown: e.shown}.explain(err)
 	default:
-		if err := e.env.Seen.check(e.name, e.written, print); err != nil {
+		if err := e.env.Seen.check(e.name, e.shown, print); err != nil {
 			return found{}, nil, err
 		}
 	}
@@ -123,22 +123,22 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 	var spots found
 	for i, c := range e.changes {
 		if err := ctx.Err(); err != nil {
-			return found{}, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed", e.written).Because(err)
+			return found{}, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed", e.shown).Because(err)
 		}
 		hits, new, err := e.find(ctx, text, ends, c)
 		if err != nil {
 			return found{}, nil, e.numbered(i, err)
 		}
 		if more := hits.count * (len(new) - len(c.old)); more > largestFile || len(text)+more > largestFile {
-			return found{}, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB", e.written, largestFile>>20))
+			return found{}, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB", e.shown, largestFile>>20))
 		}
 		text, spots = splice(text, hits, new)
 		ends = ends.after(text, c)
 	}
 	out := d.encode(text)
-	err = e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print})
+	err = e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print, Target: e.target})
 	if err != nil {
-		return found{}, nil, writeFailed(e.written, err)
+		return found{}, nil, writeFailed(e.shown, err)
 	}
 	e.env.Seen.Record(e.name, workspace.FingerprintOf(out))
 	return spots, text, nil
@@ -154,9 +154,9 @@ func (e *editor) numbered(i int, err error) error {
 	return f
 }
 
-func writeFailed(written string, err error) error {
+func writeFailed(shown string, err error) error {
 	if errors.Is(err, fault.ConcurrentModification) {
-		return changed(written)
+		return changed(shown)
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func writeFailed(written string, err error) error {
 func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) (found, string, error) {
 	if c.old == "" {
 		if len(text) > 0 {
-			return found{}, "", fault.New(fault.ArgError, "old_string is empty, but %s is not", e.written).
+			return found{}, "", fault.New(fault.ArgError, "old_string is empty, but %s is not", e.shown).
 				Hint("Give the text to replace, or use Write to replace the whole file.")
 		}
 		return found{count: 1, first: []spot{{0, 0}}}, c.new, nil
@@ -173,9 +173,9 @@ func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) 
 	hits := count(locate(text, ends, c.old))
 	switch {
 	case hits.count == 0:
-		return found{}, "", notFound(ctx, text, ends, c.old, e.written)
+		return found{}, "", notFound(ctx, text, ends, c.old, e.shown)
 	case hits.count > 1 && !c.all:
-		return found{}, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.written, hits.count, linesOf(text, hits.first)).
+		return found{}, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.shown, hits.count, linesOf(text, hits.first)).
 			Hint("Give more lines around the one you mean, or replace_all: true to change all of them.")
 	}
 	return hits, inEndings(ends, c), nil

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
@@ -56,7 +57,7 @@ func Glob(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Search, Paths: []string{g.name}, Title: "Find " + g.written, Input: in.json(),
+				Kind: event.Search, Paths: []string{g.name}, Title: "Find " + text.Name(g.written), Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
 			}, nil
 		},
@@ -79,8 +80,10 @@ func (g *globber) begin() (string, error) {
 		return g.path, nil
 	case path.IsAbs(base) || strings.Contains(base, ":"):
 		return g.env.Files.Name(base)
+	case path.IsAbs(g.path):
+		return g.env.Files.Name(g.path + "/" + base + "/")
 	default:
-		return g.env.Files.Name(g.path + "/" + base)
+		return g.env.Files.Name("./" + g.path + "/" + base + "/") // the blanks at the ends are of the names
 	}
 }
 
@@ -117,7 +120,7 @@ func newest(found []globFound, limit int) []globFound {
 func (g *globber) run(ctx context.Context) Result {
 	info, err := g.env.Files.Stat(g.path)
 	if err == nil && !info.IsDir() {
-		err = fault.New(fault.Unsafe, "%s is a file, not a directory", g.path).Hint("Leave path out, and write it into the pattern.")
+		err = fault.New(fault.Unsafe, "%s is a file, not a directory", text.Name(g.path)).Hint("Leave path out, and write it into the pattern.")
 	}
 	if err != nil {
 		return failed(notListed(g.env, g.path, err))
@@ -188,7 +191,7 @@ func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entr
 
 func (g *globber) report(found []globFound, count, missed int) Result {
 	if count == 0 {
-		return Result{Text: "No files found matching pattern: " + strings.ToValidUTF8(g.written, "\uFFFD") + missedNote(missed)}
+		return Result{Text: "No files found matching pattern: " + text.Name(g.written) + missedNote(missed)}
 	}
 	var b strings.Builder
 	shown := 0
@@ -199,7 +202,7 @@ func (g *globber) report(found []globFound, count, missed int) Result {
 		if shown++; shown > 1 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(oneLine(f.path))
+		b.WriteString(text.Name(f.path))
 	}
 	if shown < count {
 		fmt.Fprintf(&b, "\n(these are the newest %d of %d files; a narrower pattern, or a larger limit, shows the others)", shown, count)
@@ -216,12 +219,4 @@ func missedNote(missed int) string {
 		return "\n(one directory could not be read)"
 	}
 	return fmt.Sprintf("\n(%d directories could not be read)", missed)
-}
-
-// oneLine is a path that may have anything in it.
-func oneLine(path string) string {
-	if !strings.ContainsAny(path, "\r\n") {
-		return strings.ToValidUTF8(path, "\uFFFD")
-	}
-	return strings.ToValidUTF8(strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(path), "\uFFFD")
 }

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
@@ -38,7 +39,7 @@ func Grep(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Search, Paths: []string{g.name}, Title: "Search for " + oneLine(g.written), Input: in.json(),
+				Kind: event.Search, Paths: []string{g.name}, Title: "Search for " + text.Name(g.written), Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
 			}, nil
 		},
@@ -186,7 +187,7 @@ func (g *grepper) file(ctx context.Context, all *grepAnswer) error {
 		return err
 	}
 	defer f.Close()
-	s, out := scanner{pattern: g.pattern}, &grepLines{show: &g.show, path: oneLine(g.name)}
+	s, out := scanner{pattern: g.pattern}, &grepLines{show: &g.show, path: text.Name(g.name)}
 	if err := s.scan(ctx, f, true, out); err != nil {
 		return all.failed(err)
 	}
@@ -223,7 +224,7 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 				return
 			}
 			defer file.Close()
-			out := &grepLines{show: &g.show, path: oneLine(path)}
+			out := &grepLines{show: &g.show, path: text.Name(path)}
 			if err := scanners[worker].scan(ctx, file, false, out); err != nil {
 				_ = all.failed(err)
 				return

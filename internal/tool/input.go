@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
 // input is the object that a model gave to a tool. It is read with tolerance: numbers and lists written as strings, filePath for
@@ -320,5 +321,18 @@ func failed(err error) Result {
 	if f.Suggestion != "" {
 		message += ". " + f.Suggestion
 	}
-	return Result{Text: strings.ToValidUTF8(message, "\uFFFD"), Failed: true}
+	return Result{Text: visible(message), Failed: true}
+}
+
+// visible is a message of several lines in which nothing moves a cursor: what a file holds may stand in it.
+func visible(message string) string {
+	lines := strings.Split(message, "\n")
+	for i, line := range lines {
+		cells := strings.Split(line, "\t")
+		for j, cell := range cells {
+			cells[j] = text.Name(cell)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
 }

@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -47,7 +48,7 @@ func LS(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Read, Paths: []string{name}, Title: "List " + written, Input: in.json(),
+				Kind: event.Read, Paths: []string{name}, Title: "List " + text.Name(written), Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result { return list(ctx, env, name, ignore) },
 			}, nil
 		},
@@ -93,7 +94,7 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 			break
 		}
 		if err := ctx.Err(); err != nil {
-			return failed(fault.New(fault.Interrupted, "the listing of %s was given up", name).Because(err))
+			return failed(fault.New(fault.Interrupted, "the listing of %s was given up", text.Name(name)).Because(err))
 		}
 		entryLine(&b, env, name, e)
 	}
@@ -111,7 +112,6 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 // entryLine writes one entry. A name with a line feed must not look like two.
 func entryLine(b *strings.Builder, env *Env, dir string, e fs.DirEntry) {
 	kind, size, end := "?", "-", ""
-	shown := strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(strings.ToValidUTF8(e.Name(), "\uFFFD"))
 	switch mode := e.Type(); {
 	case mode.IsDir():
 		kind, end = "d", "/"
@@ -132,7 +132,7 @@ func entryLine(b *strings.Builder, env *Env, dir string, e fs.DirEntry) {
 	case mode&fs.ModeDevice != 0:
 		kind = "b"
 	}
-	fmt.Fprintf(b, "%s %10s %s%s\n", kind, size, shown, end)
+	fmt.Fprintf(b, "%s %10s %s%s\n", kind, size, text.Name(e.Name()), end)
 }
 
 func notListed(env *Env, name string, err error) error {
@@ -143,7 +143,7 @@ func notListed(env *Env, name string, err error) error {
 		return m
 	}
 	if f.Detail["reason"] == "not-directory" {
-		return fault.New(fault.Unsafe, "%s is not a directory", name).Hint("Look at it with Read.")
+		return fault.New(fault.Unsafe, "%s is not a directory", text.Name(name)).Hint("Look at it with Read.")
 	}
 	return err
 }

@@ -28,7 +28,8 @@ func MultiEdit(env *Env) Tool {
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput("MultiEdit", raw, multiEditExample, []string{"file_path", "edits"}, pathNames())
-			e := editor{env: env, written: in.text("file_path", true)}
+			written := in.text("file_path", true)
+			e := editor{env: env}
 			for i, item := range in.list("edits", true) {
 				one := readInput(in.tool, item, in.example, changeNames(), changeAliases())
 				e.changes = append(e.changes, readChange(one))
@@ -43,18 +44,18 @@ func MultiEdit(env *Env) Tool {
 				return Action{}, err
 			}
 			var err error
-			if e.name, err = env.Files.Name(e.written); err != nil {
+			if e.subject, err = newSubject(env, written); err != nil {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Write, Changes: true, Paths: []string{e.name}, Input: in.json(),
-				Title: fmt.Sprintf("Edit %s in %d places", e.written, len(e.changes)),
+				Kind: event.Write, Changes: true, Paths: e.paths, Input: in.json(),
+				Title: fmt.Sprintf("Edit %s in %d places", e.shown, len(e.changes)),
 				Run: func(ctx context.Context, _ func(string)) Result {
 					run := e // a plan may run more than once
 					if _, _, err := run.run(ctx); err != nil {
 						return failed(err)
 					}
-					return Result{Text: fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.written)}
+					return Result{Text: fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.shown)}
 				},
 			}, nil
 		},

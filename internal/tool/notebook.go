@@ -47,14 +47,14 @@ func NotebookEdit(env *Env) Tool {
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
-			name, err := env.Files.Name(e.written)
-			if err != nil {
+			var err error
+			if e.subject, err = newSubject(env, e.shown); err != nil {
 				return Action{}, err
 			}
-			e.env, e.name = env, name
+			e.env = env
 			return Action{
-				Kind: event.Write, Changes: true, Paths: []string{name}, Input: in.json(),
-				Title: fmt.Sprintf("Edit a cell of %s (%s)", e.written, e.mode),
+				Kind: event.Write, Changes: true, Paths: e.paths, Input: in.json(),
+				Title: fmt.Sprintf("Edit a cell of %s (%s)", e.shown, e.mode),
 				Run:   func(ctx context.Context, _ func(string)) Result { return e.run(ctx) },
 			}, nil
 		},
@@ -63,16 +63,16 @@ func NotebookEdit(env *Env) Tool {
 
 // cellEdit is one change of one cell.
 type cellEdit struct {
-	env           *Env
-	name, written string
-	cell          string // id or number; empty: none given
-	source        string
-	kind          string // of the cell; empty: as it is
-	mode          string
+	subject
+	env    *Env
+	cell   string // id or number; empty: none given
+	source string
+	kind   string // of the cell; empty: as it is
+	mode   string
 }
 
 func readCellEdit(in *input) cellEdit {
-	e := cellEdit{written: in.text("notebook_path", true), kind: in.text("cell_type", false), mode: in.text("edit_mode", false)}
+	e := cellEdit{subject: subject{shown: in.text("notebook_path", true)}, kind: in.text("cell_type", false), mode: in.text("edit_mode", false)}
 	if e.mode == "" {
 		e.mode = modeReplace
 	}
@@ -92,7 +92,7 @@ func readCellEdit(in *input) cellEdit {
 		in.problem("%q is missing: a cell that is inserted needs it, code or markdown", "cell_type")
 	case e.mode != modeInsert && e.cell == "":
 		in.problem("%q is missing: which cell to %s", "cell_id", e.mode)
-	case e.written != "" && !strings.EqualFold(path.Ext(e.written), ".ipynb"):
+	case e.shown != "" && !strings.EqualFold(path.Ext(e.shown), ".ipynb"):
 		in.problem("%q must be a notebook, a file that ends in .ipynb; use Edit for others", "notebook_path")
 	}
 	return e
@@ -101,15 +101,15 @@ func readCellEdit(in *input) cellEdit {
 func (e cellEdit) run(ctx context.Context) Result {
 	data, print, err := e.env.Files.Load(e.name, largestFile)
 	if err != nil {
-		return failed(reader{env: e.env, name: e.name, written: e.written}.explain(err))
+		return failed(reader{env: e.env, name: e.name, shown: e.shown}.explain(err))
 	}
-	if err := e.env.Seen.check(e.name, e.written, print); err != nil {
+	if err := e.env.Seen.check(e.name, e.shown, print); err != nil {
 		return failed(err)
 	}
 	d := decode(data)
 	book, err := parseNotebook(d.text)
 	if err != nil {
-		return failed(fault.New(fault.InvalidJSON, "%s is no notebook", e.written).Because(err).Hint("Look at it with Bash."))
+		return failed(fault.New(fault.InvalidJSON, "%s is no notebook", e.shown).Because(err).Hint("Look at it with Bash."))
 	}
 	text, did, err := e.apply(book)
 	if err == nil {
@@ -119,11 +119,11 @@ func (e cellEdit) run(ctx context.Context) Result {
 		return failed(err)
 	}
 	out := d.encode(text)
-	if err := e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print}); err != nil {
-		return failed(writeFailed(e.written, err))
+	if err := e.env.Files.Replace(e.name, out, workspace.ReplaceOptions{Expect: &print, Target: e.target}); err != nil {
+		return failed(writeFailed(e.shown, err))
 	}
 	e.env.Seen.Record(e.name, workspace.FingerprintOf(out))
-	return Result{Text: fmt.Sprintf("The file %s has been updated: %s", e.written, did)}
+	return Result{Text: fmt.Sprintf("The file %s has been updated: %s", e.shown, did)}
 }
 
 // apply makes the new text of the notebook and says what was done.
@@ -131,7 +131,7 @@ func (e cellEdit) apply(book *notebook) (text []byte, did string, err error) {
 	at := -1
 	if e.cell != "" {
 		if at = book.find(e.cell); at < 0 {
-			return nil, "", fault.New(fault.NotFoundCode, "%s has no cell %q", e.written, clip(e.cell)).Hint("%s", book.choices())
+			return nil, "", fault.New(fault.NotFoundCode, "%s has no cell %q", e.shown, clip(e.cell)).Hint("%s", book.choices())
 		}
 	}
 	switch e.mode {

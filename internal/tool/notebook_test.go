@@ -204,7 +204,7 @@ func TestANotebookStaysOne(t *testing.T) {
 		text := rapid.SampledFrom([]string{jupyter, strings.ReplaceAll(jupyter, "\n", ""), strings.ReplaceAll(jupyter, "\n", "\r\n")}).Draw(t, "book")
 		source := rapid.String().Draw(t, "source")
 		e := cellEdit{
-			written: "a", cell: rapid.SampledFrom([]string{"0", "1", "m1", "c1"}).Draw(t, "cell"), source: strings.ToValidUTF8(source, "?"),
+			subject: subject{shown: "a"}, cell: rapid.SampledFrom([]string{"0", "1", "m1", "c1"}).Draw(t, "cell"), source: strings.ToValidUTF8(source, "?"),
 			mode: rapid.SampledFrom([]string{modeReplace, modeInsert, modeDelete}).Draw(t, "mode"),
 			kind: rapid.SampledFrom([]string{"code", "markdown", "raw"}).Draw(t, "kind"),
 		}

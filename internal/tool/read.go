@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
@@ -59,12 +60,12 @@ func Read(env *Env) Tool {
 			if err != nil {
 				return Action{}, err
 			}
-			r := reader{env: env, name: name, written: written, first: max(first, 1), limit: limit}
+			r := reader{env: env, name: name, shown: text.Name(written), first: max(first, 1), limit: limit}
 			if limit == 0 {
 				r.limit = usualLines
 			}
 			return Action{
-				Kind: event.Read, Paths: []string{name}, Title: "Read " + written, Input: in.json(),
+				Kind: event.Read, Paths: []string{name}, Title: "Read " + r.shown, Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result { return r.run(ctx) },
 			}, nil
 		},
@@ -72,9 +73,9 @@ func Read(env *Env) Tool {
 }
 
 type reader struct {
-	env           *Env
-	name, written string
-	first, limit  int
+	env          *Env
+	name, shown  string // beneath the root; as the model wrote it, for messages
+	first, limit int
 }
 
 func (r reader) run(ctx context.Context) Result {
@@ -93,7 +94,7 @@ func (r reader) run(ctx context.Context) Result {
 	case kind.image != "":
 		return r.image(b, f, kind.image)
 	case kind.binary != "":
-		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.written, kind.binary).Hint("%s", kind.hint))
+		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.shown, kind.binary).Hint("%s", kind.hint))
 	case kind.notebook:
 		return r.whole(b, f, func(data []byte) ([]byte, []Image, error) { return showNotebook(data) })
 	case kind.wide:
@@ -103,8 +104,13 @@ func (r reader) run(ctx context.Context) Result {
 		_, _ = b.Discard(len(mark8))
 	}
 	p := page{first: r.first, limit: r.limit, numbered: true, all: f.Size() <= largestFile}
-	if err := p.fill(b); err != nil {
-		return failed(fault.New(fault.Internal, "cannot read %s", r.written).Because(err))
+	err = p.fill(b)
+	switch {
+	case errors.Is(err, errLongLine):
+		return failed(fault.New(fault.FieldTooLarge, "line %d of %s is longer than %d MB", p.line, r.shown, largestFile>>20).
+			Hint("Look at parts of it with Bash."))
+	case err != nil:
+		return failed(fault.New(fault.Internal, "cannot read %s", r.shown).Because(err))
 	}
 	if p.ended {
 		r.env.Seen.Record(r.name, f.Fingerprint())
@@ -116,7 +122,7 @@ func (r reader) run(ctx context.Context) Result {
 func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]byte, []Image, error)) Result {
 	data, err := io.ReadAll(io.LimitReader(b, largestFile+1))
 	if err == nil && len(data) > largestFile {
-		err = fault.New(fault.FieldTooLarge, "%s is larger than %d MB", r.written, largestFile>>20).Hint("Look at parts of it with Bash.")
+		err = fault.New(fault.FieldTooLarge, "%s is larger than %d MB", r.shown, largestFile>>20).Hint("Look at parts of it with Bash.")
 	}
 	if err != nil {
 		return failed(err)
@@ -135,17 +141,24 @@ func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]by
 	return result
 }
 
+func changedMeanwhile(shown string) error {
+	return fault.New(fault.ConcurrentModification, "%s became larger while it was read", shown).Hint("Read it again.")
+}
+
 func (r reader) image(b io.Reader, f *workspace.Reading, media string) Result {
 	if f.Size() > largestImage {
-		return failed(fault.New(fault.FieldTooLarge, "the image %s has %d bytes, more than the %d that a model can look at", r.written,
+		return failed(fault.New(fault.FieldTooLarge, "the image %s has %d bytes, more than the %d that a model can look at", r.shown,
 			f.Size(), largestImage).Hint("Make a smaller copy of it with Bash and read that."))
 	}
 	data, err := io.ReadAll(io.LimitReader(b, largestImage+1))
+	if err == nil && len(data) > largestImage {
+		err = changedMeanwhile(r.shown)
+	}
 	if err != nil {
 		return failed(err)
 	}
 	r.env.Seen.Record(r.name, f.Fingerprint())
-	return Result{Text: fmt.Sprintf("The image %s (%s, %d bytes).", r.written, media, len(data)), Images: []Image{{media, data}}}
+	return Result{Text: fmt.Sprintf("The image %s (%s, %d bytes).", r.shown, media, len(data)), Images: []Image{{media, data}}}
 }
 
 // told is the page with what the model needs to know beside it.
@@ -157,9 +170,9 @@ func (r reader) told(p *page) Result {
 	}
 	switch {
 	case p.ended && p.line == 0:
-		return Result{Text: fmt.Sprintf("(%s exists but is empty.)", r.written)}
+		return Result{Text: fmt.Sprintf("(%s exists but is empty.)", r.shown)}
 	case p.shown == 0:
-		return failed(fault.New(fault.ArgError, "%s has only %d lines, so there is nothing from line %d on", r.written, p.line, p.first))
+		return failed(fault.New(fault.ArgError, "%s has only %d lines, so there is nothing from line %d on", r.shown, p.line, p.first))
 	case p.full:
 		p.text.WriteString(fmt.Sprintf("\n\n(Lines %d-%d%s are shown: no more than %d KB at once. Read on with offset %d.)",
 			p.first, last, of, largestPage>>10, last+1))
@@ -176,7 +189,7 @@ func (r reader) explain(err error) error {
 		return missing(r.env.Files, r.name)
 	}
 	if info, failed := r.env.Files.Stat(r.name); failed == nil && info.IsDir() {
-		return fault.New(fault.Unsafe, "%s is a directory", r.written).Hint("List it with LS.")
+		return fault.New(fault.Unsafe, "%s is a directory", r.shown).Hint("List it with LS.")
 	}
 	return err
 }
@@ -198,7 +211,7 @@ func (p *patient) Read(b []byte) (int, error) {
 type page struct {
 	first, limit int
 	numbered     bool // each line after its number
-	all          bool // go on to the end of the text to know it as a whole
+	all          bool // go on to the end of the text to know it as a whole, unless it grows faster than it is read
 
 	text  strings.Builder
 	line  int  // lines met
@@ -207,16 +220,30 @@ type page struct {
 	ended bool // the whole text was met
 }
 
+// errLongLine is for a line without an end, such as the hole of a sparse file.
+var errLongLine = errors.New("a line is too long")
+
 func (p *page) fill(b *bufio.Reader) error {
 	var current []byte
+	met := 0
 	for length, open := 0, false; ; {
 		piece, err := b.ReadSlice('\n')
+		if met += len(piece); met > 2*largestFile {
+			p.all = false
+		}
 		if len(piece) > 0 && !open {
 			p.line, current, length, open = p.line+1, current[:0], 0, true
 		}
 		wanted := p.line >= p.first && p.shown < p.limit && !p.full
 		if length += len(piece); wanted && len(current) <= longestLine*utf8.UTFMax {
 			current = append(current, piece...)
+		}
+		if length > largestFile {
+			if !wanted {
+				return errLongLine
+			}
+			p.add(current, length)
+			return nil
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -246,7 +273,11 @@ func (p *page) add(line []byte, length int) {
 	text := strings.ToValidUTF8(string(line), "\uFFFD")
 	if len(text) > longestLine { // otherwise it has no more characters either
 		if at := runes(text, longestLine); at < len(text) {
-			text = fmt.Sprintf("%s… [the line is cut here; it has %d bytes]", text[:at], length)
+			than := ""
+			if length > largestFile { // its end was not looked for
+				than = "more than "
+			}
+			text = fmt.Sprintf("%s… [the line is cut here; it has %s%d bytes]", text[:at], than, min(length, largestFile))
 		}
 	}
 	if p.numbered {

@@ -16,7 +16,7 @@ func missing(files *workspace.Dir, name string) error {
 	if !path.IsAbs(name) {
 		shown = path.Join(files.Path(), name)
 	}
-	f := fault.New(fault.FileMissing, "File not found: %s", shown).With("path", name).With("reason", "missing")
+	f := fault.New(fault.FileMissing, "File not found: %s", text.Name(shown)).With("path", name).With("reason", "missing")
 	// The directory may be the wrong one: the nearest is sought where the path leaves what exists.
 	dir, word, rest := path.Dir(name), path.Base(name), ""
 	for {
@@ -35,10 +35,13 @@ func missing(files *workspace.Dir, name string) error {
 				like[i] = path.Join(there, rest)
 			}
 		}
+		for i, there := range like {
+			like[i] = text.Name(there)
+		}
 		return f.Hint("Did you mean %s?", strings.Join(like, " or "))
 	}
 	if word != path.Base(name) {
-		return f.Hint("There is no directory %s; look with LS or Glob.", path.Join(dir, word))
+		return f.Hint("There is no directory %s; look with LS or Glob.", text.Name(path.Join(dir, word)))
 	}
 	return f.Hint("Look for it with Glob.")
 }

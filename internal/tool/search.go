@@ -1,11 +1,9 @@
 package tool
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
-	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/workspace"
 )
@@ -31,32 +29,28 @@ type ground struct {
 // name itself is looked at even if a rule hides it: somebody has named it. The rules from above do not count in it then.
 func newGround(env *Env, name, own string) *ground {
 	g := &ground{env: env, own: own, name: name}
-	full := filepath.FromSlash(name)
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(env.Files.Path(), full)
-	}
-	if real, err := filepath.EvalSymlinks(full); err == nil {
-		full = real
-	}
 	if env.Excludes != "" {
 		if data, err := workspace.ReadFile(env.Excludes, rulesLimit); err == nil {
 			g.user = ignore.Parse(data)
 		}
 	}
-	volume := filepath.VolumeName(full) + string(filepath.Separator)
-	g.above = strings.TrimPrefix(filepath.ToSlash(full), filepath.ToSlash(volume))
-	if g.above == "" {
-		return g
-	}
-	at := ""
-	for part := range strings.SplitSeq(g.above, "/") {
-		g.scope = g.scope.Enter(at, g.rules(outside(filepath.Join(volume, filepath.FromSlash(at))), g.scope))
-		at = below(at, part)
-		if g.scope.Match(at, true) == ignore.Ignored {
+	named := func(at string) {
+		if at != "" && g.scope.Match(at, true) == ignore.Ignored {
 			g.scope = lifted(g.scope, at)
 		}
 	}
+	g.above = fromTop(env.Files.Above(name, func(dir *workspace.Above) {
+		at := fromTop(dir.Path)
+		named(at)
+		g.scope = g.scope.Enter(at, g.rules(dir, g.scope))
+	}))
+	named(g.above)
 	return g
+}
+
+// fromTop is a whole path with slashes, without the first one.
+func fromTop(full string) string {
+	return strings.TrimPrefix(filepath.ToSlash(full[len(filepath.VolumeName(full)):]), "/")
 }
 
 // lifted is the scope of a directory that the rules of scope hide, but that somebody has named.
@@ -72,22 +66,6 @@ func lifted(scope *ignore.Scope, full string) *ignore.Scope {
 type drawer interface {
 	Has(name string) bool
 	ReadFile(name string, limit int64) ([]byte, error)
-}
-
-// outside is a directory by its whole path.
-type outside string
-
-func (o outside) Has(name string) bool {
-	_, err := os.Lstat(filepath.Join(string(o), name))
-	return err == nil
-}
-
-func (o outside) ReadFile(name string, limit int64) ([]byte, error) {
-	full := filepath.Join(string(o), filepath.FromSlash(name))
-	if info, err := os.Lstat(full); err == nil && !info.Mode().IsRegular() {
-		return nil, fault.New(fault.Unsafe, "%s is not read through a link", full)
-	}
-	return workspace.ReadFile(full, limit)
 }
 
 // rules reads what a directory brings. Rules for git are read only in a repository.

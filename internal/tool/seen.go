@@ -39,14 +39,14 @@ func (s *Seen) Lookup(name string) (workspace.Fingerprint, bool) {
 }
 
 // check refuses a file that is not as the conversation knows it. One that it has never seen may be anything.
-func (s *Seen) check(name, written string, now workspace.Fingerprint) error {
+func (s *Seen) check(name, shown string, now workspace.Fingerprint) error {
 	if was, ok := s.Lookup(name); ok && !was.Same(now) {
-		return changed(written)
+		return changed(shown)
 	}
 	return nil
 }
 
-func changed(written string) error {
-	return fault.New(fault.ConcurrentModification, "%s has changed on disk since it was read; nothing was written", written).
+func changed(shown string) error {
+	return fault.New(fault.ConcurrentModification, "%s has changed on disk since it was read; nothing was written", shown).
 		Hint("Read it again, then repeat the change on what it holds now.")
 }

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
@@ -34,33 +35,56 @@ func Write(env *Env) Tool {
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
-			name, err := env.Files.Name(written)
+			s, err := newSubject(env, written)
 			if err != nil {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Write, Changes: true, Paths: []string{name}, Title: "Write " + written, Input: in.json(),
+				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Write " + s.shown, Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
-					if err := writeWhole(ctx, env, name, written, content); err != nil {
+					if err := writeWhole(ctx, env, s, content); err != nil {
 						return failed(err)
 					}
-					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(content), written)}
+					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(content), s.shown)}
 				},
 			}, nil
 		},
 	}
 }
 
-func writeWhole(ctx context.Context, env *Env, name, written, content string) error {
+// subject is the file that a call changes.
+type subject struct {
+	name   string   // beneath the root
+	target string   // what that leads to
+	shown  string   // as the model wrote it, for messages
+	paths  []string // both, for who decides about the call: he sees .git/hooks behind a link that is called docs
+}
+
+func newSubject(env *Env, written string) (s subject, err error) {
+	s.shown = text.Name(written)
+	if s.name, err = env.Files.Name(written); err != nil {
+		return s, err
+	}
+	if s.target, err = env.Files.Resolve(s.name); err != nil {
+		return s, err
+	}
+	s.paths = []string{s.name}
+	if s.target != s.name {
+		s.paths = append(s.paths, s.target)
+	}
+	return s, nil
+}
+
+func writeWhole(ctx context.Context, env *Env, s subject, content string) error {
 	var d document
-	var o workspace.ReplaceOptions
-	old, print, err := env.Files.Load(name, largestFile)
+	o := workspace.ReplaceOptions{Target: s.target}
+	old, print, err := env.Files.Load(s.name, largestFile)
 	switch {
 	case err == nil:
-		if err := env.Seen.check(name, written, print); err != nil {
+		if err := env.Seen.check(s.name, s.shown, print); err != nil {
 			return err
 		}
-		if _, seen := env.Seen.Lookup(name); seen {
+		if _, seen := env.Seen.Lookup(s.name); seen {
 			o.Expect = &print
 		}
 		d = decode(old)
@@ -68,20 +92,20 @@ func writeWhole(ctx context.Context, env *Env, name, written, content string) er
 		o.Expect = &workspace.Fingerprint{} // a file that appears meanwhile is somebody's
 	case errors.Is(err, fault.FieldTooLarge), errors.Is(err, fault.PermissionDenied):
 		// What is there is not needed, unless it has been seen and was something else then.
-		if _, seen := env.Seen.Lookup(name); seen {
-			return changed(written)
+		if _, seen := env.Seen.Lookup(s.name); seen {
+			return changed(s.shown)
 		}
 	default:
-		return reader{env: env, name: name, written: written}.explain(err)
+		return reader{env: env, name: s.name, shown: s.shown}.explain(err)
 	}
 	d.odd = nil
 	out := d.encode([]byte(strings.TrimPrefix(content, d.bom())))
 	if err := ctx.Err(); err != nil {
-		return fault.New(fault.Interrupted, "%s was not written", written).Because(err)
+		return fault.New(fault.Interrupted, "%s was not written", s.shown).Because(err)
 	}
-	if err := env.Files.Replace(name, out, o); err != nil {
-		return writeFailed(written, err)
+	if err := env.Files.Replace(s.name, out, o); err != nil {
+		return writeFailed(s.shown, err)
 	}
-	env.Seen.Record(name, workspace.FingerprintOf(out))
+	env.Seen.Record(s.name, workspace.FingerprintOf(out))
 	return nil
 }
