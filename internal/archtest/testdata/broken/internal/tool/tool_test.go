@@ -1,0 +1,5 @@
+package tool
+
+import "os"
+
+var _, _ = os.ReadFile("a")
