@@ -16,8 +16,12 @@ import (
 	"omniagent/internal/shell"
 )
 
-// TestMain lets the test binary be the guard of the commands.
+// TestMain lets the test binary be the guard of the commands, and who moves links while the tools work.
 func TestMain(m *testing.M) {
+	if yard := os.Getenv(flipVariable); yard != "" {
+		flipUntilTheEnd(yard)
+		os.Exit(0)
+	}
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
 	}
