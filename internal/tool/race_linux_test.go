@@ -108,8 +108,15 @@ func flip(in string, stop func() bool) {
 	}
 	defer unix.Close(dir)
 	pairs := [][2]string{
-		{"way", "~way"}, {"absolute", "~absolute"}, {"plain", "~plain"}, {"book.ipynb", "~book.ipynb"}, {"a", "~a"},
-		{"p/q", "~q"}, {"p", "p/q"}, {"way", "a"}, {"absolute", "plain"},
+		{"way", "~way"},
+		{"absolute", "~absolute"},
+		{"plain", "~plain"},
+		{"book.ipynb", "~book.ipynb"},
+		{"a", "~a"},
+		{"p/q", "~q"},
+		{"p", "p/q"},
+		{"way", "a"},
+		{"absolute", "plain"},
 	}
 	for n := 0; !stop(); n++ {
 		pair := pairs[rand.IntN(len(pairs))]
