@@ -30,8 +30,6 @@ const (
 	canary = "CANARY-that-lies-outside"
 )
 
-const raceBook = `{"cells":[{"cell_type":"code","id":"c1","metadata":{},"outputs":[],"source":["x = 1"]}],"metadata":{},"nbformat":4,"nbformat_minor":5}`
-
 // outsideOf fills a directory with what mirrors a part of the workspace, so that a tool that is led astray finds what it looks for.
 func outsideOf(t *testing.T, dir string) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"omniagent/internal/fault"
 )
@@ -120,7 +121,7 @@ func TestNamesAreShownClean(t *testing.T) {
 		func() error { _, err := y.Name(bad + "\x00"); return err }(),
 	} {
 		f := fault.Of(err)
-		if message := f.Error() + f.Suggestion; err == nil || strings.ContainsAny(message, "\x1b\x07\n\u202e\xff") {
+		if message := f.Error() + f.Suggestion; err == nil || strings.ContainsAny(message, "\x1b\x07\n\u202e") || !utf8.ValidString(message) {
 			t.Errorf("%q", message)
 		}
 	}

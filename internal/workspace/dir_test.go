@@ -53,7 +53,10 @@ func (y yard) link(t *testing.T, to, name string) {
 
 func wantReason(t *testing.T, what string, err error, reason string) {
 	t.Helper()
-	if err == nil || fault.Of(err).Detail["reason"] != reason {
+	if err == nil {
+		t.Fatalf("%s: nothing was refused, want %s", what, reason)
+	}
+	if fault.Of(err).Detail["reason"] != reason {
 		t.Fatalf("%s: got %v with the reason %v, want %s", what, err, fault.Of(err).Detail["reason"], reason)
 	}
 }
