@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
@@ -61,9 +62,20 @@ func (p policy) judge(a tool.Action) verdict {
 	return verdict{word: ask}
 }
 
-// runsLater says whether what is written there is run by git, for whoever comes by.
+// runsLater says whether what is written there is run by git, for whoever comes by. A name may mean .git without being it: Windows leaves out
+// dots and blanks at the end and what follows a colon, and knows it as GIT~1; macOS leaves out characters that have no width.
 func runsLater(name string) bool {
-	return slices.ContainsFunc(strings.Split(name, "/"), func(element string) bool { return strings.EqualFold(element, ".git") })
+	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' }), func(element string) bool {
+		element, _, _ = strings.Cut(element, ":")
+		element = strings.Map(func(r rune) rune {
+			if unicode.Is(unicode.Cf, r) {
+				return -1
+			}
+			return r
+		}, element)
+		element = strings.TrimRight(element, ". ")
+		return strings.EqualFold(element, ".git") || strings.EqualFold(element, "git~1")
+	})
 }
 
 // The options of a question about a call.

@@ -334,7 +334,7 @@ func TestAFileThatGrowsAndShrinks(t *testing.T) {
 			_ = f.Close()
 		}
 	}()
-	for range 40 {
+	for range 10 {
 		for _, a := range attempts("file") {
 			if strings.HasPrefix(a.name, "Write") {
 				continue

@@ -95,6 +95,9 @@ func writeWhole(ctx context.Context, env *Env, s subject, content string) error 
 		if _, seen := env.Seen.Lookup(s.name); seen {
 			return changed(s.shown)
 		}
+		if errors.Is(err, fault.FileMissing) {
+			o.Expect = &workspace.Fingerprint{} // a file that somebody makes meanwhile is his
+		}
 	default:
 		return reader{env: env, name: s.name, shown: s.shown}.explain(err)
 	}
