@@ -28,7 +28,7 @@ type Dir struct {
 	path     string // absolute, as it was given
 	real     string // the same without links
 	root     *os.Root
-	also     []string
+	also     []further
 	out      error // what os.Root says of a name that leads out of it
 	withheld withheld
 	one      sync.Mutex // one replacement at a time: between the last look at a file and its rename nobody else of us comes
@@ -42,7 +42,7 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 		d.real, err = filepath.EvalSymlinks(d.path)
 	}
 	if err == nil {
-		d.root, err = os.OpenRoot(d.real)
+		d.root, err = openRoot(d.real)
 	}
 	if err != nil {
 		return nil, d.refused("open", root, err)
@@ -57,7 +57,11 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 			_ = d.root.Close()
 			return nil, d.refused("open", dir, err)
 		}
-		d.also = append(d.also, dir)
+		f := further{dir, dir}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			f.real = real
+		}
+		d.also = append(d.also, f)
 	}
 	return d, nil
 }
@@ -185,13 +189,45 @@ func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, er
 	return do(d.root, filepath.FromSlash(resolved))
 }
 
+// further is a directory that can only be read.
+type further struct {
+	path string // absolute, as it was given
+	real string // the same without links, if it was there then
+}
+
+// open opens the directory, and not what a link leads to that has taken its place.
+func (f further) open() (*os.Root, error) {
+	info, err := os.Lstat(f.real)
+	if err == nil && !info.IsDir() {
+		err = notDirectory(f.path, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := openRoot(f.real)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := root.Stat("."); err != nil || !os.SameFile(info, now) {
+		_ = root.Close()
+		return nil, changedSince(f.path)
+	}
+	return root, nil
+}
+
+// openRoot opens a directory. What is none is not opened at all: os.OpenRoot alone would wait for who writes to a FIFO.
+func openRoot(path string) (*os.Root, error) { return os.OpenRoot(path + "/.") }
+
+// openRootIn is openRoot in an open directory.
+func openRootIn(at *os.Root, name string) (*os.Root, error) { return at.OpenRoot(name + "/.") }
+
 func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)) (value T, err error) {
 	for _, dir := range d.also {
-		rel, ok := beneathPath(dir, local, foldsCase(d.path))
+		rel, ok := beneathPath(dir.path, local, foldsCase(d.path))
 		if !ok {
 			continue
 		}
-		root, err := os.OpenRoot(dir)
+		root, err := dir.open()
 		if err != nil {
 			return value, err
 		}

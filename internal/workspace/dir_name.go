@@ -48,7 +48,7 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 		return rel, nil
 	}
 	for _, dir := range d.also {
-		if _, ok := beneathPath(dir, abs, foldsCase(d.path)); ok {
+		if _, ok := beneathPath(dir.path, abs, foldsCase(d.path)); ok {
 			return filepath.ToSlash(abs), nil
 		}
 	}

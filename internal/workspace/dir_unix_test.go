@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"omniagent/internal/fault"
 )
@@ -59,5 +60,51 @@ func TestAWorkspaceWithManyLinksInARow(t *testing.T) {
 	wantContent(t, filepath.Join(y.in, "file"), newText)
 	if strings.Count(last, "x") != 30 {
 		t.Fatal(last)
+	}
+}
+
+// TestNoDirectoryIsWaitedFor: a FIFO where a directory belongs, also one that has just taken its place.
+func TestNoDirectoryIsWaitedFor(t *testing.T) {
+	y := newYard(t)
+	info, err := y.root.Lstat("sub")
+	check(t, err)
+	check(t, os.Rename(filepath.Join(y.in, "sub"), filepath.Join(y.top, "sub")))
+	fifo := filepath.Join(y.in, "sub")
+	check(t, syscall.Mkfifo(fifo, 0o600))
+	for what, open := range map[string]func() error{
+		"taken":   func() error { _, err := openSame(y.root, "sub", info); return err },
+		"root":    func() error { _, err := OpenDir(fifo); return err },
+		"usage":   func() error { _, _, err := Usage(fifo, Walk{}); return err },
+		"removal": func() error { _, err := RemoveTree(fifo, "x", Walk{}); return err },
+		"survey":  func() error { _, err := y.Survey(t.Context(), "sub", nil, Survey{}); return err },
+		"listing": func() error { _, _, err := y.ReadDir("sub", 0); return err },
+		"beneath": func() error { return y.Replace("sub/x", nil, ReplaceOptions{}) },
+	} {
+		ended := make(chan error, 1)
+		go func() { ended <- open() }()
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Errorf("%s: a FIFO is a directory", what)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s waits for a FIFO", what)
+		}
+	}
+}
+
+// TestAFurtherDirectoryThatBecomesALink shows nothing of where it leads.
+func TestAFurtherDirectoryThatBecomesALink(t *testing.T) {
+	y := newYard(t)
+	kept := filepath.Join(y.top, "kept")
+	check(t, os.Rename(kept, kept+"-old"))
+	check(t, os.Symlink(y.out, kept))
+	if data, err := y.ReadFile(kept+"/secret", 100); err == nil {
+		t.Fatalf("read %q", data)
+	}
+	check(t, os.Remove(kept))
+	check(t, os.Rename(kept+"-old", kept))
+	if _, err := y.ReadFile(kept+"/long", 100); err != nil {
+		t.Fatal(err)
 	}
 }

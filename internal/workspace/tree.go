@@ -67,7 +67,7 @@ func RemoveTree(root, path string, walk Walk) (Removed, error) {
 // Usage adds up the regular files beneath root, each by its own name: what links lead to is not counted. A root that does not exist
 // is empty.
 func Usage(root string, walk Walk) (bytes int64, files int, err error) {
-	top, err := os.OpenRoot(root)
+	top, err := openRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil
 	}
@@ -108,7 +108,7 @@ func openParent(root, path string) (*os.Root, string, error) {
 	if rel == "." || !filepath.IsLocal(rel) {
 		return outside()
 	}
-	at, err := os.OpenRoot(root)
+	at, err := openRoot(root)
 	if err != nil {
 		return nil, "", refused("remove", path, err)
 	}
@@ -155,7 +155,7 @@ func beneath(base, path string) string {
 
 // openSame opens the directory that info describes, and not what somebody has put in its place since.
 func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
-	dir, err := parent.OpenRoot(name)
+	dir, err := openRootIn(parent, name)
 	if err != nil {
 		return nil, err
 	}

@@ -19,13 +19,13 @@ type place struct {
 }
 
 func startAt(d *Dir, name string) (place, error) {
-	root, err := in(d, name, (*os.Root).OpenRoot)
+	root, err := in(d, name, openRootIn)
 	return place{root: root}, err
 }
 
 // placeAt opens a directory by its path.
 func placeAt(path string) (place, error) {
-	root, err := os.OpenRoot(path)
+	root, err := openRoot(path)
 	return place{root: root}, err
 }
 
@@ -109,6 +109,8 @@ func (*lister) read(p *place, most int) (entries []Entry, done bool, err error) 
 			entries = append(entries, Entry{e.Name(), kind})
 		}
 		if errors.Is(err, io.EOF) {
+			_ = p.list.Close() // one descriptor of two
+			p.list = nil
 			return entries, true, nil
 		}
 		if err != nil {
