@@ -12,10 +12,11 @@ require (
 	github.com/spf13/pflag v1.0.9 // cobra's flags, declared from our own data
 	golang.org/x/sys v0.49.0 // landlock, seccomp, flock, pidfd: what syscall lacks
 	golang.org/x/term v0.47.0 // is this a terminal; a few lines a platform
+	mvdan.cc/sh/v3 v3.14.1 // bash as a syntax tree, for guard; 0.07 ms of init, 0.5 MB with what only it needs
 	pgregory.net/rapid v1.3.0 // tests: properties with shrinking
 )
 
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	golang.org/x/tools v0.26.0 // indirect
+	golang.org/x/tools v0.38.0 // indirect
 )

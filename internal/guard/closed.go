@@ -1,0 +1,364 @@
+package guard
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// closed says why a simple command is not approved by itself; nothing means that it is. What it reads is added to the piece.
+func (w *walker) closed(p *piece, argv []word, at dirs) string {
+	if !argv[0].literal() {
+		return "the program is not known before it runs: " + orText(argv[0].why, "its name is a pattern")
+	}
+	name, ok := plainName(argv[0].text)
+	if !ok {
+		return "a program with a path is not one that is known"
+	}
+	if rest, is := transparent(name, argv); is {
+		if rest == nil {
+			return name + " is approved only in front of a command that is approved, without flags"
+		}
+		return w.closed(p, rest, at)
+	}
+	in := &invocation{walker: w, piece: p, name: name, args: argv[1:], at: at}
+	if judge := special(name); judge != nil {
+		return judge(in)
+	}
+	g, ok := readOnly(name)
+	if !ok {
+		return name + " is not among the commands that are approved by themselves"
+	}
+	return in.fits(g)
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// plainName is the name of a program that stands by itself, or where the system keeps its programs.
+func plainName(text string) (string, bool) {
+	for _, dir := range []string{"/bin/", "/usr/bin/"} {
+		if rest, found := strings.CutPrefix(text, dir); found {
+			text = rest
+			break
+		}
+	}
+	return text, text != "" && !strings.ContainsAny(text, `/\`)
+}
+
+// transparent gives the command behind those wrappers that may stand in front of an approved one.
+func transparent(name string, argv []word) (rest []word, is bool) {
+	switch name {
+	case "nice":
+		rest = argv[1:]
+	case "command":
+		if len(argv) > 1 && strings.HasPrefix(argv[1].text, "-") {
+			return nil, false // command -v, which special judges
+		}
+		rest = argv[1:]
+	case "timeout":
+		if len(argv) < 3 || !argv[1].literal() || !seconds(argv[1].text) {
+			return nil, true
+		}
+		rest = argv[2:]
+	default:
+		return nil, false
+	}
+	if len(rest) == 0 || !rest[0].literal() || strings.HasPrefix(rest[0].text, "-") {
+		return nil, true
+	}
+	if slices.Contains([]string{"cd", "set", "exit"}, rest[0].text) {
+		return nil, true // what changes the shell stands by itself, where the walk sees it
+	}
+	return rest, true
+}
+
+func isBuiltinOnly(name string) bool {
+	return slices.Contains([]string{"cd", "set", "type", ":", "exit"}, name)
+}
+
+func seconds(s string) bool {
+	s = strings.TrimRight(s, "smhd")
+	return s != "" && len(s) < 10 && strings.Trim(s, "0123456789.") == ""
+}
+
+// invocation is one simple command against a grammar.
+type invocation struct {
+	walker *walker
+	piece  *piece
+	name   string
+	args   []word
+	at     dirs
+
+	flags    []string // as given, without values
+	values   []given
+	operands []word
+}
+
+// given is a flag with its value.
+type given struct{ flag, value string }
+
+// operandKind is what the words are that are not flags.
+type operandKind uint8
+
+const (
+	files   operandKind = iota // are read
+	data                       // are only text
+	numbers                    // are numbers
+	pattern                    // the first is text, the rest are read
+)
+
+// grammar is a closed grammar of arguments. Flags are words with what follows them: nothing; :d any text, :n a number, :f a file that is
+// read; ? a value that only = can give, or the rest of the word.
+type grammar struct {
+	flags    string
+	operands operandKind
+	least    int
+	most     int    // 0: any number
+	digits   bool   // -5 is a flag
+	ordered  bool   // flags stand in front of operands: behind them they would be operands, to some versions
+	recurses string // flags that read whole trees; "*": it does anyway
+	script   string // flags that take the place of the first operand of pattern
+}
+
+// fits says why the arguments are not in the grammar.
+func (in *invocation) fits(g grammar) string {
+	if why := in.split(g); why != "" {
+		return why
+	}
+	if len(in.operands) < g.least {
+		return fmt.Sprintf("%s without operands is not approved", in.name)
+	}
+	if g.most > 0 && len(in.operands) > g.most {
+		return fmt.Sprintf("%s may write to its operand %d", in.name, g.most+1)
+	}
+	texts, read := 0, in.operands
+	switch g.operands {
+	case data, numbers:
+		texts, read = len(in.operands), nil
+	case pattern:
+		if !slices.ContainsFunc(in.flags, func(f string) bool { return slices.Contains(strings.Fields(g.script), f) }) && len(in.operands) > 0 {
+			texts, read = 1, in.operands[1:]
+		}
+	}
+	for _, o := range in.operands[:texts] {
+		if why := plainText(o, g.operands == numbers); why != "" {
+			return why
+		}
+	}
+	whole := g.recurses == "*" || slices.ContainsFunc(in.flags, func(f string) bool { return slices.Contains(strings.Fields(g.recurses), f) })
+	if whole && len(read) == 0 {
+		read = []word{{text: ".", known: true}}
+	}
+	for _, o := range read {
+		if why := in.file(o, whole); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// plainText says why a word is not a plain text.
+func plainText(o word, number bool) string {
+	if !o.literal() {
+		return "an argument is not known before it runs: " + orText(o.why, "a pattern becomes the names of files; quote it")
+	}
+	if number && (o.text == "" || strings.Trim(o.text, "0123456789.-+") != "") {
+		return o.text + " is not a number"
+	}
+	return ""
+}
+
+// file says why a word may not be read as the name of a file.
+func (in *invocation) file(o word, whole bool) string {
+	if o.known && o.text == "-" && !o.pattern {
+		return ""
+	}
+	paths, why, word := in.walker.reading(o, in.at)
+	in.piece.reads = append(in.piece.reads, paths...)
+	if word == Deny {
+		in.piece.word, in.piece.why = Deny, why
+	}
+	if why != "" {
+		return why
+	}
+	for _, path := range paths {
+		if whole && credential(path, in.walker.place.Home, true) != "" {
+			return "credentials are beneath " + path
+		}
+	}
+	return ""
+}
+
+// reading says where a word leads that names a file which is read, and whether that may be.
+func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Word) {
+	switch {
+	case !o.known:
+		return nil, "the file is not known before it runs: " + o.why, Ask
+	case o.text == "":
+		return nil, "", Allow
+	case slices.Contains([]string{"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/stdout", "/dev/stderr"}, o.text) && !o.pattern:
+		return nil, "", Allow
+	case at.lost && !filepath.IsAbs(o.text):
+		return nil, "the directory is not known", Ask
+	case o.pattern && (strings.Contains(o.text, "..") || hiddenPattern(o.text)):
+		return nil, "the pattern may lead upwards", Ask
+	case o.pattern && strings.Contains(o.text, "["):
+		return nil, "a pattern with brackets is not read: use * or ?", Ask
+	case strings.ContainsFunc(o.text, control):
+		return nil, "the name has control characters", Ask
+	}
+	list := at.list
+	if filepath.IsAbs(o.text) {
+		list = []string{"/"}
+	}
+	for _, dir := range list {
+		path := resolve(dir, o.text)
+		if o.pattern {
+			path, _, _ = strings.Cut(path, "*")
+			path, _, _ = strings.Cut(path, "?")
+			path = filepath.Dir(path + "x")
+		}
+		paths = append(paths, path)
+		switch v := w.set.Read(path, w.place); {
+		case v.Word == Deny:
+			return paths, v.Reasons[0].Text, Deny
+		case !within(filepath.Clean(w.place.Root), path):
+			why, worst = "it reads outside the workspace", Ask
+		case o.pattern && credential(path, w.place.Home, true) != "":
+			why, worst = "credentials are beneath "+path, Ask
+		}
+	}
+	return paths, why, worst
+}
+
+// hiddenPattern says whether an element of a pattern begins with a dot: .* is .. too.
+func hiddenPattern(p string) bool {
+	for e := range strings.SplitSeq(p, "/") {
+		if strings.HasPrefix(e, ".") && strings.ContainsAny(e, "*?[") {
+			return true
+		}
+	}
+	return false
+}
+
+// split divides the arguments into flags and operands.
+func (in *invocation) split(g grammar) string {
+	known := map[string]byte{}
+	for f := range strings.FieldsSeq(g.flags) {
+		name, kind := f, byte(0)
+		if i := strings.IndexAny(f, ":?"); i > 0 {
+			name, kind = f[:i], f[len(f)-1]
+		}
+		known[name] = kind
+	}
+	for i := 0; i < len(in.args); i++ {
+		a := in.args[i]
+		switch {
+		case !a.known:
+			return "an argument is not known before it runs: " + a.why
+		case a.pattern && !sameFlag(a.text) && (a.wild || strings.HasPrefix(a.text, "-")):
+			return fmt.Sprintf("%s may become a flag, if a file is named so: write ./%s", a.text, strings.TrimLeft(a.text, "-"))
+		case a.text == "--" && a.literal():
+			for _, o := range in.args[i+1:] {
+				if !o.known {
+					return "an argument is not known before it runs: " + o.why
+				}
+				in.operands = append(in.operands, o)
+			}
+			return ""
+		case len(a.text) < 2 || a.text[0] != '-':
+			in.operands = append(in.operands, a)
+			continue
+		}
+		if g.ordered && len(in.operands) > 0 {
+			return "a flag behind an operand is an operand to some versions"
+		}
+		if g.digits && strings.Trim(a.text[1:], "0123456789") == "" {
+			continue
+		}
+		used, why := in.flag(a.text, in.args[i+1:], known)
+		if why != "" {
+			return why
+		}
+		i += used
+	}
+	return ""
+}
+
+// sameFlag says whether every name that matches a pattern is the same flag with a value: --include=*.go.
+func sameFlag(text string) bool {
+	fixed := text[:strings.IndexAny(text+"*", "*?[")]
+	return strings.HasPrefix(text, "--") && strings.Contains(fixed, "=")
+}
+
+// flag reads one word of flags, and says how many words behind it are theirs.
+func (in *invocation) flag(text string, rest []word, known map[string]byte) (used int, why string) {
+	if kind, ok := known[text]; ok { // a long flag, one short flag, or a long one with a single dash
+		in.flags = append(in.flags, text)
+		switch kind {
+		case 0, '?':
+			return 0, ""
+		}
+		if len(rest) == 0 {
+			return 0, text + " needs a value"
+		}
+		return 1, in.value(text, rest[0], kind)
+	}
+	if strings.HasPrefix(text, "--") {
+		name, value, has := strings.Cut(text, "=")
+		kind, ok := known[name]
+		if !ok || !has || kind == 0 {
+			return 0, fmt.Sprintf("%s %s is not among the flags that are approved", in.name, name)
+		}
+		in.flags = append(in.flags, name)
+		return 0, in.value(name, word{text: value, known: true}, kind)
+	}
+	for i := 1; i < len(text); i++ {
+		name := "-" + text[i:i+1]
+		kind, ok := known[name]
+		if !ok {
+			return 0, fmt.Sprintf("%s %s is not among the flags that are approved", in.name, name)
+		}
+		in.flags = append(in.flags, name)
+		if kind == 0 {
+			continue
+		}
+		if i+1 < len(text) {
+			return 0, in.value(name, word{text: text[i+1:], known: true}, kind)
+		}
+		if kind == '?' {
+			return 0, ""
+		}
+		if len(rest) == 0 {
+			return 0, name + " needs a value"
+		}
+		return 1, in.value(name, rest[0], kind)
+	}
+	return 0, ""
+}
+
+func (in *invocation) value(flag string, v word, kind byte) string {
+	in.values = append(in.values, given{flag, v.text})
+	switch kind {
+	case 'f':
+		if !v.literal() {
+			return plainText(v, false)
+		}
+		return in.file(v, false)
+	case 'n':
+		if why := plainText(v, false); why != "" {
+			return why
+		}
+		if v.text == "" || strings.Trim(strings.TrimRight(v.text, "kKMGTBbcwi"), "0123456789-+.,") != "" {
+			return v.text + " is not a number"
+		}
+		return ""
+	}
+	return plainText(v, false)
+}

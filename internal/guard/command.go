@@ -1,0 +1,360 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// What is larger is denied, not looked at in part: a limit that falls through is a way around everything behind it.
+const (
+	maxLine  = 64 << 10
+	maxNodes = 8192
+	maxOpen  = 256 // brackets and quotes that open something: the parser is recursive
+	maxInner = 8   // commands in the text of commands
+	maxDirs  = 8   // directories in which a command may find itself
+)
+
+// Command says whether bash may run line in p.Dir.
+func (s Set) Command(line string, p Place) Verdict {
+	return s.look(line, p).verdict()
+}
+
+// What a piece of a line is.
+type shape uint8
+
+const (
+	simple    shape = iota // a simple command; an allow rule may cover it
+	redirect               // into a file; an allow rule for the file may cover it
+	structure              // anything else; only a rule for everything, or for the whole line, covers it
+)
+
+// piece is a part of a line that has a word.
+type piece struct {
+	shape  shape
+	word   Word
+	text   string
+	why    string
+	argv   []word   // of a simple command
+	agent  string   // it starts this agent: only a rule that names it covers it
+	inner  bool     // it stands in the text of another command: that one has to be covered
+	reads  []string // absolute paths
+	writes []string
+}
+
+// survey is all that is known of a line.
+type survey struct {
+	line   string
+	pieces []piece
+	broken bool // the line cannot be judged piece by piece
+}
+
+func (s *survey) verdict() Verdict {
+	var v Verdict
+	for _, p := range s.pieces {
+		if p.word > Allow {
+			v.add(Reason{Word: p.word, Text: p.why, Piece: p.text, Source: BuiltIn})
+		}
+	}
+	v.sort()
+	return v
+}
+
+// look takes a line apart.
+func (s Set) look(line string, p Place) *survey {
+	sv := &survey{line: line}
+	w := &walker{set: s, place: p, survey: sv}
+	if s == SysBuiltIn {
+		w.words(line)
+	}
+	w.text(line, dirs{list: []string{p.Dir}})
+	return sv
+}
+
+// walker looks at one text: the line, or a text that is given to a shell in it.
+type walker struct {
+	set     Set
+	place   Place
+	survey  *survey
+	source  string
+	depth   int
+	visited map[syntax.Node]bool
+}
+
+func (w *walker) add(p piece) { w.survey.pieces = append(w.survey.pieces, p) }
+
+func (w *walker) say(word Word, n syntax.Node, why string) {
+	w.add(piece{shape: structure, word: word, text: clip(slice(w.source, n)), why: why, inner: w.depth > 0})
+}
+
+func (w *walker) refuse(text, why string) {
+	w.survey.broken = true
+	w.add(piece{shape: structure, word: Deny, text: clip(text), why: why})
+}
+
+func clip(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// text judges a whole text.
+func (w *walker) text(source string, at dirs) dirs {
+	w.source, w.visited = source, map[syntax.Node]bool{}
+	if !w.characters(source) {
+		return dirs{lost: true}
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(source), "")
+	if err != nil {
+		at := "it"
+		var parse syntax.ParseError
+		if errors.As(err, &parse) {
+			at = fmt.Sprintf("line %d, column %d: %s", parse.Pos.Line(), parse.Pos.Col(), parse.Text)
+		}
+		w.refuse(source, "it cannot be parsed as bash ("+at+")")
+		return dirs{lost: true}
+	}
+	nodes := 0
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n != nil {
+			nodes++
+		}
+		return nodes <= maxNodes
+	})
+	if nodes > maxNodes {
+		w.refuse(source, fmt.Sprintf("it has more than %d parts", maxNodes))
+		return dirs{lost: true}
+	}
+	end := w.list(file.Stmts, at)
+	w.sweep(file)
+	return end
+}
+
+// characters looks at the text before the parser does: two readers of a shell's grammar disagree about odd characters first.
+func (w *walker) characters(source string) bool {
+	switch {
+	case len(source) > maxLine:
+		w.refuse(source, fmt.Sprintf("it is longer than %d bytes", maxLine))
+		return false
+	case strings.TrimSpace(source) == "":
+		w.refuse(source, "it is empty")
+		return false
+	case !utf8.ValidString(source):
+		w.refuse(source, "it is not UTF-8")
+		return false
+	}
+	open := 0
+	for i, r := range source {
+		switch {
+		case r == '\n' || r == '\t':
+		case control(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff':
+			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which shells and people read differently", i, r))
+			return false
+		case r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069':
+			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which turns the text around for who reads it", i, r))
+			return false
+		case r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)):
+			w.add(piece{shape: structure, word: Ask, text: clip(source), why: fmt.Sprintf("byte %d is the character %U, which cannot be seen", i, r)})
+		case r == '(' || r == '{' || r == '`':
+			open++
+		}
+	}
+	if strings.Contains(source, "\\\n") {
+		w.add(piece{shape: structure, word: Ask, text: clip(source), why: "a line is continued with a backslash: write it on one line"})
+	}
+	if open > maxOpen {
+		w.refuse(source, fmt.Sprintf("it opens more than %d brackets", maxOpen))
+		return false
+	}
+	return true
+}
+
+// words looks for the words that the second set denies wherever they stand, in quotes too.
+func (w *walker) words(line string) {
+	for _, one := range strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		if one == "sudo" || one == "shutdown" || one == "reboot" {
+			w.add(piece{shape: structure, word: Deny, text: clip(line), why: "the word " + one + " is denied wherever it stands"})
+			return
+		}
+	}
+}
+
+// dirs is where the shell may be. lost: anywhere.
+type dirs struct {
+	list []string
+	lost bool
+}
+
+func (d dirs) or(e dirs) dirs {
+	list := slices.Clone(d.list)
+	for _, dir := range e.list {
+		if !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return dirs{list: list, lost: d.lost || e.lost || len(list) > maxDirs}
+}
+
+// after is where the shell may be when a command succeeded or failed.
+type after struct{ well, ill dirs }
+
+func (a after) either() dirs { return a.well.or(a.ill) }
+
+func same(at dirs) after { return after{at, at} }
+
+func (w *walker) list(stmts []*syntax.Stmt, at dirs) dirs {
+	for _, s := range stmts {
+		at = w.stmt(s, at).either()
+	}
+	return at
+}
+
+// stmt judges what it understands: lists, pipes, conditions, groups and simple commands. The rest is left to sweep.
+func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
+	for _, r := range s.Redirs {
+		w.redirect(r, at)
+	}
+	if s.Background || s.Coprocess || s.Disown {
+		w.say(Ask, s, "it goes on in the background")
+	}
+	end := same(at)
+	switch c := s.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		end = w.call(c, at)
+	case *syntax.BinaryCmd:
+		end = w.binary(c, at)
+	case *syntax.Subshell:
+		w.list(c.Stmts, at)
+	case *syntax.Block:
+		end = same(w.list(c.Stmts, at))
+	case *syntax.IfClause:
+		end = same(w.condition(c, at))
+	case *syntax.TestClause:
+		w.test(c, at)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			end = w.stmt(c.Stmt, at)
+		}
+	}
+	if s.Negated {
+		end.well, end.ill = end.ill, end.well
+	}
+	if s.Background {
+		return same(at.or(end.either()))
+	}
+	return end
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd, at dirs) after {
+	switch c.Op {
+	case syntax.AndStmt:
+		x := w.stmt(c.X, at)
+		y := w.stmt(c.Y, x.well)
+		return after{y.well, x.ill.or(y.ill)}
+	case syntax.OrStmt:
+		x := w.stmt(c.X, at)
+		y := w.stmt(c.Y, x.ill)
+		return after{x.well.or(y.well), y.ill}
+	default:
+		w.piped(c)
+		if c.Y.Negated {
+			w.say(Ask, c, "! behind a pipe")
+		}
+		w.stmt(c.X, at)
+		w.stmt(c.Y, at)
+		return same(at) // each side has a shell of its own
+	}
+}
+
+func (w *walker) condition(c *syntax.IfClause, at dirs) dirs {
+	here := w.list(c.Cond, at)
+	end := here.or(w.list(c.Then, here))
+	if c.Else != nil {
+		end = end.or(w.condition(c.Else, here))
+	}
+	return end
+}
+
+// test judges [[ … ]]: comparisons of what is known.
+func (w *walker) test(c *syntax.TestClause, at dirs) {
+	if why := w.testExpr(c.X, at); why != "" {
+		w.say(Ask, c, why)
+	}
+}
+
+func (w *walker) testExpr(x syntax.TestExpr, at dirs) string {
+	switch x := x.(type) {
+	case *syntax.Word:
+		return w.testWord(x, at, false)
+	case *syntax.ParenTest:
+		return w.testExpr(x.X, at)
+	case *syntax.UnaryTest:
+		switch x.Op {
+		case syntax.TsNot:
+			return w.testExpr(x.X, at)
+		case syntax.TsExists, syntax.TsRegFile, syntax.TsDirect, syntax.TsSmbLink, syntax.TsRead, syntax.TsWrite, syntax.TsExec, syntax.TsNoEmpty:
+			return w.testWord(x.X, at, true)
+		case syntax.TsEmpStr, syntax.TsNempStr:
+			return w.testWord(x.X, at, false)
+		}
+	case *syntax.BinaryTest:
+		switch x.Op {
+		case syntax.AndTest, syntax.OrTest:
+			if why := w.testExpr(x.X, at); why != "" {
+				return why
+			}
+			return w.testExpr(x.Y, at)
+		case syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch, syntax.TsBefore, syntax.TsAfter:
+			if why := w.testWord(x.X, at, false); why != "" {
+				return why
+			}
+			return w.testWord(x.Y, at, false)
+		}
+	}
+	return "[[ evaluates more than its text says: only comparisons of strings and files are approved"
+}
+
+func (w *walker) testWord(x syntax.TestExpr, at dirs, file bool) string {
+	node, ok := x.(*syntax.Word)
+	if !ok {
+		return "[[ evaluates more than its text says: only comparisons of strings and files are approved"
+	}
+	got := w.read(node, at)
+	if !got.known && !got.data || file && !got.literal() {
+		return "a word in [[ ]] is not known: " + got.why
+	}
+	if file {
+		_, why, word := w.reading(got, at)
+		if word > Allow {
+			return why
+		}
+	}
+	return ""
+}
+
+// read reads a word, and judges the commands in it.
+func (w *walker) read(n *syntax.Word, at dirs) word {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CmdSubst); ok && !w.visited[c] {
+			w.visited[c] = true
+			w.list(c.Stmts, at)
+			return false
+		}
+		return true
+	})
+	return read(n, w.source, w.place.Home)
+}

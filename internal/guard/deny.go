@@ -1,0 +1,314 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// forbids says why a simple command is denied, or nothing. Names and flags are compared without case: some systems do, and a model that
+// writes RM -RF means it.
+func (s Set) forbids(name string, argv []word) string {
+	args := make([]string, 0, len(argv))
+	for _, a := range argv[1:] {
+		args = append(args, a.text)
+	}
+	switch name {
+	case "sudo", "su", "doas", "pkexec", "runuser", "sudoedit", "visudo", "gsudo", "runas":
+		if s == Tools || name == "sudo" {
+			return name + " takes the rights of another user"
+		}
+	case "shutdown", "reboot":
+		return name + " stops the machine"
+	case "rm":
+		return s.removes(args)
+	}
+	if s == SysBuiltIn {
+		return ""
+	}
+	if why := destroys(name, args); why != "" {
+		return why
+	}
+	if why := administers(name, args); why != "" {
+		return why
+	}
+	switch name {
+	case "git":
+		return forbidsGit(args)
+	case "eval":
+		if slices.ContainsFunc(argv[1:], func(a word) bool { return !a.known }) {
+			return "eval runs a text that is not known before it runs"
+		}
+	case "nc", "ncat", "netcat":
+		if short(args, "e", "c") || long(args, "--exec", "--sh-exec", "--lua-exec") {
+			return name + " gives a shell to the network"
+		}
+	}
+	return forbidsWindows(name, args)
+}
+
+// short says whether one of the letters is among the short flags.
+func short(args []string, letters ...string) bool {
+	for _, a := range args {
+		if a == "--" {
+			return false
+		}
+		if len(a) > 1 && a[0] == '-' && a[1] != '-' {
+			for _, l := range letters {
+				if strings.Contains(a[1:], l) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// long says whether one of the long flags is there, abbreviated or with a value.
+func long(args []string, names ...string) bool {
+	for _, a := range args {
+		if a == "--" {
+			return false
+		}
+		a, _, _ = strings.Cut(strings.ToLower(a), "=")
+		for _, n := range names {
+			if len(a) > 2 && strings.HasPrefix(a, "--") && strings.HasPrefix(n, a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s Set) removes(args []string) string {
+	recursive := short(args, "r", "R") || long(args, "--recursive")
+	force := short(args, "f", "F") || long(args, "--force")
+	if recursive || force && s == Tools {
+		return "rm with -r or -f removes more than can be brought back"
+	}
+	return ""
+}
+
+func destroys(name string, args []string) string {
+	switch name {
+	case "shred", "srm", "wipe", "dd", "fdisk", "sfdisk", "cfdisk", "gdisk", "parted", "wipefs", "mkswap", "blkdiscard", "cryptsetup", "lvremove", "vgremove":
+		return name + " destroys what is on a disk"
+	case "find", "gfind":
+		if slices.Contains(args, "-delete") {
+			return "find -delete removes what it finds"
+		}
+	case "xargs", "gxargs", "parallel":
+		for _, a := range args {
+			if program(a) == "rm" {
+				return name + " rm removes what it is told by a pipe"
+			}
+		}
+	}
+	if name == "mkfs" || strings.HasPrefix(name, "mkfs.") || strings.HasPrefix(name, "newfs") {
+		return name + " destroys what is on a disk"
+	}
+	return ""
+}
+
+// administers is what only an administrator of the machine does.
+//
+// Long because it is one table.
+func administers(name string, args []string) string {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(args, func(a string) bool { return slices.Contains(words, strings.ToLower(a)) })
+	}
+	switch name {
+	case "halt", "poweroff", "telinit":
+		return name + " stops the machine"
+	case "init":
+		if has("0", "1", "6") {
+			return "init stops the machine"
+		}
+	case "systemctl", "loginctl":
+		if has("stop", "disable", "mask", "kill", "poweroff", "reboot", "halt", "suspend", "hibernate", "kexec", "isolate", "rescue", "emergency") {
+			return name + " stops services of the machine"
+		}
+	case "service":
+		if has("stop") {
+			return "service stops services of the machine"
+		}
+	case "launchctl", "iptables", "ip6tables", "iptables-restore", "nft", "ufw", "firewall-cmd", "pfctl":
+		return name + " changes what the machine runs or lets through"
+	case "killall", "killall5":
+		return name + " ends processes that others may need"
+	case "pkill":
+		if has("-9", "-kill", "-sigkill") || has("--signal") && has("9", "kill", "sigkill") || has("--signal=9", "--signal=kill", "--signal=sigkill") {
+			return "pkill -9 ends processes that others may need, without warning"
+		}
+	case "crontab":
+		if short(args, "e", "r") {
+			return "crontab changes what runs without you"
+		}
+	case "chmod":
+		for _, a := range args {
+			if setsID(a) {
+				return "chmod gives a program the rights of its owner"
+			}
+		}
+	case "chown", "chgrp":
+		for _, a := range args {
+			owner, group, _ := strings.Cut(strings.ReplaceAll(a, ".", ":"), ":")
+			if owner == "root" || owner == "0" || group == "root" || group == "0" || group == "wheel" {
+				return name + " gives a file to root"
+			}
+		}
+	}
+	return ""
+}
+
+// setsID says whether a mode has the set-user-id or set-group-id bit.
+func setsID(mode string) bool {
+	digits := strings.TrimLeft(strings.TrimPrefix(mode, "="), "0")
+	if len(mode) >= 4 && len(digits) == 4 && strings.Trim(digits, "01234567") == "" {
+		return digits[0]&6 != 0
+	}
+	if strings.HasPrefix(mode, "-") && len(mode) > 1 || strings.Contains(mode, "/") {
+		return false
+	}
+	for clause := range strings.SplitSeq(mode, ",") {
+		if i := strings.IndexAny(clause, "+="); i >= 0 && strings.Trim(clause[:i], "ugoa") == "" && strings.Contains(clause[i:], "s") && strings.Trim(clause[i+1:], "rwxXstugo+-=") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func forbidsGit(args []string) string {
+	verb, rest := gitVerb(args)
+	switch verb {
+	case "push":
+		force := short(rest, "f") || long(rest, "--force", "--force-with-lease", "--force-if-includes", "--mirror")
+		if force || slices.ContainsFunc(rest, func(a string) bool { return strings.HasPrefix(a, "+") }) {
+			return "a forced push destroys what others pushed"
+		}
+	case "reset":
+		if long(rest, "--hard") {
+			return "git reset --hard destroys changes that are nowhere else"
+		}
+	case "clean":
+		dry := short(rest, "n") || long(rest, "--dry-run")
+		if !dry && (short(rest, "d", "f", "x", "X") || long(rest, "--force")) {
+			return "git clean destroys files that are nowhere else"
+		}
+	case "branch":
+		gone := short(rest, "D") || long(rest, "--delete") && long(rest, "--force") || short(rest, "d") && (short(rest, "f") || long(rest, "--force"))
+		if gone && slices.ContainsFunc(rest, func(a string) bool { return a == "main" || a == "master" }) {
+			return "it deletes the main branch"
+		}
+	}
+	return ""
+}
+
+// gitVerb skips git's own flags.
+func gitVerb(args []string) (verb string, rest []string) {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case slices.Contains([]string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source"}, a):
+			i++
+		case strings.HasPrefix(a, "-"):
+		default:
+			return a, args[i+1:]
+		}
+	}
+	return "", nil
+}
+
+func forbidsWindows(name string, args []string) string {
+	slash := func(letters ...string) bool {
+		return slices.ContainsFunc(args, func(a string) bool {
+			return slices.Contains(letters, strings.ToLower(a))
+		})
+	}
+	switch name {
+	case "format":
+		if slices.ContainsFunc(args, func(a string) bool { return len(a) == 2 && a[1] == ':' }) {
+			return "format destroys what is on a disk"
+		}
+	case "del", "erase", "rd", "rmdir":
+		if slash("/s") {
+			return name + " /s removes more than can be brought back"
+		}
+	case "reg":
+		if slash("add", "delete", "import", "restore", "load") {
+			return "reg changes the registry"
+		}
+	case "diskpart", "bcdedit", "vssadmin":
+		return name + " changes disks or how the machine starts"
+	case "powershell", "pwsh":
+		for _, a := range args {
+			a = strings.ToLower(a)
+			if len(a) > 1 && (strings.HasPrefix("-encodedcommand", a) || a == "-enc" || a == "-ec" || strings.HasPrefix("/encodedcommand", a)) {
+				return "the command is encoded, so that nobody can read it"
+			}
+		}
+	}
+	return ""
+}
+
+// piped denies a pipe from the network into something that runs what it reads.
+func (w *walker) piped(c *syntax.BinaryCmd) {
+	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
+		return
+	}
+	if w.starts(c.X, network) && w.starts(c.Y, runsInput) {
+		w.say(Deny, c, "what comes from the network is run unread")
+	}
+}
+
+// fetched denies a substitution from the network in what a shell is told to run.
+func (w *walker) fetched(c *syntax.CallExpr, argv []word) {
+	name := program(argv[0].text)
+	if !isInterpreter(name) && name != "source" && name != "." && name != "eval" {
+		return
+	}
+	for _, arg := range c.Args[1:] {
+		if w.starts(arg, network) {
+			w.say(Deny, c, "what comes from the network is run unread")
+			return
+		}
+	}
+}
+
+// starts says whether a command in n, or behind a wrapper there, matches.
+func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool) bool {
+	var chain func(argv []word, depth int) bool
+	chain = func(argv []word, depth int) bool {
+		if len(argv) == 0 || depth > maxInner || !argv[0].known {
+			return false
+		}
+		name := program(argv[0].text)
+		return match(name, argv) || slices.ContainsFunc(unwrap(name, argv), func(rest []word) bool { return chain(rest, depth+1) })
+	}
+	for inner := range syntax.Preorder(n) {
+		call, ok := inner.(*syntax.CallExpr)
+		if !ok {
+			continue
+		}
+		argv := make([]word, len(call.Args))
+		for i, arg := range call.Args {
+			argv[i] = read(arg, w.source, w.place.Home)
+		}
+		if chain(argv, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func network(name string, _ []word) bool {
+	return slices.Contains([]string{"curl", "wget", "nc", "ncat", "netcat", "fetch", "aria2c", "http", "https", "lynx", "xh", "socat"}, name)
+}
+
+// runsInput says whether a command runs what it reads: a shell, or an interpreter that is given nothing else to run.
+func runsInput(name string, argv []word) bool {
+	if isShell(name) || name == "source" || name == "." || name == "eval" {
+		return true
+	}
+	return isInterpreter(name) && !slices.ContainsFunc(argv[1:], func(a word) bool { return a.text != "-" && a.text != "-u" && a.text != "-i" })
+}

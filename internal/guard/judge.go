@@ -1,0 +1,269 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Call is what a tool would do.
+type Call struct {
+	Tool    string
+	Kind    string // read, write, command, web, mcp, other
+	Command string // of the kind command
+	Paths   []string
+	URL     string
+	Input   json.RawMessage // as the tool gets it; what is remembered is bound to it
+}
+
+// Judge puts the built-in tables, a user's rules and what was answered before together. Deny is above ask is above allow, whatever the
+// order and the source.
+type Judge struct {
+	Set    Set
+	Rules  Rules
+	Memory *Memory // may be nil
+	Place  Place
+}
+
+// Call is the word on a call.
+func (j Judge) Call(c Call) Verdict {
+	pieces, line := j.pieces(c)
+	strict, lax := j.divide(c)
+	var v Verdict
+	explicit := Allow // the worst that a rule says
+	hit := []Reason{}
+	for _, r := range strict {
+		if word, what := j.against(r, c, pieces, line); word > Allow {
+			why := fmt.Sprintf("the %s rule %s", r.word, r)
+			if word < r.word {
+				why += " may be about this: it is not known before it runs"
+			}
+			hit = append(hit, Reason{Word: word, Text: why, Piece: what, Source: r.source})
+			explicit = max(explicit, word)
+		}
+	}
+	lifted := false
+	for i := range pieces {
+		p := &pieces[i]
+		if p.word == Ask {
+			if r, ok := j.lifts(lax, *p, c, line); ok {
+				p.word, lifted = Allow, true
+				v.add(Reason{Word: Allow, Text: fmt.Sprintf("the allow rule %s", r), Piece: p.text, Source: r.source})
+			}
+		}
+		if p.word > Allow {
+			v.add(Reason{Word: p.word, Text: p.why, Piece: p.text, Source: BuiltIn})
+		}
+	}
+	built := v.Word
+	if said, ok := j.Memory.recall(c); ok {
+		hitText := "it was answered so before, for exactly this call"
+		switch {
+		case said == Deny:
+			hit = append(hit, Reason{Word: Deny, Text: hitText, Source: "this conversation"})
+			explicit = Deny
+		case said == Allow && built == Ask && explicit == Allow:
+			v.Word, built, lifted = Allow, Allow, true
+			v.Reasons = []Reason{{Word: Allow, Text: hitText, Source: "this conversation"}}
+		}
+	}
+	for _, r := range hit {
+		v.add(r)
+	}
+	v.Word = max(built, explicit)
+	v.Explicit = explicit > Allow && explicit >= built || v.Word == Allow && lifted
+	if explicit > Allow { // a policy that contradicts itself shows both rules
+		for _, r := range lax {
+			if j.wouldLift(r, c, pieces) {
+				v.add(Reason{Word: Allow, Text: fmt.Sprintf("the allow rule %s, which does not count against it", r), Source: r.source})
+			}
+		}
+	}
+	v.sort()
+	return v
+}
+
+// divide gives the rules about a tool: those that restrict, and those that allow.
+func (j Judge) divide(c Call) (strict, lax []Rule) {
+	for _, r := range j.Rules {
+		switch {
+		case r.word == Allow:
+			if coversTool(r, c.Tool) || c.Kind == "command" && (r.tool == "Edit" || r.tool == "Write") {
+				lax = append(lax, r)
+			}
+		case coversTool(r, c.Tool) || aboutKind(r, c.Kind) || c.Kind == "command" && (aboutKind(r, "read") || aboutKind(r, "write")):
+			strict = append(strict, r)
+		}
+	}
+	return strict, lax
+}
+
+// pieces is the built-in word, part by part.
+func (j Judge) pieces(c Call) ([]piece, *survey) {
+	var pieces []piece
+	say := func(word Word, text, why string) {
+		pieces = append(pieces, piece{shape: structure, word: word, text: text, why: why})
+	}
+	switch c.Kind {
+	case "command":
+		line := j.Set.look(c.Command, j.Place)
+		return line.pieces, line
+	case "write", "read":
+		for _, path := range c.Paths {
+			v := j.Set.Read(path, j.Place)
+			if c.Kind == "write" {
+				v = j.Set.Write(path, j.Place)
+			}
+			for _, r := range v.Reasons {
+				say(r.Word, r.Piece, r.Text)
+			}
+		}
+		if c.Kind == "write" && len(c.Paths) == 0 {
+			say(Ask, c.Tool, "it cannot be told what it changes")
+		}
+	case "web":
+		say(Ask, c.URL, "it talks to the network")
+	case "mcp":
+		say(Ask, c.Tool, "a tool of a server is not known here")
+	default:
+		if !slices.Contains([]string{"TodoWrite", "BashOutput", "KillShell", "Task", "ExitPlanMode"}, c.Tool) {
+			say(Ask, c.Tool, "the tool is not known here")
+		}
+	}
+	return pieces, nil
+}
+
+// against says what a deny or ask rule makes of a call, and of which part.
+func (j Judge) against(r Rule, c Call, pieces []piece, line *survey) (Word, string) {
+	mine := coversTool(r, c.Tool) || aboutKind(r, c.Kind)
+	if mine && r.bare {
+		return r.word, ""
+	}
+	switch c.Kind {
+	case "command":
+		return j.againstCommand(r, mine, c, pieces, line)
+	case "web":
+		if r.matchesURL(c.URL) {
+			return r.word, c.URL
+		}
+	default:
+		for _, path := range c.Paths {
+			if r.matchesPath(resolve(j.Place.Dir, path), j.Place) {
+				return r.word, path
+			}
+		}
+	}
+	return Allow, ""
+}
+
+func (j Judge) againstCommand(r Rule, mine bool, c Call, pieces []piece, line *survey) (word Word, what string) {
+	said := func(w Word, text string) {
+		if w > word {
+			word, what = w, text
+		}
+	}
+	if mine {
+		if r.tokens == nil && strings.TrimSpace(c.Command) == strings.TrimSpace(r.inner) {
+			said(r.word, c.Command)
+		}
+		for _, p := range pieces {
+			switch r.matchesCommand(p.argv, 0) {
+			case yes:
+				said(r.word, p.text)
+			case perhaps:
+				if p.shape == simple {
+					said(Ask, p.text)
+				}
+			}
+		}
+		if line != nil && line.broken {
+			said(Ask, c.Command)
+		}
+		return word, what
+	}
+	writes := aboutKind(r, "write")
+	for _, p := range pieces {
+		paths := p.writes
+		if !writes {
+			paths = append(slices.Clone(p.reads), j.named(p)...)
+		}
+		for _, path := range paths {
+			if r.bare && writes || !r.bare && r.matchesPath(path, j.Place) {
+				said(r.word, p.text)
+			}
+		}
+	}
+	return word, what
+}
+
+// named are the paths that the words of a command may mean.
+func (j Judge) named(p piece) (paths []string) {
+	for _, a := range p.argv {
+		if a.known && a.text != "" && !strings.HasPrefix(a.text, "-") {
+			paths = append(paths, resolve(j.Place.Dir, a.text))
+		}
+		if _, value, found := strings.Cut(a.text, "="); found && value != "" {
+			paths = append(paths, resolve(j.Place.Dir, value))
+		}
+	}
+	return paths
+}
+
+// lifts says which allow rule lifts the question about a piece.
+func (j Judge) lifts(lax []Rule, p piece, c Call, line *survey) (Rule, bool) {
+	for _, r := range lax {
+		if c.Kind == "command" {
+			if j.liftsCommand(r, p, c, line) {
+				return r, true
+			}
+			continue
+		}
+		switch {
+		case r.bare:
+			return r, true
+		case c.Kind == "web":
+			if r.matchesURL(c.URL) {
+				return r, true
+			}
+		case len(c.Paths) > 0:
+			if !slices.ContainsFunc(c.Paths, func(path string) bool { return !r.matchesPath(resolve(j.Place.Dir, path), j.Place) }) {
+				return r, true
+			}
+		}
+	}
+	return Rule{}, false
+}
+
+func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
+	if r.tool == "Edit" || r.tool == "Write" {
+		if p.shape != redirect || p.inner || len(p.writes) == 0 {
+			return false
+		}
+		return r.bare || !slices.ContainsFunc(p.writes, func(path string) bool { return !r.matchesPath(path, j.Place) })
+	}
+	named := len(r.tokens) > 0 && !r.tokens[0].star && program(r.tokens[0].text) == p.agent
+	whole := !r.prefix && !r.bare && r.inner == strings.TrimSpace(c.Command)
+	switch {
+	case p.agent != "" && !named && !(whole && strings.Contains(r.inner, p.agent)):
+		return false // no rule that is about more starts an agent
+	case r.bare, whole:
+		return true
+	case p.shape != simple:
+		return false
+	}
+	return r.permitsCommand(p.argv)
+}
+
+// wouldLift says whether an allow rule is about a call at all.
+func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
+	switch {
+	case r.bare:
+		return coversTool(r, c.Tool)
+	case c.Kind == "command":
+		return slices.ContainsFunc(pieces, func(p piece) bool { return p.shape == simple && r.permitsCommand(p.argv) })
+	case c.Kind == "web":
+		return r.matchesURL(c.URL)
+	}
+	return slices.ContainsFunc(c.Paths, func(path string) bool { return r.matchesPath(resolve(j.Place.Dir, path), j.Place) })
+}

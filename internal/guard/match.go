@@ -1,0 +1,262 @@
+package guard
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// coversTool says whether a rule is about a tool at all. Deny and ask are read generously: one for Edit is about every tool that changes
+// files, one for Read about every tool that reads them.
+func coversTool(r Rule, tool string) bool {
+	if r.tool == "*" || r.tool == tool {
+		return true
+	}
+	if strings.HasPrefix(r.tool, "mcp__") {
+		return strings.HasPrefix(tool, strings.TrimSuffix(r.tool, "__*")+"__")
+	}
+	if r.tool == "SysBuiltIn" {
+		return strings.HasPrefix(tool, "SysBuiltIn.")
+	}
+	changing := []string{"Edit", "Write", "MultiEdit", "NotebookEdit"}
+	reading := []string{"Read", "Glob", "Grep", "LS"}
+	switch {
+	case r.word == Allow:
+		return r.tool == "Edit" && slices.Contains(changing, tool)
+	case slices.Contains(changing, r.tool):
+		return slices.Contains(changing, tool)
+	case r.tool == "Read":
+		return slices.Contains(reading, tool)
+	}
+	return false
+}
+
+// aboutKind says whether a deny or ask rule is about this kind of call, whatever the tool is called there.
+func aboutKind(r Rule, kind string) bool {
+	switch kind {
+	case "command":
+		return r.tool == "Bash"
+	case "read":
+		return r.tool == "Read"
+	case "write":
+		return r.tool == "Edit" || r.tool == "Write"
+	case "web":
+		return r.tool == "WebFetch"
+	}
+	return false
+}
+
+// certainty is how sure a rule is about a command.
+type certainty uint8
+
+const (
+	no certainty = iota
+	perhaps
+	yes
+)
+
+// matchesCommand says whether a deny or ask rule is about a simple command: in any of the ways to write it, behind wrappers too. A word
+// that is not known before it runs may be the one that the rule names.
+func (r Rule) matchesCommand(argv []word, depth int) certainty {
+	if len(argv) == 0 || len(r.tokens) == 0 {
+		return no // a whole line is compared as it stands
+	}
+	best := r.matchesWords(argv)
+	if depth > maxInner {
+		return best
+	}
+	if !argv[0].literal() {
+		return max(best, perhaps)
+	}
+	name := program(argv[0].text)
+	plain := append([]word{{text: name, known: true}}, argv[1:]...)
+	best = max(best, r.matchesWords(plain))
+	if bare := withoutFlags(name, plain); len(bare) < len(plain) {
+		best = max(best, r.matchesWords(bare))
+	}
+	for _, rest := range unwrap(name, argv) {
+		best = max(best, r.matchesCommand(rest, depth+1))
+	}
+	return best
+}
+
+// withoutFlags drops the flags in front of the subcommand: git -C dir push is git push.
+func withoutFlags(name string, argv []word) []word {
+	if name == "git" {
+		args := make([]string, len(argv)-1)
+		for i, a := range argv[1:] {
+			args[i] = a.text
+		}
+		if _, rest := gitVerb(args); len(args)-len(rest)-1 >= 0 {
+			return append([]word{argv[0]}, argv[len(argv)-len(rest)-1:]...)
+		}
+		return argv
+	}
+	i := 1
+	for i < len(argv) && strings.HasPrefix(argv[i].text, "-") {
+		i++
+	}
+	return append([]word{argv[0]}, argv[i:]...)
+}
+
+func (r Rule) matchesWords(argv []word) certainty {
+	for i, t := range r.tokens {
+		if i >= len(argv) {
+			return no
+		}
+		if !argv[i].literal() {
+			return perhaps
+		}
+		if t.star && t.text == "*" && i > 0 {
+			continue
+		}
+		if !strings.EqualFold(t.text, argv[i].text) && !(t.star && glob(strings.ToLower(t.text), strings.ToLower(argv[i].text))) {
+			return no
+		}
+	}
+	switch {
+	case r.prefix || len(argv) == len(r.tokens) || len(r.tokens) > 0 && r.tokens[len(r.tokens)-1] == token{"*", true}:
+		return yes
+	case slices.ContainsFunc(argv[len(r.tokens):], func(a word) bool { return !a.known }):
+		return perhaps
+	}
+	return no
+}
+
+// permitsCommand says whether an allow rule covers a simple command: word for word, and nothing in it is expanded.
+func (r Rule) permitsCommand(argv []word) bool {
+	if len(r.tokens) == 0 || len(argv) < len(r.tokens) || !r.prefix && len(argv) != len(r.tokens) {
+		return false
+	}
+	for i, a := range argv {
+		if !a.literal() {
+			return false
+		}
+		if i < len(r.tokens) && r.tokens[i].text != a.text && !(r.tokens[i].star && glob(r.tokens[i].text, a.text)) {
+			return false
+		}
+	}
+	return true
+}
+
+// glob matches * with any run of characters.
+func glob(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, parts[0]) {
+		return false
+	}
+	s = s[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[len(parts)-1])
+}
+
+// matchesPath says whether a rule for files is about a path, which is absolute. An allow rule is read narrowly, the others generously: a
+// name without a slash is denied at any depth, and a leading slash is the system's root or the workspace's.
+func (r Rule) matchesPath(path string, p Place) bool {
+	pattern := filepath.ToSlash(r.inner)
+	path = filepath.ToSlash(path)
+	root, home := filepath.ToSlash(filepath.Clean(p.Root)), filepath.ToSlash(p.Home)
+	var patterns []string
+	switch {
+	case strings.HasPrefix(pattern, "//"):
+		patterns = []string{pattern[1:]}
+	case strings.HasPrefix(pattern, "~/"):
+		if home == "" {
+			return r.word > Allow
+		}
+		patterns = []string{home + pattern[1:]}
+	case strings.HasPrefix(pattern, "/"):
+		patterns = []string{pattern}
+		if r.word > Allow {
+			patterns = append(patterns, root+pattern)
+		}
+	default:
+		pattern = strings.TrimPrefix(pattern, "./")
+		patterns = []string{root + "/" + pattern}
+		if r.word > Allow && !strings.Contains(strings.TrimSuffix(pattern, "/"), "/") {
+			patterns = append(patterns, "/**/"+pattern)
+		}
+		if r.word > Allow {
+			patterns = append(patterns, filepath.ToSlash(filepath.Clean(p.Dir))+"/"+pattern)
+		}
+	}
+	for _, one := range patterns {
+		one = strings.TrimSuffix(one, "/")
+		if r.word > Allow {
+			if matchPath(strings.ToLower(one), strings.ToLower(path), true) {
+				return true
+			}
+		} else if matchPath(one, path, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchPath matches by elements: ** is any number of them, * and ? stay within one. beneath: what a matching folder holds matches too.
+func matchPath(pattern, path string, beneath bool) bool {
+	return matchElements(strings.Split(pattern, "/"), strings.Split(path, "/"), beneath)
+}
+
+func matchElements(pattern, path []string, beneath bool) bool {
+	// reach holds how many elements of the pattern may be used up: linear in both, whatever the pattern.
+	reach := map[int]bool{0: true}
+	open := func() {
+		for i := range len(pattern) {
+			if reach[i] && pattern[i] == "**" {
+				reach[i+1] = true
+			}
+		}
+	}
+	open()
+	for _, element := range path {
+		next := map[int]bool{}
+		for i := range reach {
+			switch {
+			case i == len(pattern):
+				if beneath {
+					next[i] = true
+				}
+			case pattern[i] == "**":
+				next[i] = true
+			case globElement(pattern[i], element):
+				next[i+1] = true
+			}
+		}
+		reach = next
+		open()
+	}
+	return reach[len(pattern)]
+}
+
+func globElement(pattern, s string) bool {
+	ok, err := filepath.Match(strings.ReplaceAll(pattern, `\`, `\\`), s)
+	return ok && err == nil
+}
+
+// matchesURL says whether a rule for hosts is about a URL. Deny covers what is beneath a host too; an URL that cannot be read may be any.
+func (r Rule) matchesURL(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" {
+		return r.word > Allow
+	}
+	return hostCovered(strings.TrimPrefix(r.inner, "domain:"), u.Hostname(), r.word > Allow)
+}
+
+func hostCovered(pattern, host string, generous bool) bool {
+	host, pattern = strings.ToLower(strings.TrimSuffix(host, ".")), strings.ToLower(strings.TrimSuffix(pattern, "."))
+	if bare, found := strings.CutPrefix(pattern, "*."); found {
+		return strings.HasSuffix(host, "."+bare) || generous && host == bare
+	}
+	return host == pattern || generous && strings.HasSuffix(host, "."+pattern)
+}

@@ -1,0 +1,69 @@
+package guard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"unicode/utf8"
+)
+
+// Memory holds what a person answered in this conversation, bound to the exact content of the call: one byte more is another call. The
+// zero value is ready, and several goroutines may use it.
+type Memory struct {
+	mu    sync.Mutex
+	words map[[sha256.Size]byte]Word
+}
+
+// Remember keeps an answer. Of two about the same call the later one counts.
+func (m *Memory) Remember(c Call, w Word) {
+	key, ok := c.key()
+	if !ok {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.words == nil {
+		m.words = map[[sha256.Size]byte]Word{}
+	}
+	m.words[key] = w
+}
+
+func (m *Memory) recall(c Call) (Word, bool) {
+	if m == nil {
+		return Allow, false
+	}
+	key, ok := c.key()
+	if !ok {
+		return Allow, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, found := m.words[key]
+	return w, found
+}
+
+// key is the hash of all that a call is. The input is written anew, so that the order of its members and its spaces do not matter.
+func (c Call) key() (key [sha256.Size]byte, ok bool) {
+	var input any
+	if !utf8.Valid(c.Input) {
+		return key, false // the decoder would take different bytes for the same
+	}
+	if len(c.Input) > 0 {
+		d := json.NewDecoder(bytes.NewReader(c.Input))
+		d.UseNumber() // two long numbers are two numbers
+		if d.Decode(&input) != nil {
+			return key, false
+		}
+		if _, err := d.Token(); err != io.EOF {
+			return key, false
+		}
+	}
+	canonical, err := json.Marshal(input)
+	if err != nil {
+		return key, false
+	}
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %s", c.Tool, c.Kind, c.Command, c.Paths, c.URL, canonical)), true
+}

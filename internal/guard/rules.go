@@ -1,0 +1,239 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/text"
+)
+
+// Rule is one line of a user's policy: a tool, and perhaps which of its calls. See docs/rules.md.
+type Rule struct {
+	word   Word
+	text   string
+	source string
+	tool   string // "*": every one
+	inner  string // what stands in the brackets
+	bare   bool   // no brackets: every call of the tool
+	tokens []token
+	prefix bool // the tokens are only the beginning
+}
+
+// Rules are a policy. Their order does not matter.
+type Rules []Rule
+
+// Word is what the rule says.
+func (r Rule) Word() Word { return r.word }
+
+// Source is where the rule stands.
+func (r Rule) Source() string { return r.source }
+
+func (r Rule) String() string { return r.text }
+
+// token is one word of a rule for Bash. A star that is not quoted stands for anything within the word.
+type token struct {
+	text string
+	star bool
+}
+
+// knownTools are the names that a rule may begin with, besides mcp__…
+func knownTools() []string {
+	return []string{
+		"Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Task", "TodoWrite", "ExitPlanMode",
+		"SysBuiltIn",
+	}
+}
+
+// ParseRule reads a rule. source is where it stands, for whoever wants to know why.
+func ParseRule(w Word, written, source string) (Rule, error) {
+	bad := func(offset int, hint, format string, args ...any) (Rule, error) {
+		f := fault.New(fault.ArgError, "the %s rule %q (%s) does not parse: byte %d: %s", w, written, source, offset, fmt.Sprintf(format, args...))
+		return Rule{}, f.Hint("%s", hint).With("offset", offset).With("source", source)
+	}
+	const forms = "a rule is a tool, or a tool with brackets: Bash(git diff:*), Read(~/notes/**), WebFetch(domain:example.com), mcp__server__tool"
+	if i := strings.IndexFunc(written, control); i >= 0 {
+		return bad(i, forms, "a control character")
+	}
+	name, rest, brackets := strings.Cut(written, "(")
+	if name == "" {
+		return bad(0, forms, "no tool is named")
+	}
+	for i, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.') && name != "*" {
+			return bad(i, forms, "%q does not belong into the name of a tool", r)
+		}
+	}
+	family, _, _ := strings.Cut(name, ".")
+	isMCP := strings.HasPrefix(name, "mcp__")
+	if !isMCP && name != "*" && !slices.Contains(knownTools(), family) {
+		if near := text.Nearest(name, knownTools()); near != "" {
+			return bad(0, "did you mean "+near+"? Names of tools are written exactly", "there is no tool %q", name)
+		}
+		return bad(0, forms, "there is no tool %q", name)
+	}
+	r := Rule{word: w, text: written, source: source, tool: name, bare: !brackets}
+	if !brackets {
+		if i := strings.IndexByte(written, ')'); i >= 0 {
+			return bad(i, forms, "a closing bracket without an opening one")
+		}
+		return r, nil
+	}
+	at := len(name) + 1
+	if !strings.HasSuffix(rest, ")") {
+		if i := strings.LastIndexByte(rest, ')'); i >= 0 {
+			return bad(at+i+1, forms, "something stands behind the closing bracket")
+		}
+		return bad(len(written), "add the closing bracket", "the bracket is not closed")
+	}
+	r.inner = strings.TrimSuffix(rest, ")")
+	if strings.TrimSpace(r.inner) == "" {
+		return bad(at, "leave the brackets out: "+name, "the brackets are empty")
+	}
+	if offset, hint, why := r.specify(); why != "" {
+		return bad(at+offset, hint, "%s", why)
+	}
+	return r, nil
+}
+
+// specify reads what stands in the brackets.
+func (r *Rule) specify() (offset int, hint, why string) {
+	switch r.tool {
+	case "Bash", "SysBuiltIn.Bash":
+		return r.command()
+	case "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS":
+		if r.inner == "*" || r.inner == "**" {
+			r.bare = true
+		}
+		if i := strings.IndexByte(r.inner, '['); i >= 0 {
+			return i, "write * or ?", "patterns for files know no brackets"
+		}
+	case "WebFetch":
+		host, found := strings.CutPrefix(r.inner, "domain:")
+		if !found {
+			return 0, "write WebFetch(domain:example.com)", "it does not begin with domain:"
+		}
+		if bare := strings.TrimPrefix(host, "*."); bare == "" || strings.ContainsAny(bare, "/:*?@ ") {
+			return len("domain:"), "write the name of a host, without scheme, port or path", fmt.Sprintf("%q is not the name of a host", host)
+		}
+	default:
+		return -1, "leave the brackets out: " + r.tool, r.tool + " takes no brackets"
+	}
+	return 0, "", ""
+}
+
+// command reads a rule for Bash into words, as the shell would.
+func (r *Rule) command() (offset int, hint, why string) {
+	inner := r.inner
+	if body, found := strings.CutSuffix(inner, ":*"); found {
+		inner, r.prefix = body, true
+	} else if body, found := strings.CutSuffix(inner, " *"); found {
+		inner, r.prefix = body, true
+	} else if i := strings.Index(inner, ":*"); i >= 0 {
+		return i, "write the star at the end: Bash(git diff:*)", ":* stands in the middle"
+	}
+	if inner == "*" && !r.prefix {
+		r.bare = true
+		return 0, "", ""
+	}
+	if strings.TrimSpace(inner) == "" {
+		return 0, "for every command write Bash", "nothing stands before the star"
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(inner), "")
+	if err != nil {
+		return 0, "write the command as for a shell, with its quotes closed", "it is not a command for a shell"
+	}
+	if len(file.Stmts) == 1 && len(file.Stmts[0].Redirs) == 0 && !file.Stmts[0].Background && !file.Stmts[0].Negated && !file.Stmts[0].Semicolon.IsValid() {
+		if call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr); ok && len(call.Assigns) == 0 {
+			for _, arg := range call.Args {
+				got := read(arg, inner, "")
+				if !got.known || strings.HasPrefix(got.written, "~") {
+					return int(arg.Pos().Offset()), "write the words themselves", "a word that is expanded can match nothing"
+				}
+				r.tokens = append(r.tokens, token{got.text, got.pattern && strings.Contains(got.text, "*")})
+			}
+			return 0, "", ""
+		}
+	}
+	if r.prefix {
+		return 0, "a rule with a star names one simple command", "it is more than one simple command"
+	}
+	return 0, "", "" // a whole line, compared as it stands
+}
+
+// Stricter is what counts until a rule that does not parse is mended: a deny or an ask covers the whole tool that it seems to name, or
+// everything where not even that can be read; an allow is nothing.
+func Stricter(w Word, written, source string) (Rule, bool) {
+	if w == Allow {
+		return Rule{}, false
+	}
+	name := strings.TrimSpace(written)
+	if i := strings.IndexFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
+	}); i >= 0 {
+		name = name[:i]
+	}
+	r := Rule{word: w, text: written, source: source + ", which does not parse", tool: "*", bare: true}
+	for _, known := range knownTools() {
+		if strings.EqualFold(known, name) {
+			r.tool = known
+		}
+	}
+	if server := strings.Split(name, "__"); len(server) > 1 && server[0] == "mcp" && server[1] != "" {
+		r.tool = "mcp__" + server[1]
+	}
+	return r, true
+}
+
+// Contradiction is an allow rule that never counts, and the rule that takes everything from it.
+type Contradiction struct{ Allow, Against Rule }
+
+// Contradictions lists the allow rules of which a deny or ask rule covers every call. An allow rule of which some calls are taken is no
+// contradiction: Bash(git:*) beside a deny of Bash(git push:*) is how a policy is written. The stricter rule counts in either case.
+func (r Rules) Contradictions() []Contradiction {
+	var all []Contradiction
+	for _, a := range r {
+		if a.word != Allow {
+			continue
+		}
+		for _, b := range r {
+			if b.word > Allow && b.covers(a) {
+				all = append(all, Contradiction{a, b})
+			}
+		}
+	}
+	return all
+}
+
+// covers says whether every call that a covers is one that b covers.
+func (b Rule) covers(a Rule) bool {
+	if b.tool == "*" || b.bare && (b.tool == a.tool || coversTool(b, a.tool)) {
+		return true
+	}
+	if b.bare || a.bare || !coversTool(b, a.tool) {
+		return false
+	}
+	if b.inner == a.inner {
+		return true
+	}
+	switch b.tool {
+	case "Bash", "SysBuiltIn.Bash":
+		if !b.prefix || len(b.tokens) > len(a.tokens) || a.tokens == nil {
+			return false
+		}
+		for i, t := range b.tokens {
+			if t != a.tokens[i] && !(t.star && !a.tokens[i].star && glob(t.text, a.tokens[i].text)) {
+				return false
+			}
+		}
+		return true
+	case "WebFetch":
+		mine, theirs := strings.TrimPrefix(b.inner, "domain:"), strings.TrimPrefix(a.inner, "domain:")
+		return hostCovered(mine, strings.TrimPrefix(theirs, "*."), true) && !(strings.HasPrefix(mine, "*.") && !strings.HasPrefix(theirs, "*.") && strings.TrimPrefix(mine, "*.") == theirs)
+	}
+	body, deep := strings.CutSuffix(b.inner, "/**")
+	return deep && (a.inner == body || strings.HasPrefix(a.inner, body+"/"))
+}

@@ -1,0 +1,303 @@
+package guard
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call judges one simple command, from each directory where it may run.
+func (w *walker) call(c *syntax.CallExpr, at dirs) after {
+	w.visited[c] = true
+	if len(c.Args) == 0 {
+		return same(at) // assignments are judged by sweep
+	}
+	argv := make([]word, len(c.Args))
+	for i, arg := range c.Args {
+		argv[i] = w.read(arg, at)
+	}
+	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv, inner: w.depth > 0}
+	w.denied(&p, argv, at, 0)
+	w.fetched(c, argv)
+	if p.word < Deny {
+		if why := w.closed(&p, argv, at); why != "" && p.word < Ask {
+			p.word, p.why = Ask, why
+		}
+	}
+	w.add(p)
+	if argv[0].literal() && argv[0].text == "cd" && p.word == Allow {
+		return w.moved(argv[1:], at)
+	}
+	return same(at)
+}
+
+// moved says where cd leads.
+func (w *walker) moved(args []word, at dirs) after {
+	if len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
+	to := dirs{lost: at.lost || len(args) != 1}
+	for _, dir := range at.list {
+		if len(args) == 1 {
+			to.list = append(to.list, resolve(dir, args[0].text))
+		}
+	}
+	return after{to, at}
+}
+
+// program is the name under which tables know what a word starts: without the directory, case and .exe.
+func program(name string) string {
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	name = strings.ToLower(name)
+	for _, ending := range []string{".exe", ".cmd", ".bat", ".com"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// denied looks for what is never run, also behind wrappers and in the text given to a shell, and for agents.
+func (w *walker) denied(p *piece, argv []word, at dirs, depth int) {
+	name := program(argv[0].text)
+	if !argv[0].known {
+		name = ""
+	}
+	say := func(word Word, why string) {
+		if word > p.word {
+			p.word, p.why = word, why
+		}
+	}
+	if why := w.set.forbids(name, argv); why != "" {
+		say(Deny, why)
+	}
+	for _, a := range argv {
+		w.argument(a, at, say)
+	}
+	if agent := agentOf(name, argv); agent != "" {
+		p.agent = agent
+		say(Ask, "it starts the agent "+agent+", whose tools nobody here judges")
+	}
+	if text, ok := shellText(name, argv); ok {
+		say(Ask, "a shell runs a text")
+		if w.depth >= maxInner {
+			say(Deny, "texts of shells in texts of shells")
+			return
+		}
+		inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1}
+		inner.text(text, at)
+	}
+	if depth > maxInner {
+		say(Deny, "wrappers around wrappers")
+		return
+	}
+	for _, rest := range unwrap(name, argv) {
+		if len(rest) > 0 {
+			w.denied(p, rest, at, depth+1)
+		}
+	}
+}
+
+// argument denies what no argument of any command is: a credential, another process's memory, a file that grants rights.
+func (w *walker) argument(a word, at dirs, say func(Word, string)) {
+	if !a.known || at.lost && !filepath.IsAbs(a.text) {
+		if strings.Contains(a.written, "/dev/tcp/") || strings.Contains(a.written, "/dev/udp/") {
+			say(Deny, "it opens a connection")
+		}
+		return
+	}
+	texts := []string{a.text}
+	if _, value, found := strings.Cut(a.text, "="); found {
+		texts = append(texts, value)
+	}
+	if strings.HasPrefix(a.text, "@") || strings.HasPrefix(a.text, "<") {
+		texts = append(texts, a.text[1:])
+	}
+	for _, text := range texts {
+		if devicePath(text) {
+			say(Deny, "it opens a connection")
+		}
+		if !strings.Contains(text, "/") && !strings.HasPrefix(text, ".") {
+			continue
+		}
+		for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
+			path := resolve(dir, text)
+			if credential(path, w.place.Home, false) != "" {
+				say(Deny, "credentials are kept there")
+			}
+			if path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d") || path == "/etc/shadow" || path == "/etc/gshadow" {
+				say(Deny, "that file decides who may do what on this machine")
+			}
+		}
+	}
+}
+
+// shellText is the text that a command gives to a shell, where that is all known.
+func shellText(name string, argv []word) (string, bool) {
+	if name == "eval" || name == "trap" && len(argv) > 2 {
+		args := argv[1:]
+		if name == "trap" {
+			args = args[:1]
+		}
+		var texts []string
+		for _, a := range args {
+			if !a.literal() {
+				return "", false
+			}
+			texts = append(texts, a.text)
+		}
+		text := strings.Join(texts, " ")
+		return text, strings.TrimSpace(text) != ""
+	}
+	if !isShell(name) && name != "su" && name != "watch" && name != "script" {
+		return "", false
+	}
+	for i, a := range argv[1:] {
+		if !a.literal() {
+			return "", false
+		}
+		if strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c") && i+2 < len(argv) {
+			rest := argv[i+2:]
+			for len(rest) > 1 && strings.HasPrefix(rest[0].text, "-") {
+				rest = rest[1:]
+			}
+			return rest[0].text, rest[0].literal() && strings.TrimSpace(rest[0].text) != ""
+		}
+	}
+	return "", false
+}
+
+func isShell(name string) bool {
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash"}, name)
+}
+
+func isInterpreter(name string) bool {
+	for _, one := range []string{"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "pwsh", "powershell", "tclsh"} {
+		if rest, found := strings.CutPrefix(name, one); found && strings.Trim(rest, "0123456789.") == "" {
+			return true
+		}
+	}
+	return isShell(name)
+}
+
+// agentOf names the agent that a command starts, by itself or through a runner of packages.
+func agentOf(name string, argv []word) string {
+	agents := []string{"claude", "codex", "gemini", "copilot", "opencode", "omniagent", "omniagentd", "eidolon", "yume-cli", "cursor-agent", "aider", "goose", "amp", "crush", "qwen", "agy", "pi", "droid", "auggie"}
+	if slices.Contains(agents, name) {
+		return name
+	}
+	packages := map[string]string{
+		"@anthropic-ai/claude-code": "claude", "@openai/codex": "codex", "@google/gemini-cli": "gemini", "@github/copilot": "copilot", "opencode-ai": "opencode",
+	}
+	start := 1
+	switch name {
+	case "npx", "bunx", "pnpx", "uvx", "pipx":
+	case "npm", "pnpm", "yarn", "bun", "gh":
+		start = 2
+	default:
+		return ""
+	}
+	for i := start; i < len(argv) || i == 1 && start == 2; i++ {
+		if i >= len(argv) {
+			break
+		}
+		text := strings.ToLower(argv[i].text)
+		if strings.HasPrefix(text, "-") {
+			_, text, _ = strings.Cut(text, "=")
+		}
+		if i := strings.LastIndex(text, "@"); i > 0 {
+			text = text[:i]
+		}
+		if agent := packages[text]; agent != "" {
+			return agent
+		}
+		if slices.Contains(agents, text) {
+			return text
+		}
+	}
+	if name == "gh" && len(argv) > 1 && argv[1].text == "copilot" {
+		return "copilot"
+	}
+	return ""
+}
+
+// unwrap gives the commands that a command starts by its arguments.
+func unwrap(name string, argv []word) [][]word {
+	valued, operands, ok := wrapper(name)
+	if !ok {
+		return started(name, argv)
+	}
+	i := 1
+	for i < len(argv) {
+		text := argv[i].text
+		switch {
+		case text == "--":
+			i++
+			return [][]word{skip(argv[i:], operands)}
+		case strings.HasPrefix(text, "-") && len(text) > 1:
+			if (name == "env") && (text == "-S" || strings.HasPrefix(text, "--split-string")) {
+				return nil
+			}
+			if slices.Contains(strings.Fields(valued), text) {
+				i++
+			}
+			i++
+		case strings.Contains(text, "=") && (name == "env" || name == "sudo" || name == "doas"):
+			i++
+		default:
+			return [][]word{skip(argv[i:], operands)}
+		}
+	}
+	return nil
+}
+
+func skip(argv []word, n int) []word { return argv[min(n, len(argv)):] }
+
+// wrapper tells of a program that starts another: the flags that take a value, and how many words stand before the command.
+func wrapper(name string) (valued string, operands int, ok bool) {
+	switch name {
+	case "command", "builtin", "nohup", "setsid", "caffeinate", "busybox", "toybox", "time", "eatmydata", "winpty", "proxychains", "proxychains4", "torsocks", "fakeroot", "chronic":
+		return "", 0, true
+	case "exec":
+		return "-a", 0, true
+	case "env":
+		return "-u --unset -C --chdir", 0, true
+	case "nice", "ionice":
+		return "-n -c -p --adjustment", 0, true
+	case "timeout", "gtimeout":
+		return "-k --kill-after -s --signal", 1, true
+	case "stdbuf":
+		return "-i -o -e", 0, true
+	case "sudo", "doas":
+		return "-u -g -p -C -h -r -t -T -U -D -R", 0, true
+	case "xargs", "gxargs":
+		return "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-lines --replace", 0, true
+	case "parallel":
+		return "-j -a -N -n", 0, true
+	case "taskset", "chrt", "flock", "chroot", "setarch", "unbuffer", "prlimit":
+		return "", map[string]int{"taskset": 1, "chrt": 1, "flock": 1, "chroot": 1, "setarch": 1}[name], true
+	case "strace", "ltrace":
+		return "-o -e -p -s -u", 0, true
+	case "watch":
+		return "-n --interval", 0, true
+	}
+	return "", 0, false
+}
+
+// started gives the commands that find and git start by their arguments.
+func started(name string, argv []word) (commands [][]word) {
+	switch name {
+	case "find", "gfind", "fd", "fdfind":
+		for i, a := range argv {
+			switch a.text {
+			case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
+				if i+1 < len(argv) {
+					commands = append(commands, argv[i+1:])
+				}
+			}
+		}
+	}
+	return commands
+}

@@ -1,0 +1,256 @@
+package guard
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// sweep goes through the whole tree after the walk. It says what the constructs do that the walk does not understand, and judges the
+// commands in them from a directory that is not known. What it does not know by name is asked about: a new kind of node is not allowed.
+//
+// Long because it is one list of the nodes that there are.
+func (w *walker) sweep(file *syntax.File) {
+	for n := range syntax.Preorder(file) {
+		switch n := n.(type) {
+		case *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.TestClause,
+			*syntax.BinaryTest, *syntax.UnaryTest, *syntax.ParenTest, *syntax.Word, *syntax.Lit, *syntax.DblQuoted, *syntax.Comment,
+			*syntax.CaseItem, *syntax.WordIter, *syntax.CStyleLoop,
+			*syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm:
+			// Judged by what they are in, or by what is in them.
+		case *syntax.CallExpr:
+			if !w.visited[n] {
+				w.call(n, dirs{lost: true})
+			}
+		case *syntax.Redirect:
+			if !w.visited[n] {
+				w.redirect(n, dirs{lost: true})
+			}
+		case *syntax.Assign:
+			w.assign(n)
+		case *syntax.SglQuoted:
+			if n.Dollar {
+				w.say(Ask, n, "$'…' is not read: write the characters themselves")
+			}
+		case *syntax.CmdSubst:
+			if !w.visited[n] {
+				w.say(Ask, n, "a command is substituted in a place that is not judged")
+			}
+		case *syntax.ProcSubst:
+			w.say(Ask, n, "a command runs beside, as a file")
+		case *syntax.ParamExp:
+			w.parameter(n)
+		case *syntax.ArithmExp:
+			if !closedArithmetic(n.X) {
+				w.say(Ask, n, "arithmetic with names or assignments evaluates what they hold")
+			}
+		case *syntax.ArithmCmd, *syntax.LetClause:
+			w.say(Ask, n, "arithmetic evaluates what names hold, and assigns")
+		case *syntax.DeclClause:
+			w.say(Ask, n, n.Variant.Value+" changes or prints variables")
+		case *syntax.FuncDecl:
+			w.function(n)
+		case *syntax.ForClause:
+			w.loop(n)
+		case *syntax.WhileClause:
+			w.say(Ask, n, "a loop may not end")
+		case *syntax.CaseClause:
+			w.say(Ask, n, "case is not approved by itself")
+		case *syntax.TimeClause:
+			// Behind a pipe bash takes time for a program, the parser for a keyword.
+			w.say(Ask, n, "time is a keyword or a program, by what stands before it")
+		case *syntax.CoprocClause:
+			w.say(Ask, n, "it goes on in the background")
+		case *syntax.ExtGlob:
+			w.say(Ask, n, "an extended pattern is read otherwise without extglob")
+		case *syntax.ArrayExpr, *syntax.ArrayElem:
+			w.say(Ask, n, "a list is assigned")
+		default:
+			w.say(Ask, n, "this construct is not known")
+		}
+	}
+}
+
+func (w *walker) parameter(n *syntax.ParamExp) {
+	if harmless(n) {
+		return
+	}
+	why := "the value of a variable is not known before it runs"
+	switch {
+	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps:
+		why = "${…@…} can execute what the variable holds"
+	case n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull):
+		why = "${…=…} assigns"
+		if n.Param != nil && poisoned(n.Param.Value) {
+			w.say(Deny, n, n.Param.Value+" decides what other programs run: no command sets it")
+			return
+		}
+	case n.Excl:
+		why = "${!…} takes the variable that another one names"
+	}
+	w.say(Ask, n, why)
+}
+
+// assign judges x=…, in front of a command, alone or behind declare and its like.
+func (w *walker) assign(n *syntax.Assign) {
+	name := ""
+	if n.Name != nil {
+		name = n.Name.Value
+	} else if n.Value != nil {
+		name, _, _ = strings.Cut(read(n.Value, w.source, w.place.Home).text, "=")
+	}
+	if poisoned(name) && !(n.Naked && n.Value == nil) {
+		w.say(Deny, n, name+" decides what other programs run: no command sets it")
+		return
+	}
+	w.say(Ask, n, "a variable is set")
+}
+
+// poisoned says whether a variable makes other programs run something, or load it, or talk to somebody else.
+func poisoned(name string) bool {
+	upper := strings.ToUpper(strings.TrimSuffix(name, "+"))
+	for _, prefix := range []string{
+		"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "PIP_", "CARGO_", "DOCKER_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "CLAUDE_", "CODEX_", "OMNIAGENT_",
+	} {
+		if strings.HasPrefix(upper, prefix) {
+			return true
+		}
+	}
+	switch upper {
+	case "PATH", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "SHELL", "HOME", "TMPDIR",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "LESS", "BROWSER", "SSH_ASKPASS", "SUDO_ASKPASS", "RSYNC_RSH", "RIPGREP_CONFIG_PATH",
+		"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB", "PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT", "JAVA_TOOL_OPTIONS",
+		"_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "MAVEN_OPTS", "GRADLE_OPTS", "GOFLAGS", "GOENV", "GOPROXY", "GOTOOLCHAIN", "GONOSUMDB", "RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS",
+		"CC", "CXX", "MAKEFLAGS", "MAKEFILES", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_HOME", "WGETRC", "XDG_CONFIG_HOME",
+		"OPENSSL_CONF", "GCONV_PATH", "LOCPATH", "NLSPATH", "HOSTALIASES", "RES_OPTIONS", "TERMINFO", "INPUTRC", "KUBECONFIG", "AWS_CONFIG_FILE", "VIMINIT", "EXINIT", "FPATH", "ZDOTDIR":
+		return true
+	}
+	return false
+}
+
+// function judges a definition. Any name is one that a later command may use.
+func (w *walker) function(n *syntax.FuncDecl) {
+	name, calls := "", 0
+	if n.Name != nil {
+		name = n.Name.Value
+	}
+	for inner := range syntax.Preorder(n.Body) {
+		switch c := inner.(type) {
+		case *syntax.CallExpr:
+			if len(c.Args) > 0 && c.Args[0].Lit() == name {
+				calls++
+			}
+		}
+	}
+	if calls > 1 || calls == 1 && strings.Contains(slice(w.source, n.Body), "&") {
+		w.say(Deny, n, "a function that starts itself again and again")
+		return
+	}
+	w.say(Ask, n, "a function may stand in front of any command")
+}
+
+func (w *walker) loop(n *syntax.ForClause) {
+	if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.Name != nil && poisoned(iter.Name.Value) {
+		w.say(Deny, n, iter.Name.Value+" decides what other programs run: no command sets it")
+		return
+	}
+	w.say(Ask, n, "a loop sets a variable whose value is not known before it runs")
+}
+
+// redirect judges where a stream goes or comes from.
+func (w *walker) redirect(r *syntax.Redirect, at dirs) {
+	w.visited[r] = true
+	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
+		w.say(Ask, r, "a redirection sets a variable")
+		return
+	}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc != nil {
+			w.read(r.Hdoc, at) // what it expands is judged by sweep
+		}
+		return
+	case syntax.WordHdoc:
+		if got := w.read(r.Word, at); !got.known && !got.data {
+			w.say(Ask, r, got.why)
+		}
+		return
+	case syntax.DplIn, syntax.DplOut:
+		got := w.read(r.Word, at)
+		if got.literal() && (got.text == "-" || len(got.text) > 0 && strings.Trim(strings.TrimSuffix(got.text, "-"), "0123456789") == "" && got.text != "-") {
+			return
+		}
+		if r.Op == syntax.DplIn {
+			w.say(Ask, r, "the descriptor is not known")
+			return
+		}
+	case syntax.RdrIn:
+		w.input(r, at)
+		return
+	}
+	w.output(r, at)
+}
+
+func (w *walker) input(r *syntax.Redirect, at dirs) {
+	got := w.read(r.Word, at)
+	paths, why, word := w.reading(got, at)
+	if devicePath(got.text) {
+		w.say(Deny, r, "it opens a connection")
+		return
+	}
+	w.add(piece{shape: structure, word: word, text: clip(slice(w.source, r)), why: why, reads: paths, inner: w.depth > 0})
+}
+
+func devicePath(path string) bool {
+	path = strings.ToLower(path)
+	return strings.HasPrefix(path, "/dev/tcp/") || strings.HasPrefix(path, "/dev/udp/")
+}
+
+// output judges > and everything else that opens a file for writing.
+func (w *walker) output(r *syntax.Redirect, at dirs) {
+	got := w.read(r.Word, at)
+	p := piece{shape: redirect, text: clip(slice(w.source, r)), inner: w.depth > 0}
+	switch {
+	case devicePath(got.text):
+		p.word, p.why = Deny, "it opens a connection"
+	case got.literal() && got.text == "/dev/null" && r.Op != syntax.RdrInOut:
+	case !got.literal():
+		p.shape, p.word, p.why = structure, Ask, "the file that is written is not known before it runs"
+		if strings.HasPrefix(slice(w.source, r.Word), "/dev/tcp") {
+			p.word = Deny
+		}
+	case at.lost:
+		p.shape, p.word, p.why = structure, Ask, "a file is written in a directory that is not known"
+		if v := w.set.Write(got.text, w.place); v.Word == Deny && protectedAnywhere(got.text) {
+			p.word, p.why = Deny, v.Reasons[0].Text
+		}
+	default:
+		for _, dir := range at.list {
+			path := resolve(dir, got.text)
+			p.writes = append(p.writes, path)
+			v := w.set.Write(path, w.place)
+			switch {
+			case v.Word == Allow:
+				p.word, p.why = max(p.word, Ask), stricter(p.word, Ask, p.why, "it writes a file")
+			case within(w.place.Root, path) || credential(path, w.place.Home, false) != "" || protectedAnywhere(path):
+				p.word, p.why = Deny, v.Reasons[0].Text
+			default:
+				// A file tool is refused there; a command of a person's choice, /tmp for one, is asked about.
+				p.shape, p.word, p.why = structure, max(p.word, Ask), stricter(p.word, Ask, p.why, "it writes a file outside the workspace")
+			}
+		}
+	}
+	w.add(p)
+}
+
+func stricter(old, fresh Word, oldText, freshText string) string {
+	if fresh >= old {
+		return freshText
+	}
+	return oldText
+}
+
+// protectedAnywhere says whether the name is protected wherever it stands.
+func protectedAnywhere(path string) bool {
+	return protectedName(resolve("/", path), "/") != ""
+}

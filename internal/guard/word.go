@@ -1,0 +1,210 @@
+package guard
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// word is what is known of a word before bash expands it.
+type word struct {
+	text string // what the program gets, as far as it is known
+	// known: text is all there is. A pattern is known too, but what it becomes is not: names that exist.
+	known   bool
+	pattern bool
+	wild    bool   // the pattern begins with a wildcard, so that it may become a flag
+	data    bool   // what is not known comes from expansions that execute nothing themselves and tell no secret
+	why     string // why it is not known
+	written string
+}
+
+func (w word) literal() bool { return w.known && !w.pattern }
+
+// reader reads one word.
+type reader struct {
+	b       strings.Builder
+	w       word
+	brace   bool
+	between bool // something in a brace separates
+}
+
+func (r *reader) unknown(data bool, why string) {
+	if r.w.known {
+		r.w.known, r.w.data, r.w.why = false, data, why
+		return
+	}
+	r.w.data = r.w.data && data
+}
+
+// read tells what a word is. home is what ~ becomes.
+func read(w *syntax.Word, source, home string) word {
+	r := &reader{w: word{known: true, written: slice(source, w)}}
+	for i, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			r.bare(p.Value, i == 0, i == len(w.Parts)-1, home)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				r.unknown(false, "$'…' is not read: write the characters themselves")
+				continue
+			}
+			r.b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				r.unknown(false, `$"…" is translated by the shell`)
+				continue
+			}
+			r.quoted(p)
+		default:
+			r.expansion(part, false)
+		}
+	}
+	if r.brace && r.between {
+		r.unknown(false, "what is in braces is expanded: write it out")
+	}
+	r.w.text = r.b.String()
+	if r.w.text == "[" && r.w.written == "[" {
+		r.w.pattern, r.w.wild = false, false // the command, or its name
+	}
+	return r.w
+}
+
+// bare reads text without quotes.
+func (r *reader) bare(s string, first, last bool, home string) {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			if i+1 == len(s) {
+				r.unknown(false, "a backslash ends the word")
+				return
+			}
+			i++
+			r.b.WriteByte(s[i])
+		case '*', '?', '[':
+			r.w.pattern = true
+			r.w.wild = r.w.wild || r.b.Len() == 0
+			r.b.WriteByte(c)
+		case '~':
+			if first && i == 0 {
+				r.tilde(s, last, home)
+				continue
+			}
+			if i == 0 || s[i-1] == '=' || s[i-1] == ':' {
+				r.unknown(false, "~ is expanded there, or not")
+			}
+			r.b.WriteByte(c)
+		case '$':
+			if !last || i+1 < len(s) {
+				r.unknown(false, "a lone $ in the middle of a word")
+			}
+			r.b.WriteByte(c)
+		case '`', '(', ')', '|', '&', ';', '<', '>', '"', '\'':
+			r.unknown(false, "a character that the shell reads otherwise")
+		case '{':
+			r.brace = true
+			r.b.WriteByte(c)
+		case ',', '.':
+			r.between = r.between || c == ',' || i+1 < len(s) && s[i+1] == '.'
+			r.b.WriteByte(c)
+		default:
+			r.b.WriteByte(c)
+		}
+	}
+}
+
+// tilde reads ~ at the beginning: alone or before a slash it is the home directory.
+func (r *reader) tilde(s string, last bool, home string) {
+	if home != "" && (len(s) == 1 && last || len(s) > 1 && s[1] == '/') {
+		r.b.WriteString(home)
+		return
+	}
+	r.unknown(false, "~ with a name is not known here")
+}
+
+// quoted reads "…".
+func (r *reader) quoted(q *syntax.DblQuoted) {
+	for i, part := range q.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			r.expansion(part, true)
+			continue
+		}
+		s := lit.Value
+		for j := 0; j < len(s); j++ {
+			switch c := s[j]; {
+			case c == '\\' && j+1 < len(s) && strings.IndexByte("$`\"\\", s[j+1]) >= 0:
+				j++
+				r.b.WriteByte(s[j])
+			case c == '`':
+				r.unknown(false, "a character that the shell reads otherwise")
+			case c == '$' && (j+1 < len(s) && strings.IndexByte(" |)/.,:", s[j+1]) < 0 || j+1 == len(s) && i+1 < len(q.Parts)):
+				r.unknown(false, "a lone $ in the middle of a word")
+			default:
+				r.b.WriteByte(c)
+			}
+		}
+	}
+}
+
+// expansion reads a part that bash replaces.
+func (r *reader) expansion(part syntax.WordPart, quoted bool) {
+	switch p := part.(type) {
+	case *syntax.ParamExp:
+		if harmless(p) {
+			r.unknown(true, "its value is not known before it runs")
+			return
+		}
+		r.unknown(false, "the value of a variable is not known before it runs")
+	case *syntax.CmdSubst:
+		// Without quotes it would be divided and become the names of files.
+		r.unknown(quoted && !p.TempFile && !p.ReplyVar, "what the inner command prints is not known before it runs")
+	case *syntax.ArithmExp:
+		r.unknown(closedArithmetic(p.X), "the result of the arithmetic is not known before it runs")
+	case *syntax.ProcSubst:
+		r.unknown(false, "the name of the pipe is not known before it runs")
+	default:
+		r.unknown(false, "an extended pattern is read otherwise without extglob")
+	}
+}
+
+// harmless says whether an expansion does nothing but to give a value that is no secret: $? and its like.
+func harmless(p *syntax.ParamExp) bool {
+	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Flags != nil || p.NestedParam != nil || p.Index != nil || p.Slice != nil ||
+		p.Repl != nil || p.Names != 0 || p.Exp != nil || len(p.Modifiers) > 0 || p.Split != 0 || p.GlobSubst != 0 || p.RcExpand != 0 {
+		return false
+	}
+	switch p.Param.Value {
+	case "?", "#", "$", "!", "PWD", "OLDPWD", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID":
+		return true
+	}
+	return false
+}
+
+// closedArithmetic says whether an expression is made of numbers only. A name would be evaluated as an expression of its own, in which a
+// subscript can run commands.
+func closedArithmetic(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case *syntax.Word:
+		lit := x.Lit()
+		return lit != "" && len(lit) < 19 && strings.Trim(lit, "0123456789") == ""
+	case *syntax.ParenArithm:
+		return closedArithmetic(x.X)
+	case *syntax.UnaryArithm:
+		return (x.Op == syntax.Minus || x.Op == syntax.Plus || x.Op == syntax.Not || x.Op == syntax.BitNegation) && !x.Post && closedArithmetic(x.X)
+	case *syntax.BinaryArithm:
+		switch x.Op {
+		case syntax.Add, syntax.Sub, syntax.Mul, syntax.Quo, syntax.Rem, syntax.Eql, syntax.Gtr, syntax.Lss, syntax.Neq, syntax.Leq, syntax.Geq,
+			syntax.And, syntax.Or, syntax.Xor, syntax.Shr, syntax.Shl, syntax.AndArit, syntax.OrArit:
+			return closedArithmetic(x.X) && closedArithmetic(x.Y)
+		}
+	}
+	return false
+}
+
+func slice(source string, n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(source) || from >= to {
+		return ""
+	}
+	return source[from:to]
+}
