@@ -29,7 +29,7 @@ const reapEvery = 10 * time.Second
 
 func (c *Child) start() (err error) {
 	if c.streams, err = openStreams(c.plan); err != nil {
-		return fault.New(fault.Internal, "cannot start %s", c.plan.Argv[0]).With("program", c.plan.Argv[0]).Because(err)
+		return fault.New(fault.Internal, "cannot start %s", c.plan.Name).With("program", c.plan.Name).Because(err)
 	}
 	c.signals = make(chan os.Signal, 4)
 	listening := make(chan struct{})
@@ -42,7 +42,7 @@ func (c *Child) start() (err error) {
 	if err != nil {
 		signal.Stop(c.signals)
 		c.streams.abandon()
-		return fault.New(fault.Internal, "cannot start the guard of %s", c.plan.Argv[0]).Because(err)
+		return fault.New(fault.Internal, "cannot start the guard of %s", c.plan.Name).Because(err)
 	}
 	c.mark = c.guard.mark
 	if c.plan.Terminal != nil {
@@ -54,7 +54,7 @@ func (c *Child) start() (err error) {
 		signal.Stop(c.signals)
 		c.guard.dismiss()
 		c.streams.abandon()
-		return notStarted(Spec{Argv: c.plan.Argv, Dir: c.plan.Dir}, err)
+		return notStarted(Spec{Argv: []string{c.plan.Name}, Dir: c.plan.Dir}, err)
 	}
 	c.streams.run(c.plan.Stdin)
 	return nil
@@ -80,7 +80,7 @@ func (c *Child) supervise() {
 	}
 	c.watch()
 	c.finish()
-	close(c.done)
+	c.settle()
 }
 
 // fork starts the program: in a session of its own, or in a group of its own that the terminal belongs to.
@@ -90,9 +90,12 @@ func (c *Child) fork() error {
 	dieWithParent(attr)
 	c.tracked = -1
 	track(attr, &c.tracked)
+	if c.plan.Shape != nil {
+		c.plan.Shape(attr)
+	}
 	start := func() (err error) {
 		c.pid, err = syscall.ForkExec(c.plan.Path, c.plan.Argv, &syscall.ProcAttr{
-			Dir: c.plan.Dir, Env: markedWhole(c.plan.Env, c.mark), Files: c.streams.descriptors(), Sys: attr,
+			Dir: c.plan.Dir, Env: markedWhole(c.plan.Env, c.mark), Files: c.descriptors(), Sys: attr,
 		})
 		return err
 	}
@@ -114,6 +117,14 @@ func (c *Child) fork() error {
 		c.terminal.takeBack()
 	}
 	return err
+}
+
+func (c *Child) descriptors() []uintptr {
+	all := c.streams.descriptors()
+	for _, f := range c.plan.Files {
+		all = append(all, f.Fd())
+	}
+	return all
 }
 
 // watch returns when the program has exited. It is a zombie then.

@@ -31,12 +31,12 @@ func (c *Child) start() error {
 	} else if !ok && p.Stdin != nil {
 		var err error
 		if input, err = c.cmd.StdinPipe(); err != nil {
-			return fault.New(fault.Internal, "cannot start %s", p.Argv[0]).Because(err)
+			return fault.New(fault.Internal, "cannot start %s", p.Name).Because(err)
 		}
 	}
 	g, err := startGroup(c.cmd)
 	if err != nil {
-		return notStarted(Spec{Argv: p.Argv, Dir: p.Dir}, err)
+		return notStarted(Spec{Argv: []string{p.Name}, Dir: p.Dir}, err)
 	}
 	c.group, c.pid = g, c.cmd.Process.Pid
 	if input != nil {
@@ -73,7 +73,7 @@ func (c *Child) supervise() {
 	}
 	c.final.Ended = ended
 	c.final.ExitCode, c.final.Signal = ending(c.cmd.ProcessState)
-	close(c.done)
+	c.settle()
 }
 
 func (c *Child) signalGroup(s os.Signal) {

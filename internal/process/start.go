@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -28,6 +29,12 @@ type Plan struct {
 	Detach   bool          // what left the child's session outlives it, should it end by itself; without, nothing does
 	Grace    time.Duration // from End to the kill; 0: 5 s
 	Standby  *Standby      // a guard that waits already, for one child; nil, or taken: another is started
+
+	// For who puts another program around this one.
+	Name  string                     // what the program is called in messages; empty: the first of Argv
+	Shape func(*syscall.SysProcAttr) // adds to how the process is made, on Unix; sessions, groups and the signal at our end are not its business
+	Files []*os.File                 // become the descriptors from 3 on, on Unix; they stay the caller's
+	After func(*Ending)              // called once, before Wait returns, when nothing of the child is left, and may correct the ending; nil: not started
 }
 
 // Ending is how a child ended.
@@ -65,6 +72,14 @@ type Child struct {
 // As long as the child runs, this process is what it has for a parent: SIGTSTP and SIGCONT are handled here, nobody else may be notified
 // of them, and the terminal, if there is one, is not ours to read or write. SIGINT, SIGTERM and SIGHUP are the caller's, who calls End.
 func Start(p Plan) (*Child, error) {
+	c, err := start(p)
+	if err != nil && p.After != nil {
+		p.After(nil)
+	}
+	return c, err
+}
+
+func start(p Plan) (*Child, error) {
 	if len(p.Argv) == 0 || p.Path == "" {
 		return nil, fault.New(fault.MissingArgument, "no program was given")
 	}
@@ -73,6 +88,9 @@ func Start(p Plan) (*Child, error) {
 	}
 	if p.Env == nil {
 		p.Env = os.Environ()
+	}
+	if p.Name == "" {
+		p.Name = p.Argv[0]
 	}
 	if p.Grace == 0 {
 		p.Grace = defaultGrace
@@ -158,6 +176,14 @@ func (c *Child) graceFor(left func() bool) {
 func (c *Child) Wait() Ending {
 	<-c.done
 	return c.final
+}
+
+// settle is called when nothing of the child is left.
+func (c *Child) settle() {
+	if c.plan.After != nil {
+		c.plan.After(&c.final)
+	}
+	close(c.done)
 }
 
 // markedWhole is env with the mark, and all else in it as it was.
