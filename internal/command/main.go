@@ -14,13 +14,17 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/shim"
 )
 
-// Main runs the process: a guard, a call that goes straight to an agent, or a command. The first argument decides.
+// Main runs the process: a guard, a stage, a call that goes straight to an agent, or a command. The first argument decides.
 func Main() int {
 	if process.IsGuard(os.Args) {
 		return process.Guard()
+	}
+	if sandbox.IsStage(os.Args) {
+		return sandbox.Stage()
 	}
 	args := os.Args[1:]
 	if contract.PlainVersion(args, Version) {

@@ -1,8 +1,12 @@
-// Package sandbox says what this kernel can enforce against a program that is run here.
+// Package sandbox builds walls around commands, and says what this kernel can enforce against a program that is run here.
 //
 // It promises facts that were tried and not guessed: a namespace counts when a process was started in one, Landlock when it refused a
-// write, seccomp when a filter refused a system call. Version numbers decide nothing. It refuses to change this process: what it
-// tries happens in child processes, or on a thread that restricts itself and then ends.
+// write, seccomp when a filter refused a system call; and walls count when they refused what was tried from behind them. Version numbers
+// decide nothing. A command whose walls do not stand is not started. What the walls of a system cannot hold is named.
+//
+// It refuses to change this process: what it tries happens in child processes, or on a thread that restricts itself and then ends. It
+// refuses to judge commands, and to leave anything of its own in a workspace: what has to be there while a command runs is on record
+// before it is made, and is taken away by us or, after a kill, by the next of us.
 package sandbox
 
 import (
@@ -38,6 +42,12 @@ type Options struct {
 	// Self is a command that ends at once with exit code 0 and does nothing, such as /proc/self/exe --version. It is started some
 	// five times. Without it, what needs a child process counts as not available.
 	Self []string
+
+	// Tier is what Open shall build, where it is weaker than what the report offers. None: what the report offers.
+	Tier Tier
+
+	// State is the user's directory in which Open keeps on record what it makes. Needed where namespaces work.
+	State string
 }
 
 // Report is what was found out.

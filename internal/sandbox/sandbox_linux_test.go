@@ -18,10 +18,18 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/process"
 )
 
 // TestMain lets the test binary stand in for other programs. They go by arguments, since Probe hands no environment on.
 func TestMain(m *testing.M) {
+	if process.IsGuard(os.Args) {
+		os.Exit(process.Guard())
+	}
+	if IsStage(os.Args) {
+		syscall.Exit(Stage())
+	}
 	if len(os.Args) < 2 {
 		os.Exit(m.Run())
 	}
@@ -35,7 +43,7 @@ func TestMain(m *testing.M) {
 	case "landlocked":
 		err = landlocked(os.Args[2], os.Args[3])
 	case "mounts":
-		err = mounts(os.Args[2])
+		err = mountsAt(os.Args[2])
 	case "alone":
 		err = alone()
 	default:
@@ -50,7 +58,7 @@ func TestMain(m *testing.M) {
 
 func self(args ...string) Options { return Options{Self: append([]string{"/proc/self/exe"}, args...)} }
 
-func names() []string {
+func factNames() []string {
 	return []string{FactLandlock, FactLandlockEnforced, FactSeccomp, FactSeccompEnforced, FactUserNamespace, FactMountNamespace, FactNetworkNamespace}
 }
 
@@ -63,7 +71,7 @@ func check(t *testing.T, r Report) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if !slices.Equal(got, names()) {
+	if !slices.Equal(got, factNames()) {
 		t.Errorf("facts %q", got)
 	}
 	if r.OS != "linux" || r.Kernel == "" || len(r.Holes) == 0 && r.Tier != Namespaces {
@@ -258,7 +266,7 @@ func TestNamespacesHold(t *testing.T) {
 	}
 }
 
-func mounts(dir string) error {
+func mountsAt(dir string) error {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
 		return err
 	}

@@ -1,0 +1,172 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// GitDirs are the directories outside root that git has to write when root is a linked worktree: that of the worktree and the one that all
+// share. A repository cannot name them by itself: the directory that its .git file names has to point back to that very file, and to lie
+// where git puts it. What git would run from there stays protected.
+func GitDirs(root string) []string {
+	file := filepath.Join(root, ".git")
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	own, ok := lineOf(file, "gitdir: ")
+	if !ok {
+		return nil
+	}
+	if own, err = filepath.EvalSymlinks(absolute(own, root)); err != nil {
+		return nil
+	}
+	back, ok := lineOf(filepath.Join(own, "gitdir"), "")
+	if !ok {
+		return nil
+	}
+	back = absolute(back, own)
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || dir != root || filepath.Base(back) != ".git" {
+		return nil
+	}
+	common, worktrees := filepath.Dir(filepath.Dir(own)), filepath.Dir(own)
+	named, ok := lineOf(filepath.Join(own, "commondir"), "")
+	if !ok || filepath.Base(worktrees) != "worktrees" || absolute(named, own) != common || !isGitDir(common) || within(root, common) {
+		return nil
+	}
+	return []string{common, own}
+}
+
+// lineOf is a file of one line without its beginning.
+func lineOf(path, beginning string) (string, bool) {
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) > 8192 {
+		return "", false
+	}
+	rest, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), beginning)
+	return rest, ok && rest != "" && !strings.ContainsAny(rest, "\n\x00")
+}
+
+func absolute(path, base string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(base, path)
+}
+
+func isGitDir(dir string) bool {
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	_, err := os.Lstat(filepath.Join(dir, "HEAD"))
+	return err == nil
+}
+
+// kept is a name beneath a writable directory that stays as it is.
+type kept struct {
+	base, name string
+	content    string // of the file that takes the place of an absent one; empty: a directory does
+}
+
+// sameDirectory is what commondir of a git directory can say without changing anything. An absent one cannot stay absent by means of a
+// directory or an empty file: git would not work.
+const sameDirectory = ".\n"
+
+// kept are all names that stay as they are.
+func (p Policy) kept() []kept {
+	var all []kept
+	for _, name := range p.Protected {
+		all = append(all, kept{base: p.Root, name: filepath.Clean(name)})
+	}
+	all = append(all, gitNames(p.Root, ".git")...)
+	all = append(all, bareName(p.Root)...)
+	for _, dir := range p.Write {
+		if !isGitDir(dir) {
+			if _, ok := lineOf(filepath.Join(dir, "commondir"), ""); !ok {
+				continue
+			}
+		}
+		all = append(all, gitNames(dir, "")...)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(k kept) bool {
+		path := filepath.Join(k.base, k.name)
+		again := seen[path]
+		seen[path] = true
+		return again
+	})
+}
+
+// gitNames are the names in a git directory from which git runs something, or which lead it to others: a file commondir there makes git
+// read its hooks and its configuration elsewhere.
+func gitNames(base, dir string) []kept {
+	var all []kept
+	add := func(under string) {
+		_, err := os.Lstat(filepath.Join(base, under, "config.worktree"))
+		for _, name := range []string{"hooks", "config", "commondir", "config.worktree"} {
+			k := kept{base: base, name: filepath.Join(under, name)}
+			switch {
+			case name == "commondir":
+				k.content = sameDirectory
+			case name == "config.worktree" && err != nil:
+				continue // git looks at it only where config, which is protected, says so
+			}
+			all = append(all, k)
+		}
+	}
+	add(dir)
+	linked, _ := os.ReadDir(filepath.Join(base, dir, "worktrees"))
+	for _, entry := range linked {
+		at := filepath.Join(dir, "worktrees", entry.Name())
+		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
+			if _, err := os.Lstat(filepath.Join(base, at, name)); err == nil {
+				all = append(all, kept{base: base, name: filepath.Join(at, name)})
+			}
+		}
+	}
+	for _, module := range modules(filepath.Join(base, dir, "modules"), 4) {
+		if rel, err := filepath.Rel(base, module); err == nil {
+			add(rel)
+		}
+	}
+	return all
+}
+
+// modules are the git directories of submodules, whose names may have slashes.
+func modules(dir string, depth int) (found []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil || depth == 0 {
+		return nil
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if !entry.IsDir() {
+			continue
+		}
+		if isGitDir(path) {
+			found = append(found, path)
+			found = append(found, modules(filepath.Join(path, "modules"), depth-1)...)
+			continue
+		}
+		found = append(found, modules(path, depth-1)...)
+	}
+	return found
+}
+
+// bareName keeps the workspace itself from becoming a git directory: git takes one for it that has HEAD, objects and refs, whatever else is in
+// it, and then believes its config. One of the names being kept is enough.
+func bareName(root string) []kept {
+	for _, name := range []string{"refs", "objects"} {
+		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
+			return []kept{{base: root, name: name}}
+		}
+	}
+	if isGitDir(root) {
+		return []kept{{base: root, name: "config"}, {base: root, name: "hooks"}, {base: root, name: "commondir", content: sameDirectory}}
+	}
+	return []kept{{base: root, name: "HEAD"}}
+}

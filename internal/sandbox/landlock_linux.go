@@ -1,0 +1,205 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The rights that rules are made of.
+const (
+	rightsToRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	rightsToList  = unix.LANDLOCK_ACCESS_FS_READ_DIR
+	rightsOfFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	rightsOfNodes = unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR // given to nobody
+)
+
+// ruleOfPort is LANDLOCK_RULE_NET_PORT.
+const ruleOfPort = 2
+
+// handled is what a kernel of that ABI can refuse in files.
+func handled(abi int) uint64 {
+	all := uint64(1)<<13 - 1
+	for since, right := range map[int]uint64{2: unix.LANDLOCK_ACCESS_FS_REFER, 3: unix.LANDLOCK_ACCESS_FS_TRUNCATE, 5: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV} {
+		if abi >= since {
+			all |= right
+		}
+	}
+	return all
+}
+
+// rules is a set of Landlock's that is being made.
+type rules struct {
+	fd  int
+	all uint64 // what it handles
+}
+
+// landlock restricts this thread to the policy, a second time where there are mounts that hold it, and alone where there are none.
+func landlock(o *order) error {
+	abi, err := landlockABI()
+	if err != nil {
+		return err
+	}
+	r, err := newRules(o, abi)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(r.fd)
+	if err := r.readable(o); err != nil {
+		return err
+	}
+	for _, dir := range append([]string{o.Root, o.Temp}, o.Write...) {
+		if o.Tier == Namespaces && dir == o.Temp {
+			continue // it may be out of reach; /tmp is it
+		}
+		if err := r.allow(dir, r.all&^rightsOfNodes); err != nil {
+			return err
+		}
+	}
+	if o.Tier == Namespaces {
+		for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+			if err := r.allow(dir, r.all&^rightsOfNodes); err != nil && !errors.Is(err, unix.ENOENT) {
+				return err
+			}
+		}
+	}
+	if err := r.devices(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func newRules(o *order, abi int) (rules, error) {
+	r := rules{all: handled(abi)}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: r.all}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if abi >= 4 {
+		size += unsafe.Sizeof(attr.Handled_access_net)
+		if o.Network != "on" {
+			attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		}
+	}
+	if abi >= 6 {
+		size += unsafe.Sizeof(attr.Scoped)
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return r, errno
+	}
+	unix.CloseOnExec(int(fd))
+	r.fd = int(fd)
+	if attr.Handled_access_net != 0 && o.ProxyPort != 0 {
+		port := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(o.ProxyPort)}
+		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleOfPort, uintptr(unsafe.Pointer(&port)), 0, 0, 0); errno != 0 {
+			return r, errno
+		}
+	}
+	return r, nil
+}
+
+// allow gives rights to a path and what is beneath it. A file has fewer that fit.
+func (r rules) allow(path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= rightsOfFile
+	}
+	if rights &= r.all; rights == 0 {
+		return nil
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("%s: %w", path, errno)
+	}
+	return nil
+}
+
+// devices may be used, but are where they are.
+func (r rules) devices() error {
+	names := append(deviceNames(), "ptmx", "pts")
+	for _, name := range names {
+		err := r.allow("/dev/"+name, rightsToList|rightsOfFile&^unix.LANDLOCK_ACCESS_FS_EXECUTE)
+		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
+			return err
+		}
+	}
+	return nil
+}
+
+// readable gives the right to read: to everything where mounts hide the rest, else to everything around what is hidden.
+func (r rules) readable(o *order) error {
+	tops := []string{"/"}
+	if !o.All {
+		tops = append(systemDirs(), o.Read...)
+	}
+	var hidden []string
+	if o.Tier == Landlock {
+		hidden = append(realPaths(o.Hidden), "/dev") // the superuser could read disks; the few that are needed come later
+	}
+	for _, top := range tops {
+		err := r.around(top, hidden)
+		if err != nil && !(errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// around gives the right to read what is beneath top, but for what is hidden. Landlock can only give, so the neighbours of what is hidden are
+// given one by one on the way to it; names can be listed everywhere.
+func (r rules) around(top string, hidden []string) error {
+	beneath := slices.ContainsFunc(hidden, func(path string) bool { return within(top, path) })
+	if slices.ContainsFunc(hidden, func(path string) bool { return within(path, top) }) {
+		return r.allow(top, rightsToList)
+	}
+	if !beneath {
+		return r.allow(top, rightsToRead|rightsToList)
+	}
+	if err := r.allow(top, rightsToList); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(top)
+	if err != nil {
+		return nil // nobody can read it
+	}
+	for _, entry := range entries {
+		if entry.Type()&os.ModeSymlink != 0 {
+			continue // where it leads is what counts
+		}
+		err := r.around(filepath.Join(top, entry.Name()), hidden)
+		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) && !strings.HasPrefix(top, "/proc") {
+			return err
+		}
+	}
+	return nil
+}
+
+func realPaths(paths []string) (list []string) {
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			list = append(list, real)
+		}
+	}
+	return list
+}

@@ -1,0 +1,116 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// limit sets what the kernel holds for each process or user. What a limit already says is never widened.
+func limit(o *order) error {
+	if err := lower(unix.RLIMIT_CORE, 0); err != nil {
+		return err
+	}
+	if o.Limits.FileSize > 0 {
+		if err := lower(unix.RLIMIT_FSIZE, uint64(o.Limits.FileSize)); err != nil {
+			return err
+		}
+	}
+	// The machine is worth more than a command: where memory ends, this one goes first.
+	if o.Tier == Namespaces || o.Tier == Landlock {
+		_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0)
+	}
+	if o.Limits.Processes < 0 {
+		return nil
+	}
+	most := uint64(defaultProcesses)
+	if o.Limits.Processes > 0 {
+		most = uint64(o.Limits.Processes)
+	}
+	if o.Tier == Landlock { // those of the user outside count as well
+		most += tasksOfUser()
+	}
+	return lower(unix.RLIMIT_NPROC, most)
+}
+
+func lower(which int, to uint64) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(which, &now); err != nil {
+		return err
+	}
+	to = min(to, now.Max)
+	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(to, now.Cur), Max: to})
+}
+
+// limitMemory comes last: this process has enough.
+func limitMemory(bytes int64) { _ = lower(unix.RLIMIT_DATA, uint64(bytes)) }
+
+// tasksOfUser counts what the limit counts: processes with their threads.
+func tasksOfUser() (count uint64) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil {
+			continue
+		}
+		if s, ok := info.Sys().(*syscall.Stat_t); !ok || int(s.Uid) != os.Getuid() {
+			continue
+		}
+		text, _ := os.ReadFile("/proc/" + entry.Name() + "/status")
+		for line := range strings.Lines(string(text)) {
+			if number, ok := strings.CutPrefix(line, "Threads:"); ok {
+				n, _ := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
+				count += n
+			}
+		}
+	}
+	return count
+}
+
+// dropPrivileges gives up every capability, for this thread and what it starts, for ever: not even the superuser gets one back by starting
+// a program.
+func dropPrivileges() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have, none [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return err
+	}
+	if have[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
+		for capability := uintptr(0); ; capability++ {
+			err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
+			if errors.Is(err, unix.EINVAL) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, locked; KEEP_CAPS locked
+		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	// The threads of the runtime too, as far as it can reach them: a program that is linked with C cannot.
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, pointer(&header), pointer(&none[0]), 0)
+	if errno != 0 && errno != syscall.ENOTSUP {
+		return errno
+	}
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	// Nobody behind the walls can look into this process, whose other threads are not behind them.
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}

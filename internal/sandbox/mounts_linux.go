@@ -1,0 +1,335 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The mounts of the caller are copied with the namespace, and made read-only where they are, all at once. What may be written was taken
+// aside before as a mount of its own, and is put over its place. There is no old root that would have to be detached, since there is no
+// new one: nothing of what was writable before can be reached by a name.
+
+const (
+	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
+	coverDir  = "/dev/.hidden/directory"
+	coverFile = "/dev/.hidden/file"
+)
+
+// placed is a mount that waits for its place.
+type placed struct {
+	path  string
+	fd    int
+	attrs uint64
+}
+
+func mounts(o *order) error {
+	var err error
+	if o.Dir, err = os.Getwd(); err != nil {
+		return fmt.Errorf("the directory of the command: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("the mounts cannot be made private: %w", err)
+	}
+	list, err := aside(o)
+	if err != nil {
+		return err
+	}
+	devices, err := deviceClones()
+	if err != nil {
+		return err
+	}
+	everything := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &everything); err != nil {
+		return fmt.Errorf("not everything can be made read-only: %w", err)
+	}
+	if err := devicesOfItsOwn(o, devices); err != nil {
+		return fmt.Errorf("/dev: %w", err)
+	}
+	if err := processesOfItsOwn(o); err != nil {
+		return fmt.Errorf("/proc: %w", err)
+	}
+	for _, m := range list {
+		if err := m.put(); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+	}
+	if err := keep(o); err != nil {
+		return err
+	}
+	if err := hide(o.Hidden); err != nil {
+		return err
+	}
+	if err := unix.Access(o.Dir, unix.X_OK); err != nil {
+		return fmt.Errorf("%s cannot be the directory of a command: %w", o.Dir, err)
+	}
+	return nil
+}
+
+// aside takes what keeps its rights, in the order in which it is put back: what lies above comes first.
+func aside(o *order) (list []placed, err error) {
+	add := func(from, to string, attrs uint64) error {
+		fd, err := take(from)
+		if err != nil {
+			return fmt.Errorf("%s: %w", from, err)
+		}
+		list = append(list, placed{to, fd, attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
+		return nil
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp"} {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || dir == o.Root || slices.Contains(o.Write, dir) {
+			continue
+		}
+		if err := add(o.Temp, dir, 0); err != nil {
+			return nil, err
+		}
+	}
+	if !within("/tmp", o.Temp) && !within("/var/tmp", o.Temp) {
+		if err := add(o.Temp, o.Temp, 0); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range append([]string{o.Root}, o.Write...) {
+		if err := add(dir, dir, 0); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range o.Read {
+		if !within("/tmp", path) && !within("/var/tmp", path) || within(o.Root, path) {
+			continue
+		}
+		if err := add(path, path, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, unix.ENOENT) {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(list, func(a, b placed) int { return strings.Compare(a.path+"/", b.path+"/") })
+	return list, nil
+}
+
+// take is a copy of a mount that is attached nowhere. A link on the way, which a command may have put there, is refused.
+func take(path string) (int, error) {
+	fd, err := openPlain(path)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return unix.OpenTree(fd, "", cloneTree|unix.AT_EMPTY_PATH)
+}
+
+// openPlain opens a path of which no part but the last is a link, and that one as it is.
+func openPlain(path string) (int, error) {
+	dir, name := filepath.Split(path)
+	if name == "" {
+		return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_DIRECTORY, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	parent, err := unix.Openat2(unix.AT_FDCWD, dir, &how)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(parent)
+	return unix.Openat(parent, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+}
+
+// put attaches it. Beneath a temporary directory there is no place for it yet.
+func (m placed) put() error {
+	defer unix.Close(m.fd)
+	to, err := openPlain(m.path)
+	if errors.Is(err, unix.ENOENT) {
+		if err = makePlace(m.path, m.fd); err == nil {
+			to, err = openPlain(m.path)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(to)
+	return attach(m.fd, to, m.attrs)
+}
+
+func makePlace(path string, fd int) error {
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return err
+	}
+	if s.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return os.MkdirAll(path, 0o700)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, nil, 0o600)
+}
+
+func attach(fd, to int, attrs uint64) error {
+	if attrs != 0 {
+		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs}); err != nil {
+			return err
+		}
+	}
+	return unix.MoveMount(fd, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// over puts a copy of what is at a path over it. Nobody can move or remove what something is mounted on.
+func over(path string, attrs uint64) error {
+	at, err := openPlain(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	fd, err := unix.OpenTree(at, "", cloneTree|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return attach(fd, at, attrs)
+}
+
+// keep holds the names: first the directories on the way, those above first, then what stays as it is.
+func keep(o *order) error {
+	for _, path := range o.Pins {
+		if err := over(path, 0); err != nil {
+			return fmt.Errorf("%s cannot be kept in its place: %w", path, err)
+		}
+	}
+	for _, path := range o.Covers {
+		if err := over(path, unix.MOUNT_ATTR_RDONLY); err != nil {
+			return fmt.Errorf("%s cannot be protected: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// hide covers what is there with something that nobody can read. A link is followed: what it leads to is meant.
+func hide(paths []string) error {
+	for _, path := range paths {
+		at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+			continue // it is not there, or cannot be reached without walls either
+		}
+		if err != nil {
+			return fmt.Errorf("%s cannot be hidden: %w", path, err)
+		}
+		var s unix.Stat_t
+		err = unix.Fstat(at, &s)
+		cover := coverFile
+		if s.Mode&unix.S_IFMT == unix.S_IFDIR {
+			cover = coverDir
+		}
+		fd := -1
+		if err == nil {
+			fd, err = unix.OpenTree(unix.AT_FDCWD, cover, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		}
+		if err == nil {
+			err = attach(fd, at, unix.MOUNT_ATTR_RDONLY)
+			_ = unix.Close(fd)
+		}
+		_ = unix.Close(at)
+		if err != nil {
+			return fmt.Errorf("%s cannot be hidden: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
+
+func deviceClones() (list []placed, err error) {
+	for _, name := range deviceNames() {
+		path := "/dev/" + name
+		fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if errors.Is(err, unix.ENOENT) && name != "null" {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		list = append(list, placed{path, fd, unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC})
+	}
+	return list, nil
+}
+
+// devicesOfItsOwn has the few that programs need, and terminals and shared memory that belong to this command alone.
+func devicesOfItsOwn(o *order, devices []placed) error {
+	const flags = unix.MS_NOSUID | unix.MS_NOEXEC
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", flags, "mode=0755,size=64k"); err != nil {
+		return err
+	}
+	for _, d := range devices {
+		if err := os.WriteFile(d.path, nil, 0o600); err != nil {
+			return err
+		}
+		if err := d.put(); err != nil {
+			return fmt.Errorf("%s: %w", d.path, err)
+		}
+	}
+	for _, dir := range []string{"/dev/pts", "/dev/shm", filepath.Dir(coverDir)} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(unix.Mkdir(coverDir, 0), unix.Mknod(coverFile, unix.S_IFREG, 0)); err != nil {
+		return err
+	}
+	for name, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
+	} {
+		if err := os.Symlink(target, "/dev/"+name); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=0600"); err != nil {
+		return fmt.Errorf("pts: %w", err)
+	}
+	shared := "size=25%"
+	if o.Limits.Shared > 0 {
+		shared = "size=" + strconv.FormatInt(o.Limits.Shared, 10)
+	}
+	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,"+shared); err != nil {
+		return fmt.Errorf("shm: %w", err)
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// processesOfItsOwn shows only those of the namespace. Nothing in it can be written: to the system, the superuser outside is the superuser
+// here, and may write what says how the machine runs. Where the kernel refuses, as in many containers, the old one stays; what is outside
+// cannot be looked into from another user namespace.
+func processesOfItsOwn(o *order) error {
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	err := unix.Mount("proc", "/proc", "proc", flags, "")
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		o.OldProcesses = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	limitNumbers(o.Limits)
+	return unix.MountSetattr(unix.AT_FDCWD, "/proc", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// limitNumbers limits how many processes there can be by the numbers that there are for them: limits of users do not count for the
+// superuser. Since Linux 6.14 each namespace has its own; before that, the superuser would change it for the machine.
+func limitNumbers(l Limits) {
+	if l.Processes < 0 || !ownNumbers() {
+		return
+	}
+	most := l.Processes
+	if most == 0 {
+		most = defaultProcesses
+	}
+	_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(max(most, 301)+1)), 0)
+}
+
+func ownNumbers() bool {
+	var major, minor int
+	_, _ = fmt.Sscanf(release(), "%d.%d", &major, &minor)
+	return runtime.GOOS == "linux" && (major > 6 || major == 6 && minor >= 14)
+}

@@ -1,0 +1,404 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"omniagent/internal/fault"
+)
+
+// names makes what a mount needs to stand on where a protected name is absent, and takes it away again.
+//
+// Each is on record before it is made, so that what a kill leaves behind is found. Several commands and several processes may need the
+// same one: a process with commands has a lease, a locked file that says which it needs, and the stages of its commands hold the lock as
+// well. What no living lease names is removed, if it is still what was made and empty. Everything happens under one lock.
+type names struct {
+	dir string // for all workspaces of the user, since those may share a git directory
+
+	mu     sync.Mutex
+	count  int
+	lease  *os.File
+	needed []string // what the lease says
+}
+
+const (
+	lockName    = "lock"
+	recordName  = "made"
+	leasePrefix = "lease-"
+
+	// How what is made differs from what anybody else makes: an empty directory with the sticky bit.
+	placeMode = 0o1755
+)
+
+// made is one thing that was made.
+type made struct {
+	path    string
+	inode   uint64 // 0: a kill came before it was known
+	content string
+}
+
+// openNames also removes what a kill has left behind.
+func openNames(dir string) (*names, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fault.New(fault.PermissionDenied, "the walls cannot keep a record in %s", dir).With("path", dir).Because(err)
+	}
+	n := &names{dir: dir}
+	return n, n.locked(func() error { return n.sweep() })
+}
+
+func (n *names) locked(f func() error) error {
+	lock, err := os.OpenFile(filepath.Join(n.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fault.New(fault.PermissionDenied, "the record of the walls cannot be locked").Because(err)
+	}
+	defer lock.Close()
+	for {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+		if err == nil {
+			return f()
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return fault.New(fault.Internal, "the record of the walls cannot be locked").Because(err)
+		}
+	}
+}
+
+// take makes sure that everything that is kept is there as long as the lease is held, and returns which directories have to stay where they
+// are and what has to stay as it is. drop follows.
+func (n *names) take(all []kept) (pins, covers []string, lease *os.File, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	err = n.locked(func() error {
+		if n.count == 0 {
+			if err := n.sweep(); err != nil {
+				return err
+			}
+		}
+		record, err := n.record()
+		if err != nil {
+			return err
+		}
+		w := walk{made: map[string]bool{}, pins: map[string]bool{}, covers: map[string]bool{}}
+		for _, m := range record {
+			w.made[m.path] = true
+		}
+		for _, k := range all {
+			w.visit(k.base, k.name, k.content, 0)
+		}
+		if w.err != nil {
+			return w.err
+		}
+		if err := n.require(w); err != nil {
+			return err
+		}
+		if err := n.make(w.absent); err != nil {
+			return err
+		}
+		pins, covers = sorted(w.pins), sorted(w.covers)
+		return nil
+	})
+	if err != nil {
+		if n.count == 0 {
+			n.giveUp()
+		}
+		return nil, nil, nil, err
+	}
+	n.count++
+	return pins, covers, n.lease, nil
+}
+
+func sorted(set map[string]bool) []string {
+	list := make([]string, 0, len(set))
+	for path := range set {
+		list = append(list, path)
+	}
+	slices.Sort(list) // what lies above comes first
+	return list
+}
+
+// walk finds out what is there of the names that are kept.
+type walk struct {
+	made   map[string]bool
+	pins   map[string]bool
+	covers map[string]bool
+	absent []made
+	err    error
+}
+
+// visit goes down from base to name. What is a link is kept as the link that it is, and where it leads as well.
+func (w *walk) visit(base, name, content string, links int) {
+	path := base
+	parts := strings.Split(filepath.ToSlash(name), "/")
+	for i, part := range parts {
+		path = filepath.Join(path, part)
+		info, err := os.Lstat(path)
+		last := i == len(parts)-1
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if !last {
+				content = ""
+			}
+			if !w.covers[path] {
+				w.absent = append(w.absent, made{path: path, content: content})
+			}
+			w.covers[path] = true
+			return
+		case err != nil:
+			w.err = fault.New(fault.PermissionDenied, "%s cannot be protected", path).With("path", path).Because(err)
+			return
+		case info.Mode()&fs.ModeSymlink != 0:
+			w.covers[path] = true
+			target, err := os.Readlink(path)
+			if err != nil || links > 8 {
+				w.err = fault.New(fault.SymlinkLoop, "%s cannot be protected: it is a link that leads nowhere", path).With("path", path).Because(err)
+				return
+			}
+			target = absolute(target, filepath.Dir(path))
+			if within(base, target) && target != base {
+				rel, _ := filepath.Rel(base, target)
+				w.visit(base, filepath.Join(append([]string{rel}, parts[i+1:]...)...), content, links+1)
+			}
+			return
+		case last || !info.IsDir() || w.made[path]:
+			w.covers[path] = true
+			return
+		}
+		w.pins[path] = true
+	}
+}
+
+// require writes into the lease what of the record has to stay.
+func (n *names) require(w walk) error {
+	needed := slices.Clone(n.needed)
+	for path := range w.covers {
+		if w.made[path] && !slices.Contains(needed, path) {
+			needed = append(needed, path)
+		}
+	}
+	for _, m := range w.absent {
+		if !slices.Contains(needed, m.path) {
+			needed = append(needed, m.path)
+		}
+	}
+	if n.lease == nil {
+		if len(needed) == 0 {
+			return nil
+		}
+		file, err := os.CreateTemp(n.dir, leasePrefix)
+		if err == nil {
+			err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		}
+		if err != nil {
+			return fault.New(fault.Internal, "the walls cannot be put on record").Because(err)
+		}
+		n.lease = file
+	}
+	if len(needed) == len(n.needed) {
+		return nil
+	}
+	n.needed = needed
+	var text strings.Builder
+	for _, path := range needed {
+		text.WriteString(strconv.Quote(path) + "\n")
+	}
+	if _, err := n.lease.WriteAt([]byte(text.String()), 0); err != nil { // it only grows
+		return fault.New(fault.DiskFull, "the walls cannot be put on record").Because(err)
+	}
+	return nil
+}
+
+// make puts all on record, makes it, and then records which it is.
+func (n *names) make(absent []made) error {
+	if len(absent) == 0 {
+		return nil
+	}
+	file, err := os.OpenFile(filepath.Join(n.dir, recordName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fault.New(fault.Internal, "the walls cannot be put on record").Because(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(lines(absent)); err != nil {
+		return fault.New(fault.DiskFull, "the walls cannot be put on record").Because(err)
+	}
+	for i := range absent {
+		m := &absent[i]
+		if m.content == "" {
+			err = unix.Mkdir(m.path, placeMode)
+		} else {
+			err = writeNew(m.path, m.content)
+		}
+		var s unix.Stat_t
+		if err == nil {
+			err = unix.Lstat(m.path, &s)
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) { // somebody else was faster: it is theirs
+			return fault.New(fault.PermissionDenied, "%s is absent and cannot be kept so", m.path).With("path", m.path).Because(err)
+		}
+		m.inode = s.Ino
+	}
+	_, err = file.WriteString(lines(absent))
+	return err
+}
+
+func writeNew(path, content string) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, []byte(content))
+	return errors.Join(err, unix.Close(fd))
+}
+
+func lines(list []made) string {
+	var b strings.Builder
+	for _, m := range list {
+		fmt.Fprintf(&b, "%d %s %s\n", m.inode, strconv.Quote(m.path), strconv.Quote(m.content))
+	}
+	return b.String()
+}
+
+// record is what was made and not removed yet. A line that a kill has torn is no line.
+func (n *names) record() ([]made, error) {
+	text, err := os.ReadFile(filepath.Join(n.dir, recordName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.Internal, "the record of the walls cannot be read").Because(err)
+	}
+	var list []made
+	at := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		var m made
+		if _, err := fmt.Sscanf(line, "%d %q %q\n", &m.inode, &m.path, &m.content); err != nil {
+			continue
+		}
+		if i, again := at[m.path]; again {
+			list[i] = m // what was made was known later
+			continue
+		}
+		at[m.path] = len(list)
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// sweep removes what nobody needs.
+func (n *names) sweep() error {
+	record, err := n.record()
+	if err != nil {
+		return err
+	}
+	needed := n.living()
+	if len(record) == 0 {
+		return nil
+	}
+	left := slices.DeleteFunc(record, func(m made) bool {
+		if needed[m.path] {
+			return false
+		}
+		m.remove()
+		return true
+	})
+	path := filepath.Join(n.dir, recordName)
+	if len(left) == 0 {
+		return os.Remove(path)
+	}
+	if err := os.WriteFile(path+".new", []byte(lines(left)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// remove takes away what was made, if it is that, and if it is as it was.
+func (m made) remove() {
+	var s unix.Stat_t
+	if unix.Lstat(m.path, &s) != nil || m.inode != 0 && s.Ino != m.inode || int(s.Uid) != os.Geteuid() {
+		return
+	}
+	if m.content == "" {
+		if s.Mode&unix.S_IFMT == unix.S_IFDIR && s.Mode&unix.S_ISVTX != 0 {
+			_ = unix.Rmdir(m.path) // only if it is empty
+		}
+		return
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFREG || s.Size > int64(len(m.content)) {
+		return
+	}
+	// A kill between making and writing leaves it empty.
+	if text, err := os.ReadFile(m.path); err == nil && strings.HasPrefix(m.content, string(text)) && (len(text) > 0 || m.inode == 0) {
+		_ = unix.Unlink(m.path)
+	}
+}
+
+// living is what the leases name that somebody holds. The others are removed.
+func (n *names) living() map[string]bool {
+	needed := map[string]bool{}
+	entries, _ := os.ReadDir(n.dir)
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), leasePrefix) {
+			continue
+		}
+		path := filepath.Join(n.dir, entry.Name())
+		file, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if n.lease == nil || path != n.lease.Name() {
+			if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+				_ = os.Remove(path)
+				_ = file.Close()
+				continue
+			}
+		}
+		_ = file.Close()
+		text, _ := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			if name, err := strconv.Unquote(strings.TrimSuffix(line, "\n")); err == nil {
+				needed[name] = true
+			}
+		}
+	}
+	return needed
+}
+
+// drop ends the need of one command.
+func (n *names) drop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.count--; n.count > 0 {
+		return
+	}
+	n.count = 0
+	_ = n.locked(func() error {
+		n.giveUp()
+		return n.sweep()
+	})
+}
+
+// giveUp is called with the lock.
+func (n *names) giveUp() {
+	if n.lease == nil {
+		return
+	}
+	_ = os.Remove(n.lease.Name())
+	_ = n.lease.Close()
+	n.lease, n.needed = nil, nil
+}
+
+// close removes everything that no other process needs.
+func (n *names) close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.count = 0
+	return n.locked(func() error {
+		n.giveUp()
+		return n.sweep()
+	})
+}

@@ -1,0 +1,225 @@
+package sandbox
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// Policy says what commands may do. All paths are absolute and clean, but those of Protected.
+type Policy struct {
+	Root  string   // the workspace, without a link on the way; it may be written, but for Protected
+	Write []string // further directories that may be written, without links, such as GitDirs
+	Read  []string // nil: everything can be read but Hidden; else only the directories of the system, Root, Write and these
+
+	// Protected are names beneath Root that stay as they are, also absent: ".git/hooks", ".mcp.json". Where a name in the middle is absent, that
+	// one stays absent. What a repository runs by itself (hooks, configuration) is protected in Root and in Write whether it is named or not.
+	Protected []string
+
+	Hidden  []string // what cannot be read; those that do not exist are left out
+	Temp    string   // a directory of the user's own (0700): /tmp and /var/tmp of the commands where namespaces work, else their TMPDIR
+	Network Network
+	Limits  Limits
+}
+
+// Network says what commands may reach. The zero value is nothing at all, not even what listens on this machine.
+type Network struct {
+	Open bool // everything
+	// Serve gets a listener for each command, and is what the command reaches as its proxy, and nothing else. stop is called when the command
+	// has ended.
+	Serve func(net.Listener) (stop func())
+}
+
+func (n Network) name() string {
+	switch {
+	case n.Open:
+		return "on"
+	case n.Serve != nil:
+		return "hosts"
+	}
+	return "off"
+}
+
+// Limits of one command with all that it starts. Zero means what is said; negative means none.
+type Limits struct {
+	Processes int   // how many there may be at a time, threads counted; 0: 4096
+	Memory    int64 // bytes that each process may have for data; 0: none, since checkers of addresses and races reserve terabytes
+	FileSize  int64 // bytes of each file that is written; 0: none
+	Shared    int64 // bytes of /dev/shm where it is the command's own; 0: a quarter of the memory
+}
+
+const defaultProcesses = 4096
+
+// check finds what a policy cannot be. It is about this program's own mistakes, and about directories that have gone.
+func (p Policy) check() error {
+	for _, dir := range append([]string{p.Root}, p.Write...) {
+		if err := plainDirectory(dir); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.Protected {
+		if !filepath.IsLocal(name) || filepath.Clean(name) == "." {
+			return fault.New(fault.Unsafe, "%q is no name beneath the workspace that could be protected", name)
+		}
+	}
+	for _, path := range slices.Concat(p.Hidden, p.Read) {
+		if !filepath.IsAbs(path) {
+			return fault.New(fault.Unsafe, "%q has to be an absolute path", path).With("path", path)
+		}
+	}
+	if err := plainDirectory(p.Temp); err != nil {
+		return err
+	}
+	if info, err := os.Stat(p.Temp); err != nil || !private(info) {
+		return fault.New(fault.Unsafe, "the temporary directory %s belongs to somebody else or is open to others", p.Temp).With("path", p.Temp).
+			Hint("Make one with: mktemp -d").Because(err)
+	}
+	if within(p.Temp, p.Root) {
+		return fault.New(fault.Unsafe, "the workspace %s lies in the temporary directory of its commands", p.Root).With("path", p.Temp)
+	}
+	return nil
+}
+
+func plainDirectory(dir string) error {
+	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+		return fault.New(fault.Unsafe, "%q has to be an absolute path", dir).With("path", dir)
+	}
+	if filepath.Dir(dir) == dir {
+		return fault.New(fault.Unsafe, "everything would be writable: %s cannot be the workspace", dir).With("path", dir).
+			Hint("Begin in the directory of a project.")
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil && real != dir {
+		return fault.New(fault.Unsafe, "%s leads over a link to %s", dir, real).With("path", dir).Hint("Use %s.", real)
+	}
+	info, errStat := os.Stat(dir)
+	if err != nil || errStat != nil || !info.IsDir() {
+		return fault.New(fault.FileMissing, "%s is no directory", dir).With("path", dir).Because(err)
+	}
+	return nil
+}
+
+// within says whether path is dir or beneath it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// Effect is what commands may do with a path.
+type Effect struct {
+	Access  string // "read" or "write"
+	Allowed bool
+	Why     string // the line of the policy that says so, as a sentence
+}
+
+// Explain says whether commands may read and write a path under walls of the tier of the report, and why. It looks at names only, and not
+// at what the rights of files add to it.
+func (p Policy) Explain(path string, r Report) []Effect {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(parent, filepath.Base(path))
+	}
+	if r.Tier == None {
+		why := "there are no walls here: the rights of the user decide"
+		return []Effect{{"read", true, why}, {"write", true, why}}
+	}
+	return []Effect{p.reads(path, r.Tier), p.writes(path, r.Tier)}
+}
+
+func (p Policy) reads(path string, t Tier) Effect {
+	e := Effect{Access: "read", Allowed: true}
+	if hidden := first(p.Hidden, path); hidden != "" {
+		e.Why = fmt.Sprintf("%s is hidden", hidden)
+		if p.writable(path) != "" && t == Landlock {
+			e.Why += ", but lies where commands may write, and these walls cannot hide it there"
+			return e
+		}
+		e.Allowed = false
+		return e
+	}
+	if dir := p.writable(path); dir != "" {
+		e.Why = fmt.Sprintf("%s may be written", dir)
+		return e
+	}
+	if t == Namespaces {
+		for _, dir := range []string{"/tmp", "/var/tmp"} {
+			if within(dir, path) && first(p.Read, path) == "" {
+				return Effect{"read", false, fmt.Sprintf("commands have a %s of their own", dir)}
+			}
+		}
+	}
+	if p.Read == nil {
+		e.Why = "everything may be read that is not hidden"
+		return e
+	}
+	if dir := first(slices.Concat(p.Read, systemDirs()), path); dir != "" {
+		e.Why = fmt.Sprintf("%s may be read", dir)
+		return e
+	}
+	return Effect{"read", false, "it is not among what may be read"}
+}
+
+func (p Policy) writes(path string, t Tier) Effect {
+	e := Effect{Access: "write"}
+	dir := p.writable(path)
+	if dir == "" {
+		e.Why = fmt.Sprintf("it is neither in the workspace %s nor in another directory that may be written", p.Root)
+		return e
+	}
+	if within(p.Temp, path) {
+		return Effect{"write", true, "the temporary directory may be written"}
+	}
+	if hidden := first(p.Hidden, path); hidden != "" && t != Landlock {
+		e.Why = fmt.Sprintf("%s is hidden", hidden)
+		return e
+	}
+	for _, k := range p.kept() {
+		name := filepath.Join(k.base, k.name)
+		folded := strings.EqualFold(name, path) || len(path) > len(name) && strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
+		if !folded && !within(path, name) {
+			continue
+		}
+		e.Why = fmt.Sprintf("%s is protected", name)
+		if !folded {
+			e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir, name)
+		}
+		if t == Landlock {
+			e.Allowed, e.Why = true, e.Why+", but these walls cannot hold that"
+		}
+		if folded {
+			return e
+		}
+	}
+	if e.Why == "" {
+		e.Allowed, e.Why = true, fmt.Sprintf("%s may be written", dir)
+	}
+	return e
+}
+
+// writable is the directory of the policy that makes a path writable.
+func (p Policy) writable(path string) string {
+	return first(append([]string{p.Root, p.Temp}, p.Write...), path)
+}
+
+func first(dirs []string, path string) string {
+	for _, dir := range dirs {
+		if within(dir, path) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// systemDirs hold programs, what they need, and what they ask about the machine.
+func systemDirs() []string {
+	return []string{
+		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix", "/gnu", "/snap", "/dev", "/proc", "/sys",
+		"/run/systemd/resolve", "/run/current-system", "/var/lib/dpkg", "/var/lib/alternatives",
+	}
+}

@@ -1,0 +1,19 @@
+package sandbox
+
+import "slices"
+
+// The stage is this program again, started under another name: it stands between the caller and a command, builds the walls around itself
+// and then starts the command.
+const (
+	stageName     = "omniagent-stage"
+	stageArgument = "--omniagent-stage"
+)
+
+// IsStage says whether this process was started to build walls. Before main does anything else:
+//
+//	if sandbox.IsStage(os.Args) {
+//		os.Exit(sandbox.Stage())
+//	}
+func IsStage(args []string) bool {
+	return len(args) >= 2 && slices.Equal(args[:2], []string{stageName, stageArgument})
+}

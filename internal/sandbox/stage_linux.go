@@ -1,0 +1,136 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The exit codes of a stage whose command never ran, as shells have them.
+const (
+	exitNoWalls  = 126
+	exitNotThere = 127
+)
+
+// Stage builds the walls around this process and starts the command, whose exit code it returns. It fails closed: when one wall does not
+// stand, there is no command.
+func Stage() int {
+	// Landlock, the filter and the capabilities belong to the thread, and go to what it starts.
+	runtime.LockOSThread()
+	signals := listen()
+	var o order
+	if err := receive(&o); err != nil {
+		fmt.Fprintln(os.Stderr, "omniagent: the walls were not told what to hold:", err)
+		return exitNoWalls
+	}
+	env, err := build(&o)
+	if err != nil {
+		return fail(err)
+	}
+	if o.Trial {
+		return report(o)
+	}
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fail(fmt.Errorf("descriptors could stay open: %w", err))
+	}
+	if o.Tier == Namespaces {
+		return watch(o, env, signals)
+	}
+	if o.Limits.Memory > 0 {
+		limitMemory(o.Limits.Memory)
+	}
+	err = syscall.Exec(o.Program, os.Args[2:], env)
+	return notFound(o.Program, err)
+}
+
+// listen catches what asks the group to end, from the beginning. What the caller ignores stays ignored.
+func listen() chan os.Signal {
+	signals := make(chan os.Signal, 16)
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	return signals
+}
+
+func receive(o *order) error {
+	var s unix.Stat_t
+	if err := unix.Fstat(orderFile, &s); err != nil {
+		return err
+	}
+	text := make([]byte, s.Size)
+	if _, err := unix.Pread(orderFile, text, 0); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, o)
+}
+
+// build makes one wall after the other, and returns the environment of the command.
+func build(o *order) (env []string, err error) {
+	env = o.Env
+	if mark := os.Getenv(childMark); mark != "" {
+		env = append(env, childMark+"="+mark)
+	}
+	if o.Tier == Namespaces {
+		if err := mounts(o); err != nil {
+			return nil, err
+		}
+		port, err := network(o)
+		if err != nil {
+			return nil, fmt.Errorf("the network: %w", err)
+		}
+		if port != 0 {
+			env = append(env, proxies(port)...)
+		}
+		o.ProxyPort = port
+	}
+	if err := limit(o); err != nil {
+		return nil, fmt.Errorf("the limits: %w", err)
+	}
+	if err := dropPrivileges(); err != nil {
+		return nil, fmt.Errorf("the privileges cannot be given up: %w", err)
+	}
+	if err := landlock(o); err != nil {
+		return nil, fmt.Errorf("landlock: %w", err)
+	}
+	if err := install(systemCalls(o.Network != "off")); err != nil {
+		return nil, fmt.Errorf("the filter of system calls: %w", err)
+	}
+	return env, nil
+}
+
+// tell sends the caller a word. It has the socket's buffer for itself, so nothing waits.
+func tell(text string) {
+	_ = unix.Sendmsg(controlFile, []byte(text), nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+func fail(err error) int {
+	tell("failed " + err.Error())
+	fmt.Fprintln(os.Stderr, "omniagent: the command was not started, because its walls do not stand:", err)
+	return exitNoWalls
+}
+
+func notFound(program string, err error) int {
+	fmt.Fprintf(os.Stderr, "omniagent: %s cannot be started behind the walls: %v\n", program, err)
+	if errors.Is(err, unix.ENOENT) {
+		return exitNotThere
+	}
+	return exitNoWalls
+}
+
+func proxies(port int) []string {
+	var env []string
+	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
+		value := fmt.Sprintf("=http://127.0.0.1:%d", port)
+		env = append(env, name+value, strings.ToUpper(name)+value)
+	}
+	return append(env, "no_proxy=", "NO_PROXY=")
+}

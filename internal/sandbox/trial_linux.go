@@ -1,0 +1,191 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// trial is what a stage found out when it tried to get through its own walls.
+type trial struct {
+	ABI          int  // of Landlock
+	OldProcesses bool // /proc shows what is outside
+	Chmod        bool // rights of files outside could be changed, as far as they are the user's
+	Names        bool // protected names could be written
+	NoNumbers    bool // processes of the superuser are not limited
+}
+
+// report tries, on the thread that a command would be started from, and tells what it saw. What has to hold and does not is a failure.
+func report(o order) int {
+	t := trial{OldProcesses: o.OldProcesses, Names: o.Tier != Namespaces}
+	t.ABI, _ = landlockABI()
+	for _, attempt := range []func(order, *trial) error{triesOutside, triesHidden, triesNames, triesNetwork, triesSystem} {
+		if err := attempt(o, &t); err != nil {
+			return fail(err)
+		}
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return fail(err)
+	}
+	tell("trial " + string(text))
+	return 0
+}
+
+func refused(what string, err error) error {
+	for _, no := range []error{unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOSYS, unix.EAFNOSUPPORT} {
+		if errors.Is(err, no) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s was not refused: %s", what, outcome(err))
+}
+
+// triesOutside makes a file beside the workspace, and changes nothing of what is there.
+func triesOutside(o order, t *trial) error {
+	parent := filepath.Dir(o.Root)
+	if first(append([]string{o.Temp}, o.Write...), parent) == "" && !within("/tmp", parent) && !within("/var/tmp", parent) {
+		path := filepath.Join(parent, ".omniagent-trial")
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+		if err == nil {
+			_ = unix.Close(fd)
+			_ = unix.Unlink(path)
+		}
+		if err := refused("a write outside", err); err != nil {
+			return err
+		}
+	}
+	fd, err := unix.Open("/proc/self/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	if err := refused("a write to /proc", err); err != nil {
+		return err
+	}
+	// The rights of a file are set to what they are.
+	var s unix.Stat_t
+	if unix.Stat(parent, &s) == nil && int(s.Uid) == os.Geteuid() {
+		t.Chmod = unix.Chmod(parent, s.Mode&0o7777) == nil
+	}
+	if o.Tier == Namespaces && t.Chmod && !within("/tmp", parent) && !within("/var/tmp", parent) {
+		return errors.New("a change of rights outside was not refused")
+	}
+	path := filepath.Join(o.Root, ".omniagent-trial")
+	fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return fmt.Errorf("the workspace cannot be written: %w", err)
+	}
+	_ = unix.Close(fd)
+	return unix.Unlink(path)
+}
+
+func triesHidden(o order, _ *trial) error {
+	for _, path := range o.Hidden {
+		if o.Tier == Landlock && (within(o.Root, path) || first(o.Write, path) != "") {
+			continue
+		}
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENXIO) {
+			continue
+		}
+		if err == nil {
+			var s unix.Stat_t
+			err = unix.Fstat(fd, &s)
+			_ = unix.Close(fd)
+			if err == nil && o.Tier == Landlock && s.Mode&unix.S_IFMT == unix.S_IFDIR {
+				continue // its names can be listed
+			}
+		}
+		if err := refused("the reading of "+path, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func triesNames(o order, _ *trial) error {
+	for _, path := range o.Covers {
+		if err := refused("the removal of "+path, busy(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
+			return err
+		}
+	}
+	for _, path := range append(o.Pins, o.Root) {
+		if err := refused("the renaming of "+path, busy(unix.Rename(path, path+".omniagent-trial"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// busy is a refusal as well; a file is no directory.
+func busy(err error) error {
+	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) {
+		return unix.EACCES
+	}
+	return err
+}
+
+func triesNetwork(o order, _ *trial) error {
+	families := []int{unix.AF_UNIX, unix.AF_NETLINK, unix.AF_PACKET}
+	if o.Network == "off" {
+		families = append(families, unix.AF_INET, unix.AF_INET6)
+	}
+	for _, family := range families {
+		fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		if err := refused(fmt.Sprintf("a socket of family %d", family), err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func triesSystem(o order, t *trial) error {
+	if err := refused("a mount", unix.Mount("none", o.Root, "tmpfs", 0, "")); err != nil {
+		return err
+	}
+	if err := refused("a new user namespace", unix.Unshare(unix.CLONE_NEWUSER)); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil || have[0].Permitted|have[1].Permitted|have[0].Inheritable|have[1].Inheritable != 0 {
+		return fmt.Errorf("capabilities are left: %x %x", have[0].Permitted, have[1].Permitted)
+	}
+	t.NoNumbers = os.Geteuid() == 0 && (o.Tier != Namespaces || o.OldProcesses || !ownNumbers())
+	return nil
+}
+
+// holes names what walls that were tried do not hold.
+func (t trial) holes(p Policy, tier Tier) []string {
+	var list []string
+	add := func(yes bool, text string) {
+		if yes {
+			list = append(list, text)
+		}
+	}
+	weak := tier == Landlock
+	add(weak, "chmod, chown and utimes of files outside the workspace")
+	add(weak, "setting extended attributes of files outside the workspace")
+	add(weak, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
+	add(weak && len(p.Hidden) > 0, "the names of hidden files, and hidden files where commands may write")
+	add(weak, "seeing which processes run outside")
+	add(!weak && t.OldProcesses, "seeing which processes run outside: this system refuses a /proc of its own")
+	add(weak && t.ABI < 3, "truncating files outside the workspace")
+	add(weak && t.ABI < 5, "ioctl on devices that the user may open")
+	add(weak && t.ABI < 6, "signals to processes of the user outside")
+	add(p.Network.Open && t.ABI < 6, "abstract sockets of processes outside")
+	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
+	add(len(p.Hidden) > 0, "hidden files that have a second name, by a hard link or another mount")
+	add(true, "repositories that a command makes elsewhere in the workspace, and what git runs when a person goes on with a rebase that a command began")
+	add(t.NoNumbers, "the number of processes: the superuser has no limit here")
+	add(p.Limits.Memory <= 0, "the memory of commands, which go first when the machine has none left")
+	add(p.Limits.Memory > 0, "the memory of all processes of a command together: the limit is for each")
+	return list
+}

@@ -1,0 +1,44 @@
+package sandbox
+
+import (
+	"os"
+	"strings"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+)
+
+type wallsOf struct{}
+
+func private(info os.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
+
+func (w *Walls) open(r Report, _ Options) error {
+	if w.policy.Network.Serve != nil {
+		return fault.New(fault.Down, "a list of hosts cannot be held here").Hint("Leave the network off, or open it.")
+	}
+	w.claim.Holes = r.Holes
+	return nil
+}
+
+// plan starts the program through sandbox-exec, which becomes it.
+func (w *Walls) plan(p process.Plan) (process.Plan, error) {
+	if p.Name == "" && len(p.Argv) > 0 {
+		p.Name = p.Argv[0]
+	}
+	env := p.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	p.Env = nil
+	for _, entry := range env {
+		if !strings.HasPrefix(entry, "TMPDIR=") {
+			p.Env = append(p.Env, entry)
+		}
+	}
+	p.Env = append(p.Env, "TMPDIR="+w.policy.Temp)
+	p.Argv = append([]string{sandboxExec, "-p", Profile(w.policy), p.Path}, p.Argv[1:]...)
+	p.Path = sandboxExec
+	return p, nil
+}
+
+func (w *Walls) release() error { return nil }

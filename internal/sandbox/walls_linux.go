@@ -1,0 +1,352 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+)
+
+// wallsOf is what walls take on Linux.
+type wallsOf struct {
+	names *names // nil: the tier cannot hold names
+}
+
+// Descriptors of the stage.
+const (
+	orderFile   = 3 // what it is to do
+	controlFile = 4 // a socket: it tells how it went, and its end is the end of the caller
+	leaseFile   = 5 // held as long as the names are needed; only where there are any
+)
+
+const (
+	childMark = "OMNIAGENT_CHILD_MARK" // how the guard of process finds what it is responsible for
+	trialTime = 10 * time.Second
+)
+
+// order is what a stage is told.
+type order struct {
+	Tier    Tier
+	Root    string
+	Write   []string
+	Read    []string
+	All     bool     // everything can be read but Hidden
+	Pins    []string // directories that stay where they are
+	Covers  []string // what stays as it is
+	Hidden  []string
+	Temp    string
+	Network string
+	Limits  Limits
+	Env     []string
+	Program string
+	Trial   bool
+
+	// What the stage finds out on the way.
+	Dir          string
+	OldProcesses bool
+	ProxyPort    int
+}
+
+func private(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0
+}
+
+func (w *Walls) open(r Report, o Options) error {
+	if w.claim.Tier == Landlock && w.policy.Network.Serve != nil {
+		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier", w.claim.Name).
+			Hint("Leave the network off, or open it.")
+	}
+	if w.claim.Tier == Namespaces {
+		if !filepath.IsAbs(o.State) {
+			return fault.New(fault.MissingArgument, "no directory was given in which the walls keep what they have made")
+		}
+		var err error
+		if w.system.names, err = openNames(filepath.Join(o.State, "walls")); err != nil {
+			return err
+		}
+	}
+	found, err := w.try()
+	if err != nil {
+		return err
+	}
+	w.claim.Holes = found.holes(w.policy, w.claim.Tier)
+	return nil
+}
+
+// try lets a stage build the walls and try by itself to get through them.
+func (w *Walls) try() (trial, error) {
+	var result trial
+	said := ""
+	plan, err := w.wrap(process.Plan{Argv: []string{"trial"}, Path: "/", Dir: w.policy.Root, Env: []string{}, Name: "the trial of the walls"}, true, func(text string) {
+		said = text
+	})
+	if err != nil {
+		return result, err
+	}
+	child, err := process.Start(plan)
+	if err != nil {
+		return result, fault.New(fault.Down, "the walls cannot be built").Hint("Run: omniagent doctor").Because(err)
+	}
+	clock := time.AfterFunc(trialTime, func() { child.End(os.Kill) })
+	ending := child.Wait()
+	clock.Stop()
+	if text, ok := strings.CutPrefix(said, "trial "); ok && json.Unmarshal([]byte(text), &result) == nil && ending.ExitCode == 0 {
+		return result, nil
+	}
+	reason, ok := strings.CutPrefix(said, "failed ")
+	if !ok {
+		reason = fmt.Sprintf("they were not tried to the end (exit %d %s)", ending.ExitCode, ending.Signal)
+	}
+	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier", w.claim.Name).Hint("Run: omniagent doctor")
+}
+
+func (w *Walls) plan(p process.Plan) (process.Plan, error) {
+	return w.wrap(p, false, func(string) {})
+}
+
+// wrap makes of a program a stage that starts it. say gets the last that the stage told.
+func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped process.Plan, err error) {
+	if len(p.Argv) == 0 || p.Path == "" {
+		return p, fault.New(fault.MissingArgument, "no program was given")
+	}
+	if p.Env == nil {
+		p.Env = os.Environ()
+	}
+	o := w.order(p)
+	o.Trial = trial
+	run := &running{say: say, network: w.policy.Network}
+	defer func() {
+		if err != nil {
+			run.end(nil)
+		}
+	}()
+	if w.system.names != nil {
+		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy.kept()); err != nil {
+			return p, err
+		}
+		run.drop = w.system.names.drop
+	}
+	if err := run.prepare(o); err != nil {
+		return p, fault.New(fault.Internal, "the walls cannot be prepared").Because(err)
+	}
+	after := p.After
+	wrapped = p
+	if wrapped.Name == "" {
+		wrapped.Name = p.Argv[0]
+	}
+	wrapped.Path = "/proc/self/exe"
+	wrapped.Argv = append([]string{stageName, stageArgument}, p.Argv...)
+	wrapped.Env = stageEnvironment(p.Env)
+	wrapped.Files = run.files()
+	wrapped.Shape = shape(w.claim.Tier, !w.policy.Network.Open)
+	wrapped.After = func(e *process.Ending) {
+		run.end(e)
+		if after != nil {
+			after(e)
+		}
+	}
+	run.serve()
+	return wrapped, nil
+}
+
+// shape has the stage made in namespaces of its own. It keeps what it needs to build in them over the exec.
+func shape(t Tier, alone bool) func(*syscall.SysProcAttr) {
+	if t != Namespaces {
+		return nil
+	}
+	return func(attr *syscall.SysProcAttr) {
+		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		if alone {
+			attr.Cloneflags |= unix.CLONE_NEWNET
+		}
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	}
+}
+
+// stageEnvironment has nothing of the command's, which could change what the stage does. The marks of those who run us stand in it: to
+// them the stage is one of theirs.
+func stageEnvironment(env []string) []string {
+	own := []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
+	for _, entry := range env {
+		if strings.HasPrefix(entry, childMark+"=") {
+			own = append(own, entry)
+		}
+	}
+	return own
+}
+
+func (w *Walls) order(p process.Plan) order {
+	o := order{
+		Tier: w.claim.Tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
+		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: w.policy.Network.name(), Limits: w.policy.Limits, Program: p.Path,
+	}
+	temp := w.policy.Temp
+	if w.claim.Tier == Namespaces {
+		temp = "/tmp"
+	}
+	o.Env = slices.DeleteFunc(slices.Clone(p.Env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{"TMPDIR", "TMP", "TEMP", childMark}, name) || o.Network == "hosts" && isProxy(name)
+	})
+	o.Env = append(o.Env, "TMPDIR="+temp)
+	return o
+}
+
+func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name), "_proxy") }
+
+// running is what a command has of ours.
+type running struct {
+	order, theirs *os.File
+	lease         *os.File // belongs to the names
+	control       int      // our end, -1: none
+	drop          func()
+	network       Network
+	say           func(string)
+
+	mu      sync.Mutex
+	told    []string
+	stop    func()
+	serving sync.WaitGroup
+	over    bool
+}
+
+func (r *running) prepare(o order) error {
+	r.control = -1
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.MemfdCreate("omniagent-order", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	r.order = os.NewFile(uintptr(fd), "order")
+	if _, err := r.order.WriteAt(text, 0); err != nil {
+		return err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	r.control, r.theirs = pair[0], os.NewFile(uintptr(pair[1]), "control")
+	return nil
+}
+
+func (r *running) files() []*os.File {
+	files := []*os.File{r.order, r.theirs}
+	if r.lease != nil {
+		files = append(files, r.lease)
+	}
+	return files
+}
+
+// serve waits for the listener of the command. Nothing comes where the network is not served.
+func (r *running) serve() {
+	if r.network.Serve == nil || r.network.Open {
+		return
+	}
+	r.serving.Go(func() { r.hear(0) })
+}
+
+// hear reads what the stage tells until there is no more.
+func (r *running) hear(flags int) {
+	text, rights := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4))
+	for {
+		n, nr, _, _, err := unix.Recvmsg(r.control, text, rights, flags|unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		r.mu.Lock()
+		r.told = append(r.told, string(text[:n]))
+		r.mu.Unlock()
+		if nr > 0 {
+			r.listen(rights[:nr])
+		}
+	}
+}
+
+func (r *running) listen(rights []byte) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return
+	}
+	file := os.NewFile(uintptr(fds[0]), "proxy")
+	defer file.Close()
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return
+	}
+	stop := r.network.Serve(listener)
+	r.mu.Lock()
+	r.stop = func() {
+		if stop != nil {
+			stop()
+		}
+		_ = listener.Close()
+	}
+	r.mu.Unlock()
+}
+
+// end gives back what the command had, and corrects how it ended: process 1 of a namespace cannot end by a signal, so the stage tells it.
+func (r *running) end(e *process.Ending) {
+	r.mu.Lock()
+	again := r.over
+	r.over = true
+	r.mu.Unlock()
+	if again {
+		return
+	}
+	if r.control > 0 {
+		_ = unix.Shutdown(r.control, unix.SHUT_WR)
+		_ = r.theirs.Close()
+		r.serving.Wait() // the last end of theirs is closed, so it comes to an end
+		r.hear(unix.MSG_DONTWAIT)
+		_ = unix.Close(r.control)
+	}
+	if r.stop != nil {
+		r.stop()
+	}
+	if r.order != nil {
+		_ = r.order.Close()
+	}
+	for _, text := range r.told {
+		r.say(text)
+		if number, ok := strings.CutPrefix(text, "signal "); ok && e != nil && e.Signal == "" {
+			if n, err := strconv.Atoi(number); err == nil && e.ExitCode == 128+n {
+				e.ExitCode, e.Signal = -1, unix.SignalName(syscall.Signal(n))
+			}
+		}
+	}
+	if r.drop != nil {
+		r.drop()
+	}
+}
+
+func (w *Walls) release() error {
+	if w.system.names == nil {
+		return nil
+	}
+	return w.system.names.close()
+}
