@@ -211,6 +211,14 @@ type Evidence struct {
 	Usage       *event.Usage
 	Model       string
 	Records     []string // the files that were read
+	Walls       *Walls   // what really held its commands, where that is on record
+}
+
+// Walls are what stood between an agent's commands and the system, as it was tried and not as it was asked for.
+type Walls struct {
+	Name    string   `json:"name"`    // namespaces, landlock, seatbelt, none
+	Network string   `json:"network"` // off, on, or the hosts that can be reached, separated by commas
+	Holes   []string `json:"holes"`   // what they do not stop
 }
 
 // Tri is yes, no or unknown.

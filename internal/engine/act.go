@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
 	"omniagent/internal/text"
@@ -107,7 +108,7 @@ func (l *loop) free(s *step) bool {
 	}
 	l.session.mu.Lock()
 	defer l.session.mu.Unlock()
-	return l.session.policy.judge(s.action).word == allow
+	return l.session.policy.judge(s.call.Name, s.action).word == guard.Allow
 }
 
 func (l *loop) noTool(name string) string {

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/model"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
@@ -31,6 +32,8 @@ type Options struct {
 	History []model.Message // what was said before, where no journal has it
 	Mode    Mode
 	CanAsk  bool // somebody answers questions
+	Rules   guard.Judge
+	Held    bool // the kernel keeps what commands change in the workspace
 	Limits  Limits
 	Search  bool        // the API's own web search may be used
 	Todos   *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none
@@ -87,7 +90,10 @@ func New(o Options) *Session {
 	if o.Limits.Patience == 0 {
 		o.Limits.Patience = 5 * time.Minute
 	}
-	s := &Session{o: o, events: event.NewQueue(mostWaiting), questions: map[string]chan agent.Answer{}, policy: policy{mode: o.Mode}}
+	if o.Rules.Memory == nil {
+		o.Rules.Memory = &guard.Memory{}
+	}
+	s := &Session{o: o, events: event.NewQueue(mostWaiting), questions: map[string]chan agent.Answer{}, policy: policy{o.Mode, o.Rules, o.Held}}
 	if o.Tools != nil {
 		s.tools = o.Tools(s.task)
 	}

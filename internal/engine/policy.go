@@ -3,13 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/guard"
 	"omniagent/internal/tool"
 )
 
@@ -21,67 +19,89 @@ const (
 	DenyAll  Mode = "deny"      // nothing runs
 	AskAll   Mode = "ask"       // every call is asked about
 	Prompt   Mode = "prompt"    // what only reads runs, the rest is asked about
+	Default  Mode = "default"   // likewise; where nobody can be asked, what the walls hold in the workspace runs
 	AutoEdit Mode = "auto-edit" // files of the workspace may be changed as well
 	Yolo     Mode = "yolo"      // everything runs
 )
 
+// policy puts together what the rules say about a call, and the mode. A denial outweighs a question, and that an allowance, wherever they come
+// from.
+type policy struct {
+	mode  Mode
+	rules guard.Judge
+	held  bool // the kernel keeps commands from changing anything outside of the workspace
+}
+
 // verdict is the word on one call.
 type verdict struct {
-	word   word
-	reason string // of a denial, for the model and for people
+	word   guard.Word
+	reason string // for the model and for people
+	run    bool   // it was asked about, but may run where nobody can be: the walls hold it
 }
 
-type word uint8
+// judge looks at what a call would do. The walls are stricter than this, never laxer.
+func (p policy) judge(name string, a tool.Action) verdict {
+	said := p.rules.Call(described(name, a))
+	v := verdict{word: said.Word, reason: because(said)}
+	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
+	switch {
+	case v.word == guard.Deny:
+		return v
+	case p.mode == DenyAll:
+		return verdict{word: guard.Deny, reason: "the permission mode deny lets no tool run; say what you would do instead"}
+	case p.mode == AskAll || said.Explicit && v.word == guard.Ask:
+		v.word = guard.Ask
+		return v
+	case said.Explicit: // a rule of the user, or what they said before, allows it
+		return v
+	case p.mode == Yolo:
+		if a.Kind != event.Write { // a protected file is asked about: it decides what may run
+			v.word = guard.Allow
+		}
+		return v
+	case v.word == guard.Allow && (!changes || a.Kind == event.Shell):
+		return v
+	case p.mode == AutoEdit && p.inside(a, v):
+		v.word = guard.Allow
+		return v
+	}
+	v.run = p.mode == Default && p.inside(a, v)
+	v.word = guard.Ask
+	return v
+}
 
-const (
-	allow word = iota
-	ask
-	deny
-)
+// inside says whether what a call changes is held in the workspace: files by the door that all tools go through, commands by the kernel.
+func (p policy) inside(a tool.Action, v verdict) bool {
+	return a.Kind == event.Write && v.word == guard.Allow || a.Kind == event.Shell && p.held
+}
 
-type policy struct{ mode Mode }
+// described is a call as the rules know it.
+func described(name string, a tool.Action) guard.Call {
+	kinds := map[event.ToolKind]string{
+		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web", event.MCP: "mcp",
+	}
+	kind, known := kinds[a.Kind]
+	if !known {
+		kind = "other"
+	}
+	return guard.Call{Tool: name, Kind: kind, Command: a.Command, Paths: a.Paths, URL: a.URL, Input: a.Input}
+}
 
-// judge looks at what a call would do. Where walls come to stand between tools and the system, they are stricter than this, never laxer.
-func (p policy) judge(a tool.Action) verdict {
-	outside := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
-	switch p.mode {
-	case Yolo:
-		return verdict{}
-	case DenyAll:
-		return verdict{deny, "the permission mode deny lets no tool run; say what you would do instead"}
-	case AskAll:
-		return verdict{word: ask}
-	case AutoEdit:
-		if a.Kind == event.Write && len(a.Paths) > 0 && !slices.ContainsFunc(a.Paths, runsLater) {
-			return verdict{}
+// because is the first reason of the verdict's own word.
+func because(v guard.Verdict) string {
+	for _, r := range v.Reasons {
+		if r.Word == v.Word {
+			return r.Text
 		}
 	}
-	if !outside {
-		return verdict{}
-	}
-	return verdict{word: ask}
-}
-
-// runsLater says whether what is written there is run by git, for whoever comes by. A name may mean .git without being it: Windows leaves out
-// dots and blanks at the end and what follows a colon, and knows it as GIT~1; macOS leaves out characters that have no width.
-func runsLater(name string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' }), func(element string) bool {
-		element, _, _ = strings.Cut(element, ":")
-		element = strings.Map(func(r rune) rune {
-			if unicode.Is(unicode.Cf, r) {
-				return -1
-			}
-			return r
-		}, element)
-		element = strings.TrimRight(element, ". ")
-		return strings.EqualFold(element, ".git") || strings.EqualFold(element, "git~1")
-	})
+	return ""
 }
 
 // The options of a question about a call.
 const (
-	Allow = "allow"
-	Deny  = "deny"
+	Allow  = "allow"
+	Always = "always" // this very call, to the end of the conversation
+	Deny   = "deny"
 
 	nobody = "nobody" // ours: who could have answered has gone
 )
@@ -118,17 +138,17 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 		return &event.Denial{CallID: call.ID, Tool: call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
 	}
 	s.mu.Lock()
-	v, canAsk := s.policy.judge(a), s.o.CanAsk
+	v, canAsk := s.policy.judge(call.Name, a), s.o.CanAsk
 	s.mu.Unlock()
 	switch {
-	case v.word == allow:
+	case v.word == guard.Allow || v.run && !canAsk:
 		return nil
-	case v.word == deny:
+	case v.word == guard.Deny:
 		return no(false, "%s", v.reason)
 	case !canAsk:
-		return no(false, "%s needs approval, and nobody can be asked (%s)", call.Name, a.Title)
+		return no(false, "%s needs approval, and nobody can be asked (%s)", call.Name, reasoned(a.Title, v.reason))
 	}
-	l.tell(event.Event{Kind: event.Question, Ask: &event.Ask{ID: call.ID, Text: a.Title, Options: []string{Allow, Deny}, Tool: call}})
+	l.tell(event.Event{Kind: event.Question, Ask: &event.Ask{ID: call.ID, Text: reasoned(a.Title, v.reason), Options: []string{Allow, Always, Deny}, Tool: call}})
 	patience := time.NewTimer(s.o.Limits.Patience)
 	defer patience.Stop()
 	select {
@@ -136,8 +156,11 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 		switch {
 		case said.Option == Allow:
 			return nil
+		case said.Option == Always:
+			s.policy.rules.Memory.Remember(described(call.Name, a), guard.Allow)
+			return nil
 		case said.Option == nobody:
-			return no(false, "%s needs approval, and nobody can answer any more (%s)", call.Name, a.Title)
+			return no(false, "%s needs approval, and nobody can answer any more (%s)", call.Name, reasoned(a.Title, v.reason))
 		case said.Text != "":
 			return no(true, "the user refused: %s", said.Text)
 		}
@@ -147,4 +170,12 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 	case <-ctx.Done():
 		return no(false, "the turn was interrupted before anybody answered")
 	}
+}
+
+// reasoned is a title with why it is asked about.
+func reasoned(title, reason string) string {
+	if reason == "" {
+		return title
+	}
+	return title + ": " + reason
 }

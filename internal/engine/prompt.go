@@ -13,6 +13,8 @@ type Setting struct {
 	Repository bool // Dir is in a git repository
 	Mode       Mode
 	CanAsk     bool
+	Walls      string // what commands can reach, in a sentence or two; empty: nothing holds them
+	Held       bool
 	Project    string // the text of the project's own file of instructions, which a person has trusted
 	File       string // its name
 	Extra      string // what the caller adds
@@ -52,21 +54,33 @@ const identity = `You are a coding agent that works in a directory of the user's
 - Never print secrets. Never commit, push or delete what you were not asked to.
 - Answer briefly, in the user's language. Say what you did, what you could not do and why. Name files with their lines.`
 
+// permission says what may run, and what commands can reach.
 func permission(s Setting) string {
+	may := "Tools that only read run without asking; whatever changes something is asked about."
 	switch s.Mode {
 	case DenyAll:
 		return "No tool may run in this conversation: explain what you would do instead of calling tools."
 	case AskAll:
-		return "The user is asked about every call. A refusal is an answer: do not repeat the call, ask or find another way."
+		may = "The user is asked about every call."
 	case Yolo:
-		return "Tools run without asking."
+		may = "Tools run without asking."
+	case AutoEdit:
+		may = "Reading, and changing files beneath the working directory, needs no asking; everything else is asked about."
+		if s.Held {
+			may = "Reading, changing files beneath the working directory, and commands need no asking; everything else is asked about."
+		}
 	}
-	what := "Tools that only read run without asking; whatever changes something is asked about."
-	if s.Mode == AutoEdit {
-		what = "Reading, and changing files beneath the working directory, needs no asking; everything else is asked about."
+	switch {
+	case s.Mode == Yolo:
+	case s.CanAsk:
+		may += " A refusal is an answer: do not repeat the call, ask or find another way."
+	case s.Mode == Default && s.Held:
+		may += " Nobody can be asked right now: what stays in the working directory runs, everything else is refused. Do what is possible without, and say what is missing."
+	default:
+		may += " Nobody can be asked right now, so such a call is refused: do what is possible without, and say what is missing."
 	}
-	if !s.CanAsk {
-		return what + " Nobody can be asked right now, so such a call is refused: do what is possible without, and say what is missing."
+	if s.Walls != "" {
+		may += "\n" + s.Walls
 	}
-	return what + " A refusal is an answer: do not repeat the call, ask or find another way."
+	return may
 }

@@ -47,7 +47,7 @@ func foldAt(j *journal, number int64) (*fold, error) {
 	if e, ok := f.entry(0); ok {
 		if b, ok := e.Record.(Begin); ok {
 			f.state.Begin = b
-			f.state.Total = Total{Title: b.Title, Provider: b.Provider, Model: b.Model, Mode: b.Mode}
+			f.state.Total = Total{Title: b.Title, Provider: b.Provider, Model: b.Model, Mode: b.Mode, Held: b.Held}
 		}
 	}
 	if f.state.Begin.Version > version {
@@ -183,7 +183,10 @@ func (s *State) change(c Changed) {
 	for _, m := range []struct {
 		now *string
 		new string
-	}{{&s.Total.Provider, c.Provider}, {&s.Total.Model, c.Model}, {&s.Total.Mode, c.Mode}, {&s.Total.Title, c.Title}} {
+	}{
+		{&s.Provider, c.Provider}, {&s.Model, c.Model}, {&s.Mode, c.Mode}, {&s.Title, c.Title},
+		{&s.Sandbox, c.Sandbox}, {&s.Network, c.Network}, {&s.Walls, c.Walls}, {&s.Holes, c.Holes},
+	} {
 		if m.new != "" {
 			*m.now = m.new
 		}

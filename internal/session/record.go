@@ -63,15 +63,16 @@ func known(name []byte) kind {
 
 // Begin is the first record.
 type Begin struct {
-	Version  int       `json:"v"` // set by Create
-	ID       string    `json:"id"`
-	Provider string    `json:"provider"`
-	Model    string    `json:"model"`
-	Mode     string    `json:"mode,omitempty"`
-	Cwd      string    `json:"cwd"`
-	Created  time.Time `json:"created"` // zero: now
-	Title    string    `json:"title,omitempty"`
-	Forked   *Origin   `json:"forked,omitempty"`
+	Version  int    `json:"v"` // set by Create
+	ID       string `json:"id"`
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Mode     string `json:"mode,omitempty"`
+	Held
+	Cwd     string    `json:"cwd"`
+	Created time.Time `json:"created"` // zero: now
+	Title   string    `json:"title,omitempty"`
+	Forked  *Origin   `json:"forked,omitempty"`
 }
 
 // Origin is where a forked session comes from.
@@ -116,6 +117,15 @@ type Total struct {
 	Provider    string      `json:"provider,omitempty"`
 	Model       string      `json:"model,omitempty"`
 	Mode        string      `json:"mode,omitempty"`
+	Held
+}
+
+// Held is what kept the session's commands in. It is empty where nothing was said about it.
+type Held struct {
+	Sandbox string `json:"sandbox,omitempty"` // workspace-write, or off
+	Network string `json:"network,omitempty"` // off, on, or the hosts that could be reached, separated by commas
+	Walls   string `json:"walls,omitempty"`   // what stood, as it was tried: namespaces, landlock, seatbelt, none
+	Holes   string `json:"holes,omitempty"`   // what they did not stop, a line each
 }
 
 // Compacted says that the model sees a summary in place of what was before.
@@ -140,7 +150,8 @@ type Changed struct {
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 	Mode     string `json:"mode,omitempty"`
-	Title    string `json:"title,omitempty"`
+	Held
+	Title string `json:"title,omitempty"`
 }
 
 // Todos is the list of things to do, as a whole.

@@ -39,6 +39,7 @@ type Report struct {
 	DenialsTold bool            `json:"denials_known"` // false: none in the list does not mean none
 	Usage       *reportUsage    `json:"usage"`         //
 	Policies    []agent.Policy  `json:"policies"`      // what is enforced, and what was only asked for
+	Sandbox     *agent.Walls    `json:"sandbox"`       // what held the agent's commands, where its records tell
 	Warnings    []reportWarning `json:"warnings"`      //
 	Records     []string        `json:"records"`       // files that the evidence was read from
 	Attempts    int             `json:"attempts"`      // with --output-schema
@@ -165,7 +166,7 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
 		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(first(o.evidence.Session, launch.Session)),
 		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsTold: o.evidence.DenialsTold,
-		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
+		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls, Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
 	}
 	if o.exit.Failed == nil && o.exit.Signal == "" {
 		r.AgentExit = &o.exit.Code

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
@@ -24,6 +25,7 @@ type Encoder struct {
 	Dir      string
 	Mode     string
 	Tools    []string
+	Walls    *agent.Walls // what holds the commands; nil: nothing is said about it
 	Window   int64  // of the model's context; 0: unknown
 	Provider string // goes into messages of failed logins
 
@@ -56,7 +58,11 @@ func (e *Encoder) Init() [][]byte {
 	if tools == nil {
 		tools = []string{}
 	}
-	return encode(ordered{{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", e.Model}, {"cwd", e.Dir}, {"permissionMode", e.Mode}, {"tools", tools}})
+	init := ordered{{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", e.Model}, {"cwd", e.Dir}, {"permissionMode", e.Mode}, {"tools", tools}}
+	if e.Walls != nil {
+		init = append(init, member{"sandbox", e.Walls})
+	}
+	return encode(init)
 }
 
 // Event is what an event looks like: no line, or several.
