@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"omniagent/internal/fault"
@@ -32,5 +33,29 @@ func TestAProjectDoesNotSetWhatIsPersonal(t *testing.T) {
 	edit.Root = ""
 	if err := Check(edit, true); err != nil {
 		t.Errorf("in the user's file: %v", err)
+	}
+}
+
+// TestEverywhere: a layer below does not vanish behind the one above.
+func TestEverywhere(t *testing.T) {
+	p := newPlace(t)
+	p.write(p.user, "[hand]\non = ['A', 'B']\n")
+	p.trust(p.project, "[hand]\non = ['C']\n")
+	o := p.options()
+	o.Keys = append(o.Keys, Key{Name: "hand.on", Type: List, Env: "HAND_ON"})
+	o.Getenv = func(name string) (string, bool) { return "D", name == "HAND_ON" }
+	set, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, v := range set.Everywhere("hand.on") {
+		said = append(said, v.Text)
+	}
+	if got := strings.Join(said, " "); got != "D C A,B" {
+		t.Errorf("got %q", got)
+	}
+	if got := set.List("hand.on"); len(got) != 1 || got[0] != "D" {
+		t.Errorf("got %q", got)
 	}
 }

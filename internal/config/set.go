@@ -32,6 +32,7 @@ type Entry struct {
 type Set struct {
 	keys        []Key
 	values      map[string]Value
+	layers      []layer // highest first
 	sources     []string
 	warnings    []Warning
 	context     string
@@ -41,7 +42,7 @@ type Set struct {
 
 // resolve lets the highest layer that sets a key win.
 func (s *Set) resolve(layers []layer) {
-	s.values = map[string]Value{}
+	s.values, s.layers = map[string]Value{}, layers
 	for _, key := range s.keys {
 		for _, l := range layers {
 			v, ok := l[key.Name]
@@ -91,6 +92,18 @@ func (s *Set) Duration(name string) time.Duration {
 func (s *Set) List(name string) []string {
 	l, _ := s.values[name].Raw.([]string)
 	return slices.Clone(l)
+}
+
+// Everywhere is what each layer says of a key, highest first: for settings that add up, such as rules, where a lower layer is not
+// outweighed by a higher one.
+func (s *Set) Everywhere(name string) []Value {
+	var all []Value
+	for _, l := range s.layers {
+		if v, ok := l[name]; ok {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // All is every key, sorted by name. One that nothing sets has the source "default" and no Raw.
