@@ -219,20 +219,21 @@ func (p *Plain) hear(e event.Event) {
 			p.open = !strings.HasSuffix(clean, "\n")
 		}
 	case event.ToolCall:
-		p.say("· " + e.Call.Name + " " + brief(e.Call))
+		p.say("· " + text.Name(e.Call.Name) + " " + text.Visible(brief(e.Call)))
 	case event.ToolResult:
 		if e.Result.Failed {
 			p.say("  failed: " + firstLine(e.Result.Output))
 		}
 	case event.Question:
 		p.question = e.Ask
-		p.say("? " + e.Ask.Text)
-		if c := e.Ask.Tool; c != nil { // whole: what the model calls it is not what it does
+		p.say("? " + text.Name(e.Ask.Text))
+		// Whole: what the model calls it is not what it does. And nothing taken away: a shell runs what stands in a sequence of a terminal.
+		if c := e.Ask.Tool; c != nil {
 			what := c.Command
 			if what == "" {
 				what = string(c.Input)
 			}
-			p.say("  " + strings.ReplaceAll(what, "\n", "\n  "))
+			p.say("  " + strings.ReplaceAll(text.Visible(what), "\n", "\n  "))
 		}
 		p.asked.Add(1) // before the words that an answer follows, however fast it is
 		p.print("  y allows it, Return refuses, anything else refuses and says why: ")
@@ -255,7 +256,7 @@ func brief(c *event.Call) string {
 	case c.Command != "":
 		return firstLine(c.Command)
 	case c.Path != "":
-		return c.Path
+		return text.Name(c.Path)
 	}
 	var in map[string]json.RawMessage
 	if json.Unmarshal(c.Input, &in) != nil {

@@ -46,6 +46,25 @@ func Name(name string) string {
 	return b.String()
 }
 
+// Visible is a text of several lines in which everything that Name would write out is written out, but for the ends of lines and tabs. It is
+// for what somebody decides about, such as a command: Clean would take away what a shell runs all the same.
+func Visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && isOdd(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(s, "\n\t")
+		if i < 0 {
+			b.WriteString(Name(s))
+			return b.String()
+		}
+		b.WriteString(Name(s[:i]))
+		b.WriteByte(s[i])
+		s = s[i+1:]
+	}
+}
+
 // isOdd says whether a character is not to be shown as it is. U+FFFD may be a byte that is no text.
 func isOdd(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsGraphic(r) && r != zeroWidthJoiner && r != zeroWidthNonJoiner

@@ -5,6 +5,20 @@ import (
 	"testing"
 )
 
+func TestVisible(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "a\n\tb\n": "a\n\tb\n", "echo ok \x1b]0;\nrm -r x\n\x07": "echo ok \\x1b]0;\nrm -r x\n\\x07", "a\r\nb\u202e\t\xff": "a\\r\nb\\u202e\t\\xff",
+	} {
+		got := Visible(s)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", s, got, want)
+		}
+		if clean, _ := Clean(got); clean != got {
+			t.Errorf("%q is not clean", got)
+		}
+	}
+}
+
 func TestName(t *testing.T) {
 	for name, want := range map[string]string{
 		"": "", "a b.go": "a b.go", "é/日本　語": "é/日本　語", "می\u200cخواهم": "می\u200cخواهم", "👩\u200d💻": "👩\u200d💻", "a\ufffdb": "a\ufffdb",

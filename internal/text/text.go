@@ -1,7 +1,8 @@
 // Package text makes strings from elsewhere fit to print.
 //
 // Clean promises that no byte of its result can move a cursor, change a colour, set a title or break a line of JSON: escape sequences,
-// control characters and carriage returns are gone, what is no text is U+FFFD. It refuses nothing: any input has a clean form.
+// control characters and carriage returns are gone, what is no text is U+FFFD. Name and Visible promise the same and take nothing away: what
+// would move a cursor is written out. They refuse nothing: any input has a clean form.
 package text
 
 import (

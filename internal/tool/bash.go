@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/shell"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -78,10 +79,10 @@ func Bash(env *Env) Tool {
 
 // commandTitle is the description, or the command's first line.
 func commandTitle(line, description string) string {
-	for _, text := range []string{description, line} {
-		for part := range strings.Lines(text) {
+	for _, said := range []string{description, line} {
+		for part := range strings.Lines(said) {
 			if words := strings.Join(strings.Fields(part), " "); words != "" {
-				return clip(words)
+				return text.Name(clip(words))
 			}
 		}
 	}

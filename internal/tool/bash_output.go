@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/shell"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -39,7 +40,7 @@ func BashOutput(env *Env) Tool {
 			}
 			return Action{
 				// It reads what a command has printed that was allowed, so nobody has to be asked.
-				Kind: event.Other, Title: "Read the output of " + clip(id), Input: in.json(),
+				Kind: event.Other, Title: "Read the output of " + text.Name(clip(id)), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {
 						return noCommands()

@@ -321,18 +321,5 @@ func failed(err error) Result {
 	if f.Suggestion != "" {
 		message += ". " + f.Suggestion
 	}
-	return Result{Text: visible(message), Failed: true}
-}
-
-// visible is a message of several lines in which nothing moves a cursor: what a file holds may stand in it.
-func visible(message string) string {
-	lines := strings.Split(message, "\n")
-	for i, line := range lines {
-		cells := strings.Split(line, "\t")
-		for j, cell := range cells {
-			cells[j] = text.Name(cell)
-		}
-		lines[i] = strings.Join(cells, "\t")
-	}
-	return strings.Join(lines, "\n")
+	return Result{Text: text.Visible(message), Failed: true}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"omniagent/internal/event"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -27,7 +28,7 @@ func KillShell(env *Env) Tool {
 			}
 			return Action{
 				// It ends nothing but commands of this conversation, which were allowed: that needs no question, so it is no change.
-				Kind: event.Other, Title: "End " + clip(id), Input: in.json(),
+				Kind: event.Other, Title: "End " + text.Name(clip(id)), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {
 						return noCommands()

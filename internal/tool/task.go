@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -33,7 +34,7 @@ func HandOver(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Agent, Title: "Hand over: " + clip(description), Input: in.json(),
+				Kind: event.Agent, Title: "Hand over: " + text.Name(clip(description)), Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
 					answer, err := env.Task(ctx, description, kind, prompt)
 					switch {

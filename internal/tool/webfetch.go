@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	web "omniagent/internal/page"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -44,7 +45,7 @@ func WebFetch(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Web, URL: address, Title: "Fetch " + clip(address), Input: in.json(),
+				Kind: event.Web, URL: address, Title: "Fetch " + text.Name(clip(address)), Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
 					if env.Web == nil {
 						return failed(fault.New(fault.Unsafe, "pages cannot be fetched in this conversation"))
