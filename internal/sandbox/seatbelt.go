@@ -117,14 +117,11 @@ func seatbeltNetwork(network string) string {
 
 // absolute is the one form of a path; empty: it is none.
 func (v view) absolute(name string) string {
-	if name == "" || strings.ContainsRune(name, 0) {
-		return ""
+	if !path.IsAbs(name) && name != "" && path.IsAbs(v.root) {
+		name = v.root + "/" + name
 	}
-	if !path.IsAbs(name) {
-		if !path.IsAbs(v.root) {
-			return ""
-		}
-		name = path.Join(v.root, name)
+	if !path.IsAbs(name) || strings.ContainsRune(name, 0) {
+		return ""
 	}
 	return path.Clean(name)
 }

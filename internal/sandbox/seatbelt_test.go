@@ -150,7 +150,7 @@ func allowed(t *testing.T, v view, operation, name string) bool {
 			}
 			filtered = true
 			if f := part.list; f[1].text != nil {
-				matches = matches || f[0].word == "literal" && name == *f[1].text || f[0].word == "subpath" && (name == *f[1].text || strings.HasPrefix(name, *f[1].text+"/"))
+				matches = matches || f[0].word == "literal" && name == *f[1].text || f[0].word == "subpath" && (name == *f[1].text || strings.HasPrefix(name, strings.TrimSuffix(*f[1].text, "/")+"/"))
 			}
 		}
 		if named && (matches || !filtered) {
@@ -205,8 +205,11 @@ func TestMistakesCloseMore(t *testing.T) {
 	for _, v := range []view{
 		{},
 		{root: "relative", temp: "t", write: []string{"", "w"}, protected: []string{"", "p"}, hidden: []string{"", "h"}},
-		{root: "/a\x00b", temp: "\x00", hidden: []string{"/h\x00"}},
+		{root: "/a\x00b", temp: "\x00", protected: []string{"p"}, hidden: []string{"/h\x00", "h"}},
 	} {
+		if text := profile(v); strings.Contains(text, `\x00`) {
+			t.Errorf("%+v: %s", v, text)
+		}
 		for _, name := range []string{"/x", "/relative/x", "/a", "/t", "/w"} {
 			if allowed(t, v, "file-write-data", name) || !allowed(t, v, "file-read-data", name) {
 				t.Errorf("%+v: %s", v, name)
