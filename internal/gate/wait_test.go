@@ -166,6 +166,7 @@ func TestAThousand(t *testing.T) {
 	far := farSide(t, echo)
 	at := open(t, gateTo(t, far))
 	var served, away atomic.Int32
+	var short atomic.Bool
 	var ready, done sync.WaitGroup
 	release := make(chan struct{})
 	for range 1000 {
@@ -173,7 +174,11 @@ func TestAThousand(t *testing.T) {
 		done.Go(func() {
 			c, err := net.Dial("tcp", at)
 			if err != nil {
-				t.Error(err)
+				if strings.Contains(err.Error(), "too many open files") {
+					short.Store(true)
+				} else {
+					t.Error(err)
+				}
 				ready.Done()
 				return
 			}
@@ -191,6 +196,10 @@ func TestAThousand(t *testing.T) {
 		})
 	}
 	ready.Wait()
+	if short.Load() {
+		close(release)
+		t.Skip("this process may not open a thousand connections")
+	}
 	if served.Load() != MaxConnections || away.Load() != 1000-MaxConnections {
 		t.Errorf("served %d, turned away %d", served.Load(), away.Load())
 	}
