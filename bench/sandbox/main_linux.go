@@ -33,76 +33,110 @@ func main() {
 	}
 }
 
+// place is where the commands run.
+type place struct {
+	root, temp, hidden, state string
+	protected                 []string
+}
+
+// newPlace has a workspace in which all protected names are there: bubblewrap would leave behind what it makes for those that are absent.
+func newPlace(dir string) (place, error) {
+	p := place{dir + "/root", dir + "/temp", dir + "/hidden", dir + "/state", []string{".git/hooks", ".claude", ".codex", ".vscode"}}
+	dirs := []string{p.root + "/refs", p.temp, p.hidden, p.state}
+	for _, name := range p.protected {
+		dirs = append(dirs, filepath.Join(p.root, name))
+	}
+	for _, each := range dirs {
+		if err := os.MkdirAll(each, 0o700); err != nil {
+			return p, err
+		}
+	}
+	for _, name := range []string{".git/config", ".git/commondir"} {
+		p.protected = append(p.protected, name)
+		if err := os.WriteFile(filepath.Join(p.root, name), nil, 0o600); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// bubble is how bubblewrap is told the same.
+func (p place) bubble(program string) []string {
+	argv := []string{
+		"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc",
+		"--bind", p.temp, "/tmp", "--bind", p.temp, "/var/tmp", "--bind", p.temp, p.temp, "--bind", p.root, p.root, "--bind", p.root + "/.git", p.root + "/.git",
+	}
+	for _, name := range p.protected {
+		path := filepath.Join(p.root, name)
+		argv = append(argv, "--ro-bind", path, path)
+	}
+	return append(argv, "--tmpfs", p.hidden, "--remount-ro", p.hidden, "--chdir", p.root, program)
+}
+
 func run(n int) error {
 	wrap, err := exec.LookPath("bwrap")
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("/var/lib", "omniagent-bench-")
+	base, err := os.UserHomeDir()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(base, ".omniagent-bench-") // not beneath /tmp, which commands do not see
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	root, temp, hidden, state := filepath.Join(dir, "root"), filepath.Join(dir, "temp"), filepath.Join(dir, "hidden"), filepath.Join(dir, "state")
-	protected := []string{".git/hooks", ".claude", ".codex", ".vscode"}
-	dirs := []string{root, temp, hidden, state, root + "/refs/heads"}
-	for _, name := range protected {
-		dirs = append(dirs, filepath.Join(root, name))
+	p, err := newPlace(dir)
+	if err != nil {
+		return err
 	}
-	for _, each := range dirs {
-		if err := os.MkdirAll(each, 0o700); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{".git/config", ".git/commondir"} {
-		if err := os.WriteFile(filepath.Join(root, name), nil, 0o600); err != nil {
-			return err
-		}
-	}
-	report := sandbox.Probe(context.Background(), sandbox.Options{})
-	report.Tier = sandbox.Namespaces
-	walls, err := sandbox.Open(sandbox.Policy{Root: root, Temp: temp, Hidden: []string{hidden}, Protected: protected}, report, sandbox.Options{State: state})
+	report := sandbox.Probe(context.Background(), sandbox.Options{Self: []string{"/bin/true"}})
+	walls, err := sandbox.Open(sandbox.Policy{Root: p.root, Temp: p.temp, Hidden: []string{p.hidden}, Protected: p.protected}, report, sandbox.Options{State: p.state})
 	if err != nil {
 		return err
 	}
 	defer walls.Close()
-	bubble := []string{
-		"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc",
-		"--bind", temp, "/tmp", "--bind", temp, "/var/tmp", "--bind", root, root, "--bind", root + "/.git", root + "/.git",
+	plain := process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: p.root, Env: os.Environ()}
+	wrapped := plain
+	wrapped.Argv, wrapped.Path = p.bubble(plain.Path), wrap
+	ways := []func() (process.Plan, error){
+		func() (process.Plan, error) { return plain, nil },
+		func() (process.Plan, error) { return wrapped, nil },
+		func() (process.Plan, error) { return walls.Plan(plain) },
 	}
-	for _, name := range append(protected, ".git/config", ".git/commondir", "refs") {
-		bubble = append(bubble, "--ro-bind", filepath.Join(root, name), filepath.Join(root, name))
-	}
-	bubble = append(bubble, "--tmpfs", hidden, "--remount-ro", hidden, "--chdir", root, "/bin/true")
-	plain := process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: root, Env: os.Environ()}
-	times := make([][]time.Duration, 3)
+	times := make([][]time.Duration, len(ways))
 	for range n {
-		for i := range times {
-			began := time.Now()
-			p := plain
-			switch i {
-			case 1:
-				p.Argv, p.Path = bubble, wrap
-			case 2:
-				if p, err = walls.Plan(plain); err != nil {
-					return err
-				}
-			}
-			c, err := process.Start(p)
+		for i, way := range ways {
+			took, err := measure(way)
 			if err != nil {
 				return err
 			}
-			if e := c.Wait(); e.ExitCode != 0 {
-				return fmt.Errorf("%v: exit %d %s", p.Argv, e.ExitCode, e.Signal)
-			}
-			times[i] = append(times[i], time.Since(began))
+			times[i] = append(times[i], took)
 		}
 	}
-	for i := range times {
+	median := func(i int) time.Duration {
 		slices.Sort(times[i])
+		return times[i][n/2].Round(10 * time.Microsecond)
 	}
-	median := func(i int) time.Duration { return times[i][n/2].Round(10 * time.Microsecond) }
-	fmt.Printf("alone %v, bubblewrap %v, walls %v; walls to bubblewrap %.2f, what they add %.2f\n", median(0), median(1), median(2),
-		float64(median(2))/float64(median(1)), float64(median(2)-median(0))/float64(median(1)-median(0)))
+	alone, bubblewrap, ours := median(0), median(1), median(2)
+	fmt.Printf("alone %v, behind bubblewrap %v, behind walls (%s) %v; whole time × %.2f, what is added × %.2f\n", alone, bubblewrap, walls.Claim().Name, ours,
+		float64(ours)/float64(bubblewrap), float64(ours-alone)/float64(bubblewrap-alone))
 	return nil
+}
+
+func measure(way func() (process.Plan, error)) (time.Duration, error) {
+	began := time.Now()
+	p, err := way()
+	if err != nil {
+		return 0, err
+	}
+	c, err := process.Start(p)
+	if err != nil {
+		return 0, err
+	}
+	if e := c.Wait(); e.ExitCode != 0 {
+		return 0, fmt.Errorf("%q: exit %d %s", p.Argv, e.ExitCode, e.Signal)
+	}
+	return time.Since(began), nil
 }

@@ -3,7 +3,9 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,9 +20,8 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	if len(early) > 0 { // there is nobody yet who could hear it
 		return died(early[0])
 	}
-	if o.Limits.Memory > 0 {
-		limitMemory(o.Limits.Memory)
-	}
+	go dieWithCaller()
+	threads()
 	child, err := syscall.ForkExec(o.Program, os.Args[2:], &syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return notFound(o.Program, err)
@@ -29,21 +30,13 @@ func watch(o order, env []string, signals chan os.Signal) int {
 		asked = true
 		_ = syscall.Kill(child, s)
 	}
-	heard := make(chan struct{}, 1)
-	go func() {
-		for range signals {
-			select {
-			case heard <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	go dieWithCaller()
+	if o.Limits.Memory > 0 {
+		limitMemory(child, o.Limits.Memory) // it has not yet begun to do anything
+	}
 	status := await(child)
-	select {
-	case <-heard:
-		asked = true
-	default:
+	if reapAll() && othersInGroup() {
+		time.Sleep(2 * time.Millisecond) // what the group was asked may still be on its way to us
+		asked = asked || len(pending(signals)) > 0
 	}
 	for asked && reapAll() && othersInGroup() { // a shell dies of the signal long before the git beneath it has removed its lock
 		time.Sleep(2 * time.Millisecond)
@@ -53,6 +46,25 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	}
 	return status.ExitStatus()
 }
+
+// threads makes those that the runtime may need later, when the command has used up what it may have.
+func threads() {
+	var ready, over sync.WaitGroup
+	over.Add(1)
+	for range spareThreads {
+		ready.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			over.Wait()
+		}()
+	}
+	ready.Wait()
+	over.Done()
+}
+
+const spareThreads = 3
 
 func pending(signals chan os.Signal) (list []syscall.Signal) {
 	for {

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ofStage is how many threads process 1 may have besides.
+const ofStage = 16
+
 // limit sets what the kernel holds for each process or user. What a limit already says is never widened.
 func limit(o *order) error {
 	if err := lower(unix.RLIMIT_CORE, 0); err != nil {
@@ -31,6 +34,7 @@ func limit(o *order) error {
 	if o.Limits.Processes > 0 {
 		most = uint64(o.Limits.Processes)
 	}
+	most += ofStage
 	if o.Tier == Landlock { // those of the user outside count as well
 		most += tasksOfUser()
 	}
@@ -46,8 +50,14 @@ func lower(which int, to uint64) error {
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(to, now.Cur), Max: to})
 }
 
-// limitMemory comes last: this process has enough.
-func limitMemory(bytes int64) { _ = lower(unix.RLIMIT_DATA, uint64(bytes)) }
+// limitMemory comes last, and is not for this process where there is another.
+func limitMemory(pid int, bytes int64) {
+	var now unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &now) == nil {
+		to := min(uint64(bytes), now.Max)
+		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: to, Max: to}, nil)
+	}
+}
 
 // tasksOfUser counts what the limit counts: processes with their threads.
 func tasksOfUser() (count uint64) {

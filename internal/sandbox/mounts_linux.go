@@ -325,7 +325,7 @@ func limitNumbers(l Limits) {
 	if most == 0 {
 		most = defaultProcesses
 	}
-	_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(max(most, 301)+1)), 0)
+	_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(max(most, 301)+ofStage)), 0)
 }
 
 func ownNumbers() bool {

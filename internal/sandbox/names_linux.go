@@ -74,7 +74,7 @@ func (n *names) locked(f func() error) error {
 
 // take makes sure that everything that is kept is there as long as the lease is held, and returns which directories have to stay where they
 // are and what has to stay as it is. drop follows.
-func (n *names) take(all []kept) (pins, covers []string, lease *os.File, err error) {
+func (n *names) take(p Policy) (pins, covers []string, lease *os.File, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	err = n.locked(func() error {
@@ -91,9 +91,10 @@ func (n *names) take(all []kept) (pins, covers []string, lease *os.File, err err
 		for _, m := range record {
 			w.made[m.path] = true
 		}
-		for _, k := range all {
+		for _, k := range p.kept() {
 			w.visit(k.base, k.name, k.content, 0)
 		}
+		w.pinWithin(p)
 		if w.err != nil {
 			return w.err
 		}
@@ -174,6 +175,34 @@ func (w *walk) visit(base, name, content string, links int) {
 		}
 		w.pins[path] = true
 	}
+}
+
+// pinWithin keeps directories in their place that lie in a writable one and have on their way down something that a policy is about: moved, it
+// would not be found under its name by the next command, nor would the next one's walls.
+func (w *walk) pinWithin(p Policy) {
+	writable := append([]string{p.Root}, p.Write...)
+	for _, path := range slices.Concat(writable, p.Hidden) {
+		for _, base := range writable {
+			if !within(base, path) {
+				continue
+			}
+			for dir := filepath.Dir(path); dir != base && within(base, dir); dir = filepath.Dir(dir) {
+				if info, err := os.Lstat(dir); err == nil && info.IsDir() && !w.covered(dir) {
+					w.pins[dir] = true
+				}
+			}
+		}
+	}
+}
+
+// covered says whether something above stays as it is already.
+func (w *walk) covered(path string) bool {
+	for cover := range w.covers {
+		if within(cover, path) {
+			return true
+		}
+	}
+	return false
 }
 
 // require writes into the lease what of the record has to stay.

@@ -43,6 +43,9 @@ type Options struct {
 	// five times. Without it, what needs a child process counts as not available.
 	Self []string
 
+	// Stage says that the program asks IsStage. Probe then builds the walls and tries them, and so knows of every tier whether it holds.
+	Stage bool
+
 	// Tier is what Open shall build, where it is weaker than what the report offers. None: what the report offers.
 	Tier Tier
 
@@ -80,6 +83,7 @@ const (
 	FactUserNamespace    = "user-namespace"    // a process was started in a new one
 	FactMountNamespace   = "mount-namespace"   // and could mount in it
 	FactNetworkNamespace = "network-namespace" // and had a network of its own
+	FactWallsHold        = "walls-hold"        // walls were built, and refused what was tried from behind them
 	FactSeatbelt         = "seatbelt"          // sandbox-exec started a process
 	FactWalls            = "operating-system"  // this product knows walls for it
 )

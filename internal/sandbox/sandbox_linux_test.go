@@ -44,6 +44,25 @@ func TestMain(m *testing.M) {
 		err = landlocked(os.Args[2], os.Args[3])
 	case "mounts":
 		err = mountsAt(os.Args[2])
+	case "holds":
+		err = holder(os.Args[2], os.Args[3], os.Args[4])
+	case "forks":
+		err = forks()
+	case "fetches":
+		err = fetches(os.Args[2], os.Args[3])
+	case "as-it-is", "without-namespaces", "masked-processes":
+		switch os.Args[1] {
+		case "without-namespaces":
+			err = withoutNamespaces()
+		case "masked-processes":
+			err = maskedProcesses()
+		}
+		if err == nil {
+			os.Args = slices.Delete(os.Args, 1, 2)
+			os.Exit(m.Run())
+		}
+	case "attack":
+		err = attacker(os.Args[2:])
 	case "alone":
 		err = alone()
 	default:
@@ -60,6 +79,18 @@ func self(args ...string) Options { return Options{Self: append([]string{"/proc/
 
 func factNames() []string {
 	return []string{FactLandlock, FactLandlockEnforced, FactSeccomp, FactSeccompEnforced, FactUserNamespace, FactMountNamespace, FactNetworkNamespace}
+}
+
+// TestProbeTries compares what is said with what walls do.
+func TestProbeTries(t *testing.T) {
+	o := self("ends")
+	o.Stage = true
+	began := time.Now()
+	r := Probe(t.Context(), o)
+	t.Logf("%v: %+v, holes %q", time.Since(began), r.fact(FactWallsHold), r.Holes)
+	if plain := Probe(t.Context(), self("ends")); r.fact(FactWallsHold).OK != (plain.Tier != None) || r.Tier != plain.Tier {
+		t.Errorf("tier %s, tried %s: %+v", plain.Tier, r.Tier, r.fact(FactWallsHold))
+	}
 }
 
 func check(t *testing.T, r Report) {

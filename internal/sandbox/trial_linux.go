@@ -45,18 +45,33 @@ func refused(what string, err error) error {
 	return fmt.Errorf("%s was not refused: %s", what, outcome(err))
 }
 
-// triesOutside makes a file beside the workspace, and changes nothing of what is there.
+// triesOutside makes files that have no name, so that nothing is left of one that could be made.
 func triesOutside(o order, t *trial) error {
-	parent := filepath.Dir(o.Root)
-	if first(append([]string{o.Temp}, o.Write...), parent) == "" && !within("/tmp", parent) && !within("/var/tmp", parent) {
-		path := filepath.Join(parent, ".omniagent-trial")
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	writable := append([]string{o.Root, o.Temp}, o.Write...)
+	if o.Tier == Namespaces {
+		writable = append(writable, "/tmp", "/var/tmp")
+	}
+	for _, dir := range o.Outside {
+		if first(writable, dir) != "" || !filepath.IsAbs(dir) {
+			continue
+		}
+		fd, err := unix.Open(dir, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 		if err == nil {
 			_ = unix.Close(fd)
-			_ = unix.Unlink(path)
 		}
-		if err := refused("a write outside", err); err != nil {
+		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err := refused("a write to "+dir, err); err != nil {
 			return err
+		}
+		// The rights of what is the user's are set to what they are.
+		var s unix.Stat_t
+		if unix.Stat(dir, &s) != nil || int(s.Uid) != os.Geteuid() || unix.Chmod(dir, s.Mode&0o7777) != nil {
+			continue
+		}
+		if t.Chmod = true; o.Tier == Namespaces {
+			return fmt.Errorf("a change of the rights of %s was not refused", dir)
 		}
 	}
 	fd, err := unix.Open("/proc/self/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -65,14 +80,6 @@ func triesOutside(o order, t *trial) error {
 	}
 	if err := refused("a write to /proc", err); err != nil {
 		return err
-	}
-	// The rights of a file are set to what they are.
-	var s unix.Stat_t
-	if unix.Stat(parent, &s) == nil && int(s.Uid) == os.Geteuid() {
-		t.Chmod = unix.Chmod(parent, s.Mode&0o7777) == nil
-	}
-	if o.Tier == Namespaces && t.Chmod && !within("/tmp", parent) && !within("/var/tmp", parent) {
-		return errors.New("a change of rights outside was not refused")
 	}
 	path := filepath.Join(o.Root, ".omniagent-trial")
 	fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)

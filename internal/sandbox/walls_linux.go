@@ -52,6 +52,7 @@ type order struct {
 	Env     []string
 	Program string
 	Trial   bool
+	Outside []string // where the trial tries to write
 
 	// What the stage finds out on the way.
 	Dir          string
@@ -68,6 +69,11 @@ func (w *Walls) open(r Report, o Options) error {
 	if w.claim.Tier == Landlock && w.policy.Network.Serve != nil {
 		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier", w.claim.Name).
 			Hint("Leave the network off, or open it.")
+	}
+	for _, path := range realPaths(w.policy.Hidden) { // a link could be gone when the next command is started
+		if !slices.Contains(w.policy.Hidden, path) {
+			w.policy.Hidden = append(slices.Clone(w.policy.Hidden), path)
+		}
 	}
 	if w.claim.Tier == Namespaces {
 		if !filepath.IsAbs(o.State) {
@@ -126,7 +132,10 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 		p.Env = os.Environ()
 	}
 	o := w.order(p)
-	o.Trial = trial
+	if o.Trial = trial; trial {
+		home, _ := os.UserHomeDir()
+		o.Outside = []string{filepath.Dir(w.policy.Root), home, "/", "/etc", "/var/lib"}
+	}
 	run := &running{say: say, network: w.policy.Network}
 	defer func() {
 		if err != nil {
@@ -134,7 +143,7 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 		}
 	}()
 	if w.system.names != nil {
-		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy.kept()); err != nil {
+		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy); err != nil {
 			return p, err
 		}
 		run.drop = w.system.names.drop

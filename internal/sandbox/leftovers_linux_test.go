@@ -1,0 +1,259 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"omniagent/internal/process"
+)
+
+const cookie = "SANDBOX_TEST_COOKIE="
+
+// withCookie are the living processes that have it in their environment. A stage cannot be looked into by everybody, so its command line counts.
+func withCookie(value string) (all []string) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		env, _ := os.ReadFile("/proc/" + entry.Name() + "/environ")
+		line, _ := os.ReadFile("/proc/" + entry.Name() + "/cmdline")
+		if bytes.Contains(env, []byte(cookie+value)) || bytes.Contains(line, []byte(value)) {
+			all = append(all, fmt.Sprintf("%d %q", pid, line))
+		}
+	}
+	return all
+}
+
+func eventually(t *testing.T, what string, yes func() bool) {
+	t.Helper()
+	over := time.Now().Add(20 * time.Second)
+	for gap := time.Millisecond; !yes(); gap = min(2*gap, 20*time.Millisecond) {
+		if time.Now().After(over) {
+			t.Errorf("waited too long for %s", what)
+			return
+		}
+		time.Sleep(gap)
+	}
+}
+
+// sight is what may not grow.
+func sight(g ground) string {
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	fds, _ := os.ReadDir("/proc/self/fd")
+	var names []string
+	_ = filepath.WalkDir(g.dir, func(path string, _ os.DirEntry, _ error) error {
+		if !strings.Contains(path, "/.git/objects/") {
+			names = append(names, path)
+		}
+		return nil
+	})
+	return fmt.Sprintf("%d mounts, %d descriptors, %q", bytes.Count(mounts, []byte("\n")), len(fds), names)
+}
+
+// TestNothingIsLeft runs many commands, several at a time.
+func TestNothingIsLeft(t *testing.T) {
+	count := 200
+	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_WALLS_COMMANDS")); err == nil {
+		count = n
+	}
+	tier := tiers(t)[0]
+	g := newGround(t)
+	g.repository(t)
+	w := g.walls(t, tier)
+	g.sh(t, w, "true")
+	before, value := sight(g), filepath.Base(g.dir)+"-many"
+	var busy sync.WaitGroup
+	for worker := range 4 {
+		busy.Go(func() {
+			for i := range count / 4 {
+				var out bytes.Buffer
+				p, err := w.Plan(process.Plan{
+					Argv: []string{"bash", "-c", "(setsid sleep 1000 &); echo evil 2>/dev/null > .mcp.json || mkdir .claude/x 2>/dev/null || echo $1; exit $1", "x", strconv.Itoa(i % 7)},
+					Path: "/bin/bash", Dir: g.root, Env: []string{cookie + value, "PATH=/usr/bin:/bin"}, Stdout: &out, Stderr: &out,
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c, err := process.Start(p)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if e := c.Wait(); e.ExitCode != i%7 || out.String() != fmt.Sprintln(i%7) {
+					t.Errorf("worker %d: %+v %q", worker, e, out.String())
+				}
+			}
+		})
+	}
+	busy.Wait()
+	if after := sight(g); after != before {
+		t.Errorf("before %s\nafter  %s", before, after)
+	}
+	if left := withCookie(value); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// holder opens walls and runs a line behind them, until it is killed.
+func holder(dir, line, value string) error {
+	g := groundIn(dir)
+	w, err := Open(g.policy(), Report{Tier: Namespaces}, Options{State: g.state})
+	if err != nil {
+		return err
+	}
+	for {
+		p, err := w.Plan(process.Plan{Argv: []string{"bash", "-c", line, value}, Path: "/bin/bash", Dir: g.root, Env: []string{cookie + value, "PATH=/usr/bin:/bin"}, Stdout: os.Stdout, Stderr: os.Stderr})
+		if err != nil {
+			return err
+		}
+		c, err := process.Start(p)
+		if err != nil {
+			return err
+		}
+		c.Wait()
+	}
+}
+
+// TestKilled kills those who hold walls at random moments. Nothing lives on, and the next one removes what they have made.
+func TestKilled(t *testing.T) {
+	if tiers(t)[0] != Namespaces {
+		t.Skip("there is nothing to sweep in this tier")
+	}
+	rounds := 12
+	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
+		rounds = n
+	}
+	g := newGround(t)
+	g.repository(t)
+	must(t, g.walls(t, Namespaces).Close())
+	before := sight(g)
+	stages := 0
+	for round := range rounds {
+		value := fmt.Sprintf("%s-kill-%d-", filepath.Base(g.dir), round)
+		cmd := exec.Command(g.attacker, "holds", g.dir, "(setsid sleep 1000 &); sleep 0.0$((RANDOM % 9))", value)
+		cmd.Env = append(os.Environ(), cookie+value)
+		stderr, err := cmd.StderrPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond) // the random moment
+		if round%3 == 0 {
+			for _, line := range withCookie(value) {
+				var pid int
+				if _, err := fmt.Sscan(line, &pid); err == nil && strings.Contains(line, stageName) {
+					stages++
+					_ = unix.Kill(pid, unix.SIGKILL)
+				}
+			}
+			time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		}
+		must(t, cmd.Process.Kill())
+		text, _ := io.ReadAll(stderr)
+		_ = cmd.Wait()
+		if strings.Contains(string(text), "walls do not stand") {
+			t.Errorf("%s", text)
+		}
+		eventually(t, "the end of all", func() bool { return len(withCookie(value)) == 0 })
+	}
+	t.Logf("%d stages were killed as well", stages)
+	w := g.walls(t, Namespaces)
+	must(t, w.Close())
+	if after := sight(g); after != before {
+		t.Errorf("before %s\nafter  %s", before, after)
+	}
+}
+
+// TestNamesAreShared: two who hold walls around the same workspace need the same names. What one of them no longer needs stays for the other.
+func TestNamesAreShared(t *testing.T) {
+	g := newGround(t)
+	must(t, os.Mkdir(g.root+"/.git", 0o700))
+	p := g.policy()
+	open := func() *names {
+		t.Helper()
+		n, err := openNames(g.state + "/walls")
+		must(t, err)
+		return n
+	}
+	take := func(n *names) {
+		t.Helper()
+		_, covers, lease, err := n.take(p)
+		must(t, err)
+		if lease == nil || !slices.Contains(covers, g.root+"/.mcp.json") {
+			t.Fatalf("%q %v", covers, lease)
+		}
+	}
+	one, two := open(), open()
+	there := func(want bool) {
+		t.Helper()
+		for _, name := range []string{".mcp.json", ".claude", ".git/commondir", ".git/config"} {
+			if exists(filepath.Join(g.root, name)) != want {
+				t.Errorf("%s: %v", name, !want)
+			}
+		}
+	}
+	take(one)
+	take(two)
+	take(one)
+	one.drop()
+	there(true)
+	one.drop()
+	there(true)
+	open() // a third one who only looks
+	there(true)
+	two.drop()
+	there(false)
+	// What somebody else makes of it stays.
+	take(one)
+	must(t, os.WriteFile(g.root+"/.claude/settings.json", nil, 0o600))
+	must(t, os.WriteFile(g.root+"/.git/commondir", []byte("elsewhere"), 0o600))
+	must(t, os.Remove(g.root+"/.mcp.json"))
+	must(t, os.Mkdir(g.root+"/.mcp.json", 0o755))
+	one.drop()
+	for _, name := range []string{".claude/settings.json", ".git/commondir", ".mcp.json"} {
+		if !exists(filepath.Join(g.root, name)) {
+			t.Errorf("%s is gone", name)
+		}
+	}
+	if list, _ := filepath.Glob(g.state + "/walls/*"); !slices.Equal(list, []string{g.state + "/walls/lock"}) {
+		t.Errorf("on record: %v", list)
+	}
+}
+
+// TestPlacesCannotBeMoved: what a policy is about stays where it is also within another directory that may be written.
+func TestPlacesCannotBeMoved(t *testing.T) {
+	if tiers(t)[0] != Namespaces {
+		t.Skip("this tier does not hold names")
+	}
+	g := newGround(t)
+	must(t, os.MkdirAll(g.root+"/a/b", 0o700))
+	must(t, os.WriteFile(g.root+"/a/b/key", []byte("secret"), 0o600))
+	must(t, os.Symlink("a/b/key", g.root+"/link"))
+	must(t, os.MkdirAll(g.root+"/deep/project/.git/hooks", 0o700))
+	w := g.walls(t, Namespaces, func(p *Policy) {
+		p.Root = g.root + "/deep/project"
+		p.Write = []string{g.root}
+		p.Hidden = []string{g.root + "/link"}
+	})
+	for _, line := range []string{
+		"mv ../../a ../../c", "mv ../../a/b ../../c", "cat ../../a/b/key", "rm ../../link; cat ../../a/b/key", "mv ../../deep ../../d2", "mv ../project ../p2",
+	} {
+		if r := g.run(t, w, "bash", "-c", "cd deep/project; "+line); r.ending.ExitCode == 0 {
+			t.Errorf("%s: %+v", line, r)
+		}
+	}
+}
