@@ -14,6 +14,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/sandbox"
 )
 
 const holderVariable = "SHELL_TEST_HOLDER"
@@ -22,6 +23,9 @@ const holderVariable = "SHELL_TEST_HOLDER"
 func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) {
 		os.Exit(process.Guard())
+	}
+	if sandbox.IsStage(os.Args) {
+		os.Exit(sandbox.Stage())
 	}
 	if how := os.Getenv(holderVariable); how != "" {
 		hold(how, os.Args[1], os.Args[2])
@@ -32,7 +36,12 @@ func TestMain(m *testing.M) {
 
 // hold runs a line, in the foreground or the background, and does not end.
 func hold(how, root, line string) {
-	s, err := New(Options{Root: root, Env: append(Environment(os.Environ()), cookieOf(os.Environ()))})
+	o := Options{Root: root, Env: append(Environment(os.Environ()), cookieOf(os.Environ()))}
+	_, err := behindWalls(&o)
+	var s *Shell
+	if err == nil {
+		s, err = New(o)
+	}
 	if err == nil && how == "background" {
 		_, err = s.Start(line)
 	}
@@ -80,6 +89,9 @@ func open(t *testing.T, change ...func(*Options)) *Shell {
 	for _, f := range change {
 		f(&o)
 	}
+	done, err := behindWalls(&o)
+	check(t, err)
+	t.Cleanup(func() { check(t, done()) })
 	s, err := New(o)
 	check(t, err)
 	t.Cleanup(s.Close)
