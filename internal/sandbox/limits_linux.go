@@ -15,11 +15,11 @@ const ofStage = 16
 
 // limit sets what the kernel holds for each process or user. What a limit already says is never widened.
 func limit(o *order) error {
-	if err := lower(unix.RLIMIT_CORE, 0); err != nil {
+	if err := lowerLimit(unix.RLIMIT_CORE, 0); err != nil {
 		return err
 	}
 	if o.Limits.FileSize > 0 {
-		if err := lower(unix.RLIMIT_FSIZE, uint64(o.Limits.FileSize)); err != nil {
+		if err := lowerLimit(unix.RLIMIT_FSIZE, uint64(o.Limits.FileSize)); err != nil {
 			return err
 		}
 	}
@@ -38,10 +38,10 @@ func limit(o *order) error {
 	if o.Tier == Landlock { // those of the user outside count as well
 		most += tasksOfUser()
 	}
-	return lower(unix.RLIMIT_NPROC, most)
+	return lowerLimit(unix.RLIMIT_NPROC, most)
 }
 
-func lower(which int, to uint64) error {
+func lowerLimit(which int, to uint64) error {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(which, &now); err != nil {
 		return err

@@ -1,8 +1,15 @@
-//go:build darwin
-
 // This file is replaced by seatbelt.go.
 
 package sandbox
 
-// Profile refuses everything until there is a profile.
-func Profile(Policy) string { return "(version 1)(deny default)" }
+type view struct {
+	root      string
+	write     []string
+	protected []string
+	hidden    []string
+	temp      string
+	network   string
+}
+
+// profile refuses everything until there is a profile.
+func profile(view) string { return "(version 1)(deny default)" }

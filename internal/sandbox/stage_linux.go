@@ -101,7 +101,11 @@ func build(o *order) (env []string, err error) {
 	if err := landlock(o); err != nil {
 		return nil, fmt.Errorf("landlock: %w", err)
 	}
-	if err := install(systemCalls(o.Network != "off")); err != nil {
+	calls := systemCalls(o.Network != "off")
+	if len(calls) == 0 {
+		return nil, errors.New("no filter of system calls is known for this machine")
+	}
+	if err := install(calls); err != nil {
 		return nil, fmt.Errorf("the filter of system calls: %w", err)
 	}
 	return env, nil
