@@ -12,7 +12,7 @@ import (
 
 // chat is the native agent for a person.
 func chat() *contract.Command {
-	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "permission-mode", "web"}
+	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "permission-mode", "sandbox", "network", "web"}
 	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}
 	for _, p := range start().Params {
 		for _, name := range own {

@@ -1,12 +1,24 @@
 package command
 
-import "omniagent/internal/config"
+import (
+	"omniagent/internal/config"
+	"omniagent/internal/setting"
+)
 
-// nativeKeys are the settings of the native agent.
+// nativeKeys are the settings of the native agent. What opens something is the user's alone to say; what closes may come from a project
+// that is trusted, too.
 func nativeKeys() []config.Key {
 	return []config.Key{
+		{Name: "native.allow", Type: config.List, Personal: true, Help: "calls that need not be asked about, such as Bash(go test:*); see docs/rules.md. Only in your own file"},
+		{Name: "native.ask", Type: config.List, Help: "calls that are always asked about"},
+		{Name: "native.deny", Type: config.List, Help: "calls that never run"},
 		{Name: "native.env", Type: config.List, Personal: true, Help: "variables that commands and MCP servers get as well; only in your own file"},
 		{Name: "native.first_byte", Type: config.Duration, Env: "OMNIAGENT_NATIVE_FIRST_BYTE", Default: "5m", Help: "how long a model API may take to begin its answer"},
 		{Name: "native.idle", Type: config.Duration, Env: "OMNIAGENT_NATIVE_IDLE", Default: "2m", Help: "how long it may say nothing in the middle of one"},
+		{Name: "native.network", Type: config.String, Personal: true, Env: "OMNIAGENT_NATIVE_NETWORK", Flag: "network", Default: "off", Help: "what commands reach: off, on, or hosts separated by commas; only in your own file"},
+		{
+			Name: "native.sandbox", Type: config.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Personal: true, Env: "OMNIAGENT_NATIVE_SANDBOX", Flag: "sandbox",
+			Default: string(setting.WorkspaceWrite), Help: "whether walls stand around commands; only in your own file",
+		},
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/shell"
 	"omniagent/internal/stream"
 	"omniagent/internal/text"
@@ -45,7 +46,9 @@ func start() *contract.Command {
 			{Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"}, Default: "stream-json", Help: "json: the result alone"},
 			{Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto", Help: "what stdin is: a message, or frames"},
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-			{Name: "permission-mode", Kind: contract.Enum, Enum: append(yume.Modes(), "auto-edit"), Default: "default", Help: "what may run"},
+			{Name: "permission-mode", Kind: contract.Enum, Enum: append(yume.Modes(), "prompt", "auto-edit"), Default: "default", Help: "what may run"},
+			{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
+			{Name: "network", Kind: contract.Text, Help: "what commands can reach: off, on, or hosts separated by commas"},
 			{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
 			{Name: "history-file", Kind: contract.File, Help: "what was said elsewhere"},
 			{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "answers of the model"},
@@ -103,8 +106,10 @@ func engineMode(mode string) engine.Mode {
 		return engine.AutoEdit
 	case "deny":
 		return engine.DenyAll
+	case "prompt":
+		return engine.Prompt
 	}
-	return engine.Prompt
+	return engine.Default
 }
 
 // plan is what a call of start asks for.
@@ -144,6 +149,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 		Session: conversation.Session, Form: stream.Form(c.String("output-format")), Out: c.Host.Stdout, Log: log, Detail: detail,
 		Encoder: &yume.Encoder{
 			Session: conversation.ID(), Model: choice.Model, Dir: p.options.Dir, Mode: c.String("permission-mode"), Tools: conversation.Tools(), Window: choice.Known.Window,
+			Walls: conversation.Walls(),
 		},
 		Frames: p.frames, Stays: p.stays, First: p.prompt, Quiet: p.options.Mode == engine.DenyAll, Signals: signals,
 		SetMode: func(mode string) { conversation.SetMode(engineMode(mode)) },
@@ -302,11 +308,17 @@ func (p *plan) choose(c *contract.Call, log func(string, ...any)) error {
 	if choice.Note != "" {
 		log("%s", choice.Note)
 	}
+	rules, problems := rulesOf(c)
+	if len(problems) > 0 {
+		return problems[0]
+	}
 	trust := config.OpenTrust(c.TrustFile())
 	mode := engineMode(c.String("permission-mode"))
 	p.options = native.Options{
 		Choice: choice, Dir: c.Dir(), Store: session.Default(home), ID: c.String("session-id"), Resume: c.String("resume"), Mode: mode,
 		CanAsk: p.stays || mode == engine.AskAll, Web: c.String("web") == "on", Env: os.Environ(), HandOn: c.Config.List("native.env"), Temp: c.Paths.Temp, Trusted: trust.Trusted, Log: log,
+		Rules: rules, Sandbox: firstOf(c.String("sandbox"), c.Config.String("native.sandbox")), Network: firstOf(c.String("network"), c.Config.String("native.network")),
+		Home: home, State: c.Paths.State,
 		Limits: engine.Limits{Turns: c.Int("max-turns")}, Lookup: c.Host.Lookup, Version: Version,
 	}
 	if c.Paths.Config != "" {

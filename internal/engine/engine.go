@@ -33,7 +33,7 @@ type Options struct {
 	Mode    Mode
 	CanAsk  bool // somebody answers questions
 	Rules   guard.Judge
-	Held    bool // the kernel keeps what commands change in the workspace
+	Walls   Walls
 	Limits  Limits
 	Search  bool        // the API's own web search may be used
 	Todos   *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none
@@ -93,7 +93,7 @@ func New(o Options) *Session {
 	if o.Rules.Memory == nil {
 		o.Rules.Memory = &guard.Memory{}
 	}
-	s := &Session{o: o, events: event.NewQueue(mostWaiting), questions: map[string]chan agent.Answer{}, policy: policy{o.Mode, o.Rules, o.Held}}
+	s := &Session{o: o, events: event.NewQueue(mostWaiting), questions: map[string]chan agent.Answer{}, policy: policy{o.Mode, o.Rules, o.Walls}}
 	if o.Tools != nil {
 		s.tools = o.Tools(s.task)
 	}

@@ -29,8 +29,19 @@ const (
 type policy struct {
 	mode  Mode
 	rules guard.Judge
-	held  bool // the kernel keeps commands from changing anything outside of the workspace
+	walls Walls
 }
+
+// Walls say what keeps commands from changing anything outside of the workspace.
+type Walls uint8
+
+// The walls.
+const (
+	Unwanted Walls = iota // nothing does, by the user's own word
+	Missing               // nothing does, although it was asked for
+	Partial               // the kernel does, but for what the record names
+	Whole                 // the kernel does
+)
 
 // verdict is the word on one call.
 type verdict struct {
@@ -41,7 +52,7 @@ type verdict struct {
 
 // judge looks at what a call would do. The walls are stricter than this, never laxer.
 func (p policy) judge(name string, a tool.Action) verdict {
-	said := p.rules.Call(described(name, a))
+	said := p.rules.Call(Described(name, a))
 	v := verdict{word: said.Word, reason: because(said)}
 	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
 	switch {
@@ -55,6 +66,9 @@ func (p policy) judge(name string, a tool.Action) verdict {
 	case said.Explicit: // a rule of the user, or what they said before, allows it
 		return v
 	case p.mode == Yolo:
+		if a.Kind == event.Shell && p.walls == Missing {
+			return verdict{word: max(v.word, guard.Ask), reason: "there are no walls around commands here, although they were asked for"}
+		}
 		if a.Kind != event.Write { // a protected file is asked about: it decides what may run
 			v.word = guard.Allow
 		}
@@ -72,11 +86,11 @@ func (p policy) judge(name string, a tool.Action) verdict {
 
 // inside says whether what a call changes is held in the workspace: files by the door that all tools go through, commands by the kernel.
 func (p policy) inside(a tool.Action, v verdict) bool {
-	return a.Kind == event.Write && v.word == guard.Allow || a.Kind == event.Shell && p.held
+	return a.Kind == event.Write && v.word == guard.Allow || a.Kind == event.Shell && p.walls == Whole
 }
 
-// described is a call as the rules know it.
-func described(name string, a tool.Action) guard.Call {
+// Described is a call as the rules know it.
+func Described(name string, a tool.Action) guard.Call {
 	kinds := map[event.ToolKind]string{
 		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web", event.MCP: "mcp",
 	}
@@ -157,7 +171,7 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 		case said.Option == Allow:
 			return nil
 		case said.Option == Always:
-			s.policy.rules.Memory.Remember(described(call.Name, a), guard.Allow)
+			s.policy.rules.Memory.Remember(Described(call.Name, a), guard.Allow)
 			return nil
 		case said.Option == nobody:
 			return no(false, "%s needs approval, and nobody can answer any more (%s)", call.Name, reasoned(a.Title, v.reason))
@@ -178,4 +192,23 @@ func reasoned(title, reason string) string {
 		return title
 	}
 	return title + ": " + reason
+}
+
+// What happens with a call.
+const (
+	Runs   = "runs"   // without a question
+	Asks   = "asks"   // and is denied where nobody can be asked
+	Denied = "denied" //
+)
+
+// Outcome says what would happen with a call, and why.
+func Outcome(mode Mode, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool) (what, why string) {
+	v := policy{mode, rules, walls}.judge(name, a)
+	switch {
+	case v.word == guard.Allow || v.run && !canAsk:
+		return Runs, v.reason
+	case v.word == guard.Deny:
+		return Denied, v.reason
+	}
+	return Asks, v.reason
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
@@ -62,11 +63,11 @@ func (d driver) table(string) agent.Matrix {
 		Measured: d.version,
 		Limit:    agent.Limit{Bytes: 64 << 20, Note: "a longer one is refused"},
 		Rows: []agent.Row{
-			agent.Both(agent.Approval, string(setting.Prompt), yes("reading needs no asking; where nobody can be asked the rest is denied", "--permission-mode=default")),
+			agent.Both(agent.Approval, string(setting.Prompt), yes("reading needs no asking; where nobody can be asked the rest is denied", "--permission-mode=prompt")),
 			agent.Both(agent.Approval, string(setting.AutoEdit), yes("its file tools write in the workspace", "--permission-mode=auto-edit")),
 			agent.Both(agent.Approval, string(setting.Yolo), yes("", "--permission-mode=auto")),
-			agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), no("its file tools stay in the workspace, its commands are not held")),
-			agent.Both(agent.Sandbox, string(setting.Off), yes("")),
+			agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), yes("by the kernel; the record says what really stood", "--sandbox=workspace-write")),
+			agent.Both(agent.Sandbox, string(setting.Off), yes("its file tools stay in the workspace all the same", "--sandbox=off")),
 			{Feature: agent.Output, Value: string(setting.Text), Interactive: yes(""), OneShot: yes("", "--output-format=text")},
 			output(string(setting.JSON), "the result line of the stream"),
 			output(string(setting.StreamJSON), "see docs/start.md"),
@@ -135,7 +136,7 @@ func (o observer) After(agent.Exit) agent.Evidence {
 		return agent.Evidence{Session: o.id}
 	}
 	defer view.Close()
-	e := agent.Evidence{Session: o.id, DenialsTold: true, Answered: agent.No, Model: view.State.Model, Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")}}
+	e := agent.Evidence{Session: o.id, DenialsTold: true, Answered: agent.No, Model: view.State.Model, Walls: wallsOf(view.State.Held), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")}}
 	var denials []event.Denial
 	for entry, err := range view.Entries() {
 		if err != nil {
@@ -168,4 +169,12 @@ func (driver) Decode(o setting.Output) agent.Decoder {
 // Open begins a conversation, in a process of its own as with every other agent.
 func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
 	return cli.Open(ctx, d, s, sv)
+}
+
+// wallsOf is what is on record.
+func wallsOf(h session.Held) *agent.Walls {
+	if h.Walls == "" {
+		return nil
+	}
+	return &agent.Walls{Name: h.Walls, Network: h.Network, Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' })}
 }

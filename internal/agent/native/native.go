@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"omniagent/internal/config"
+	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/model"
 	"omniagent/internal/page"
 	"omniagent/internal/provider"
@@ -37,6 +39,11 @@ type Options struct {
 	Mode    engine.Mode
 	CanAsk  bool
 	Web     bool // pages, and the API's own search, may be used
+	Rules   guard.Rules
+	Sandbox string // workspace-write, or off
+	Network string // what commands reach: off, on, or hosts separated by commas
+	Home    string // the user's home directory
+	State   string // where it is on record what walls leave should this process be killed
 	Limits  engine.Limits
 	Env     []string                         // of which commands and servers get what shell hands on
 	HandOn  []string                         // names of variables that they get as well, by the user's own word
@@ -55,6 +62,7 @@ type Conversation struct {
 	*engine.Session
 	Choice  provider.Choice
 	Kept    *session.Session
+	walls   *enclosure.Enclosure // nil: none
 	closers []func()
 }
 
@@ -85,21 +93,26 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 			o.Log("the session's projection could not be written: %v", err)
 		}
 	})
-	env, err := c.tools(o)
+	env, err := c.tools(&o)
 	if err != nil {
+		return err
+	}
+	if err := c.keepWalls(o); err != nil {
 		return err
 	}
 	more := c.servers(ctx, o, servers)
 	client := o.Choice.Client()
 	s := engine.Setting{
 		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly), Mode: o.Mode, CanAsk: o.CanAsk,
+		Walls: c.walls.Sentence(), Held: c.walls.Whole(),
 	}
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
 	c.Session = engine.New(engine.Options{
 		ID: c.Kept.ID(), Client: client, Retry: o.Choice.Patience(), Mode: o.Mode, CanAsk: o.CanAsk, Limits: o.Limits, Search: o.Web, Journal: c.Kept, Todos: env.Todos,
-		System: engine.System(s), Secrets: o.known,
+		System: engine.System(s), Secrets: o.known, Walls: c.strength(o),
+		Rules: guard.Judge{Rules: o.Rules, Place: guard.Place{Root: env.Files.Path(), Dir: env.Files.Path(), Home: o.Home}},
 		Tools: func(t tool.Task) []tool.Tool {
 			env.Task = t
 			return append(tool.All(env), more...)
@@ -147,7 +160,7 @@ func (o Options) adopt(kept *session.Session, history []model.Message) error {
 }
 
 // tools opens the doors that the tools go through.
-func (c *Conversation) tools(o Options) (*tool.Env, error) {
+func (c *Conversation) tools(o *Options) (*tool.Env, error) {
 	private, err := os.MkdirTemp(o.Temp, "omniagent-output-")
 	if err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
@@ -158,13 +171,18 @@ func (c *Conversation) tools(o Options) (*tool.Env, error) {
 		return nil, err
 	}
 	c.closers = append(c.closers, func() { _ = files.Close() })
+	files.Withhold(guard.Credentials(o.Home), guard.Protected())
 	env := &tool.Env{Files: files, Seen: &tool.Seen{}, Todos: &tool.Todos{}, Excludes: tool.ExcludesFile(o.variable)}
 	var todos []tool.Todo
 	for _, t := range c.Kept.State().Todos {
 		todos = append(todos, tool.Todo{Content: t.Content, Status: t.Status, ActiveForm: t.Active})
 	}
 	env.Todos.Set(todos)
-	commands, err := shell.New(shell.Options{Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known})
+	starter, err := c.enclose(o, private)
+	if err != nil {
+		return nil, err
+	}
+	commands, err := shell.New(shell.Options{Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)
 	} else {

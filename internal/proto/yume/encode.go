@@ -26,8 +26,8 @@ type Encoder struct {
 	Mode     string
 	Tools    []string
 	Walls    *agent.Walls // what holds the commands; nil: nothing is said about it
-	Window   int64  // of the model's context; 0: unknown
-	Provider string // goes into messages of failed logins
+	Window   int64        // of the model's context; 0: unknown
+	Provider string       // goes into messages of failed logins
 
 	begun    bool
 	said     int  // pieces of text

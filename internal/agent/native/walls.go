@@ -1,0 +1,100 @@
+package native
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/engine"
+	"omniagent/internal/fault"
+	"omniagent/internal/session"
+	"omniagent/internal/setting"
+	"omniagent/internal/shell"
+)
+
+// enclose builds the walls around commands. Where none can be built the conversation goes on without, and says so: then every command is
+// asked about.
+func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error) {
+	o.stricter(c.Kept.State().Held)
+	if o.Sandbox == string(setting.Off) {
+		return nil, nil
+	}
+	temp := filepath.Join(private, "tmp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	walls, err := enclosure.Open(enclosure.Wanted{
+		Root: o.Dir, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
+		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
+	})
+	if err != nil {
+		if o.Network != "" && o.Network != "off" && o.Network != "on" {
+			return nil, err // it would be more than the hosts that were listed
+		}
+		o.Log("commands run without walls, and every one needs approval: %v", err)
+		return nil, nil
+	}
+	c.walls = walls
+	c.closers = append(c.closers, func() { _ = walls.Close() })
+	return walls.Starter(), nil
+}
+
+// stricter takes what the session has on record where that is stricter than what is asked for now: going on with a session opens nothing.
+func (o *Options) stricter(held session.Held) {
+	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
+		o.Log("the session began with walls around its commands, which stay; a fork of it begins anew")
+		o.Sandbox = held.Sandbox
+	}
+	asked := o.Network
+	switch {
+	case held.Network == "" || held.Network == o.Network || held.Network == "on":
+	case o.Network == "" || o.Network == "off":
+	case held.Network == "off" || o.Network == "on":
+		o.Network = held.Network
+	default: // lists: what is on both
+		before := enclosure.Hosts(held.Network)
+		var both []string
+		for _, host := range enclosure.Hosts(o.Network) {
+			for _, known := range before {
+				if strings.EqualFold(host, known) {
+					both = append(both, host)
+				}
+			}
+		}
+		if o.Network = strings.Join(both, ","); len(both) == 0 {
+			o.Network = "off"
+		}
+	}
+	if o.Network != asked {
+		o.Log("the session began with the network %s, so it is %s and not %s; a fork of it begins anew", held.Network, o.Network, asked)
+	}
+}
+
+// strength is what the walls mean for who has to be asked.
+func (c *Conversation) strength(o Options) engine.Walls {
+	switch {
+	case c.walls.Whole():
+		return engine.Whole
+	case c.walls != nil:
+		return engine.Partial
+	case o.Sandbox == string(setting.Off):
+		return engine.Unwanted
+	}
+	return engine.Missing
+}
+
+// Walls are what holds the commands.
+func (c *Conversation) Walls() *agent.Walls { return c.walls.Told() }
+
+// keepWalls puts on record what holds the commands, where that is not there yet.
+func (c *Conversation) keepWalls(o Options) error {
+	told := c.walls.Told()
+	held := session.Held{Sandbox: o.Sandbox, Network: told.Network, Walls: told.Name, Holes: strings.Join(told.Holes, "\n")}
+	if c.Kept.State().Held == held {
+		return nil
+	}
+	_, err := c.Kept.Append(session.Changed{Held: held})
+	return err
+}

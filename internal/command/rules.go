@@ -1,0 +1,32 @@
+package command
+
+import (
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/guard"
+)
+
+// rulesOf are the user's rules, of all layers: one above takes none of those below away. problems are the rules that do not parse; what
+// stands for them in rules is the stricter reading.
+func rulesOf(c *contract.Call) (rules guard.Rules, problems []error) {
+	for _, list := range []struct {
+		key  string
+		word guard.Word
+	}{{"native.deny", guard.Deny}, {"native.ask", guard.Ask}, {"native.allow", guard.Allow}} {
+		for _, value := range c.Config.Everywhere(list.key) {
+			written, _ := value.Raw.([]string)
+			for _, text := range written {
+				rule, err := guard.ParseRule(list.word, text, value.Source)
+				if err == nil {
+					rules = append(rules, rule)
+					continue
+				}
+				problems = append(problems, fault.Of(err).With("key", list.key))
+				if stricter, ok := guard.Stricter(list.word, text, value.Source); ok {
+					rules = append(rules, stricter)
+				}
+			}
+		}
+	}
+	return rules, problems
+}

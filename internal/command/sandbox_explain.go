@@ -1,0 +1,221 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/engine"
+	"omniagent/internal/event"
+	"omniagent/internal/guard"
+	"omniagent/internal/sandbox"
+	"omniagent/internal/tool"
+)
+
+type explained struct {
+	Subject        string        `json:"subject"`
+	Kind           string        `json:"kind" enum:"path,command"`
+	Walls          *agent.Walls  `json:"walls" doc:"what can be built here, as it was tried"`
+	WallsError     *string       `json:"walls_error"`
+	Effects        []effectRow   `json:"effects" doc:"of a path: what a command behind the walls can do with it"`
+	Calls          []callRow     `json:"calls" doc:"the tools that would do it"`
+	Contradictions [][2]ruleRow  `json:"contradictions" doc:"rules that allow what others forbid; the stricter counts"`
+	Problems       []string      `json:"problems" doc:"rules that do not parse; until then the stricter reading counts"`
+}
+
+type callRow struct {
+	Tool    string        `json:"tool"`
+	Word    string        `json:"word" enum:"allow,ask,deny" doc:"what the rules say, whatever the mode"`
+	Reasons []guardReason `json:"reasons" doc:"the worst first"`
+	Modes   []modeRow     `json:"modes" doc:"what happens in each permission mode"`
+}
+
+type effectRow struct {
+	Access  string `json:"access" enum:"read,write"`
+	Allowed bool   `json:"allowed"`
+	Why     string `json:"why"`
+}
+
+type guardReason struct {
+	Word   string `json:"word" enum:"allow,ask,deny"`
+	Text   string `json:"text"`
+	Piece  string `json:"piece" doc:"the part of the command, or the path"`
+	Source string `json:"source" doc:"built in, or where the rule stands"`
+}
+
+type modeRow struct {
+	Mode   string `json:"mode"`
+	Person string `json:"person" enum:"runs,asks,denied" doc:"where somebody can be asked"`
+	Nobody string `json:"nobody" enum:"runs,denied" doc:"where nobody can be"`
+}
+
+type ruleRow struct {
+	Word   string `json:"word"`
+	Rule   string `json:"rule"`
+	Source string `json:"source"`
+}
+
+func sandboxExplain() *contract.Command {
+	return &contract.Command{
+		Path: "sandbox explain", Summary: "say what the native agent could do with a path or a command, and why", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Nothing is run but a trial of the walls. One word with a slash, or the name of something that exists, is a path; anything else is a command.",
+		Scopes: []string{}, Output: contract.TypeOf[explained](), Volatile: []string{"walls", "walls_error", "calls.modes"},
+		Params: append([]contract.Param{
+			{Name: "subject", Kind: contract.Text, Position: 1, Variadic: true, Required: true, Help: "a path, or a command behind --"},
+			{Name: "as", Kind: contract.Enum, Enum: []string{"path", "command"}, Help: "what the subject is"},
+		}, wallParams()...),
+		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
+		Exits:    []contract.Exit{{Code: contract.Success, When: "it is explained"}},
+		Examples: []contract.Example{
+			{Description: "May it read a key", Command: "omniagent sandbox explain ~/.ssh/id_ed25519"},
+			{Description: "Would a command run", Command: "omniagent sandbox explain -- git push --force"},
+		},
+		Run: runSandboxExplain,
+	}
+}
+
+func runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
+	w, err := wanted(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	policy, err := w.Policy()
+	if err != nil {
+		return contract.Result{}, err
+	}
+	data := explained{Effects: []effectRow{}, Calls: []callRow{}, Contradictions: [][2]ruleRow{}, Problems: []string{}}
+	walls, err := enclosure.Open(w)
+	report := sandbox.Report{}
+	if err != nil {
+		data.WallsError = orNil(err.Error())
+	} else {
+		defer func() { _ = walls.Close() }()
+		report.Tier = walls.Claim().Tier
+	}
+	data.Walls = walls.Told()
+	rules, problems := rulesOf(c)
+	for _, p := range problems {
+		data.Problems = append(data.Problems, p.Error())
+	}
+	for _, pair := range rules.Contradictions() {
+		data.Contradictions = append(data.Contradictions, [2]ruleRow{rowOf(pair.Allow), rowOf(pair.Against)})
+	}
+	judge := guard.Judge{Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home}}
+	words := c.Strings("subject")
+	if data.Kind = c.String("as"); data.Kind == "" {
+		data.Kind = kindOf(c, words)
+	}
+	if data.Kind == "path" {
+		data.Subject = words[0]
+		path := c.Abs(expandHome(words[0], w.Home))
+		for _, e := range policy.Explain(path, report) {
+			data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
+		}
+		data.judge(judge, strengthOf(walls), "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
+		data.judge(judge, strengthOf(walls), "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
+		return contract.Result{Data: data}, nil
+	}
+	data.Subject = words[0]
+	if len(words) > 1 {
+		data.Subject = lineOf(words)
+	}
+	data.judge(judge, strengthOf(walls), "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
+	return contract.Result{Data: data}, nil
+}
+
+// kindOf guesses what is meant.
+func kindOf(c *contract.Call, words []string) string {
+	if len(words) == 1 && !strings.ContainsAny(words[0], " \t\n|;&<>$") {
+		if _, err := os.Lstat(c.Abs(words[0])); err == nil || strings.ContainsAny(words[0], `/\`) || strings.HasPrefix(words[0], "~") {
+			return "path"
+		}
+	}
+	return "command"
+}
+
+func expandHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && home != "" && (rest == "" || rest[0] == '/') {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+func strengthOf(walls *enclosure.Enclosure) engine.Walls {
+	switch {
+	case walls.Whole():
+		return engine.Whole
+	case walls != nil:
+		return engine.Partial
+	}
+	return engine.Missing
+}
+
+// judge fills in what the rules and the modes say about a call.
+func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a tool.Action) {
+	v := judge.Call(engine.Described(name, a))
+	row := callRow{Tool: name, Word: v.Word.String(), Reasons: []guardReason{}}
+	for _, r := range v.Reasons {
+		row.Reasons = append(row.Reasons, guardReason{r.Word.String(), r.Text, r.Piece, r.Source})
+	}
+	for _, m := range []string{"deny", "interactive", "prompt", "default", "auto-edit", "auto"} {
+		person, _ := engine.Outcome(engineMode(m), judge, walls, name, a, true)
+		nobody, _ := engine.Outcome(engineMode(m), judge, walls, name, a, false)
+		if nobody == engine.Asks {
+			nobody = engine.Denied
+		}
+		row.Modes = append(row.Modes, modeRow{m, person, nobody})
+	}
+	d.Calls = append(d.Calls, row)
+}
+
+func rowOf(r guard.Rule) ruleRow { return ruleRow{r.Word().String(), r.String(), r.Source()} }
+
+// PlainText is the explanation for people.
+func (d explained) PlainText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", d.Subject)
+	for _, e := range d.Effects {
+		verb := map[bool]string{true: "can", false: "cannot"}[e.Allowed]
+		fmt.Fprintf(&b, "A command %s %s it: %s.\n", verb, e.Access, e.Why)
+	}
+	for _, row := range d.Calls {
+		row.print(&b, d.Subject)
+	}
+	for _, pair := range d.Contradictions {
+		fmt.Fprintf(&b, "\nContradiction: %s %s (%s) against %s %s (%s); the stricter counts.\n", pair[0].Word, pair[0].Rule, pair[0].Source, pair[1].Word, pair[1].Rule, pair[1].Source)
+	}
+	for _, p := range d.Problems {
+		fmt.Fprintf(&b, "\n%s\n", p)
+	}
+	fmt.Fprintf(&b, "\nWalls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
+	if d.WallsError != nil {
+		fmt.Fprintf(&b, "  %s\n", *d.WallsError)
+	}
+	for _, hole := range d.Walls.Holes {
+		fmt.Fprintf(&b, "  They do not stop: %s\n", hole)
+	}
+	return b.String()
+}
+
+func (row callRow) print(b *strings.Builder, subject string) {
+	fmt.Fprintf(b, "\n%s: the rules say %s\n", row.Tool, row.Word)
+	for _, r := range row.Reasons {
+		fmt.Fprintf(b, "  %-5s  %s", r.Word, r.Text)
+		if r.Piece != "" && r.Piece != subject {
+			fmt.Fprintf(b, " (%s)", r.Piece)
+		}
+		if r.Source != guard.BuiltIn {
+			fmt.Fprintf(b, ", %s", r.Source)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(b, "  %-12s %-14s %s\n", "mode", "with a person", "with nobody")
+	for _, m := range row.Modes {
+		fmt.Fprintf(b, "  %-12s %-14s %s\n", m.Mode, m.Person, m.Nobody)
+	}
+}

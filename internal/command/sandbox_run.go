@@ -1,0 +1,109 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/enclosure"
+	"omniagent/internal/fault"
+	"omniagent/internal/shell"
+)
+
+// sandboxRun puts the walls of the native agent around any command.
+func sandboxRun() *contract.Command {
+	return &contract.Command{
+		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal, Danger: contract.Mutating,
+		Detail: "The command can write beneath the working directory and to a temporary directory that ends with it, cannot read where credentials are kept,\n" +
+			"and has no network. Its streams are those of this call, and the exit status is its own, 128 and the number for a signal. Where no walls can\n" +
+			"be built it does not run. A line on standard error that begins with omniagent: is from here.",
+		Scopes: []string{},
+		Params: append([]contract.Param{
+			{Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true, Help: "the program and its arguments, behind --"},
+			{Name: "cwd", Kind: contract.File, Help: "the directory that can be written, and where it runs"},
+			{Name: "all-env", Kind: contract.Bool, Help: "hand on the whole environment, secrets too"},
+		}, wallParams()...),
+		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
+			{Code: contract.NotFound, When: "there is no such program, or no such directory"},
+			{Code: contract.Unavailable, When: "no walls can be built here"},
+		},
+		Examples: []contract.Example{
+			{Description: "Run the tests of a project that nobody trusts", Command: "omniagent sandbox run -- make test"},
+			{Description: "Let it reach one host", Command: "omniagent sandbox run --network proxy.golang.org -- go mod download"},
+		},
+		Serve: serveSandboxRun,
+	}
+}
+
+// wallParams say which walls.
+func wallParams() []contract.Param {
+	return []contract.Param{
+		{Name: "network", Kind: contract.Text, Help: "what it can reach: off, on, or hosts separated by commas"},
+		{Name: "write", Kind: contract.File, Repeat: true, Help: "a further directory that it can write"},
+		{Name: "hide", Kind: contract.File, Repeat: true, Help: "a further file or directory that it cannot read"},
+		{Name: "walls", Kind: contract.Enum, Enum: []string{"namespaces", "landlock", "seatbelt"}, Help: "exactly these, instead of the best that work here"},
+	}
+}
+
+// wanted are the walls that a call asks for.
+func wanted(c *contract.Call) (enclosure.Wanted, error) {
+	home, _ := c.Host.Lookup("HOME")
+	w := enclosure.Wanted{
+		Root: c.Dir(), Home: home, Network: firstOf(c.String("network"), c.Config.String("native.network")), State: c.Paths.State, Only: c.String("walls"),
+	}
+	for _, path := range c.Strings("write") {
+		w.Write = append(w.Write, c.Abs(path))
+	}
+	for _, path := range c.Strings("hide") {
+		w.Hide = append(w.Hide, c.Abs(path))
+	}
+	temp, err := c.Temp()
+	if err != nil {
+		return w, err
+	}
+	w.Temp = filepath.Join(temp, "walls")
+	if err := os.Mkdir(w.Temp, 0o700); err != nil {
+		return w, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	return w, nil
+}
+
+func serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	w, err := wanted(c)
+	if err != nil {
+		return 0, err
+	}
+	w.Refused = func(host, why string) { sayLine(c, "the command was kept from %s: %s", host, why) }
+	walls, err := enclosure.Open(w)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = walls.Close() }()
+	env := os.Environ()
+	if !c.Bool("all-env") {
+		env = shell.Inheritance{Roots: []string{w.Root}, More: c.Config.List("native.env"), Opens: true}.Of(env)
+	}
+	p := enclosure.Program{Argv: c.Strings("command"), Dir: w.Root, Env: env, Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals}
+	if c.Host.StdinTerminal {
+		p.Terminal = os.Stdin
+	}
+	return walls.Run(p)
+}
+
+// lineOf is a command line as a shell would read it.
+func lineOf(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:@%+,", r))
+		}) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,184 @@
+// Package enclosure is where the commands of a conversation run: the walls of sandbox around them, as this product wants them.
+//
+// It promises that nobody has to know which files of a workspace decide what runs later, which hold credentials and how a list of hosts is
+// let through: it is the same for the native agent and for a command that a person puts between walls by hand. It refuses to fall back: where
+// the walls that were asked for cannot be built there is an error, and the caller says whether to go on without.
+package enclosure
+
+import (
+	"cmp"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/fault"
+	"omniagent/internal/gate"
+	"omniagent/internal/guard"
+	"omniagent/internal/process"
+	"omniagent/internal/sandbox"
+	"omniagent/internal/shell"
+)
+
+// Wanted is what an enclosure is to be.
+type Wanted struct {
+	Root    string                 // the workspace, absolute
+	Home    string                 // the user's home directory
+	Network string                 // off, on, or hosts separated by commas; empty: off
+	Temp    string                 // a directory of its own, open to the user alone
+	State   string                 // where it is on record what has to be tidied should this process be killed
+	Write   []string               // further directories that can be written, absolute
+	Hide    []string               // what cannot be read either, absolute
+	Only    string                 // the name of the walls that are wanted; empty: the best that work
+	Refused func(host, why string) // told what the gate refused; nil: nobody
+}
+
+// Policy is what commands may touch.
+func (w Wanted) Policy() (sandbox.Policy, error) {
+	root, err := filepath.EvalSymlinks(w.Root)
+	if err != nil {
+		return sandbox.Policy{}, fault.New(fault.FileMissing, "the workspace %s is not there", w.Root).Because(err)
+	}
+	p := sandbox.Policy{
+		Root: root, Write: sandbox.GitDirs(root), Protected: guard.Protected(), Hidden: guard.Credentials(w.Home), Temp: w.Temp,
+	}
+	for _, dir := range w.Write {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return p, fault.New(fault.FileMissing, "%s, which is to be written, is not there", dir).Because(err)
+		}
+		p.Write = append(p.Write, real)
+	}
+	p.Hidden = append(p.Hidden, w.Hide...)
+	switch w.Network {
+	case "", "off":
+	case "on":
+		p.Network.Open = true
+	default:
+		through, err := gate.New(gate.Options{Hosts: Hosts(w.Network), Advice: w.advice, Log: func(r gate.Request) {
+			if w.Refused != nil && r.Refusal != "" {
+				w.Refused(r.Host, r.Refusal)
+			}
+		}})
+		if err != nil {
+			return p, err
+		}
+		p.Network.Serve = func(l net.Listener) (stop func()) { return through.Serve(l) }
+	}
+	return p, nil
+}
+
+// advice is how a host would be let through.
+func (w Wanted) advice(host string) string {
+	return "--network " + w.Network + "," + host + " lets it through"
+}
+
+// Hosts are those of a list with commas.
+func Hosts(list string) []string {
+	var hosts []string
+	for host := range strings.SplitSeq(list, ",") {
+		if host = strings.TrimSpace(host); host != "" && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// Enclosure is one that stands.
+type Enclosure struct {
+	*sandbox.Walls
+	network string
+}
+
+// Open builds the best walls that work here, and tries them. What does not work is nothing that a caller could mend, so the error is that of
+// the strongest.
+func Open(w Wanted) (*Enclosure, error) {
+	p, err := w.Policy()
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for _, tier := range tiers() {
+		if w.Only != "" && tier.String() != w.Only {
+			continue
+		}
+		if tier != sandbox.Namespaces && p.Network.Serve != nil {
+			break // only a network of their own keeps commands to a list of hosts
+		}
+		report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
+		walls, err := sandbox.Open(p, report, sandbox.Options{State: w.State})
+		if err == nil {
+			return &Enclosure{walls, w.network()}, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil && w.Only != "" {
+		first = fault.New(fault.Down, "there are no walls %s on %s that could hold this", w.Only, runtime.GOOS).Hint("Run: omniagent doctor")
+	}
+	if first == nil {
+		first = fault.New(fault.Down, "no walls can be built around commands on %s", runtime.GOOS).Hint("Run: omniagent doctor")
+	}
+	return nil, first
+}
+
+// tiers are those that may work here, the strongest first.
+func tiers() []sandbox.Tier {
+	switch runtime.GOOS {
+	case "linux":
+		return []sandbox.Tier{sandbox.Namespaces, sandbox.Landlock}
+	case "darwin":
+		return []sandbox.Tier{sandbox.Seatbelt}
+	}
+	return nil
+}
+
+func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
+
+// Whole says whether commands change nothing outside of the workspace, whatever they are: they need not be asked about for its sake.
+func (e *Enclosure) Whole() bool { return e != nil && e.Claim().Tier != sandbox.Landlock }
+
+// Told is what holds, for records and streams. Of no enclosure it is that nothing does.
+func (e *Enclosure) Told() *agent.Walls {
+	if e == nil {
+		return &agent.Walls{Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"}}
+	}
+	claim := e.Claim()
+	return &agent.Walls{Name: claim.Name, Network: e.network, Holes: claim.Holes}
+}
+
+// Sentence tells a model what its commands can do.
+func (e *Enclosure) Sentence() string {
+	if e == nil {
+		return "Nothing holds commands back but the rights of the user."
+	}
+	network := "They have no network, not even to this machine."
+	switch e.network {
+	case "off":
+	case "on":
+		network = "They have the network."
+	default:
+		network = "Of the network they reach only " + strings.ReplaceAll(e.network, ",", ", ") + ", through the proxy in their environment."
+	}
+	return "Commands run behind walls: they can write beneath the working directory and to temporary files, but not to what decides what runs later " +
+		"(.git/hooks, .git/config, settings of editors and agents), and cannot read where credentials are kept. " + network +
+		" What is refused there stays refused: do not look for ways around it, say what you would need."
+}
+
+// Starter starts lines behind the walls; without any it starts them as they are.
+func (e *Enclosure) Starter() shell.Starter {
+	if e == nil {
+		return nil
+	}
+	return func(line, dir string, env []string) (process.Plan, error) {
+		plan, err := shell.Plain(line, dir, env)
+		if err != nil {
+			return plan, err
+		}
+		return e.Plan(plan)
+	}
+}
