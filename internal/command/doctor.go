@@ -170,7 +170,11 @@ const gitMinimum = "2.20"
 func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	d := dependency{Name: "git", CheckCommand: "git --version", VersionRegex: `git version ([0-9.]+)`, MinVersion: gitMinimum, FixCommand: installGit()}
 	k := check{Name: "git"}
-	result, err := c.Spawn(ctx, "git", "--version")
+	git, err := ownGit(c)
+	if err != nil {
+		return d, failed(k, err, d.FixCommand)
+	}
+	result, err := c.Spawn(ctx, git, "--version")
 	if err != nil {
 		return d, failed(k, err, d.FixCommand)
 	}
@@ -185,6 +189,27 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 		k = failed(k, fault.New(fault.PreflightFailed, "git %s is older than %s", version, gitMinimum), d.FixCommand)
 	}
 	return d, k
+}
+
+// ownGit is git, and where the workspace has one of its own in PATH the one behind it.
+func ownGit(c *contract.Call) (string, error) {
+	theirs, env, brought := workspaceOf(c), os.Environ(), ""
+	path, _ := c.Host.Lookup("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		name := filepath.Join(dir, "git")
+		info, err := os.Stat(name)
+		switch {
+		case err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(name):
+		case !theirs.Brings(name, env):
+			return name, nil
+		default:
+			brought = name
+		}
+	}
+	if brought != "" {
+		return "", fault.New(fault.NotInstalled, "the only git in PATH comes with the workspace: %s", brought)
+	}
+	return "git", nil
 }
 
 // pad gives a version three numbers.

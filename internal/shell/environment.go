@@ -92,15 +92,9 @@ func Takeover(name string) bool {
 // put a git or an ls of its own there. A workspace that the home directory is in is no repository that somebody cloned; there the user's
 // own programs stay.
 func (i Inheritance) path(value string, homes []string) string {
-	var roots []string
-	for _, root := range i.Roots {
-		if root != "" && !slices.ContainsFunc(homes, func(home string) bool { return within(home, root) }) {
-			roots = append(roots, root)
-		}
-	}
 	var dirs []string
 	for _, dir := range filepath.SplitList(value) {
-		if filepath.IsAbs(dir) && !slices.ContainsFunc(roots, func(root string) bool { return within(dir, root) }) {
+		if filepath.IsAbs(dir) && !i.brings(dir, homes) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -108,6 +102,15 @@ func (i Inheritance) path(value string, homes []string) string {
 		return "/usr/local/bin:/usr/bin:/bin"
 	}
 	return strings.Join(dirs, string(filepath.ListSeparator))
+}
+
+// Brings says whether a file comes with the workspace, in an environment that says where the home directory is.
+func (i Inheritance) Brings(path string, base []string) bool { return i.brings(path, homesIn(base)) }
+
+func (i Inheritance) brings(path string, homes []string) bool {
+	return slices.ContainsFunc(i.Roots, func(root string) bool {
+		return root != "" && within(path, root) && !slices.ContainsFunc(homes, func(home string) bool { return within(home, root) })
+	})
 }
 
 // within says whether a directory is another one or beneath it, by its name or by where links lead.
