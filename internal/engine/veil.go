@@ -24,7 +24,10 @@ type veiled struct {
 }
 
 func (v veiled) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
-	q.Messages = Veiled(v.known, q.Messages)
+	q.Messages, q.System = Veiled(v.known, q.Messages), slices.Clone(q.System)
+	for i := range q.System {
+		q.System[i] = v.known.String(q.System[i])
+	}
 	var told func(model.Piece)
 	flush := func() {}
 	if hear != nil {

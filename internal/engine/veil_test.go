@@ -59,7 +59,7 @@ func TestSecretsStayInside(t *testing.T) {
 	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
 		return tool.Result{Text: "A=" + hiddenKey + "\nghp_" + strings.Repeat("A1b2", 9)}
 	}}
-	s := begin(t, engine.Options{Client: client, Journal: kept, Secrets: redact.Known(hiddenKey)}, kit("Look", look))
+	s := begin(t, engine.Options{Client: client, System: []string{"the project says " + hiddenKey}, Journal: kept, Secrets: redact.Known(hiddenKey)}, kit("Look", look))
 	send(t, s, "my key is "+hiddenKey)
 	events := turn(t, s, nil)
 	said := ""
