@@ -49,6 +49,9 @@ func TestNobodyTrustsHimself(t *testing.T) {
 	if message := onlyWarning(t, p.load(), UntrustedConfig); !strings.Contains(message, "its own repository") || p.load().String("model") != "" {
 		t.Errorf("got %q", message)
 	}
+	if OpenTrust(p.list).Trusted(p.project, []byte("model = 'theirs'\n")) || !OpenTrust(p.list).Refuses(p.project) {
+		t.Error("the record is believed")
+	}
 	p.list = filepath.Join(p.home, "state", "trust.json")
 	p.trust(p.project, "model = 'theirs'\n")
 	if p.load().String("model") != "theirs" {

@@ -23,11 +23,15 @@ const hiddenKey = "canary-of-a-key-4711"
 type parrot struct {
 	answers []model.Answer
 	fail    error
+	fall    string // it fails inside, and says this
 	asked   []model.Request
 }
 
 func (p *parrot) Ask(_ context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	p.asked = append(p.asked, q)
+	if p.fall != "" {
+		panic(p.fall)
+	}
 	if p.fail != nil && len(p.asked) > len(p.answers) {
 		return nil, p.fail
 	}
@@ -96,6 +100,21 @@ func TestSecretsStayInside(t *testing.T) {
 		if strings.Contains(text, hiddenKey) || !strings.Contains(text, redact.Mask) {
 			t.Errorf("%s", text)
 		}
+	}
+}
+
+// TestSecretsOfAFall: what fails inside may quote anything.
+func TestSecretsOfAFall(t *testing.T) {
+	s := begin(t, engine.Options{Client: &parrot{fall: "slice of " + hiddenKey}, Secrets: redact.Known(hiddenKey)})
+	send(t, s, "go")
+	failed := false
+	for _, e := range turn(t, s, nil) {
+		if e.Fault != nil {
+			failed = strings.Contains(e.Fault.Message, "slice of "+redact.Mask)
+		}
+	}
+	if !failed {
+		t.Error("the failure is not told, or with the secret")
 	}
 }
 
