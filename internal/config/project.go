@@ -127,9 +127,6 @@ func (l *loader) trustedProject() ([]byte, bool) {
 	return data, true
 }
 
-// Leaves says whether links take a project's file out of the project: then it is somebody else's.
-func (p Project) Leaves() bool { return leavesRoot(p.File, p.Root) }
-
 // leavesRoot is true when links take the path out of the root. Nothing stands behind a dangling link, so it leaves too.
 func leavesRoot(path, root string) bool {
 	real, err := filepath.EvalSymlinks(path)

@@ -194,13 +194,10 @@ func TestTrustIsOfContent(t *testing.T) {
 	if out := g.run(t, work, "", "trust", file); !strings.Contains(out, "UNSAFE_PATH") {
 		t.Errorf("trust is recorded in the repository: %s", out)
 	}
-	data, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
-	}
 	g.env = g.env[:len(g.env)-1]
 	g.run(t, work, "", "trust", file)
-	if data, err = os.ReadFile(list); err != nil {
+	data, err := os.ReadFile(list)
+	if err != nil {
 		t.Fatal(err)
 	}
 	counts("trusted again", true)
