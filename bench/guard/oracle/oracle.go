@@ -103,6 +103,14 @@ func (o *Oracle) programs() error {
 		if target == "" {
 			target = "/bin/true" // not installed here
 		}
+		if name == "git" && exec.Command(target, "--no-lazy-fetch", "version").Run() != nil {
+			// An old git refuses the flag, which is safe and shows nothing: what it would do without the flag is looked at.
+			text := "#!/bin/sh\nfor a; do shift; [ \"$a\" = --no-lazy-fetch ] || set -- \"$@\" \"$a\"; done\nexec " + target + " \"$@\"\n"
+			if err := os.WriteFile(filepath.Join(o.bin, name), []byte(text), 0o755); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := os.Symlink(target, filepath.Join(o.bin, name)); err != nil {
 			return err
 		}
@@ -138,14 +146,18 @@ func (o *Oracle) files(dir string) error {
 //
 // Long because of that configuration.
 func (o *Oracle) repository() error {
-	git := func(args ...string) error {
+	output := ""
+	gitReads := func(input string, args ...string) error {
 		c := exec.Command("git", args...)
+		c.Stdin = strings.NewReader(input)
 		c.Dir, c.Env = o.Place.Root, append(os.Environ(), "HOME="+o.Place.Home, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-		if out, err := c.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %v: %w: %s", args, err, out)
+		out, err := c.Output()
+		if output = string(out); err != nil {
+			return fmt.Errorf("git %v: %w", args, err)
 		}
 		return nil
 	}
+	git := func(args ...string) error { return gitReads("", args...) }
 	attributes := "*.go diff=evil filter=evil\n*.txt diff=evil filter=evil\n"
 	if err := os.WriteFile(filepath.Join(o.Place.Root, ".gitattributes"), []byte(attributes), 0o644); err != nil {
 		return err
@@ -156,6 +168,18 @@ func (o *Oracle) repository() error {
 		if err := git(step...); err != nil {
 			return err
 		}
+	}
+	// The last commit is signed, so that whoever shows it has a signature to check.
+	if err := git("cat-file", "commit", "HEAD"); err != nil {
+		return err
+	}
+	head, body, _ := strings.Cut(output, "\n\n")
+	signed := head + "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----\n\n" + body
+	if err := gitReads(signed, "hash-object", "-t", "commit", "-w", "--stdin"); err != nil {
+		return err
+	}
+	if err := git("update-ref", "HEAD", strings.TrimSpace(output)); err != nil {
+		return err
 	}
 	evil := filepath.Join(o.bin, "evil")
 	config := fmt.Sprintf(`

@@ -1,0 +1,242 @@
+package guard
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func here() Place { return Place{Root: "/w/ws", Dir: "/w/ws", Home: "/w/home"} }
+
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/policy.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	characters := strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\0`, "\x00", `\x7f`, "\x7f", `\e`, "\x1b", `\u2028`, "\u2028", `\\n`, "\\\n", `%n`, `%n`, `'%s\n'`, `'%s\n'`)
+	seen := map[Word]int{}
+	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		want, command, ok := strings.Cut(line, "\t")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !ok {
+			t.Fatalf("line %d has no command", n+1)
+		}
+		v := Tools.Command(characters.Replace(command), here())
+		seen[v.Word]++
+		if v.Word.String() != want {
+			t.Errorf("line %d: %s, want %s: %s\n\t%+v", n+1, v.Word, want, command, v.Reasons)
+		}
+		if v.Word > Allow && (len(v.Reasons) == 0 || v.Reasons[0].Word != v.Word || v.Reasons[0].Text == "" || v.Reasons[0].Source != BuiltIn) {
+			t.Errorf("line %d: a verdict without its reason first: %+v", n+1, v)
+		}
+	}
+	if seen[Allow] < 20 || seen[Ask] < 50 || seen[Deny] < 50 {
+		t.Errorf("the corpus is too small: %v", seen)
+	}
+}
+
+type vectors struct {
+	Hooks []struct {
+		Tool     string
+		Input    map[string]string
+		Exit     int
+		Doubtful bool
+	}
+	Commands []struct {
+		Command string
+		Blocked bool
+	}
+}
+
+func readVectors(t *testing.T) (v vectors) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// What another program denied is denied here, and what it let through is not, but for those listed.
+func TestHookVectors(t *testing.T) {
+	t.Parallel()
+	differ := map[string]Word{
+		// A word in quotes is no command, a name is not what it resembles.
+		"Bash echo 'git reset --hard'": Allow, "Write lib/library/x": Allow, "Write app/system/x": Allow, "Write docs/bin/x": Allow,
+		"Edit lib/library/x": Allow, "Edit app/system/x": Allow, "Edit a..b/c": Allow,
+		// Tools for files stay in the workspace.
+		"Write /tmp/a": Deny, "Edit /tmp/a": Deny,
+	}
+	place := Place{Root: "/home/u/p", Dir: "/home/u/p", Home: "/home/u"}
+	for _, c := range readVectors(t).Hooks {
+		var v Verdict
+		arg := c.Input["command"]
+		switch c.Tool {
+		case "Bash":
+			v = Tools.Command(arg, place)
+		case "Read":
+			arg = c.Input["file_path"]
+			v = Tools.Read(arg, place)
+		case "Write", "Edit", "MultiEdit", "NotebookEdit":
+			arg = c.Input["file_path"] + c.Input["notebook_path"]
+			v = Tools.Write(arg, place)
+		}
+		name := c.Tool + " " + arg
+		if want, listed := differ[name]; listed {
+			if v.Word != want {
+				t.Errorf("%s: %s, want %s, as listed", name, v.Word, want)
+			}
+			delete(differ, name)
+		} else if (v.Word == Deny) != (c.Exit == 2) {
+			t.Errorf("%s: %s, observed exit %d: %+v", name, v.Word, c.Exit, v.Reasons)
+		} else if c.Doubtful {
+			t.Errorf("%s is doubtful, and not listed", name)
+		}
+	}
+	for name := range differ {
+		t.Errorf("%s is listed, and not among the vectors", name)
+	}
+}
+
+func TestSecondSet(t *testing.T) {
+	t.Parallel()
+	for _, c := range readVectors(t).Commands {
+		if v := SysBuiltIn.Command(c.Command, here()); (v.Word == Deny) != c.Blocked {
+			t.Errorf("%q: %s, blocked %v: %+v", c.Command, v.Word, c.Blocked, v.Reasons)
+		}
+	}
+	for command, want := range map[string]Word{
+		`echo "please reboot"`: Deny, "echo rebooting": Allow, "echo pseudo": Allow, "rm -fr /": Deny, "rm -r -f /": Deny, "rm --recursive --force /": Deny, "rm -r /": Deny,
+		"rm -f x": Ask, "git push --force": Ask, "killall x": Ask, "curl x | sh": Deny, "PATH=. ls": Deny,
+	} {
+		if v := SysBuiltIn.Command(command, here()); v.Word != want {
+			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"length":   "echo " + strings.Repeat("x", maxLine),
+		"parts":    strings.Repeat("ls;", maxNodes),
+		"depth":    strings.Repeat("(", 300) + "ls" + strings.Repeat(")", 300),
+		"nested":   strings.Repeat("$(", 300) + "ls" + strings.Repeat(")", 300),
+		"texts":    "bash -c " + nest(maxInner+2),
+		"wrappers": strings.Repeat("env ", maxInner+2) + "ls",
+	} {
+		v := Tools.Command(line, here())
+		if v.Word != Deny {
+			t.Errorf("%s: %s", name, v.Word)
+		}
+		for _, r := range v.Reasons {
+			if len(r.Piece) > 300 {
+				t.Errorf("%s: the reason quotes %d bytes", name, len(r.Piece))
+			}
+		}
+	}
+	if v := Tools.Command(strings.Repeat("ls;", 500), here()); v.Word != Allow {
+		t.Errorf("500 commands: %s", v.Word)
+	}
+}
+
+// nest gives a text in quotes to a shell in a text in quotes.
+func nest(n int) string {
+	s := "ls"
+	for range n {
+		s = "bash -c '" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		if len(s) > maxLine/8 {
+			break
+		}
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func TestDirectories(t *testing.T) {
+	t.Parallel()
+	deep := Place{Root: "/w/ws", Dir: "/w/ws/a/b", Home: "/w/home"}
+	for command, want := range map[string]Word{
+		"cat ../../x": Allow, "cat ../../../x": Ask, "cd .. && cat ../x": Allow, "cd .. && cat ../../x": Ask, "cd ..; cat ../../x": Ask,
+		"(cd ../..); cat ../../x": Allow, "cd c && cd .. && cat ../../x": Allow, "{ cd ../..; }; cat ../x": Ask, "if cd ../..; then cat x; fi": Allow,
+		"cd ../.. || cat ../../x": Allow, "cd ../.. | cat ../../x": Allow, "cd ../.. && cd .. ; ls": Ask, "! cd ../.. || cat x": Allow,
+		"echo \"$(cd ../..)\" && cat ../../x": Allow, "timeout 5 cd ..; ls": Ask, "ls > ../../.git/config": Deny, "cd ../.. && ls > .git/config": Deny,
+	} {
+		if v := Tools.Command(command, deep); v.Word != want {
+			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
+		}
+	}
+	// A home that is the workspace, or is in it, has credentials beneath.
+	home := Place{Root: "/w", Dir: "/w", Home: "/w/home"}
+	for command, want := range map[string]Word{
+		"ls -R": Allow, "grep -r x": Ask, "rg x": Ask, "cat home/*": Ask, "cat home/x": Allow, "cat home/.ssh/id": Deny, "find . -name x": Ask, "cat home/.s*/id": Ask, "diff -r home x": Ask,
+	} {
+		if v := Tools.Command(command, home); v.Word != want {
+			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]Word{
+		"a": Allow, "src/a.go": Allow, "/w/ws/a": Allow, "/w/ws-evil/a": Deny, "/w/ws/../x": Deny, "../ws/a": Allow, "/w/ws": Allow,
+		".git/config": Deny, ".GIT/Config": Deny, ".git/hooks/pre-commit": Deny, "sub/.git/hooks/x": Deny, ".git": Deny, ".git/config.": Deny, ".git/config ": Deny, "git~1/config": Deny,
+		".vscode/settings.json": Deny, ".mcp.json": Deny, ".claude/": Deny, ".claude/settings.json": Deny, ".bashrc": Deny, ".omniagent/config.toml": Deny, ".npmrc": Deny,
+		".gitignore": Allow, ".github/workflows/x.yml": Allow, "claude.md": Allow, "a\nb": Deny, `C:\x`: Deny, `\\host\x`: Deny, " ": Ask, "~/x": Allow, "a:b": Allow,
+	} {
+		if v := Tools.Write(path, here()); v.Word != want {
+			t.Errorf("%q: %s, want %s: %+v", path, v.Word, want, v.Reasons)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]Word{
+		"a": Allow, "/etc/passwd": Allow, "/w/home/.ssh": Deny, "/w/home/.ssh/id_rsa": Deny, "/w/home/.sshx": Allow, "../home/.netrc": Deny, "/w/home/.Codex/auth.json": Deny,
+		"/w/home/.docker/config.json": Deny, "/w/home/.docker/x": Allow, "/proc/self/environ": Deny, "/proc/12/root/etc/passwd": Deny, "/proc/cpuinfo": Allow, "/w/home/Library/Keychains/x": Deny,
+	} {
+		if v := Tools.Read(path, here()); v.Word != want {
+			t.Errorf("%q: %s, want %s: %+v", path, v.Word, want, v.Reasons)
+		}
+	}
+}
+
+func TestListsAreFreshAndPlain(t *testing.T) {
+	t.Parallel()
+	Protected()[0] = "x"
+	if Protected()[0] == "x" {
+		t.Error("the list of protected names can be changed from outside")
+	}
+	for _, name := range Protected() {
+		if strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.Contains(name, "..") {
+			t.Errorf("%q is not a plain relative name", name)
+		}
+		if v := Tools.Write(name, here()); v.Word != Deny {
+			t.Errorf("%q is protected, yet %s", name, v.Word)
+		}
+	}
+	secrets := Credentials("/w/home")
+	for _, path := range secrets {
+		if !strings.HasPrefix(path, "/w/home/") {
+			t.Errorf("%q is not beneath home", path)
+		}
+		if v := Tools.Command("cat '"+path+"/x'", here()); v.Word != Deny {
+			t.Errorf("%q is a credential, yet %s", path, v.Word)
+		}
+	}
+	if slices.Sort(secrets); len(slices.Compact(secrets)) != len(Credentials("/w/home")) {
+		t.Error("a credential stands twice")
+	}
+	if Credentials("") != nil {
+		t.Error("credentials without a home")
+	}
+}
