@@ -78,10 +78,6 @@ func transparent(name string, argv []word) (rest []word, is bool) {
 	return rest, true
 }
 
-func isBuiltinOnly(name string) bool {
-	return slices.Contains([]string{"cd", "set", "type", ":", "exit"}, name)
-}
-
 func seconds(s string) bool {
 	s = strings.TrimRight(s, "smhd")
 	return s != "" && len(s) < 10 && strings.Trim(s, "0123456789.") == ""

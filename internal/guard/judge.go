@@ -242,7 +242,7 @@ func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
 		}
 		return r.bare || !slices.ContainsFunc(p.writes, func(path string) bool { return !r.matchesPath(path, j.Place) })
 	}
-	named := len(r.tokens) > 0 && !r.tokens[0].star && program(r.tokens[0].text) == p.agent
+	named := p.agent != "" && r.names(p.agent)
 	whole := !r.prefix && !r.bare && r.inner == strings.TrimSpace(c.Command)
 	switch {
 	case p.agent != "" && !named && !(whole && strings.Contains(r.inner, p.agent)):
@@ -266,4 +266,20 @@ func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 		return r.matchesURL(c.URL)
 	}
 	return slices.ContainsFunc(c.Paths, func(path string) bool { return r.matchesPath(resolve(j.Place.Dir, path), j.Place) })
+}
+
+// names says whether a rule for a command names an agent, by itself or behind a wrapper or a runner of packages.
+func (r Rule) names(agent string) bool {
+	words := make([]word, len(r.tokens))
+	for i, t := range r.tokens {
+		if !t.star {
+			words[i] = word{text: t.text, known: true}
+		}
+	}
+	for i := range words {
+		if agentOf(program(words[i].text), words[i:]) == agent {
+			return true
+		}
+	}
+	return false
 }

@@ -72,7 +72,7 @@ func (r Rule) matchesCommand(argv []word, depth int) certainty {
 	name := program(argv[0].text)
 	plain := append([]word{{text: name, known: true}}, argv[1:]...)
 	best = max(best, r.matchesWords(plain))
-	if bare := withoutFlags(name, plain); len(bare) < len(plain) {
+	if bare := withoutFlags(name, plain); len(bare) > 1 && len(bare) < len(plain) {
 		best = max(best, r.matchesWords(bare))
 	}
 	for _, rest := range unwrap(name, argv) {

@@ -132,7 +132,8 @@ func (r *Rule) command() (offset int, hint, why string) {
 		inner, r.prefix = body, true
 	} else if body, found := strings.CutSuffix(inner, " *"); found {
 		inner, r.prefix = body, true
-	} else if i := strings.Index(inner, ":*"); i >= 0 {
+	}
+	if i := strings.Index(inner, ":*"); i >= 0 {
 		return i, "write the star at the end: Bash(git diff:*)", ":* stands in the middle"
 	}
 	if inner == "*" && !r.prefix {
