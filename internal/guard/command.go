@@ -271,9 +271,6 @@ func (w *walker) binary(c *syntax.BinaryCmd, at dirs) after {
 		return after{x.well.or(y.well), y.ill}
 	default:
 		w.piped(c)
-		if c.Y.Negated {
-			w.say(Ask, c, "! behind a pipe")
-		}
 		w.stmt(c.X, at)
 		w.stmt(c.Y, at)
 		return same(at) // each side has a shell of its own

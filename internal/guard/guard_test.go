@@ -240,3 +240,31 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 		t.Error("credentials without a home")
 	}
 }
+
+// Several guards stand before some constructs; each of them says so itself.
+func TestEachConstructSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"cat <(ls)": "runs beside", "ls @(a|b)": "extended pattern", "echo $'x'": "$'", "echo $\"x\"": "translated", "case x in x) ls;; esac": "case", "export x": "variables", "coproc ls": "background", "ls &": "background",
+		"time ls": "keyword", "f() { ls; }": "function", "for i in a; do ls; done": "loop", "while true; do ls; done": "loop", "((1))": "arithmetic", "let 1": "arithmetic", "echo $((x))": "arithmetic", "echo ${x@P}": "execute",
+		"echo ${!x}": "names", "echo ${x:=1}": "assigns", "x=1": "variable is set", "ls \\\n-l": "backslash", "echo \u200bx": "cannot be seen", "a=(1)": "list", "[[ a =~ b ]]": "[[",
+	} {
+		v := Tools.Command(line, here())
+		if !slices.ContainsFunc(v.Reasons, func(r Reason) bool { return strings.Contains(r.Text, want) }) {
+			t.Errorf("%q: no reason says %q: %+v", line, want, v.Reasons)
+		}
+	}
+}
+
+func TestScriptsOfSed(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]bool{
+		"1p": true, "1,5p": true, "$p": true, "/a/p": true, "/a/,/b/p": true, "1,+3p": true, "p": true, "=": true, "10q": true, "1!p": true, "1p;3p": true, "/a b.c*/p": true,
+		"": false, "w x": false, "1w x": false, "e": false, "1,p": false, "/a\\/p": false, "/[/p": false, "/[/]p": false, "/a/w x": false, "1p;w x": false, "1p\nw x": false, "{p}": false, "1,5{p;w x}": false,
+		"s/a/b/": false, "//p": false, "r x": false, "1pw x": false, "p w": false, "/a/I p": false, "1~2p": false, "y/a/b/": false, "1,5d": false, "a x": false,
+	} {
+		if got := printsOnly(script); got != want {
+			t.Errorf("%q: %v", script, got)
+		}
+	}
+}
