@@ -133,6 +133,9 @@ func (in *invocation) fits(g grammar) string {
 	if g.most > 0 && len(in.operands) > g.most {
 		return fmt.Sprintf("%s may write to its operand %d", in.name, g.most+1)
 	}
+	if g.most > 0 && slices.ContainsFunc(in.operands, func(o word) bool { return o.pattern }) {
+		return "a pattern may become more operands than one"
+	}
 	texts, read := 0, in.operands
 	switch g.operands {
 	case data, numbers:

@@ -83,6 +83,7 @@ type walker struct {
 	survey  *survey
 	source  string
 	depth   int
+	inside  int // substitutions around what is looked at
 	visited map[syntax.Node]bool
 }
 
@@ -205,7 +206,10 @@ func (d dirs) or(e dirs) dirs {
 			list = append(list, dir)
 		}
 	}
-	return dirs{list: list, lost: d.lost || e.lost || len(list) > maxDirs}
+	if d.lost || e.lost || len(list) > maxDirs {
+		return dirs{lost: true}
+	}
+	return dirs{list: list}
 }
 
 // after is where the shell may be when a command succeeded or failed.
@@ -315,7 +319,7 @@ func (w *walker) testExpr(x syntax.TestExpr, at dirs) string {
 				return why
 			}
 			return w.testExpr(x.Y, at)
-		case syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch, syntax.TsBefore, syntax.TsAfter:
+		case syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch: // < and > would be redirections to another shell
 			if why := w.testWord(x.X, at, false); why != "" {
 				return why
 			}
@@ -348,7 +352,9 @@ func (w *walker) read(n *syntax.Word, at dirs) word {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CmdSubst); ok && !w.visited[c] {
 			w.visited[c] = true
+			w.inside++
 			w.list(c.Stmts, at)
+			w.inside--
 			return false
 		}
 		return true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func here() Place { return Place{Root: "/w/ws", Dir: "/w/ws", Home: "/w/home"} }
@@ -158,6 +159,24 @@ func nest(n int) string {
 		}
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// A line costs what its length costs, whatever it is made of.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"directories": strings.Repeat("cd a;", 1000), "alternatives": strings.Repeat("cd a||", 1000) + "ls", "pipes": strings.Repeat("ls|", 1500) + "ls", "brackets": strings.Repeat("((", 120), "sums": "echo " + strings.Repeat("$((", 120),
+		"quotes": strings.Repeat(`"$(`, 200), "words": "echo " + strings.Repeat("a ", 4000), "ends": strings.Repeat("cat <<E;", 1000), "wrappers": strings.Repeat("env nice timeout 5 ", 1000) + "ls", "stars": "ls " + strings.Repeat("*", maxLine/2),
+		"if": strings.Repeat("if ls; then ", 500) + "ls" + strings.Repeat("; fi", 500),
+	} {
+		start := time.Now()
+		Judge{Rules: policy(t, "deny Bash(git push:*)", "allow Bash(x *)"), Place: here()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: %s", name, took)
+		} else {
+			t.Logf("%s: %s", name, took)
+		}
+	}
 }
 
 func TestDirectories(t *testing.T) {

@@ -38,11 +38,12 @@ func (w *walker) moved(args []word, at dirs) after {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
-	to := dirs{lost: at.lost || len(args) != 1}
+	if at.lost || len(args) != 1 {
+		return after{dirs{lost: true}, at}
+	}
+	var to dirs
 	for _, dir := range at.list {
-		if len(args) == 1 {
-			to.list = append(to.list, resolve(dir, args[0].text))
-		}
+		to.list = append(to.list, resolve(dir, args[0].text))
 	}
 	return after{to, at}
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -160,14 +161,16 @@ func (w *walker) loop(n *syntax.ForClause) {
 // redirect judges where a stream goes or comes from.
 func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 	w.visited[r] = true
-	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
-		w.say(Ask, r, "a redirection sets a variable")
-		return
+	if r.N != nil && r.N.Value != "0" && r.N.Value != "1" && r.N.Value != "2" {
+		w.say(Ask, r, "a redirection of another descriptor than 0, 1 and 2")
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		if r.Hdoc != nil {
 			w.read(r.Hdoc, at) // what it expands is judged by sweep
+		}
+		if w.inside > 0 || !plainDelimiter(slice(w.source, r.Word)) {
+			w.say(Ask, r, "a here-document in a substitution, or with an odd end")
 		}
 		return
 	case syntax.WordHdoc:
@@ -177,10 +180,10 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 		return
 	case syntax.DplIn, syntax.DplOut:
 		got := w.read(r.Word, at)
-		if got.literal() && (got.text == "-" || len(got.text) > 0 && strings.Trim(strings.TrimSuffix(got.text, "-"), "0123456789") == "" && got.text != "-") {
+		if got.literal() && slices.Contains([]string{"-", "0", "1", "2"}, got.text) {
 			return
 		}
-		if r.Op == syntax.DplIn {
+		if r.Op == syntax.DplIn || got.literal() && strings.Trim(got.text, "0123456789-") == "" {
 			w.say(Ask, r, "the descriptor is not known")
 			return
 		}
@@ -189,6 +192,14 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 		return
 	}
 	w.output(r, at)
+}
+
+// plainDelimiter says whether the end of a here-document is one word in letters, bare or in quotes.
+func plainDelimiter(s string) bool {
+	if len(s) > 2 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
+		s = s[1 : len(s)-1]
+	}
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
 func (w *walker) input(r *syntax.Redirect, at dirs) {

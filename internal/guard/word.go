@@ -156,8 +156,8 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) {
 		}
 		r.unknown(false, "the value of a variable is not known before it runs")
 	case *syntax.CmdSubst:
-		// Without quotes it would be divided and become the names of files.
-		r.unknown(quoted && !p.TempFile && !p.ReplyVar, "what the inner command prints is not known before it runs")
+		// Without quotes it would be divided and become the names of files; backquotes have an escaping of their own.
+		r.unknown(quoted && !p.Backquotes && !p.TempFile && !p.ReplyVar, "what the inner command prints is not known before it runs, and only \"$(…)\" is looked into")
 	case *syntax.ArithmExp:
 		r.unknown(closedArithmetic(p.X), "the result of the arithmetic is not known before it runs")
 	case *syntax.ProcSubst:

@@ -143,7 +143,7 @@ func (l *Lines) command() string {
 		if l.in(7) {
 			return l.word()
 		}
-		return l.one("a.txt", "b.go", "sub/d.txt", "'e f'", "./-rf", "sub/*", "./*.txt", "c.json")
+		return l.one("a.txt", "b.go", "sub/d.txt", "'e f'", "./-rf", "sub/*", "./*.txt", "c.json", "two/*")
 	}
 	nasty := func(of ...string) string {
 		if l.in(5) {

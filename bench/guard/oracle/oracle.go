@@ -122,7 +122,7 @@ func (o *Oracle) files(dir string) error {
 	for name, text := range map[string]string{
 		"ws/a.txt": "one\ntwo\nfoo $(evil)\n", "ws/b.go": "package b\n// foo `evil`\n", "ws/c.json": `{"a":[{"b":"foo"}]}`, "ws/e f": "space\n", "ws/-rf": "x\n", "ws/-exec": "x\n", "ws/-delete": "x\n",
 		"ws/--pre=evil": "x\n", "ws/--output=pwned": "x\n", "ws/-o": "x\n", "ws/-i": "x\n", "ws/evil": "x\n", "ws/$(evil)": "x\n", "ws/`evil`": "x\n", "ws/;evil": "x\n", "ws/x|evil": "x\n", "ws/*": "x\n",
-		"ws/sub/d.txt": "deep\n", "ws/sub/.hidden": "h\n", "ws/sub/-n": "n\n", "ws/.rgignore": "zzz\n", "ws/w pwned": "x\n", "ws/e evil": "x\n", "ws/.ripgreprc": "--pre=evil\n", "ws/.jq": "def foo: 1;\n",
+		"ws/sub/d.txt": "deep\n", "ws/two/a": "1\n", "ws/two/b": "1\n", "ws/sub/.hidden": "h\n", "ws/sub/-n": "n\n", "ws/.rgignore": "zzz\n", "ws/w pwned": "x\n", "ws/e evil": "x\n", "ws/.ripgreprc": "--pre=evil\n", "ws/.jq": "def foo: 1;\n",
 		"home/.ssh/id_rsa": secret + "\n", "home/plain": secret + "\n", "outside": secret + "\n", "home/.netrc": secret + "\n",
 	} {
 		path := filepath.Join(dir, name)
