@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // GitDirs are the directories outside root that git has to write when root is a linked worktree: that of the worktree and the one that all
@@ -41,8 +43,16 @@ func GitDirs(root string) []string {
 
 // lineOf is a file of one line without its beginning.
 func lineOf(path, beginning string) (string, bool) {
-	text, err := os.ReadFile(path)
-	if err != nil || len(text) > 8192 {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a command may have put a pipe there
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > 8192 {
+		return "", false
+	}
+	text, err := io.ReadAll(io.LimitReader(file, 8193))
+	if err != nil {
 		return "", false
 	}
 	rest, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), beginning)

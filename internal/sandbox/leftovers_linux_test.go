@@ -257,3 +257,73 @@ func TestPlacesCannotBeMoved(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsMadeOverALink: between looking and making, a command may have put a link on the way.
+func TestNothingIsMadeOverALink(t *testing.T) {
+	g := newGround(t)
+	must(t, os.Symlink(g.outside, g.root+"/link"))
+	n, err := openNames(g.state + "/walls")
+	must(t, err)
+	for _, content := range []string{"", sameDirectory} {
+		if err := n.make([]made{{path: g.root + "/link/made", content: content}}); err == nil {
+			t.Error("it was made")
+		}
+	}
+	if exists(g.outside + "/made") {
+		t.Error("it was made outside")
+	}
+	// Nor is anything removed over one.
+	must(t, os.Mkdir(g.outside+"/empty", 0o755))
+	must(t, os.Chmod(g.outside+"/empty", 0o755|os.ModeSticky))
+	made{path: g.root + "/link/empty"}.remove()
+	if !exists(g.outside + "/empty") {
+		t.Error("it was removed outside")
+	}
+	made{path: g.outside + "/empty"}.remove()
+	if exists(g.outside + "/empty") {
+		t.Error("it was not removed")
+	}
+}
+
+// TestAPipeDoesNotHoldUsUp: a command may leave a pipe where git has a file.
+func TestAPipeDoesNotHoldUsUp(t *testing.T) {
+	g := newGround(t)
+	must(t, unix.Mkfifo(g.root+"/pipe", 0o600))
+	if text, ok := lineOf(g.root+"/pipe", ""); ok {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestOpenRefuses what no policy can be.
+func TestOpenRefuses(t *testing.T) {
+	g := newGround(t)
+	must(t, os.Symlink(g.root, g.dir+"/link"))
+	must(t, os.Mkdir(g.dir+"/open", 0o700))
+	must(t, os.Chmod(g.dir+"/open", 0o755))
+	for name, change := range map[string]func(*Policy){
+		"everything":          func(p *Policy) { p.Root = "/" },
+		"a relative path":     func(p *Policy) { p.Root = "root" },
+		"a link":              func(p *Policy) { p.Root = g.dir + "/link" },
+		"nothing":             func(p *Policy) { p.Root = g.dir + "/none" },
+		"a file":              func(p *Policy) { p.Write = []string{g.outside + "/file"} },
+		"a name outside":      func(p *Policy) { p.Protected = []string{"../outside"} },
+		"all of it":           func(p *Policy) { p.Protected = []string{"."} },
+		"an open directory":   func(p *Policy) { p.Temp = g.dir + "/open" },
+		"no directory":        func(p *Policy) { p.Temp = "" },
+		"its own record":      func(p *Policy) { p.Write = []string{g.state} },
+		"hidden and relative": func(p *Policy) { p.Hidden = []string{"secret"} },
+	} {
+		p := g.policy()
+		change(&p)
+		if w, err := Open(p, Report{Tier: Namespaces}, Options{State: g.state}); err == nil {
+			t.Errorf("%s: %+v", name, w.Claim())
+		}
+	}
+	_, err := Open(g.policy(), Report{OS: "linux", Facts: []Fact{{Name: FactLandlock, Detail: "switched off at boot", Fix: "add landlock"}}}, Options{State: g.state})
+	if err == nil || !strings.Contains(err.Error(), "landlock: switched off") {
+		t.Errorf("%v", err)
+	}
+	if w, err := Open(g.policy(), Report{Tier: Landlock}, Options{Tier: Namespaces, State: g.state}); err == nil {
+		t.Errorf("stronger than what is there: %+v", w.Claim())
+	}
+}

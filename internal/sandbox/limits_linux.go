@@ -23,10 +23,6 @@ func limit(o *order) error {
 			return err
 		}
 	}
-	// The machine is worth more than a command: where memory ends, this one goes first.
-	if o.Tier == Namespaces || o.Tier == Landlock {
-		_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0)
-	}
 	if o.Limits.Processes < 0 {
 		return nil
 	}
@@ -35,7 +31,7 @@ func limit(o *order) error {
 		most = uint64(o.Limits.Processes)
 	}
 	most += ofStage
-	if o.Tier == Landlock { // those of the user outside count as well
+	if o.Tier == Landlock && os.Geteuid() != 0 { // those of the user outside count as well
 		most += tasksOfUser()
 	}
 	return lowerLimit(unix.RLIMIT_NPROC, most)

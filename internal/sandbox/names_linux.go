@@ -35,6 +35,9 @@ const (
 	recordName  = "made"
 	leasePrefix = "lease-"
 
+	// More of them would take longer than any command. Nothing is protected in part.
+	mostNames = 4000
+
 	// How what is made differs from what anybody else makes: an empty directory with the sticky bit.
 	placeMode = 0o1755
 )
@@ -91,7 +94,12 @@ func (n *names) take(p Policy) (pins, covers []string, lease *os.File, err error
 		for _, m := range record {
 			w.made[m.path] = true
 		}
-		for _, k := range p.kept() {
+		all := p.kept()
+		if len(all) > mostNames {
+			return fault.New(fault.Blocked, "%d names would have to be protected, more than %d", len(all), mostNames).With("path", p.Root).
+				Hint("Look at .git/modules and .git/worktrees of the workspace: a command may have filled them.")
+		}
+		for _, k := range all {
 			w.visit(k.base, k.name, k.content, 0)
 		}
 		w.pinWithin(p)
@@ -260,15 +268,19 @@ func (n *names) make(absent []made) error {
 	}
 	for i := range absent {
 		m := &absent[i]
-		if m.content == "" {
-			err = unix.Mkdir(m.path, placeMode)
-		} else {
-			err = writeNew(m.path, m.content)
-		}
 		var s unix.Stat_t
-		if err == nil {
-			err = unix.Lstat(m.path, &s)
-		}
+		err = m.inPlace(func(dir int, name string) error {
+			var err error
+			if m.content == "" {
+				err = unix.Mkdirat(dir, name, placeMode)
+			} else {
+				err = writeNew(dir, name, m.content)
+			}
+			if err == nil {
+				err = unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+			}
+			return err
+		})
 		if err != nil && !errors.Is(err, unix.EEXIST) { // somebody else was faster: it is theirs
 			return fault.New(fault.PermissionDenied, "%s is absent and cannot be kept so", m.path).With("path", m.path).Because(err)
 		}
@@ -278,8 +290,19 @@ func (n *names) make(absent []made) error {
 	return err
 }
 
-func writeNew(path, content string) error {
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+// inPlace opens the directory that it is in. A command that runs may have put a link on the way, which would lead us outside.
+func (m made) inPlace(f func(dir int, name string) error) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(m.path), &how)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return f(dir, filepath.Base(m.path))
+}
+
+func writeNew(dir int, name, content string) error {
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return err
 	}
@@ -347,23 +370,30 @@ func (n *names) sweep() error {
 
 // remove takes away what was made, if it is that, and if it is as it was.
 func (m made) remove() {
-	var s unix.Stat_t
-	if unix.Lstat(m.path, &s) != nil || m.inode != 0 && s.Ino != m.inode || int(s.Uid) != os.Geteuid() {
-		return
-	}
-	if m.content == "" {
-		if s.Mode&unix.S_IFMT == unix.S_IFDIR && s.Mode&unix.S_ISVTX != 0 {
-			_ = unix.Rmdir(m.path) // only if it is empty
+	_ = m.inPlace(func(dir int, name string) error {
+		var s unix.Stat_t
+		if err := unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil || m.inode != 0 && s.Ino != m.inode || int(s.Uid) != os.Geteuid() {
+			return err
 		}
-		return
-	}
-	if s.Mode&unix.S_IFMT != unix.S_IFREG || s.Size > int64(len(m.content)) {
-		return
-	}
-	// A kill between making and writing leaves it empty.
-	if text, err := os.ReadFile(m.path); err == nil && strings.HasPrefix(m.content, string(text)) && (len(text) > 0 || m.inode == 0) {
-		_ = unix.Unlink(m.path)
-	}
+		switch {
+		case m.content == "" && s.Mode&unix.S_IFMT == unix.S_IFDIR && s.Mode&unix.S_ISVTX != 0:
+			return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) // only if it is empty
+		case m.content == "" || s.Mode&unix.S_IFMT != unix.S_IFREG || s.Size > int64(len(m.content)):
+			return nil
+		}
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		text := make([]byte, len(m.content))
+		size, err := unix.Read(fd, text)
+		// A kill between making and writing leaves it empty.
+		if err == nil && strings.HasPrefix(m.content, string(text[:size])) && (size > 0 || m.inode == 0) {
+			return unix.Unlinkat(dir, name, 0)
+		}
+		return err
+	})
 }
 
 // living is what the leases name that somebody holds. The others are removed.

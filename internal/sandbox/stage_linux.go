@@ -79,6 +79,7 @@ func build(o *order) (env []string, err error) {
 	if mark := os.Getenv(childMark); mark != "" {
 		env = append(env, childMark+"="+mark)
 	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0) // the machine is worth more than a command
 	if o.Tier == Namespaces {
 		if err := mounts(o); err != nil {
 			return nil, err

@@ -81,13 +81,17 @@ func triesOutside(o order, t *trial) error {
 	if err := refused("a write to /proc", err); err != nil {
 		return err
 	}
-	path := filepath.Join(o.Root, ".omniagent-trial")
-	fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	fd, err = unix.Open(o.Root, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		path := filepath.Join(o.Root, ".omniagent-trial")
+		if fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
+			err = unix.Unlink(path)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("the workspace cannot be written: %w", err)
 	}
-	_ = unix.Close(fd)
-	return unix.Unlink(path)
+	return unix.Close(fd)
 }
 
 func triesHidden(o order, _ *trial) error {
@@ -120,8 +124,15 @@ func triesNames(o order, _ *trial) error {
 			return err
 		}
 	}
+	if o.Tier != Namespaces {
+		return nil
+	}
 	for _, path := range append(o.Pins, o.Root) {
-		if err := refused("the renaming of "+path, busy(unix.Rename(path, path+".omniagent-trial"))); err != nil {
+		err := unix.Rename(path, path+".omniagent-trial")
+		if err == nil {
+			_ = unix.Rename(path+".omniagent-trial", path)
+		}
+		if err := refused("the renaming of "+path, busy(err)); err != nil {
 			return err
 		}
 	}
@@ -191,6 +202,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
 	add(len(p.Hidden) > 0, "hidden files that have a second name, by a hard link or another mount")
 	add(true, "repositories that a command makes elsewhere in the workspace, and what git runs when a person goes on with a rebase that a command began")
+	add(os.Geteuid() == 0, "programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
 	add(t.NoNumbers, "the number of processes: the superuser has no limit here")
 	add(p.Limits.Memory <= 0, "the memory of commands, which go first when the machine has none left")
 	add(p.Limits.Memory > 0, "the memory of all processes of a command together: the limit is for each")

@@ -79,6 +79,9 @@ func (w *Walls) open(r Report, o Options) error {
 		if !filepath.IsAbs(o.State) {
 			return fault.New(fault.MissingArgument, "no directory was given in which the walls keep what they have made")
 		}
+		if dir := w.policy.writable(o.State); dir != "" {
+			return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", o.State, dir).With("path", o.State)
+		}
 		var err error
 		if w.system.names, err = openNames(filepath.Join(o.State, "walls")); err != nil {
 			return err
