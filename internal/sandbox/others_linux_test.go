@@ -51,7 +51,7 @@ func again(t *testing.T, attr *syscall.SysProcAttr, id int, before, tests string
 }
 
 const (
-	behindWalls = "^(TestAttacks|TestBehaviour|TestGit|TestHosts|TestLimits|TestReadOnlySome|TestClaim)$"
+	behindWalls = "^(TestAttacks|TestBehaviour|TestGit|TestHosts|TestLimits|TestReadOnlySome|TestKilled|TestClaim)$"
 	whatDiffers = "^(TestAttacks|TestHosts|TestLimits|TestClaim)$" // where only the tier or a mount does
 )
 
