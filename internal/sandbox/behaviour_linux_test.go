@@ -356,3 +356,33 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestBeneathTmp: a workspace there is still where it was, and its neighbours are not.
+func TestBeneathTmp(t *testing.T) {
+	if tiers(t)[0] != Namespaces {
+		t.Skip("this tier has no /tmp of its own")
+	}
+	dir, err := os.MkdirTemp("/tmp", "omniagent-test-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	g := groundIn(dir)
+	for _, d := range []string{g.root + "/.git/hooks", g.outside, g.secret, g.temp, g.state, dir + "/more", dir + "/book"} {
+		must(t, os.MkdirAll(d, 0o700))
+	}
+	must(t, os.WriteFile(g.outside+"/file", []byte("outside"), 0o600))
+	must(t, os.WriteFile(dir+"/book/page", []byte("read\n"), 0o600))
+	w := g.walls(t, Namespaces, func(p *Policy) { p.Write, p.Read = []string{dir + "/more"}, append(systemDirs(), dir+"/book/page") })
+	r := g.sh(t, w, "pwd; ls ..; echo x > own; echo y > ../more/own; cat ../book/page; echo no > ../book/page; echo no > .git/hooks/x; echo no > ../new; mv ../root ../r2")
+	want := g.root + "\nbook\nmore\nroot\nread\n"
+	if !strings.HasPrefix(r.out, want) || r.ending.ExitCode == 0 {
+		t.Errorf("%+v", r)
+	}
+	for path, there := range map[string]bool{"/root/own": true, "/more/own": true, "/new": false, "/root/.git/hooks/x": false, "/r2": false} {
+		if exists(dir+path) != there {
+			t.Errorf("%s: %v", path, !there)
+		}
+	}
+	if text, _ := os.ReadFile(dir + "/book/page"); string(text) != "read\n" {
+		t.Errorf("%q", text)
+	}
+}

@@ -55,6 +55,9 @@ func TestBehindWalls(t *testing.T) {
 			}
 			base, err := os.Getwd()
 			check(t, err)
+			if strings.HasPrefix(base, "/tmp/") || strings.HasPrefix(base, "/var/tmp/") {
+				t.Skip("commands have a /tmp of their own, and the source lies there")
+			}
 			dir, err := os.MkdirTemp(base, ".test-") // commands have a /tmp of their own
 			check(t, err)
 			t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
