@@ -200,11 +200,11 @@ func TestQuestions(t *testing.T) {
 		{"no", engine.Options{CanAsk: true}, func(s *engine.Session, e event.Event) error {
 			return s.Answer(context.Background(), e.Ask.ID, agent.Answer{Option: engine.Deny, Text: "not today"})
 		}, `call Act; denied the user refused: not today; result true; ended success "ok"`, 0},
-		{"nobody", engine.Options{}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world); result true; ended success "ok"`, 0},
+		{"nobody", engine.Options{}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here); result true; ended success "ok"`, 0},
 		{"late", engine.Options{CanAsk: true, Limits: engine.Limits{Patience: time.Millisecond}}, nil, `call Act; denied nobody answered within 1ms whether it may run; result true; ended success "ok"`, 0},
 		{"deny", engine.Options{CanAsk: true, Mode: engine.DenyAll}, nil, `call Act; denied the permission mode deny lets no tool run; say what you would do instead; result true; ended success "ok"`, 0},
 		{"yolo", engine.Options{Mode: engine.Yolo}, nil, `call Act; result false; ended success "ok"`, 1},
-		{"auto-edit", engine.Options{Mode: engine.AutoEdit}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world); result true; ended success "ok"`, 0},
+		{"auto-edit", engine.Options{Mode: engine.AutoEdit}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here); result true; ended success "ok"`, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client, _ := scripted(t, `[{"call":{"name":"Act","input":{}}},{"say":"ok"}]`)

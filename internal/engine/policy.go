@@ -69,11 +69,14 @@ func (p policy) judge(name string, a tool.Action) verdict {
 		if a.Kind == event.Shell && p.walls == Missing {
 			return verdict{word: max(v.word, guard.Ask), reason: "there are no walls around commands here, although they were asked for"}
 		}
-		if a.Kind != event.Write { // a protected file is asked about: it decides what may run
+		if !said.Firm {
 			v.word = guard.Allow
 		}
 		return v
 	case v.word == guard.Allow && (!changes || a.Kind == event.Shell):
+		return v
+	case !changes && a.Kind == event.Other: // a tool of ours that no rule is about, and that says it changes nothing
+		v.word = guard.Allow
 		return v
 	case p.mode == AutoEdit && p.inside(a, v):
 		v.word = guard.Allow
@@ -95,7 +98,7 @@ func Described(name string, a tool.Action) guard.Call {
 		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web", event.MCP: "mcp",
 	}
 	kind, known := kinds[a.Kind]
-	if !known {
+	if !known || a.Kind == event.Shell && a.Command == "" {
 		kind = "other"
 	}
 	return guard.Call{Tool: name, Kind: kind, Command: a.Command, Paths: a.Paths, URL: a.URL, Input: a.Input}
@@ -188,8 +191,11 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 
 // reasoned is a title with why it is asked about.
 func reasoned(title, reason string) string {
-	if reason == "" {
+	switch "" {
+	case reason:
 		return title
+	case title:
+		return reason
 	}
 	return title + ": " + reason
 }

@@ -40,6 +40,7 @@ type piece struct {
 	word   Word
 	text   string
 	why    string
+	firm   bool     // every mode asks
 	argv   []word   // of a simple command
 	agent  string   // it starts this agent: only a rule that names it covers it
 	inner  bool     // it stands in the text of another command: that one has to be covered

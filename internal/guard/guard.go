@@ -50,6 +50,7 @@ type Verdict struct {
 	Word     Word     `json:"word"`
 	Reasons  []Reason `json:"reasons,omitempty"`
 	Explicit bool     `json:"explicit"` // a rule or an answer of the user decided it, not the built-in tables
+	Firm     bool     `json:"firm"`     // a question that is asked in every mode: the answer decides what may run later
 }
 
 // Place is where a call would happen. All three are absolute; Home may be empty where nobody has one.

@@ -207,12 +207,16 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]Word{
 		"a": Allow, "src/a.go": Allow, "/w/ws/a": Allow, "/w/ws-evil/a": Deny, "/w/ws/../x": Deny, "../ws/a": Allow, "/w/ws": Allow,
-		".git/config": Deny, ".GIT/Config": Deny, ".git/hooks/pre-commit": Deny, "sub/.git/hooks/x": Deny, ".git": Deny, ".git/config.": Deny, ".git/config ": Deny, "git~1/config": Deny,
-		".vscode/settings.json": Deny, ".mcp.json": Deny, ".claude/": Deny, ".claude/settings.json": Deny, ".bashrc": Deny, ".omniagent/config.toml": Deny, ".npmrc": Deny,
+		".git/config": Deny, ".GIT/Config": Deny, ".git/hooks/pre-commit": Deny, "sub/.git/hooks/x": Deny, ".git": Ask, ".git/config.": Deny, ".git/config ": Deny, "git~1/config": Ask,
+		".git/HEAD": Ask, ".git/config:x": Deny, ".g\u200cit/config": Deny, ".git::$INDEX_ALLOCATION/x": Ask,
+		".vscode/settings.json": Ask, ".mcp.json": Ask, ".claude/": Ask, ".claude/settings.json": Ask, ".bashrc": Ask, ".omniagent/config.toml": Ask, ".npmrc": Deny,
 		".gitignore": Allow, ".github/workflows/x.yml": Allow, "claude.md": Allow, "a\nb": Deny, `C:\x`: Deny, `\\host\x`: Deny, " ": Ask, "~/x": Allow, "a:b": Allow,
 	} {
 		if v := Tools.Write(path, here()); v.Word != want {
 			t.Errorf("%q: %s, want %s: %+v", path, v.Word, want, v.Reasons)
+		}
+		if v := Tools.Write(path, here()); v.Firm != (want == Ask && path != " ") {
+			t.Errorf("%q: firm is %v", path, v.Firm)
 		}
 	}
 }
@@ -239,7 +243,7 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 		if strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.Contains(name, "..") {
 			t.Errorf("%q is not a plain relative name", name)
 		}
-		if v := Tools.Write(name, here()); v.Word != Deny {
+		if v := Tools.Write(name, here()); v.Word != Deny && !(v.Word == Ask && v.Firm) {
 			t.Errorf("%q is protected, yet %s", name, v.Word)
 		}
 	}

@@ -53,6 +53,7 @@ func (j Judge) Call(c Call) Verdict {
 			}
 		}
 		if p.word > Allow {
+			v.Firm = v.Firm || p.firm
 			v.add(Reason{Word: p.word, Text: p.why, Piece: p.text, Source: BuiltIn})
 		}
 	}
@@ -64,7 +65,7 @@ func (j Judge) Call(c Call) Verdict {
 			hit = append(hit, Reason{Word: Deny, Text: hitText, Source: "this conversation"})
 			explicit = Deny
 		case said == Allow && built == Ask && explicit == Allow:
-			v.Word, built, lifted = Allow, Allow, true
+			v.Word, v.Firm, built, lifted = Allow, false, Allow, true
 			v.Reasons = []Reason{{Word: Allow, Text: hitText, Source: "this conversation"}}
 		}
 	}
@@ -117,6 +118,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 			}
 			for _, r := range v.Reasons {
 				say(r.Word, r.Piece, r.Text)
+				pieces[len(pieces)-1].firm = v.Firm
 			}
 		}
 		if c.Kind == "write" && len(c.Paths) == 0 {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later, by git, by an
@@ -65,10 +66,21 @@ func within(dir, path string) bool {
 // foldedWithin compares as a file system does that ignores case.
 func foldedWithin(dir, path string) bool { return within(fold(dir), fold(path)) }
 
-// fold makes names equal that some file system takes for one: case, and the dots and spaces that Windows drops at the end of a name.
+// fold makes names equal that some file system takes for one: case, the dots and spaces at the end and what follows a colon, which Windows
+// leaves out, and the characters without width that macOS leaves out.
 func fold(path string) string {
 	elements := strings.Split(strings.ToLower(path), string(filepath.Separator))
 	for i, e := range elements {
+		if head, _, _ := strings.Cut(e, ":"); head != "" {
+			e = head
+		}
+		e = strings.Map(func(r rune) rune {
+			if unicode.Is(unicode.Cf, r) {
+				return -1
+			}
+			return r
+		}, e)
+		elements[i] = e
 		if trimmed := strings.TrimRight(e, ". "); trimmed != "" {
 			elements[i] = trimmed
 		}
@@ -127,10 +139,19 @@ func (s Set) Write(path string, p Place) Verdict {
 	if !within(filepath.Clean(p.Root), full) {
 		return one(Deny, path, "the path is outside the workspace")
 	}
-	if name := protectedName(full, filepath.Clean(p.Root)); name != "" {
-		return one(Deny, path, name+" is protected: "+asked)
+	name := protectedName(full, filepath.Clean(p.Root))
+	if name == "" && inRepository(full, filepath.Clean(p.Root)) {
+		name = ".git"
 	}
-	return Verdict{}
+	switch {
+	case name == "":
+		return Verdict{}
+	case name == ".git" || !strings.HasPrefix(name, ".git/") && !secretName(name): // a person may have a reason, and looks at it
+		v := one(Ask, path, name+" is protected: it decides what is run or obeyed later")
+		v.Firm = true
+		return v
+	}
+	return one(Deny, path, name+" is protected: "+asked)
 }
 
 // protectedName names the protected thing that a path in the workspace is or lies beneath, at any depth: the workspace may hold others.
@@ -155,6 +176,17 @@ func protectedName(full, root string) string {
 		return ".git"
 	}
 	return ""
+}
+
+// inRepository says whether a path lies in what git keeps: its own commands write there, no tool for files has to.
+func inRepository(full, root string) bool {
+	rel, err := filepath.Rel(root, full)
+	return err == nil && slices.Contains(strings.Split(fold(rel), string(filepath.Separator)), ".git")
+}
+
+// secretName says whether a protected name holds credentials.
+func secretName(name string) bool {
+	return slices.Contains([]string{".npmrc", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg"}, name)
 }
 
 // Read says whether a tool may read path: not where credentials are kept.

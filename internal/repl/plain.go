@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -201,6 +202,8 @@ func (p *Plain) answer(ctx context.Context, line string) {
 	switch word := strings.ToLower(strings.TrimSpace(line)); word {
 	case "y", "yes":
 		a.Option = "allow"
+	case "a", "always":
+		a.Option = "always"
 	case "", "n", "no":
 	default:
 		a.Text = strings.TrimSpace(line)
@@ -236,7 +239,11 @@ func (p *Plain) hear(e event.Event) {
 			p.say("  " + strings.ReplaceAll(text.Visible(what), "\n", "\n  "))
 		}
 		p.asked.Add(1) // before the words that an answer follows, however fast it is
-		p.print("  y allows it, Return refuses, anything else refuses and says why: ")
+		always := ""
+		if slices.Contains(e.Ask.Options, "always") {
+			always = "a allows exactly this from now on, "
+		}
+		p.print("  y allows it, " + always + "Return refuses, anything else refuses and says why: ")
 		p.open = true
 	case event.Retry:
 		p.say(fmt.Sprintf("· asking again in %s: %s", e.Retry.After.Round(time.Second), e.Retry.Reason))

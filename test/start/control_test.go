@@ -99,18 +99,33 @@ func TestSignals(t *testing.T) {
 func TestModes(t *testing.T) {
 	t.Parallel()
 	script := `[{"calls":[{"read":"a.txt"},{"write":{"path":"w.txt","content":"x"}},{"shell":"touch s.txt"}]},{"say":"ok"}]`
-	for mode, want := range map[string]struct {
+	type outcome struct {
 		failed string // of read, write, shell
 		exit   int
-	}{
-		"default": {"nyy", 3}, "auto-edit": {"nny", 3}, "auto": {"nnn", 0}, "deny": {"yyy", 0},
+	}
+	for mode, wants := range map[string]struct{ walls, none outcome }{
+		"default": {outcome{"nnn", 0}, outcome{"nny", 3}}, "prompt": {outcome{"nyy", 3}, outcome{"nyy", 3}}, "interactive": {outcome{"yyy", 3}, outcome{"yyy", 3}},
+		"auto-edit": {outcome{"nnn", 0}, outcome{"nny", 3}}, "auto": {outcome{"nnn", 0}, outcome{"nnn", 0}}, "deny": {outcome{"yyy", 0}, outcome{"yyy", 0}},
+		"default, no walls": {outcome{"nny", 3}, outcome{"nny", 3}}, "auto-edit, no walls": {outcome{"nny", 3}, outcome{"nny", 3}}, "auto, no walls": {outcome{"nnn", 0}, outcome{"nnn", 0}},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			p.write(t, "a.txt", "hi")
 			args, env, _ := wires()[0].scripted(t, script)
-			messages, exit := p.launch(t, env, append(args, "-p", "go", "--permission-mode", mode)...).end()
+			args = append(args, "-p", "go")
+			word, open := strings.CutSuffix(mode, ", no walls")
+			if open {
+				args = append(args, "--sandbox", "off")
+			}
+			messages, exit := p.launch(t, env, append(args, "--permission-mode", word)...).end()
+			want := wants.none
+			if wallsOf(messages) == "namespaces" || wallsOf(messages) == "seatbelt" {
+				want = wants.walls
+			}
+			if open != (wallsOf(messages) == "none") && wallsOf(messages) != "landlock" {
+				t.Errorf("the walls are %q", wallsOf(messages))
+			}
 			var failed strings.Builder
 			denials := 0
 			for _, m := range messages {
@@ -132,6 +147,16 @@ func TestModes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wallsOf is what the stream says about walls.
+func wallsOf(messages []map[string]any) string {
+	if len(messages) == 0 {
+		return ""
+	}
+	told, _ := messages[0]["sandbox"].(map[string]any)
+	name, _ := told["name"].(string)
+	return name
 }
 
 // TestUsage: a wrong call says so on standard error and in the stream, and is 2.

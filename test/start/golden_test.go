@@ -64,8 +64,9 @@ func (s scenario) play(t *testing.T) {
 	if len(s.EnvAbsent) == 0 { // an address on this machine needs no key
 		args = append(args, "--api-base", server.URL)
 	}
-	if s.ID == "tool-error" {
-		args = append(args, "--permission-mode", "auto") // no wall holds the command yet, and nobody is there to be asked
+	if s.ID == "tool-error" && !whole(t) {
+		t.Log("no walls hold commands on this machine, so the command is allowed by hand")
+		args = append(args, "--permission-mode", "auto")
 	}
 	if s.Mode == "persistent" {
 		args = append(args, "--session-id", "golden")
