@@ -22,6 +22,9 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	}
 	go dieWithCaller()
 	threads()
+	if o.Limits.Memory > 0 {
+		limitMemory(o.Limits.Memory)
+	}
 	child, err := syscall.ForkExec(o.Program, os.Args[2:], &syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return notFound(o.Program, err)
@@ -29,9 +32,6 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	for _, s := range pending(signals) { // it may have come before the fork
 		asked = true
 		_ = syscall.Kill(child, s)
-	}
-	if o.Limits.Memory > 0 {
-		limitMemory(child, o.Limits.Memory) // it has not yet begun to do anything
 	}
 	status := await(child)
 	if reapAll() && othersInGroup() {

@@ -46,13 +46,25 @@ func lowerLimit(which int, to uint64) error {
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(to, now.Cur), Max: to})
 }
 
-// limitMemory comes last, and is not for this process where there is another.
-func limitMemory(pid int, bytes int64) {
-	var now unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &now) == nil {
-		to := min(uint64(bytes), now.Max)
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: to, Max: to}, nil)
+// limitMemory comes last, since it is for this process as well: from outside, a limit would reach the command only when it runs already. So it
+// leaves this process room for what its runtime may still need.
+func limitMemory(bytes int64) {
+	most := max(uint64(bytes), dataOf("/proc/self/status")+roomOfStage)
+	_ = lowerLimit(unix.RLIMIT_DATA, most)
+}
+
+const roomOfStage = 64 << 20
+
+// dataOf is how much the limit counts of a process; 0: not known.
+func dataOf(status string) uint64 {
+	text, _ := os.ReadFile(status)
+	for line := range strings.Lines(string(text)) {
+		if number, ok := strings.CutPrefix(line, "VmData:"); ok {
+			n, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(number), " kB"), 10, 54)
+			return n << 10
+		}
 	}
+	return 0
 }
 
 // tasksOfUser counts what the limit counts: processes with their threads.

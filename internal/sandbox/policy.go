@@ -48,7 +48,7 @@ func (n Network) name() string {
 // Limits of one command with all that it starts. Zero means what is said; negative means none.
 type Limits struct {
 	Processes int   // how many there may be at a time, threads counted; 0: 4096
-	Memory    int64 // bytes that each process may have for data; 0: none, since programs built with an address checker reserve terabytes
+	Memory    int64 // bytes that each process may have for data, no less than some 200 MB; 0: none, since programs built with an address checker reserve terabytes
 	FileSize  int64 // bytes of each file that is written; 0: none
 	Shared    int64 // bytes of /dev/shm where it is the command's own; 0: a quarter of the memory
 }

@@ -46,6 +46,8 @@ func TestMain(m *testing.M) {
 		err = mountsAt(os.Args[2])
 	case "holds":
 		err = holder(os.Args[2], os.Args[3], os.Args[4])
+	case "allocates":
+		err = allocates()
 	case "forks":
 		err = forks()
 	case "fetches":

@@ -44,7 +44,7 @@ func Stage() int {
 		return watch(o, env, signals)
 	}
 	if o.Limits.Memory > 0 {
-		limitMemory(0, o.Limits.Memory)
+		limitMemory(o.Limits.Memory)
 	}
 	err = syscall.Exec(o.Program, os.Args[2:], env)
 	return notFound(o.Program, err)
