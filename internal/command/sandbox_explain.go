@@ -18,14 +18,14 @@ import (
 )
 
 type explained struct {
-	Subject        string        `json:"subject"`
-	Kind           string        `json:"kind" enum:"path,command"`
-	Walls          *agent.Walls  `json:"walls" doc:"what can be built here, as it was tried"`
-	WallsError     *string       `json:"walls_error"`
-	Effects        []effectRow   `json:"effects" doc:"of a path: what a command behind the walls can do with it"`
-	Calls          []callRow     `json:"calls" doc:"the tools that would do it"`
-	Contradictions [][2]ruleRow  `json:"contradictions" doc:"rules that allow what others forbid; the stricter counts"`
-	Problems       []string      `json:"problems" doc:"rules that do not parse; until then the stricter reading counts"`
+	Subject        string       `json:"subject"`
+	Kind           string       `json:"kind" enum:"path,command"`
+	Walls          *agent.Walls `json:"walls" doc:"what can be built here, as it was tried"`
+	WallsError     *string      `json:"walls_error"`
+	Effects        []effectRow  `json:"effects" doc:"of a path: what a command behind the walls can do with it"`
+	Calls          []callRow    `json:"calls" doc:"the tools that would do it"`
+	Contradictions [][2]ruleRow `json:"contradictions" doc:"rules that allow what others forbid; the stricter counts"`
+	Problems       []string     `json:"problems" doc:"rules that do not parse; until then the stricter reading counts"`
 }
 
 type callRow struct {

@@ -184,8 +184,14 @@ func (s *State) change(c Changed) {
 		now *string
 		new string
 	}{
-		{&s.Provider, c.Provider}, {&s.Model, c.Model}, {&s.Mode, c.Mode}, {&s.Title, c.Title},
-		{&s.Sandbox, c.Sandbox}, {&s.Network, c.Network}, {&s.Walls, c.Walls}, {&s.Holes, c.Holes},
+		{&s.Provider, c.Provider},
+		{&s.Model, c.Model},
+		{&s.Mode, c.Mode},
+		{&s.Title, c.Title},
+		{&s.Sandbox, c.Sandbox},
+		{&s.Network, c.Network},
+		{&s.Walls, c.Walls},
+		{&s.Holes, c.Holes},
 	} {
 		if m.new != "" {
 			*m.now = m.new
