@@ -251,3 +251,16 @@ func FuzzProfile(f *testing.F) {
 		}
 	})
 }
+
+// TestProfileOfAPolicy: what a policy keeps, hides and opens is in its profile.
+func TestProfileOfAPolicy(t *testing.T) {
+	got := Profile(Policy{Root: "/w", Write: []string{"/x"}, Protected: []string{".mcp.json"}, Hidden: []string{"/home/a/.ssh"}, Temp: "/t"})
+	for _, want := range []string{`"/w"`, `"/x"`, `"/w/.mcp.json"`, `"/w/.git/hooks"`, `"/home/a/.ssh"`, `"/t"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "(allow network*)") || !strings.Contains(Profile(Policy{Root: "/w", Temp: "/t", Network: Network{Open: true}}), "(allow network") {
+		t.Errorf("the network: %s", got)
+	}
+}
