@@ -100,7 +100,7 @@ func TestTypedAhead(t *testing.T) {
 				}
 			}
 			// While it works, and in the moment before the question stands there.
-			ahead := map[string]string{"· Look \n": "second\n", "? Change\n": "y\n"}
+			ahead := map[string]string{"· Look \n": "second\n", "? Change: the tool is not known here\n": "y\n"}
 			if !typed {
 				delete(ahead, "· Look \n")
 			}
