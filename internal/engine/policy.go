@@ -66,7 +66,7 @@ func (p policy) judge(name string, a tool.Action) verdict {
 	case said.Explicit: // a rule of the user, or what they said before, allows it
 		return v
 	case p.mode == Yolo:
-		if a.Kind == event.Shell && p.walls == Missing {
+		if a.Kind == event.Shell && p.walls == Missing && v.word > guard.Allow {
 			return verdict{word: max(v.word, guard.Ask), reason: "there are no walls around commands here, although they were asked for"}
 		}
 		if !said.Firm {

@@ -1,0 +1,124 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"omniagent/internal/engine"
+	"omniagent/internal/event"
+	"omniagent/internal/guard"
+	"omniagent/internal/tool"
+)
+
+var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random policies")
+
+// policyOf is one that was drawn: rules of any source in any order, a mode, walls, and whether somebody can be asked.
+type policyOf struct {
+	rules  guard.Rules
+	mode   engine.Mode
+	walls  engine.Walls
+	canAsk bool
+	memory *guard.Memory
+}
+
+func (p policyOf) word(name string, a tool.Action) int {
+	what, _ := engine.Outcome(p.mode, guard.Judge{Rules: p.rules, Memory: p.memory, Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"}}, p.walls, name, a, p.canAsk)
+	return slices.Index([]string{engine.Runs, engine.Asks, engine.Denied}, what)
+}
+
+type subject struct {
+	name   string
+	action tool.Action
+}
+
+func subjects() []subject {
+	bash := func(line string) subject {
+		return subject{"Bash", tool.Action{Kind: event.Shell, Changes: true, Command: line}}
+	}
+	file := func(name string, kind event.ToolKind, path string) subject {
+		return subject{name, tool.Action{Kind: kind, Changes: kind == event.Write, Paths: []string{path}}}
+	}
+	return []subject{
+		bash("ls"), bash("npm test"), bash("npm test && git push"), bash("git push --force"), bash("echo $(npm test)"), bash("cat a > b"), bash("sudo ls"), bash("claude -p hi"),
+		file("Read", event.Read, "a"), file("Read", event.Read, "secrets/k"), file("Write", event.Write, "a"), file("Edit", event.Write, ".vscode/x"), file("Edit", event.Write, ".git/config"),
+		{"WebFetch", tool.Action{Kind: event.Web, URL: "https://example.com/x"}}, {"mcp__a__b", tool.Action{Kind: event.MCP}}, {"TodoWrite", tool.Action{Kind: event.Other}},
+	}
+}
+
+func ruleTexts() []string {
+	return []string{"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)", "Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "*"}
+}
+
+func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
+	t.Helper()
+	var rules guard.Rules
+	for range n {
+		text := ruleTexts()[r.IntN(len(ruleTexts()))]
+		rule, err := guard.ParseRule(words[r.IntN(len(words))], text, fmt.Sprintf("source %d", r.IntN(3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// TestLattice: a denial outweighs a question, and that an allowance, whatever the rules, their order and source, the mode, the walls and who
+// is there to be asked.
+func TestLattice(t *testing.T) {
+	t.Logf("-seed %d", *seed)
+	r := rand.New(rand.NewPCG(*seed, 0))
+	modes := []engine.Mode{engine.DenyAll, engine.AskAll, engine.Prompt, engine.Default, engine.AutoEdit, engine.Yolo} // each lets through what the one before does
+	for range 4000 {
+		p := policyOf{
+			draw(t, r, r.IntN(5), guard.Allow, guard.Ask, guard.Deny), modes[r.IntN(len(modes))], engine.Walls(r.IntN(4)), r.IntN(2) == 0, &guard.Memory{},
+		}
+		s := subjects()[r.IntN(len(subjects()))]
+		before := p.word(s.name, s.action)
+		fail := func(what string, after int) {
+			t.Errorf("%s: %s %+v, %v, mode %s, walls %d, asks %v: %d and then %d", what, s.name, s.action, p.rules, p.mode, p.walls, p.canAsk, before, after)
+		}
+
+		other := p
+		other.rules = slices.Clone(p.rules)
+		r.Shuffle(len(other.rules), func(i, j int) { other.rules[i], other.rules[j] = other.rules[j], other.rules[i] })
+		if after := other.word(s.name, s.action); after != before {
+			fail("another order", after)
+		}
+		for _, word := range []guard.Word{guard.Ask, guard.Deny} {
+			other.rules = append(slices.Clone(p.rules), draw(t, r, 1, word)...)
+			if after := other.word(s.name, s.action); after < before {
+				fail(word.String()+" added", after)
+			}
+		}
+		other.rules = append(slices.Clone(p.rules), draw(t, r, 3, guard.Allow)...)
+		if after := other.word(s.name, s.action); before == 2 && after != 2 {
+			fail("allow added to a denial", after)
+		}
+		everything, _ := guard.ParseRule(guard.Ask, "*", "flag")
+		other.rules = append(slices.Clone(p.rules), everything)
+		if after := other.word(s.name, s.action); after == 0 {
+			fail("asked about everything", after)
+		}
+		other.rules = p.rules
+		for _, mode := range modes[:slices.Index(modes, p.mode)] {
+			if other.mode = mode; other.word(s.name, s.action) < before {
+				fail("the stricter mode "+string(mode), other.word(s.name, s.action))
+			}
+		}
+		other.mode = p.mode
+		other.memory = &guard.Memory{}
+		other.memory.Remember(engine.Described(s.name, s.action), guard.Allow)
+		if after := other.word(s.name, s.action); before == 2 && after != 2 {
+			fail("a denial and an old consent", after)
+		}
+		other.memory.Remember(engine.Described(s.name, s.action), guard.Deny)
+		if after := other.word(s.name, s.action); after != 2 {
+			fail("an old refusal", after)
+		}
+	}
+}
