@@ -45,7 +45,9 @@ func subjects() []subject {
 	return []subject{
 		bash("ls"), bash("npm test"), bash("npm test && git push"), bash("git push --force"), bash("echo $(npm test)"), bash("cat a > b"), bash("sudo ls"), bash("claude -p hi"),
 		file("Read", event.Read, "a"), file("Read", event.Read, "secrets/k"), file("Write", event.Write, "a"), file("Edit", event.Write, ".vscode/x"), file("Edit", event.Write, ".git/config"),
-		{"WebFetch", tool.Action{Kind: event.Web, URL: "https://example.com/x"}}, {"mcp__a__b", tool.Action{Kind: event.MCP}}, {"TodoWrite", tool.Action{Kind: event.Other}},
+		{"WebFetch", tool.Action{Kind: event.Web, URL: "https://example.com/x"}},
+		{"mcp__a__b", tool.Action{Kind: event.MCP}},
+		{"TodoWrite", tool.Action{Kind: event.Other}},
 	}
 }
 
