@@ -229,7 +229,7 @@ func (p *Plain) hear(e event.Event) {
 		}
 	case event.Question:
 		p.question = e.Ask
-		p.say("? " + text.Name(e.Ask.Text))
+		p.say("? " + text.Name(asked(e.Ask)))
 		// Whole: what the model calls it is not what it does. And nothing taken away: a shell runs what stands in a sequence of a terminal.
 		if c := e.Ask.Tool; c != nil {
 			what := c.Command
@@ -256,6 +256,16 @@ func (p *Plain) hear(e event.Event) {
 		}
 		p.ask()
 	}
+}
+
+// asked is the question without the command, which is shown whole below it.
+func asked(q *event.Ask) string {
+	if q.Tool != nil && q.Tool.Command != "" {
+		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {
+			return "May this run" + why
+		}
+	}
+	return q.Text
 }
 
 func brief(c *event.Call) string {
