@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -231,6 +233,44 @@ func TestNamesAreShared(t *testing.T) {
 	}
 	if list, _ := filepath.Glob(g.state + "/walls/*"); !slices.Equal(list, []string{g.state + "/walls/lock"}) {
 		t.Errorf("on record: %v", list)
+	}
+	for _, n := range []*names{one, two} {
+		must(t, n.close())
+	}
+	if list, _ := filepath.Glob(g.state + "/*"); len(list) > 0 {
+		t.Errorf("the last one leaves %v", list)
+	}
+}
+
+// TestTheLockComesAndGoes: whoever leaves removes the lock, while others wait for it and make it anew. At any time one alone has it.
+func TestTheLockComesAndGoes(t *testing.T) {
+	dir := filepath.Join(newGround(t).state, "walls")
+	var inside, worst atomic.Int32
+	var busy sync.WaitGroup
+	for range 8 {
+		busy.Go(func() {
+			for range 300 {
+				n := &names{dir: dir}
+				if err := n.locked(func() error {
+					if now := inside.Add(1); now > worst.Load() {
+						worst.Store(now)
+					}
+					runtime.Gosched()
+					inside.Add(-1)
+					n.vacate()
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	busy.Wait()
+	if worst.Load() != 1 {
+		t.Errorf("%d had the lock at once", worst.Load())
+	}
+	if exists(dir) {
+		t.Error("the directory of the lock is left")
 	}
 }
 

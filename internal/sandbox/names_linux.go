@@ -26,12 +26,12 @@ type names struct {
 
 	mu     sync.Mutex
 	count  int
+	closed bool
 	lease  *os.File
 	needed []string // what the lease says
 }
 
 const (
-	lockName    = "lock"
 	recordName  = "made"
 	leasePrefix = "lease-"
 
@@ -51,28 +51,8 @@ type made struct {
 
 // openNames also removes what a kill has left behind.
 func openNames(dir string) (*names, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fault.New(fault.PermissionDenied, "the walls cannot keep a record in %s", dir).With("path", dir).Because(err)
-	}
 	n := &names{dir: dir}
 	return n, n.locked(func() error { return n.sweep() })
-}
-
-func (n *names) locked(f func() error) error {
-	lock, err := os.OpenFile(filepath.Join(n.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fault.New(fault.PermissionDenied, "the record of the walls cannot be locked").Because(err)
-	}
-	defer lock.Close()
-	for {
-		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-		if err == nil {
-			return f()
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return fault.New(fault.Internal, "the record of the walls cannot be locked").Because(err)
-		}
-	}
 }
 
 // take makes sure that everything that is kept is there as long as the lease is held, and returns which directories have to stay where they
@@ -435,9 +415,20 @@ func (n *names) drop() {
 		return
 	}
 	n.count = 0
-	_ = n.locked(func() error {
+	_ = n.tidy()
+}
+
+// tidy gives the names up, and all that is left without them once nobody asks any more.
+func (n *names) tidy() error {
+	return n.locked(func() error {
 		n.giveUp()
-		return n.sweep()
+		if err := n.sweep(); err != nil {
+			return err
+		}
+		if n.closed {
+			n.vacate()
+		}
+		return nil
 	})
 }
 
@@ -455,9 +446,6 @@ func (n *names) giveUp() {
 func (n *names) close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.count = 0
-	return n.locked(func() error {
-		n.giveUp()
-		return n.sweep()
-	})
+	n.count, n.closed = 0, true
+	return n.tidy()
 }
