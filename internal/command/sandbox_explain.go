@@ -62,7 +62,7 @@ type ruleRow struct {
 
 func sandboxExplain() *contract.Command {
 	return &contract.Command{
-		Path: "sandbox explain", Summary: "say what the native agent could do with a path or a command, and why", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Path: "sandbox explain", Summary: "say what walls and rules make of a path or a command", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Nothing is run but a trial of the walls. One word with a slash, or the name of something that exists, is a path; anything else is a command.",
 		Scopes: []string{}, Output: contract.TypeOf[explained](), Volatile: []string{"walls", "walls_error", "calls.modes"},
 		Params: append([]contract.Param{
@@ -70,10 +70,11 @@ func sandboxExplain() *contract.Command {
 			{Name: "as", Kind: contract.Enum, Enum: []string{"path", "command"}, Help: "what the subject is"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
+		Files:    []contract.FileEffect{wallsRecord()}, // the trial makes what it stands on, and has to be known to others who do
 		Exits:    []contract.Exit{{Code: contract.Success, When: "it is explained"}},
 		Examples: []contract.Example{
 			{Description: "May it read a key", Command: "omniagent sandbox explain ~/.ssh/id_ed25519"},
-			{Description: "Would a command run", Command: "omniagent sandbox explain -- git push --force"},
+			{Description: "Would a command run", Command: "omniagent sandbox explain -- git push"},
 		},
 		Run: runSandboxExplain,
 	}

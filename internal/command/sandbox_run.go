@@ -21,17 +21,19 @@ func sandboxRun() *contract.Command {
 			"be built it does not run. A line on standard error that begins with omniagent: is from here.",
 		Scopes: []string{},
 		Params: append([]contract.Param{
-			{Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true, Help: "the program and its arguments, behind --"},
-			{Name: "cwd", Kind: contract.File, Help: "the directory that can be written, and where it runs"},
-			{Name: "all-env", Kind: contract.Bool, Help: "hand on the whole environment, secrets too"},
+			{Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true, Help: "program and arguments, behind --"},
+			{Name: "cwd", Kind: contract.File, Help: "where it runs and may write"},
+			{Name: "all-env", Kind: contract.Bool, Help: "hand on every variable, secrets too"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
+		Files:    []contract.FileEffect{wallsRecord()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
 			{Code: contract.NotFound, When: "there is no such program, or no such directory"},
 			{Code: contract.Unavailable, When: "no walls can be built here"},
 		},
 		Examples: []contract.Example{
+			{Description: "See which variables a command gets", Command: "omniagent sandbox run -- env"},
 			{Description: "Run the tests of a project that nobody trusts", Command: "omniagent sandbox run -- make test"},
 			{Description: "Let it reach one host", Command: "omniagent sandbox run --network proxy.golang.org -- go mod download"},
 		},
@@ -39,13 +41,19 @@ func sandboxRun() *contract.Command {
 	}
 }
 
+// wallsRecord is where it stands, as long as there are walls, what has been made for them in workspaces. The last to leave removes it; what a
+// kill leaves is tidied by whoever comes next.
+func wallsRecord() contract.FileEffect {
+	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
+}
+
 // wallParams say which walls.
 func wallParams() []contract.Param {
 	return []contract.Param{
-		{Name: "network", Kind: contract.Text, Help: "what it can reach: off, on, or hosts separated by commas"},
-		{Name: "write", Kind: contract.File, Repeat: true, Help: "a further directory that it can write"},
-		{Name: "hide", Kind: contract.File, Repeat: true, Help: "a further file or directory that it cannot read"},
-		{Name: "walls", Kind: contract.Enum, Enum: []string{"namespaces", "landlock", "seatbelt"}, Help: "exactly these, instead of the best that work here"},
+		{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, or hosts: a.org,b.org"},
+		{Name: "write", Kind: contract.File, Repeat: true, Help: "a directory that it may write too"},
+		{Name: "hide", Kind: contract.File, Repeat: true, Help: "what it may not read either"},
+		{Name: "walls", Kind: contract.Enum, Enum: []string{"namespaces", "landlock", "seatbelt"}, Help: "these, not the best that work here"},
 	}
 }
 

@@ -48,7 +48,7 @@ func start() *contract.Command {
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
 			{Name: "permission-mode", Kind: contract.Enum, Enum: append(yume.Modes(), "prompt", "auto-edit"), Default: "default", Help: "what may run"},
 			{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
-			{Name: "network", Kind: contract.Text, Help: "what commands can reach: off, on, or hosts separated by commas"},
+			{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 			{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
 			{Name: "history-file", Kind: contract.File, Help: "what was said elsewhere"},
 			{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "answers of the model"},
@@ -62,7 +62,7 @@ func start() *contract.Command {
 			contract.BlockedByPolicy("a tool needed approval and nobody could be asked"),
 		},
 		Network: &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second},
-		Files:   []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}},
+		Files:   []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord()},
 		Examples: []contract.Example{
 			{Description: "One question to a local model", Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p 'What is in this directory?'"},
 			{Description: "A conversation over lines", Command: "omniagent start --provider anthropic --session-id s1"},
