@@ -4,6 +4,7 @@ package hostile
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,6 +58,7 @@ func TestNothingCounts(t *testing.T) {
 				stdin string
 				args  []string
 			}{
+				{"", []string{"start", "--model", "m", "-p", "go", "--permission-mode", "prompt"}},
 				{"", []string{"start", "--model", "m", "-p", "go"}},
 				{"", []string{"start", "--model", "m", "-p", "go", "--permission-mode", "auto"}},
 				{"go\n/exit\n", []string{"chat", "--plain", "--model", "m"}},
@@ -78,6 +80,15 @@ func TestNothingCounts(t *testing.T) {
 					if !strings.Contains(out, "from .") || dir == repository && !strings.Contains(out, "plain") {
 						t.Errorf("%s: %s", what, out)
 					}
+				case strings.HasSuffix(what, "-p go") && c.args[0] == "start": // what whole walls hold in the workspace may run where nobody can be asked
+					if !strings.Contains(out, "from .") && !strings.Contains(out, "needs approval") {
+						t.Errorf("%s: %s", what, out)
+					}
+					if none := strings.Contains(out, `"sandbox":{"name":"none"`); none != unwalled(t) || !strings.Contains(out, `"sandbox":{"name":"`) {
+						t.Errorf("%s: the repository took the walls away: %s", what, out)
+					} else if !none && !strings.Contains(out, `"network":"off"`) {
+						t.Errorf("%s: the repository opened the network: %s", what, out)
+					}
 				case c.args[0] == "start", c.args[0] == "--agent":
 					if !strings.Contains(out, "It did not run") && !strings.Contains(out, "needs approval") && !strings.Contains(out, "was not allowed to use Bash") {
 						t.Errorf("%s: the repository widened what may run: %s", what, out)
@@ -93,6 +104,16 @@ func TestNothingCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unwalled says whether this machine has no walls to begin with.
+func unwalled(t *testing.T) bool {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command(program, "sandbox", "run", "--", "true")
+	cmd.Dir, cmd.Env = made(t, dir, "work"), []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	_ = cmd.Run()
+	return cmd.ProcessState.ExitCode() == 12
 }
 
 func made(t *testing.T, parts ...string) string {
