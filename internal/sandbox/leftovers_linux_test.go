@@ -350,9 +350,10 @@ func TestOpenRefuses(t *testing.T) {
 		"all of it":           func(p *Policy) { p.Protected = []string{"."} },
 		"an open directory":   func(p *Policy) { p.Temp = g.dir + "/open" },
 		"no directory":        func(p *Policy) { p.Temp = "" },
-		"its own record":      func(p *Policy) { p.Write = []string{g.state} },
+		"its own record":      func(p *Policy) { p.Write = []string{g.state + "/walls"} },
 		"hidden and relative": func(p *Policy) { p.Hidden = []string{"secret"} },
 	} {
+		must(t, os.MkdirAll(g.state+"/walls", 0o700))
 		p := g.policy()
 		change(&p)
 		if w, err := Open(p, Report{Tier: Namespaces}, Options{State: g.state}); err == nil {
@@ -365,5 +366,32 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	if w, err := Open(g.policy(), Report{Tier: Landlock}, Options{Tier: Namespaces, State: g.state}); err == nil {
 		t.Errorf("stronger than what is there: %+v", w.Claim())
+	}
+}
+
+// TestTheRecordInTheWorkspace of a home directory, for one: the walls stand all the same, and nobody behind them comes to it.
+func TestTheRecordInTheWorkspace(t *testing.T) {
+	if tiers(t)[0] != Namespaces {
+		t.Skip("only namespaces have a record")
+	}
+	g := newGround(t)
+	g.state = g.root + "/.local/state/own"
+	must(t, os.MkdirAll(g.root+"/.keys", 0o700))
+	must(t, os.WriteFile(g.root+"/.keys/key", []byte("secret"), 0o600))
+	w := g.walls(t, Namespaces, func(p *Policy) { p.Hidden = append(p.Hidden, g.root+"/.keys") })
+	must(t, os.WriteFile(g.state+"/walls/canary", []byte("alive"), 0o600))
+	for _, line := range []string{
+		"cat .keys/key", "ls .local/state/own/walls", "echo x >> .local/state/own/walls/made", "echo x > .local/state/own/walls/canary", "rm -rf .local/state/own/walls", "mv .local/state/own .local/state/other",
+		"mv .local/state .local/other", "mv .local other", "ln -sfn / .local", "mkdir .local/state/own/walls/x", "rm .local/state/own/walls/lease-*",
+	} {
+		if r := g.sh(t, w, line); r.ending.ExitCode == 0 {
+			t.Errorf("%s: %+v", line, r)
+		}
+	}
+	if r := g.sh(t, w, "echo x > file && mkdir -p .local/state/other/x && rm -r .local/state/other"); r.ending.ExitCode != 0 {
+		t.Errorf("%+v", r)
+	}
+	if text, err := os.ReadFile(g.state + "/walls/canary"); err != nil || string(text) != "alive" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

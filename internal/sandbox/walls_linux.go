@@ -79,11 +79,11 @@ func (w *Walls) open(r Report, o Options) error {
 		if !filepath.IsAbs(o.State) {
 			return fault.New(fault.MissingArgument, "no directory was given in which the walls keep what they have made")
 		}
-		if dir := w.policy.writable(o.State); dir != "" {
-			return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", o.State, dir).With("path", o.State)
-		}
 		var err error
 		if w.system.names, err = openNames(filepath.Join(o.State, "walls")); err != nil {
+			return err
+		}
+		if err := w.hideRecord(); err != nil {
 			return err
 		}
 	}
@@ -92,6 +92,23 @@ func (w *Walls) open(r Report, o Options) error {
 		return err
 	}
 	w.claim.Holes = found.holes(w.policy, w.claim.Tier)
+	return nil
+}
+
+// hideRecord keeps commands from the record where it lies in a directory that they may write, as in a home directory that is the workspace: who
+// could write it would have us remove what is named there.
+func (w *Walls) hideRecord() error {
+	dir, err := filepath.EvalSymlinks(w.system.names.dir)
+	if err != nil {
+		return fault.New(fault.PermissionDenied, "the record of the walls cannot be found").Because(err)
+	}
+	switch writable := w.policy.writable(dir); {
+	case writable == "":
+		return nil
+	case within(w.policy.Temp, dir) || within(dir, writable): // it would not be covered, or with it what has to be written
+		return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", dir, writable).With("path", dir)
+	}
+	w.policy.Hidden = append(slices.Clone(w.policy.Hidden), dir)
 	return nil
 }
 
