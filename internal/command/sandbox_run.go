@@ -18,7 +18,7 @@ func sandboxRun() *contract.Command {
 		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal, Danger: contract.Mutating,
 		Detail: "The command can write beneath the working directory and to a temporary directory that ends with it, cannot read where credentials are kept,\n" +
 			"and has no network. Its streams are those of this call, and the exit status is its own, 128 and the number for a signal. Where no walls can\n" +
-			"be built it does not run. A line on standard error that begins with omniagent: is from here.",
+			"be built it does not run; where only weaker ones can, a line says what they do not hold. A line on standard error that begins with omniagent: is from here.",
 		Scopes: []string{},
 		Params: append([]contract.Param{
 			{Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true, Help: "program and arguments, behind --"},
@@ -91,6 +91,10 @@ func serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Sign
 		return 0, err
 	}
 	defer func() { _ = walls.Close() }()
+	if why := walls.Weaker(); why != nil {
+		claim := walls.Claim()
+		sayLine(c, "only the walls %s stand, since %v; they do not hold %s", claim.Name, why, strings.Join(claim.Holes, "; "))
+	}
 	env := os.Environ()
 	if !c.Bool("all-env") {
 		env = shell.Inheritance{Roots: []string{w.Root}, More: c.Config.List("native.env"), Opens: true}.Of(env)

@@ -53,6 +53,9 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		p.Write = append(p.Write, real)
 	}
 	p.Hidden = append(p.Hidden, w.Hide...)
+	if err := CheckNetwork(w.Network); err != nil {
+		return p, err
+	}
 	switch w.Network {
 	case "", "off":
 	case "on":
@@ -87,10 +90,38 @@ func Hosts(list string) []string {
 	return hosts
 }
 
+// CheckNetwork says what is wrong with a word about the network. A list in which a word stands that is no host but means all of it, or nothing, is
+// a mistake that nobody should have to guess about.
+func CheckNetwork(network string) error {
+	if network == "" || network == "off" || network == "on" {
+		return nil
+	}
+	const forms = "Give off, on, or hosts separated by commas: example.com,*.example.org"
+	hosts := Hosts(network)
+	if len(hosts) == 0 {
+		return fault.New(fault.ArgError, "the network %q names no host", network).Hint(forms)
+	}
+	for _, host := range hosts {
+		if strings.EqualFold(host, "on") || strings.EqualFold(host, "off") {
+			return fault.New(fault.ArgError, "the network %q is neither %s nor a list of hosts", network, strings.ToLower(host)).Hint(forms)
+		}
+	}
+	return nil
+}
+
 // Enclosure is one that stands.
 type Enclosure struct {
 	*sandbox.Walls
 	network string
+	weaker  error
+}
+
+// Weaker is why these walls are not the strongest that there are for this system. nil: they are, or were asked for by name.
+func (e *Enclosure) Weaker() error {
+	if e == nil {
+		return nil
+	}
+	return e.weaker
 }
 
 // Open builds the best walls that work here, and tries them. What does not work is nothing that a caller could mend, so the error is that of
@@ -111,7 +142,7 @@ func Open(w Wanted) (*Enclosure, error) {
 		report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 		walls, err := sandbox.Open(p, report, sandbox.Options{State: w.State})
 		if err == nil {
-			return &Enclosure{walls, w.network()}, nil
+			return &Enclosure{walls, w.network(), first}, nil
 		}
 		if first == nil {
 			first = err

@@ -192,6 +192,7 @@ func (s *State) change(c Changed) {
 		{&s.Network, c.Network},
 		{&s.Walls, c.Walls},
 		{&s.Holes, c.Holes},
+		{&s.Wanted, c.Wanted},
 	} {
 		if m.new != "" {
 			*m.now = m.new

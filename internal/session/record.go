@@ -126,6 +126,7 @@ type Held struct {
 	Network string `json:"network,omitempty"` // off, on, or the hosts that could be reached, separated by commas
 	Walls   string `json:"walls,omitempty"`   // what stood, as it was tried: namespaces, landlock, seatbelt, none
 	Holes   string `json:"holes,omitempty"`   // what they did not stop, a line each
+	Wanted  string `json:"wanted,omitempty"`  // the network that was asked for, whether or not walls stood that could hold it
 }
 
 // Compacted says that the model sees a summary in place of what was before.

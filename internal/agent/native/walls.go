@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,9 @@ func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error
 		o.Log("commands run without walls, and every one needs approval: %v", err)
 		return nil, nil
 	}
+	if why := walls.Weaker(); why != nil {
+		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Claim().Name, why)
+	}
 	c.walls = walls
 	c.closers = append(c.closers, func() { _ = walls.Close() })
 	return walls.Starter(), nil
@@ -48,6 +52,7 @@ func (o *Options) stricter(held session.Held) {
 		o.Sandbox = held.Sandbox
 	}
 	asked := o.Network
+	held.Network = cmp.Or(held.Wanted, held.Network)
 	switch {
 	case held.Network == "" || held.Network == o.Network || held.Network == "on":
 	case o.Network == "" || o.Network == "off":
@@ -92,6 +97,9 @@ func (c *Conversation) Walls() *agent.Walls { return c.walls.Told() }
 func (c *Conversation) keepWalls(o Options) error {
 	told := c.walls.Told()
 	held := session.Held{Sandbox: o.Sandbox, Network: told.Network, Walls: told.Name, Holes: strings.Join(told.Holes, "\n")}
+	if held.Wanted = told.Network; c.walls == nil && o.Sandbox != string(setting.Off) {
+		held.Wanted = cmp.Or(o.Network, "off") // or going on where walls can be built would open it
+	}
 	if c.Kept.State().Held == held {
 		return nil
 	}
