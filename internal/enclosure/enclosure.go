@@ -139,6 +139,9 @@ func Open(w Wanted) (*Enclosure, error) {
 		if tier != sandbox.Namespaces && p.Network.Serve != nil {
 			break // only a network of their own keeps commands to a list of hosts
 		}
+		if tier == sandbox.Landlock && w.hidesWritable(p) {
+			break // what somebody has named must not be read
+		}
 		report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 		walls, err := sandbox.Open(p, report, sandbox.Options{State: w.State})
 		if err == nil {
@@ -155,6 +158,25 @@ func Open(w Wanted) (*Enclosure, error) {
 		first = fault.New(fault.Down, "no walls can be built around commands on %s", runtime.GOOS).Hint("Run: omniagent doctor")
 	}
 	return nil, first
+}
+
+// hidesWritable says whether something that is to be hidden by name lies where commands may write, or around it.
+func (w Wanted) hidesWritable(p sandbox.Policy) bool {
+	beneath := func(dir, path string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	for _, path := range w.Hide {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		for _, dir := range append([]string{p.Root}, p.Write...) {
+			if beneath(dir, path) || beneath(path, dir) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // tiers are those that may work here, the strongest first.

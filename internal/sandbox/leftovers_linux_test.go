@@ -395,3 +395,24 @@ func TestTheRecordInTheWorkspace(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// TestTheTemporaryDirectoryInTheWorkspace beside files of the caller, which are hidden.
+func TestTheTemporaryDirectoryInTheWorkspace(t *testing.T) {
+	if tiers(t)[0] != Namespaces {
+		t.Skip("only namespaces hide what lies in the workspace")
+	}
+	g := newGround(t)
+	private := g.root + "/private"
+	g.temp = private + "/tmp"
+	must(t, os.MkdirAll(g.temp, 0o700))
+	must(t, os.WriteFile(private+"/output", []byte("long"), 0o600))
+	w := g.walls(t, Namespaces, func(p *Policy) { p.Hidden = append(p.Hidden, private) })
+	for _, line := range []string{"cat private/output", "mv private other", "rm -r private", "touch private/x", "touch private/tmp/x"} {
+		if r := g.sh(t, w, line); r.ending.ExitCode == 0 {
+			t.Errorf("%s: %+v", line, r)
+		}
+	}
+	if r := g.sh(t, w, "echo x > $TMPDIR/a && cat $TMPDIR/a && echo y > b"); r.ending.ExitCode != 0 || r.out != "x\n" {
+		t.Errorf("%+v", r)
+	}
+}

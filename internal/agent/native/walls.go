@@ -27,7 +27,7 @@ func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	walls, err := enclosure.Open(enclosure.Wanted{
-		Root: o.Dir, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
+		Root: o.Dir, Home: o.Home, Network: o.Network, Temp: temp, State: o.State, Hide: ours(o.Dir, private),
 		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
 	})
 	if err != nil {
@@ -43,6 +43,17 @@ func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error
 	c.walls = walls
 	c.closers = append(c.closers, func() { _ = walls.Close() })
 	return walls.Starter(), nil
+}
+
+// ours is our own directory where it lies in the workspace, as in a workspace that is /tmp. We write there, without walls: a command must not put
+// a link in its place.
+func ours(root, private string) []string {
+	real, err := filepath.EvalSymlinks(root)
+	mine, failed := filepath.EvalSymlinks(private)
+	if rel, outside := filepath.Rel(real, mine); err != nil || failed != nil || outside != nil || !filepath.IsLocal(rel) {
+		return nil
+	}
+	return []string{mine}
 }
 
 // stricter takes what the session has on record where that is stricter than what is asked for now: going on with a session opens nothing.
