@@ -106,9 +106,10 @@ func (l *loop) free(s *step) bool {
 	if s.wrong != "" || s.action.Changes || s.action.Kind == event.Agent || s.action.Kind == event.Other {
 		return false
 	}
+	described := Described(s.call.Name, s.action)
 	l.session.mu.Lock()
 	defer l.session.mu.Unlock()
-	return l.session.policy.judge(s.call.Name, s.action).word == guard.Allow
+	return l.session.policy.judge(described, s.action).word == guard.Allow
 }
 
 func (l *loop) noTool(name string) string {

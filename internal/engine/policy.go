@@ -8,6 +8,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/text"
 	"omniagent/internal/tool"
 )
 
@@ -51,8 +52,8 @@ type verdict struct {
 }
 
 // judge looks at what a call would do. The walls are stricter than this, never laxer.
-func (p policy) judge(name string, a tool.Action) verdict {
-	said := p.rules.Call(Described(name, a))
+func (p policy) judge(call guard.Call, a tool.Action) verdict {
+	said := p.rules.Call(call)
 	v := verdict{word: said.Word, reason: because(said)}
 	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
 	switch {
@@ -92,7 +93,7 @@ func (p policy) inside(a tool.Action, v verdict) bool {
 	return a.Kind == event.Write && v.word == guard.Allow || a.Kind == event.Shell && p.walls == Whole
 }
 
-// Described is a call as the rules know it.
+// Described is a call as the rules know it now. What it was decided about is what runs: it is described once.
 func Described(name string, a tool.Action) guard.Call {
 	kinds := map[event.ToolKind]string{
 		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web", event.MCP: "mcp",
@@ -101,7 +102,11 @@ func Described(name string, a tool.Action) guard.Call {
 	if !known || a.Kind == event.Shell && a.Command == "" {
 		kind = "other"
 	}
-	return guard.Call{Tool: name, Kind: kind, Command: a.Command, Paths: a.Paths, URL: a.URL, Input: a.Input}
+	dir := ""
+	if a.At != nil {
+		dir = a.At()
+	}
+	return guard.Call{Tool: name, Kind: kind, Command: a.Command, Dir: dir, Paths: a.Paths, URL: a.URL, Input: a.Input}
 }
 
 // because is the first reason of the verdict's own word.
@@ -154,18 +159,23 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 	no := func(byUser bool, format string, args ...any) *event.Denial {
 		return &event.Denial{CallID: call.ID, Tool: call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
 	}
+	described := Described(call.Name, a)
 	s.mu.Lock()
-	v, canAsk := s.policy.judge(call.Name, a), s.o.CanAsk
+	v, canAsk := s.policy.judge(described, a), s.o.CanAsk
 	s.mu.Unlock()
+	title := a.Title
+	if described.Dir != "" && described.Dir != "." {
+		title += " (in " + text.Name(described.Dir) + ")"
+	}
 	switch {
 	case v.word == guard.Allow || v.run && !canAsk:
 		return nil
 	case v.word == guard.Deny:
 		return no(false, "%s", v.reason)
 	case !canAsk:
-		return no(false, "%s needs approval, and nobody can be asked (%s)", call.Name, reasoned(a.Title, v.reason))
+		return no(false, "%s needs approval, and nobody can be asked (%s)", call.Name, reasoned(title, v.reason))
 	}
-	l.tell(event.Event{Kind: event.Question, Ask: &event.Ask{ID: call.ID, Text: reasoned(a.Title, v.reason), Options: []string{Allow, Always, Deny}, Tool: call}})
+	l.tell(event.Event{Kind: event.Question, Ask: &event.Ask{ID: call.ID, Text: reasoned(title, v.reason), Options: []string{Allow, Always, Deny}, Tool: call}})
 	patience := time.NewTimer(s.o.Limits.Patience)
 	defer patience.Stop()
 	select {
@@ -174,10 +184,10 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 		case said.Option == Allow:
 			return nil
 		case said.Option == Always:
-			s.policy.rules.Memory.Remember(Described(call.Name, a), guard.Allow)
+			s.policy.rules.Memory.Remember(described, guard.Allow)
 			return nil
 		case said.Option == nobody:
-			return no(false, "%s needs approval, and nobody can answer any more (%s)", call.Name, reasoned(a.Title, v.reason))
+			return no(false, "%s needs approval, and nobody can answer any more (%s)", call.Name, reasoned(title, v.reason))
 		case said.Text != "":
 			return no(true, "the user refused: %s", said.Text)
 		}
@@ -209,7 +219,7 @@ const (
 
 // Outcome says what would happen with a call, and why.
 func Outcome(mode Mode, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool) (what, why string) {
-	v := policy{mode, rules, walls}.judge(name, a)
+	v := policy{mode, rules, walls}.judge(Described(name, a), a)
 	switch {
 	case v.word == guard.Allow || v.run && !canAsk:
 		return Runs, v.reason

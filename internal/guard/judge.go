@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -12,6 +13,7 @@ type Call struct {
 	Tool    string
 	Kind    string // read, write, command, web, mcp, other
 	Command string // of the kind command
+	Dir     string // where a command begins, relative to Place.Root; empty: in Place.Dir
 	Paths   []string
 	URL     string
 	Input   json.RawMessage // as the tool gets it; what is remembered is bound to it
@@ -28,6 +30,9 @@ type Judge struct {
 
 // Call is the word on a call.
 func (j Judge) Call(c Call) Verdict {
+	if c.Dir != "" {
+		j.Place.Dir = resolve(j.Place.Root, filepath.FromSlash(c.Dir))
+	}
 	pieces, line := j.pieces(c)
 	strict, lax := j.divide(c)
 	var v Verdict

@@ -65,5 +65,5 @@ func (c Call) key() (key [sha256.Size]byte, ok bool) {
 	if err != nil {
 		return key, false
 	}
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %s", c.Tool, c.Kind, c.Command, c.Paths, c.URL, canonical)), true
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %s", c.Tool, c.Kind, c.Command, c.Dir, c.Paths, c.URL, canonical)), true
 }

@@ -38,8 +38,8 @@ type job struct {
 }
 
 // Start starts a command in the background, in the directory of the conversation, which it does not change. It runs until it ends, is
-// ended with Kill, or the conversation is over.
-func (s *Shell) Start(line string) (Job, error) {
+// ended with Kill, or the conversation is over; its Timeout does not count.
+func (s *Shell) Start(c Command) (Job, error) {
 	if err := s.enter(); err != nil {
 		return Job{}, err
 	}
@@ -48,7 +48,7 @@ func (s *Shell) Start(line string) (Job, error) {
 		return Job{}, err
 	}
 	r := newRecord(s.spills, false)
-	run, err := s.begin(line, r)
+	run, err := s.begin(c, r)
 	if err != nil {
 		s.mu.Lock()
 		s.begun--
@@ -59,7 +59,7 @@ func (s *Shell) Start(line string) (Job, error) {
 	ctx, stop := context.WithCancel(s.over)
 	s.mu.Lock()
 	s.begun--
-	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: line, record: r, stop: stop, ended: make(chan struct{})}
+	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: c.Line, record: r, stop: stop, ended: make(chan struct{})}
 	s.jobs = append(s.jobs, j)
 	s.forget()
 	s.mu.Unlock()

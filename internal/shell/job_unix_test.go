@@ -36,7 +36,7 @@ func TestBackgroundIsReadInPieces(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	check(t, os.Mkdir(filepath.Join(s.Dir(), "sub"), 0o700))
-	j, err := s.Start(`cd sub; echo one; printf 'ask: '; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`)
+	j, err := s.Start(Command{Line: `cd sub; echo one; printf 'ask: '; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`})
 	check(t, err)
 	if j.ID != "bash_1" || !j.Running {
 		t.Errorf("%+v", j)
@@ -69,7 +69,7 @@ func TestBackgroundIsReadInPieces(t *testing.T) {
 func TestBackgroundIsFiltered(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	j, err := s.Start(`for n in $(seq 30000); do echo "noise noise noise $n"; case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`)
+	j, err := s.Start(Command{Line: `for n in $(seq 30000); do echo "noise noise noise $n"; case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`})
 	check(t, err)
 	last, all := output(t, s, j.ID, regexp.MustCompile("^HIT"), ended)
 	want := ""
@@ -84,7 +84,7 @@ func TestBackgroundIsFiltered(t *testing.T) {
 func TestBackgroundThatPrintsMuch(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	j, err := s.Start(`seq 200000; : >done; sleep 1000`)
+	j, err := s.Start(Command{Line: `seq 200000; : >done; sleep 1000`})
 	check(t, err)
 	await(t, "the output", func() bool { return exists(filepath.Join(s.Dir(), "done")) })
 	var parts []string
@@ -116,7 +116,7 @@ func TestNoMoreThanSoManyAtOnce(t *testing.T) {
 	var began atomic.Int64
 	for range 2 * maxJobs {
 		all.Go(func() {
-			if _, err := s.Start("sleep 1000"); err == nil {
+			if _, err := s.Start(Command{Line: "sleep 1000"}); err == nil {
 				began.Add(1)
 			}
 		})
@@ -128,10 +128,10 @@ func TestNoMoreThanSoManyAtOnce(t *testing.T) {
 	_, err := s.Kill("bash_1")
 	check(t, err)
 	for range 2 { // one that cannot begin gives its place back
-		_, err = s.Start("")
+		_, err = s.Start(Command{Line: ""})
 		wantCode(t, err, fault.MissingArgument)
 	}
-	_, err = s.Start("true")
+	_, err = s.Start(Command{Line: "true"})
 	check(t, err)
 }
 
@@ -139,14 +139,14 @@ func TestNoMoreThanSoManyInTheBackground(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for range maxJobs {
-		_, err := s.Start("sleep 1000")
+		_, err := s.Start(Command{Line: "sleep 1000"})
 		check(t, err)
 	}
-	_, err := s.Start("true")
+	_, err := s.Start(Command{Line: "true"})
 	wantCode(t, err, fault.TooManyRequests)
 	_, err = s.Kill("bash_3")
 	check(t, err)
-	_, err = s.Start("true")
+	_, err = s.Start(Command{Line: "true"})
 	check(t, err)
 	s.Close()
 	for _, j := range s.Jobs() {
@@ -161,7 +161,7 @@ func TestEndedCommandsLetGo(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for range maxUnread + 20 {
-		j, err := s.Start("head -c 200000 /dev/zero | tr '\\0' x")
+		j, err := s.Start(Command{Line: "head -c 200000 /dev/zero | tr '\\0' x"})
 		check(t, err)
 		own, err := s.job(j.ID)
 		check(t, err)

@@ -68,6 +68,7 @@ type Shell struct {
 // Command is a line to run.
 type Command struct {
 	Line    string
+	At      string        // where it has to begin, as At has told; empty: wherever it is
 	Timeout time.Duration // 0: DefaultTimeout; no more than MaxTimeout
 }
 
@@ -128,6 +129,23 @@ func (s *Shell) Dir() string {
 	return s.dir
 }
 
+// At is where the next command begins, relative to the root and with slashes. Who decides about a command asks for it, and hands it on with the
+// command: one that would begin elsewhere by then is not started.
+func (s *Shell) At() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at()
+}
+
+// at is called with the lock. A directory that was removed, or replaced by a link, is left for the root.
+func (s *Shell) at() string {
+	rel, err := filepath.Rel(s.root, s.dir)
+	if err != nil || !s.beneath(s.dir) {
+		s.dir, rel = s.root, "."
+	}
+	return filepath.ToSlash(rel)
+}
+
 // Run runs a command to its end. A failure of the command is an Outcome; an error means that it could not be started. progress is told
 // what it prints, in pieces of whole lines where there are lines; it is nil, or called by one goroutine at a time and not after Run.
 func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outcome, error) {
@@ -144,7 +162,7 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 	}
 	r := newRecord(s.spills, progress != nil)
 	defer r.discard()
-	run, err := s.begin(c.Line, r)
+	run, err := s.begin(c, r)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -221,7 +239,7 @@ func (s *Shell) beneath(dir string) bool {
 		return false
 	}
 	rel, err := filepath.Rel(s.root, real)
-	return err == nil && filepath.IsLocal(rel)
+	return err == nil && real == dir && filepath.IsLocal(rel)
 }
 
 // Close ends all commands, those in the background too, and returns when none is left. The temporary directory goes as well.

@@ -227,7 +227,7 @@ func TestLinesThatCannotBeStarted(t *testing.T) {
 	} {
 		_, err := s.Run(t.Context(), Command{Line: line}, nil)
 		wantCode(t, err, code)
-		_, err = s.Start(line)
+		_, err = s.Start(Command{Line: line})
 		wantCode(t, err, code)
 	}
 	_, err := New(Options{Root: filepath.Join(s.Dir(), "none")})

@@ -83,7 +83,8 @@ type started struct {
 }
 
 // begin starts a line in the directory of the conversation.
-func (s *Shell) begin(line string, r *record) (*started, error) {
+func (s *Shell) begin(c Command, r *record) (*started, error) {
+	line := c.Line
 	if strings.TrimSpace(line) == "" {
 		return nil, fault.New(fault.MissingArgument, "the command is empty")
 	}
@@ -91,11 +92,11 @@ func (s *Shell) begin(line string, r *record) (*started, error) {
 		return nil, fault.New(fault.ArgError, "the command has a NUL character in it")
 	}
 	s.mu.Lock()
-	if !s.beneath(s.dir) { // it was removed, or replaced by a link
-		s.dir = s.root
-	}
-	dir := s.dir
+	at, dir := s.at(), s.dir
 	s.mu.Unlock()
+	if c.At != "" && c.At != at {
+		return nil, fault.New(fault.ConcurrentModification, "the command was not started: it was decided about for the directory %s, which is gone; it would begin in %s", c.At, at)
+	}
 	plan, err := s.starter(line, dir, s.env)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,9 @@ type Shell interface {
 	// Run runs a command to its end. A command that fails is an outcome; an error says that it was not started.
 	Run(ctx context.Context, c shell.Command, progress func(string)) (shell.Outcome, error)
 	// Start starts one in the background, where it outlives the call.
-	Start(line string) (shell.Job, error)
+	Start(c shell.Command) (shell.Job, error)
+	// At is where the next one begins, relative to the root.
+	At() string
 	// Output is what one in the background has printed since it was last asked.
 	Output(id string, filter *regexp.Regexp) (shell.Job, error)
 	// Kill ends one in the background.
@@ -64,11 +66,17 @@ func Bash(env *Env) Tool {
 				return Action{}, err
 			}
 			c := shell.Command{Line: line, Timeout: time.Duration(milliseconds) * time.Millisecond}
+			at := func() string {
+				if env.Shell != nil {
+					c.At = env.Shell.At()
+				}
+				return c.At
+			}
 			return Action{
-				Kind: event.Shell, Changes: true, Command: line, Title: commandTitle(line, description), Input: in.json(),
+				At: at, Kind: event.Shell, Changes: true, Command: line, Title: commandTitle(line, description), Input: in.json(),
 				Run: func(ctx context.Context, progress func(string)) Result {
 					if background {
-						return startInBackground(ctx, env, line)
+						return startInBackground(ctx, env, c)
 					}
 					return runCommand(ctx, env, c, progress)
 				},
@@ -93,14 +101,14 @@ func noCommands() Result {
 	return failed(fault.New(fault.Unsafe, "commands cannot be run in this conversation"))
 }
 
-func startInBackground(ctx context.Context, env *Env, line string) Result {
+func startInBackground(ctx context.Context, env *Env, c shell.Command) Result {
 	if env.Shell == nil {
 		return noCommands()
 	}
 	if err := ctx.Err(); err != nil {
 		return failed(fault.New(fault.Interrupted, "the command was not started: the turn was ended").Because(err))
 	}
-	job, err := env.Shell.Start(line)
+	job, err := env.Shell.Start(c)
 	if err != nil {
 		return failed(err)
 	}

@@ -26,12 +26,15 @@ type Tool struct {
 // Action is a call that could be made.
 type Action struct {
 	Kind    event.ToolKind
-	Changes bool            // it may change something, here or elsewhere: it runs alone, and needs to be allowed
-	Paths   []string        // names beneath the root that it reads or changes; nil where it cannot be told
-	Command string          // for a shell
-	URL     string          // of a page
-	Title   string          // what it does, in one line for a person
-	Input   json.RawMessage // the input under the names that hosts know (file_path); members that we do not know are kept
+	Changes bool     // it may change something, here or elsewhere: it runs alone, and needs to be allowed
+	Paths   []string // names beneath the root that it reads or changes; nil where it cannot be told
+	Command string   // for a shell
+	URL     string   // of a page
+	// At is where a command would begin, relative to the root; nil: in the root. It is asked for when somebody decides, since another command may
+	// have moved there meanwhile, and Run begins nowhere else than it has told last.
+	At    func() string
+	Title string          // what it does, in one line for a person
+	Input json.RawMessage // the input under the names that hosts know (file_path); members that we do not know are kept
 	// Run does it. It ends soon after ctx does, and leaves nothing behind then. progress may be nil; it is told what the tool prints meanwhile.
 	Run func(ctx context.Context, progress func(string)) Result
 }
