@@ -29,7 +29,8 @@ func sandboxRun() *contract.Command {
 		Files:    []contract.FileEffect{wallsRecord()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
-			{Code: contract.NotFound, When: "there is no such program, or no such directory"},
+			{Code: contract.NotFound, When: "no such program or directory"},
+			{Code: contract.PermissionDenied, When: "no record can be kept"},
 			{Code: contract.Unavailable, When: "no walls can be built here"},
 		},
 		Examples: []contract.Example{

@@ -44,8 +44,8 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 		return []fault.Problem{{Param: p.Name, Code: fault.MissingArgument, Message: fmt.Sprintf("%s needs %s: %s", c.Command.Path, where, p.Help)}}
 	}
 	var problems []fault.Problem
-	for _, v := range values {
-		if v == "" && p.Required {
+	for i, v := range values {
+		if v == "" && p.Required && !(i > 0 && p.Variadic && p.Kind == Text) { // a further word of another program's call may be empty
 			problems = append(problems, fault.Problem{Param: p.Name, Code: fault.ArgError, Message: fmt.Sprintf("--%s is empty", p.Name)})
 			continue
 		}

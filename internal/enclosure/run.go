@@ -66,7 +66,7 @@ func find(name, dir string, env []string) (string, error) {
 			path = filepath.Join(dir, path)
 		}
 		if !runs(path) {
-			return "", fault.New(fault.NotInstalled, "%s is no program that can be run", name)
+			return "", fault.New(fault.NotInstalled, "%s is no program that can be run", name).Hint("Give the path of an executable file.")
 		}
 		return path, nil
 	}
