@@ -2,19 +2,25 @@ package script
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"omniagent/internal/command"
+	"omniagent/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if sandbox.IsStage(os.Args) { // the program starts itself to build walls, under another name
+		os.Exit(command.Main())
+	}
 	testscript.Main(m, map[string]func(){
 		"omniagent": func() { os.Exit(command.Main()) },
 	})
@@ -27,6 +33,7 @@ func TestScript(t *testing.T) {
 		Dir:                filepath.Join("testdata", "script"),
 		RequireUniqueNames: true,
 		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Condition:          condition,
 		Setup: func(env *testscript.Env) error {
 			home, project := filepath.Join(env.WorkDir, "home"), filepath.Join(env.WorkDir, "project")
 			for _, dir := range []string{home, filepath.Join(project, ".git")} {
@@ -43,6 +50,36 @@ func TestScript(t *testing.T) {
 			return documented(filepath.Join(env.WorkDir, "docs"))
 		},
 	})
+}
+
+// condition is "walls": the strongest walls of Linux can be built here.
+func condition(name string) (bool, error) {
+	if name != "walls" {
+		return false, fmt.Errorf("there is no condition %s", name)
+	}
+	if runtime.GOOS != "linux" {
+		return false, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "walls-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Mkdir(filepath.Join(dir, "work"), 0o700); err != nil {
+		return false, err
+	}
+	// The name decides what the test's own program is.
+	link := filepath.Join(dir, "omniagent")
+	if err := os.Symlink(self, link); err != nil {
+		return false, err
+	}
+	cmd := exec.Command(link, "sandbox", "run", "--walls", "namespaces", "--", "true")
+	cmd.Dir, cmd.Env = filepath.Join(dir, "work"), []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	return cmd.Run() == nil, nil
 }
 
 // exits is the command "exits CODE program arguments": the program has to end with that exit code.
