@@ -98,7 +98,7 @@ func watched(t *testing.T, typed call) []string {
 		t.Fatalf("nothing was watched: %s", text)
 	}
 	lines := []string{}
-	for line := range strings.Lines(string(text)) {
+	for _, line := range joined(string(text)) {
 		if !strings.Contains(line, "execve(") && !strings.Contains(line, "AF_UNIX") && strings.ContainsAny(line, "(") {
 			lines = append(lines, line)
 		}
@@ -106,11 +106,38 @@ func watched(t *testing.T, typed call) []string {
 	return lines
 }
 
+// joined are the lines of a trace. What came between the beginning of a call and its end has torn it in two.
+func joined(trace string) []string {
+	list, begun := []string{}, map[string]string{}
+	for line := range strings.Lines(trace) {
+		pid, what, _ := strings.Cut(line, " ")
+		what = strings.TrimSpace(what)
+		if before, torn := strings.CutSuffix(what, "<unfinished ...>"); torn {
+			begun[pid] = before
+			continue
+		}
+		if _, rest, resumed := strings.Cut(what, " resumed>"); resumed && strings.HasPrefix(what, "<... ") {
+			what = begun[pid] + rest
+			delete(begun, pid)
+		}
+		list = append(list, pid+" "+what+"\n")
+	}
+	for pid, before := range begun { // it never ended: nobody knows that it was refused
+		list = append(list, pid+" "+before+"\n")
+	}
+	return list
+}
+
+// refusal says whether a call got no socket. The trial of walls asks for some to see them refused; nothing leaves by those.
+func refusal(line string) bool {
+	return strings.Contains(line, "socket(") && (strings.Contains(line, "= -1 EPERM ") || strings.Contains(line, "= -1 EAFNOSUPPORT "))
+}
+
 func testNoSystemCall(t *testing.T) {
 	for key, calls := range silent(t) {
 		for _, typed := range calls {
 			for _, line := range watched(t, typed) {
-				if strings.Contains(line, "socket(") || strings.Contains(line, "connect(") {
+				if (strings.Contains(line, "socket(") || strings.Contains(line, "connect(")) && !refusal(line) {
 					t.Errorf("%s: %s", key, line)
 				}
 			}

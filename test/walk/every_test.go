@@ -104,7 +104,7 @@ func checkHelp(t *testing.T, c *command) {
 		if strings.Contains(example.Command, "|") {
 			continue
 		}
-		checked := b.run(t, call{args: append(shellWords(example.Command)[1:], c.parseOnly())})
+		checked := b.run(t, call{args: placed(shellWords(example.Command)[1:], c.parseOnly())})
 		if checked.code != 0 {
 			t.Errorf("an example of the help is wrong\n%s", checked)
 		}
@@ -183,6 +183,13 @@ func checkMissingArgument(t *testing.T, c *command) {
 func checkSurplusArgument(t *testing.T, c *command) {
 	b := furnished(t)
 	typed := call{args: c.words()}
+	if c.anyWords() { // none is surplus and none is wrong, so they all have to be in the answer
+		o := b.run(t, call{args: append(c.words(), "--", "no-such-thing", "--surplus")})
+		if c.judge(t, o); o.code != 0 || !strings.Contains(o.stdout, "no-such-thing --surplus") {
+			t.Errorf("a word of another program is lost\n%s", o)
+		}
+		return
+	}
 	for _, p := range c.ext.Parameters {
 		if p.Nargs == "*" || p.Nargs == "+" {
 			typed.args = append(typed.args, "no-such-thing") // takes any number, so a wrong one must be told
@@ -195,6 +202,16 @@ func checkSurplusArgument(t *testing.T, c *command) {
 	if c.judge(t, o); o.code == 0 || !strings.Contains(o.stdout, "surplus") && !strings.Contains(o.stdout, "no-such-thing") {
 		t.Errorf("a surplus argument is not told\n%s", o)
 	}
+}
+
+// anyWords says whether a command takes any number of words, whatever they are: those of another program's call.
+func (c *command) anyWords() bool {
+	for name, p := range c.ext.Parameters {
+		if (p.Nargs == "*" || p.Nargs == "+") && p.Pattern == "" && strings.Contains(c.Flags[name].Description, "behind --") {
+			return true
+		}
+	}
+	return false
 }
 
 func commandNamed(t *testing.T, key string) *command {

@@ -53,6 +53,8 @@ type flag struct {
 	Type     string `json:"type"`
 	Required bool   `json:"required"`
 	Short    string `json:"short"`
+
+	Description string `json:"description"`
 }
 
 type extension struct {
@@ -67,6 +69,9 @@ type extension struct {
 	Volatile    []string        `json:"volatile_fields"`
 	SafeDefault bool            `json:"safe_default"`
 	Stdin       json.RawMessage `json:"stdin_input"`
+	Children    []struct {
+		Args []string `json:"user_controlled_args"`
+	} `json:"subprocess"`
 }
 
 // describe asks the program once for everything that it says of itself.
@@ -118,6 +123,29 @@ func of(t *testing.T, class string) []*command {
 	return list
 }
 
+// runs says whether a command of class terminal is there for another program, which it starts with the words of the caller and hands its streams
+// to. The others are conversations.
+func (c *command) runs() bool {
+	for _, child := range c.ext.Children {
+		for _, name := range child.Args {
+			if p, ok := c.ext.Parameters[name]; ok && p.Nargs == "+" {
+				return c.ext.Class == "terminal"
+			}
+		}
+	}
+	return false
+}
+
+// ofTerminal are the conversations, or those that run a program.
+func ofTerminal(t *testing.T, runs bool) []*command {
+	t.Helper()
+	list := slices.DeleteFunc(of(t, "terminal"), func(c *command) bool { return c.runs() != runs })
+	if len(list) == 0 {
+		t.Fatalf("no command of class terminal has runs %t", runs)
+	}
+	return list
+}
+
 // enveloped are the commands that answer with an envelope: all but those that talk to a model, which have rules of their own.
 func enveloped(t *testing.T) []*command {
 	t.Helper()
@@ -154,7 +182,16 @@ func (c *command) plain(t *testing.T, more ...string) call {
 	if i := slices.Index(words, "--output"); i > 0 { // the form of the result is the walk's to choose
 		words = slices.Delete(words, i, i+2)
 	}
-	return call{args: append(words[1:], more...)}
+	return call{args: placed(words[1:], more...)}
+}
+
+// placed puts more words at the end of a call, but in front of --: what stands behind it belongs to another program.
+func placed(words []string, more ...string) []string {
+	i := slices.Index(words, "--")
+	if i < 0 {
+		i = len(words)
+	}
+	return slices.Concat(words[:i], more, words[i:])
 }
 
 // shellWords are the words of a line as a shell sees them, where nothing but single quotes is special.

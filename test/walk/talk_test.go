@@ -51,11 +51,11 @@ func (c *command) talk(t *testing.T, base string, more ...string) call {
 	typed := c.plain(t)
 	i := slices.Index(typed.args, "--api-base")
 	if i < 0 {
-		typed.args = append(typed.args, "--provider", "openai", "--model", "qwen3", "--api-base", base)
+		typed.args = placed(typed.args, "--provider", "openai", "--model", "qwen3", "--api-base", base)
 	} else {
 		typed.args[i+1] = base
 	}
-	typed.args = append(typed.args, more...)
+	typed.args = placed(typed.args, more...)
 	return typed
 }
 

@@ -11,7 +11,7 @@ import (
 // TestEveryTerminal makes the checks with the commands that talk to a person. Here is none, so they must not wait for one; --plain lets a pipe
 // take the person's place. That they work in a terminal is shown elsewhere.
 func TestEveryTerminal(t *testing.T) {
-	everyOne(t, of(t, "terminal"), map[string]func(*testing.T, *command){
+	everyOne(t, ofTerminal(t, false), map[string]func(*testing.T, *command){
 		"no_terminal":           terminalMissing,
 		"plain":                 terminalPlain,
 		"no_model":              terminalWithoutModel,
