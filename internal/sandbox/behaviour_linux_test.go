@@ -95,6 +95,9 @@ func TestAsked(t *testing.T) {
 				{"trap '' TERM; echo ready; while :; do sleep 0.01; done", "ready\n", -1, "SIGKILL"},
 				// What a shell leaves behind when it dies has its grace.
 				{"bash -c \"trap 'sleep 0.2; echo cleaned > cleaned; exit' TERM; echo ready; while :; do sleep 0.01; done\"; true", "ready\n", -1, "SIGTERM"},
+				// One that outlasts the grace does not make it look as if the shell had.
+				{"(trap '' TERM; while :; do sleep 0.01; done) & echo ready; wait", "ready\n", -1, "SIGTERM"},
+				{"(trap '' TERM; while :; do sleep 0.01; done) & trap 'exit 4' TERM; echo ready; wait", "ready\n", 4, ""},
 			} {
 				ours, theirs, err := os.Pipe()
 				must(t, err)

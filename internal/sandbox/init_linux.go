@@ -38,6 +38,9 @@ func watch(o order, env []string, signals chan os.Signal) int {
 		time.Sleep(2 * time.Millisecond) // what the group was asked may still be on its way to us
 		asked = asked || len(pending(signals)) > 0
 	}
+	if asked { // who is left may outlast the patience of the caller, and this process with it
+		tell("ended " + strconv.Itoa(int(status)))
+	}
 	for asked && reapAll() && othersInGroup() { // a shell dies of the signal long before the git beneath it has removed its lock
 		time.Sleep(2 * time.Millisecond)
 	}

@@ -362,9 +362,20 @@ func (r *running) end(e *process.Ending) {
 	}
 	for _, text := range r.told {
 		r.say(text)
-		if number, ok := strings.CutPrefix(text, "signal "); ok && e != nil && e.Signal == "" {
+		if e == nil {
+			continue
+		}
+		if number, ok := strings.CutPrefix(text, "signal "); ok && e.Signal == "" {
 			if n, err := strconv.Atoi(number); err == nil && e.ExitCode == 128+n {
 				e.ExitCode, e.Signal = -1, unix.SignalName(syscall.Signal(n))
+			}
+		}
+		if number, ok := strings.CutPrefix(text, "ended "); ok && e.Signal == "SIGKILL" { // that was for those whom it left behind
+			if n, err := strconv.Atoi(number); err == nil {
+				status := syscall.WaitStatus(n)
+				if e.ExitCode, e.Signal = status.ExitStatus(), ""; status.Signaled() {
+					e.ExitCode, e.Signal = -1, unix.SignalName(status.Signal())
+				}
 			}
 		}
 	}
