@@ -40,6 +40,18 @@ type token struct {
 	star bool
 }
 
+// Reading gives the files that rules of a word keep from being read, by their absolute paths; nil: there is no such rule. A rule that is about every
+// file is not among them, since it is about every call.
+func (r Rules) Reading(w Word, p Place) func(path string) bool {
+	about := slices.DeleteFunc(slices.Clone(r), func(one Rule) bool { return one.word != w || one.tool != "Read" || one.bare })
+	if len(about) == 0 {
+		return nil
+	}
+	return func(path string) bool {
+		return slices.ContainsFunc(about, func(one Rule) bool { return one.matchesPath(path, p) })
+	}
+}
+
 // knownTools are the names that a rule may begin with, besides mcp__…
 func knownTools() []string {
 	return []string{

@@ -14,6 +14,27 @@ import (
 type withheld struct {
 	hidden    []string // beneath the root by their real names, with slashes; neither read nor written
 	protected []string // beneath the root; written only by who names them
+	never     Names    // not read
+	named     Names    // read only by who names them
+}
+
+// Names are a choice among the real names beneath a root, with slashes.
+type Names func(real string) bool
+
+func (n Names) have(real string) bool { return n != nil && n(real) }
+
+// empty says that there is nothing to look for.
+func (w *withheld) empty() bool {
+	return len(w.hidden)+len(w.protected) == 0 && w.never == nil && w.named == nil
+}
+
+// Restrict keeps from being read what is in never, by whatever name and in whatever search, and what is in named unless its own name is given: who
+// decides about a call sees no more than that. Either may be nil. It is called before anything else is done with the Dir.
+func (d *Dir) Restrict(never, named Names) { d.withheld.never, d.withheld.named = never, named }
+
+// passes says whether a search that began at start leaves out what it meets.
+func (w *withheld) passes(start, real string) bool {
+	return w.isHidden(real) || w.never.have(real) || w.named.have(real) && !w.named.have(start)
 }
 
 // Withhold keeps the paths hidden, which are absolute, from being read and written at all, and the names protected, which are relative to
@@ -48,12 +69,26 @@ func among(real string) func(string) bool {
 
 // mayRead looks at where a file that was opened really lies.
 func (d *Dir) mayRead(name string, f *os.File) error {
-	if len(d.withheld.hidden) == 0 {
+	if d.withheld.empty() {
 		return nil
 	}
 	real, ok := d.placeOf(f, name)
-	if ok && d.withheld.isHidden(real) {
+	if !ok {
+		return nil
+	}
+	return d.withheld.reading(real, name)
+}
+
+// reading says why what lies at real is not read under a name.
+func (w *withheld) reading(real, name string) error {
+	switch {
+	case w.isHidden(real):
 		return hiddenFile(name)
+	case w.never.have(real):
+		return reasoned(fault.New(fault.PermissionDenied, "a rule of the user keeps %s from being read", name), name, "blocked").Hint("Ask the user for what is needed of it.")
+	case w.named.have(real) && !w.named.have(path.Clean(name)):
+		return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which the user is asked about", name, real), name, "blocked").
+			Hint("Name %s itself: then somebody can be asked about it.", real)
 	}
 	return nil
 }
@@ -89,7 +124,7 @@ func (d *Dir) placeOf(f *os.File, name string) (rel string, ok bool) {
 }
 
 func (d *Dir) located(actual func() (string, error), name string) (rel string, ok bool) {
-	if len(d.withheld.hidden)+len(d.withheld.protected) == 0 {
+	if d.withheld.empty() {
 		return "", false
 	}
 	place, err := actual()

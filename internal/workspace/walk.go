@@ -83,7 +83,7 @@ func (f *Folder) Take(name string) {
 // withholds says whether nobody reads what has this name there.
 func (f *Folder) withholds(name string) bool {
 	t := f.tour
-	return len(t.dir.withheld.hidden) > 0 && t.beneath && t.dir.withheld.isHidden(path.Join(t.at, f.Join(name)))
+	return t.beneath && t.dir.withheld.passes(t.at, path.Join(t.at, f.Join(name)))
 }
 
 // Join is the path of a name in the folder.
@@ -212,9 +212,11 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 		return 0, d.refused("search", name, err)
 	}
 	t := &tour{Survey: s, ctx: ctx, start: start, open: 1, dir: d}
-	if t.at, t.beneath = d.located(start.actual, name); t.beneath && d.withheld.isHidden(t.at) {
-		own.close()
-		return 0, hiddenFile(name)
+	if t.at, t.beneath = d.located(start.actual, name); t.beneath {
+		if err := d.withheld.reading(t.at, name); err != nil {
+			own.close()
+			return 0, err
+		}
 	}
 	t.more.L = &t.mu
 	first := &Folder{State: state, tour: t, opened: true, place: own}

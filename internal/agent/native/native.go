@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"omniagent/internal/config"
@@ -172,6 +173,7 @@ func (c *Conversation) tools(o *Options) (*tool.Env, error) {
 	}
 	c.closers = append(c.closers, func() { _ = files.Close() })
 	files.Withhold(guard.Credentials(o.Home), guard.Protected())
+	files.Restrict(o.unread(files, guard.Deny), o.unread(files, guard.Ask))
 	env := &tool.Env{Files: files, Seen: &tool.Seen{}, Todos: &tool.Todos{}, Excludes: tool.ExcludesFile(o.variable)}
 	var todos []tool.Todo
 	for _, t := range c.Kept.State().Todos {
@@ -193,6 +195,22 @@ func (c *Conversation) tools(o *Options) (*tool.Env, error) {
 		env.Web = page.New(page.Options{})
 	}
 	return env, nil
+}
+
+// unread is what rules keep from being read, for a search too: its call names only where it begins.
+func (o Options) unread(files *workspace.Dir, w guard.Word) workspace.Names {
+	root := files.Path()
+	covers := o.Rules.Reading(w, guard.Place{Root: root, Dir: root, Home: o.Home})
+	if covers == nil {
+		return nil
+	}
+	places := []string{root}
+	if real, err := filepath.EvalSymlinks(root); err == nil && real != root { // a rule may know the workspace by either
+		places = append(places, real)
+	}
+	return func(real string) bool {
+		return slices.ContainsFunc(places, func(place string) bool { return covers(filepath.Join(place, filepath.FromSlash(real))) })
+	}
 }
 
 // inheritance is what of the environment is handed on here.

@@ -11,10 +11,23 @@ import (
 // TestGoingOnOpensNothing whatever is asked for, and also behind a time in which no walls could be built.
 func TestGoingOnOpensNothing(t *testing.T) {
 	for _, c := range []struct{ held, wanted, asked, want string }{
-		{"off", "", "on", "off"}, {"off", "", "a.example", "off"}, {"off", "", "", ""}, {"", "", "on", "on"}, {"on", "", "on", "on"}, {"on", "", "a.example", "a.example"},
-		{"a.example,b.example", "", "on", "a.example,b.example"}, {"a.example,b.example", "", "B.example,c.example", "B.example"}, {"a.example", "", "*.example", "off"},
-		{"a.example:8443", "", "a.example", "off"}, {"a.example", "", "off", "off"}, {"a.example", "", "ON", "off"}, {"a.example", "", ",", "off"}, {"off", "", "off,on", "off"},
-		{"on", "off", "on", "off"}, {"on", "a.example", "on", "a.example"}, {"on", "on", "on", "on"},
+		{"off", "", "on", "off"},
+		{"off", "", "a.example", "off"},
+		{"off", "", "", ""},
+		{"", "", "on", "on"},
+		{"on", "", "on", "on"},
+		{"on", "", "a.example", "a.example"},
+		{"a.example,b.example", "", "on", "a.example,b.example"},
+		{"a.example,b.example", "", "B.example,c.example", "B.example"},
+		{"a.example", "", "*.example", "off"},
+		{"a.example:8443", "", "a.example", "off"},
+		{"a.example", "", "off", "off"},
+		{"a.example", "", "ON", "off"},
+		{"a.example", "", ",", "off"},
+		{"off", "", "off,on", "off"},
+		{"on", "off", "on", "off"},
+		{"on", "a.example", "on", "a.example"},
+		{"on", "on", "on", "on"},
 	} {
 		o := Options{Sandbox: string(setting.Off), Network: c.asked, Log: func(string, ...any) {}}
 		o.stricter(session.Held{Sandbox: string(setting.WorkspaceWrite), Network: c.held, Wanted: c.wanted})
