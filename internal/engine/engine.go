@@ -70,6 +70,7 @@ type Session struct {
 	questions map[string]chan agent.Answer
 	interrupt context.CancelCauseFunc // ends the turn that runs; nil: none does
 	closed    bool
+	left      bool // somebody could be asked, and has gone
 	hidden    bool // the model was shown a mask in place of a secret
 	evidence  agent.Evidence
 	running   sync.WaitGroup

@@ -140,3 +140,18 @@ func TestADirectoryThatGoesMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoHasGoneHasNotAgreed: the mode that runs held calls where nobody can be asked does not run those that somebody was to be asked about.
+func TestWhoHasGoneHasNotAgreed(t *testing.T) {
+	for _, attended := range []bool{true, false} {
+		p := newPlace(t)
+		got := told(p.run(t, engine.Options{Mode: engine.Default, CanAsk: attended, Walls: engine.Whole}, func(s *engine.Session, e event.Event) {
+			if e.Kind == event.TurnBegan {
+				s.NobodyAnswers()
+			}
+		}, "ls", "touch x"))
+		if strings.Contains(got, "denied") != attended {
+			t.Errorf("attended %v: %s", attended, got)
+		}
+	}
+}

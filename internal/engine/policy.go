@@ -141,10 +141,12 @@ func (s *Session) expect(id string) (answer chan agent.Answer, forget func()) {
 	}
 }
 
-// NobodyAnswers says that no answer will come any more: questions that are open, and those to come, are denials.
+// NobodyAnswers says that no answer will come any more: questions that are open, and those to come, are denials. Who was there to be asked and has
+// gone has not agreed to what would run if nobody had been.
 func (s *Session) NobodyAnswers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.left = s.left || s.o.CanAsk
 	s.o.CanAsk = false
 	for id, answer := range s.questions {
 		delete(s.questions, id)
@@ -161,14 +163,14 @@ func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, a
 	}
 	described := Described(call.Name, a)
 	s.mu.Lock()
-	v, canAsk := s.policy.judge(described, a), s.o.CanAsk
+	v, canAsk, alone := s.policy.judge(described, a), s.o.CanAsk, !s.o.CanAsk && !s.left
 	s.mu.Unlock()
 	title := a.Title
 	if described.Dir != "" && described.Dir != "." {
 		title += " (in " + text.Name(described.Dir) + ")"
 	}
 	switch {
-	case v.word == guard.Allow || v.run && !canAsk:
+	case v.word == guard.Allow || v.run && alone:
 		return nil
 	case v.word == guard.Deny:
 		return no(false, "%s", v.reason)
