@@ -33,6 +33,9 @@ func (s Set) forbids(name string, argv []word) string {
 	if why := administers(name, args); why != "" {
 		return why
 	}
+	if why := poisons(name, argv); why != "" {
+		return why
+	}
 	switch name {
 	case "git":
 		return forbidsGit(args)
@@ -46,6 +49,46 @@ func (s Set) forbids(name string, argv []word) string {
 		}
 	}
 	return forbidsWindows(name, args)
+}
+
+// takeNames are the builtins of bash that set variables whose names they are given as words.
+func takeNames() []string {
+	return []string{"printf", "read", "mapfile", "readarray", "getopts", "wait", "declare", "typeset", "local", "export", "readonly", "unset"}
+}
+
+// poisons says whether a command sets by its arguments what decides what other programs run.
+func poisons(name string, argv []word) string {
+	switch {
+	case name == "env" || name == "sudo" || name == "doas":
+		valued, _, _ := wrapper(name)
+		for i := 1; i < len(argv); i++ {
+			set, _, found := strings.Cut(argv[i].text, "=")
+			switch {
+			case strings.HasPrefix(argv[i].text, "-"):
+				if slices.Contains(strings.Fields(valued), argv[i].text) {
+					i++
+				}
+			case !found:
+				return "" // the program; what follows is for it
+			case poisoned(set):
+				return set + " decides what other programs run: no command sets it"
+			}
+		}
+	case slices.Contains(takeNames(), name) && name != "unset" && name != "export" && name != "readonly":
+		for i, a := range argv[1:] {
+			set, _, _ := strings.Cut(a.text, "=")
+			if name == "printf" && argv[i].text != "-v" {
+				set = strings.TrimPrefix(a.text, "-v") // also without a blank between them
+				if set == a.text {
+					continue
+				}
+			}
+			if set, _, _ = strings.Cut(set, "["); poisoned(set) {
+				return set + " decides what other programs run: no command sets it"
+			}
+		}
+	}
+	return ""
 }
 
 // short says whether one of the letters is among the short flags.

@@ -124,9 +124,18 @@ func (r Rule) matchesWords(argv []word) certainty {
 	return no
 }
 
+// evaluates says whether bash itself may run what stands in an argument: these take names of variables, or arithmetic, and a subscript in
+// those is expanded although it was quoted. Who allows printf does not mean that.
+func evaluates(argv []word) bool {
+	if !slices.Contains(takeNames(), argv[0].text) && argv[0].text != "let" && argv[0].text != "test" && argv[0].text != "[" {
+		return false
+	}
+	return slices.ContainsFunc(argv[1:], func(a word) bool { return strings.Contains(a.text, "[") && strings.ContainsAny(a.text, "$`") })
+}
+
 // permitsCommand says whether an allow rule covers a simple command: word for word, and nothing in it is expanded.
 func (r Rule) permitsCommand(argv []word) bool {
-	if len(r.tokens) == 0 || len(argv) < len(r.tokens) || !r.prefix && len(argv) != len(r.tokens) {
+	if len(r.tokens) == 0 || len(argv) < len(r.tokens) || !r.prefix && len(argv) != len(r.tokens) || evaluates(argv) {
 		return false
 	}
 	for i, a := range argv {

@@ -85,6 +85,12 @@ func TestRules(t *testing.T) {
 		{[]string{"allow Bash(npm test)"}, bash(`np"m" 'test'`), Allow},
 		{[]string{"allow Bash(npm test)"}, bash("npm test x"), Ask},
 		{[]string{"allow Bash(npm test)"}, bash("npm testx"), Ask},
+		// A builtin that bash lets run what stands in a subscript, quoted or not.
+		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("printf -v 'a[$(x)]' y"), Ask},
+		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("test -v 'a[`x`]'"), Ask},
+		{[]string{"allow Bash(printf:*)", "allow Bash(test:*)"}, bash("printf %q 'a[1]' '$x'"), Allow},
+		{[]string{"allow Bash(grep:*)"}, bash("grep '[a-z]$' -f f"), Allow},
+		{[]string{"allow Bash"}, bash("env PATH=x ls"), Deny},
 		{[]string{"allow Bash(npm test:*)"}, bash("npm test x"), Allow},
 		{[]string{"allow Bash(npm test:*)"}, bash("npm testx"), Ask},
 		{[]string{"allow Bash(npm test *)"}, bash("npm test x y"), Allow},
