@@ -326,5 +326,26 @@ func encode(o ordered) [][]byte {
 	if err := write(&b, o); err != nil {
 		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
 	}
-	return [][]byte{b.Bytes()}
+	return [][]byte{calm(b.Bytes())}
+}
+
+// calm escapes what JSON would allow and a terminal acts on: the line says the same, and can be looked at. Outside of strings there is none of it.
+func calm(line []byte) []byte {
+	if !bytes.ContainsFunc(line, acted) {
+		return line
+	}
+	var b bytes.Buffer
+	for _, r := range string(line) {
+		if acted(r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.Bytes()
+}
+
+// acted says of a character that a terminal acts on it, or that it turns text around.
+func acted(r rune) bool {
+	return r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
