@@ -36,18 +36,7 @@ func (j Judge) Call(c Call) Verdict {
 	pieces, line := j.pieces(c)
 	strict, lax := j.divide(c)
 	var v Verdict
-	explicit := Allow // the worst that a rule says
-	hit := []Reason{}
-	for _, r := range strict {
-		if word, what := j.against(r, c, pieces, line); word > Allow {
-			why := fmt.Sprintf("the %s rule %s", r.word, r)
-			if word < r.word {
-				why += " may be about this: it is not known before it runs"
-			}
-			hit = append(hit, Reason{Word: word, Text: why, Piece: what, Source: r.source})
-			explicit = max(explicit, word)
-		}
-	}
+	explicit, hit := j.restricted(strict, c, pieces, line)
 	lifted := false
 	for i := range pieces {
 		p := &pieces[i]
@@ -63,13 +52,19 @@ func (j Judge) Call(c Call) Verdict {
 		}
 	}
 	built := v.Word
+	if len(pieces) == 0 && explicit == Allow && c.Kind != "command" { // nothing speaks against it, yet a mode may ask: the user's word counts there
+		if r, ok := j.lifts(lax, piece{}, c, line); ok {
+			lifted = true
+			v.add(Reason{Word: Allow, Text: fmt.Sprintf("the allow rule %s", r), Source: r.source})
+		}
+	}
 	if said, ok := j.Memory.recall(c); ok {
 		hitText := "it was answered so before, for exactly this call"
 		switch {
 		case said == Deny:
 			hit = append(hit, Reason{Word: Deny, Text: hitText, Source: "this conversation"})
 			explicit = Deny
-		case said == Allow && built == Ask && explicit == Allow:
+		case said == Allow && built < Deny && explicit == Allow:
 			v.Word, v.Firm, built, lifted = Allow, false, Allow, true
 			v.Reasons = []Reason{{Word: Allow, Text: hitText, Source: "this conversation"}}
 		}
@@ -88,6 +83,21 @@ func (j Judge) Call(c Call) Verdict {
 	}
 	v.sort()
 	return v
+}
+
+// restricted is the worst that a rule says, and which do.
+func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (explicit Word, hit []Reason) {
+	for _, r := range strict {
+		if word, what := j.against(r, c, pieces, line); word > Allow {
+			why := fmt.Sprintf("the %s rule %s", r.word, r)
+			if word < r.word {
+				why += " may be about this: it is not known before it runs"
+			}
+			hit = append(hit, Reason{Word: word, Text: why, Piece: what, Source: r.source})
+			explicit = max(explicit, word)
+		}
+	}
+	return explicit, hit
 }
 
 // divide gives the rules about a tool: those that restrict, and those that allow.

@@ -1,0 +1,54 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"omniagent/internal/engine"
+	"omniagent/internal/event"
+	"omniagent/internal/guard"
+	"omniagent/internal/tool"
+)
+
+// TestAllowRulesForFiles make calls free in the modes that ask, and in none that denies; an answer that is remembered does so too.
+func TestAllowRulesForFiles(t *testing.T) {
+	place := guard.Place{Root: "/w", Dir: "/w", Home: "/h"}
+	write := func(path string) tool.Action {
+		return tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}, Input: json.RawMessage(`{"file_path":"` + path + `"}`)}
+	}
+	always := &guard.Memory{}
+	always.Remember(engine.Described("Write", write("b")), guard.Allow)
+	for _, c := range []struct {
+		mode   engine.Mode
+		rules  []string // allow
+		memory *guard.Memory
+		path   string
+		want   string
+	}{
+		{engine.Prompt, []string{"Edit(src/**)"}, nil, "src/a", engine.Runs},
+		{engine.Prompt, []string{"Write"}, nil, "a", engine.Runs},
+		{engine.Prompt, []string{"*"}, nil, "a", engine.Runs},
+		{engine.Prompt, []string{"Edit(src/**)"}, nil, "a", engine.Asks},
+		{engine.Prompt, []string{"Edit(src/**)"}, nil, "src/../a", engine.Asks},
+		{engine.Prompt, []string{"Read(src/**)"}, nil, "src/a", engine.Asks},
+		{engine.AskAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Asks},
+		{engine.DenyAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Denied},
+		{engine.Prompt, []string{"Edit"}, nil, "/etc/a", engine.Denied},
+		{engine.Prompt, []string{"Edit"}, nil, ".git/hooks/a", engine.Denied},
+		{engine.Prompt, nil, always, "b", engine.Runs},
+		{engine.Prompt, nil, always, "c", engine.Asks},
+	} {
+		var rules guard.Rules
+		for _, text := range c.rules {
+			r, err := guard.ParseRule(guard.Allow, text, "here")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules = append(rules, r)
+		}
+		what, why := engine.Outcome(c.mode, guard.Judge{Rules: rules, Memory: c.memory, Place: place}, engine.Whole, "Write", write(c.path), true)
+		if what != c.want {
+			t.Errorf("%+v: %s (%s)", c, what, why)
+		}
+	}
+}
