@@ -209,12 +209,36 @@ func parseList(text string) (any, error) {
 		return Key{Type: List}.fromLiteral(v)
 	}
 	items := []string{}
-	for item := range strings.SplitSeq(text, ",") {
+	for _, item := range splitList(text) {
 		if item = strings.TrimSpace(item); item != "" {
 			items = append(items, item)
 		}
 	}
 	return items, nil
+}
+
+// splitList divides at commas, but for those within brackets: Bash(git log --format=a,b) is one rule. Where the brackets do not match, every
+// comma divides, so that a mistake stays within what it is in.
+func splitList(text string) []string {
+	var items []string
+	depth, begin := 0, 0
+	for i, r := range text {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && depth == 0:
+			items, begin = append(items, text[begin:i]), i+1
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	if depth != 0 {
+		return strings.Split(text, ",")
+	}
+	return append(items, text[begin:])
 }
 
 // showRaw is the value as text that parse reads back. What was written stays as it was written where the type allows.
