@@ -193,7 +193,7 @@ func TestNamesAreShared(t *testing.T) {
 	}
 	take := func(n *names) {
 		t.Helper()
-		_, covers, lease, err := n.take(p)
+		_, covers, lease, err := n.take(p, false)
 		must(t, err)
 		if lease == nil || !slices.Contains(covers, g.root+"/.mcp.json") {
 			t.Fatalf("%q %v", covers, lease)

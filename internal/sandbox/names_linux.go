@@ -56,8 +56,8 @@ func openNames(dir string) (*names, error) {
 }
 
 // take makes sure that everything that is kept is there as long as the lease is held, and returns which directories have to stay where they
-// are and what has to stay as it is. drop follows.
-func (n *names) take(p Policy) (pins, covers []string, lease *os.File, err error) {
+// are and what has to stay as it is. For a trial one of the absent ones in each directory is enough. drop follows.
+func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.File, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	err = n.locked(func() error {
@@ -85,6 +85,9 @@ func (n *names) take(p Policy) (pins, covers []string, lease *os.File, err error
 		w.pinWithin(p)
 		if w.err != nil {
 			return w.err
+		}
+		if trial {
+			w.sample()
 		}
 		if err := n.require(w); err != nil {
 			return err
@@ -181,6 +184,21 @@ func (w *walk) pinWithin(p Policy) {
 			}
 		}
 	}
+}
+
+// sample leaves one absent name of each kind in each directory. Whether it can be made and held does not depend on the name, and to make dozens of
+// them would be most of what a trial takes.
+func (w *walk) sample() {
+	seen := map[[2]string]bool{}
+	w.absent = slices.DeleteFunc(w.absent, func(m made) bool {
+		kind := [2]string{filepath.Dir(m.path), m.content}
+		if seen[kind] {
+			delete(w.covers, m.path)
+			return true
+		}
+		seen[kind] = true
+		return false
+	})
 }
 
 // covered says whether something above stays as it is already.

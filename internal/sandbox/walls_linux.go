@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -124,7 +125,11 @@ func (w *Walls) try() (trial, error) {
 	}
 	child, err := process.Start(plan)
 	if err != nil {
-		return result, fault.New(fault.Down, "the walls cannot be built").Hint("Run: omniagent doctor").Because(err)
+		why := "" // the fault says it, but for a limit: to that the kernel gives the name of a full disk
+		if w.claim.Tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
+			why = ": " + refusal(err)
+		}
+		return result, fault.New(fault.Down, "the walls cannot be built%s", why).Hint("Run: omniagent doctor").Because(err)
 	}
 	clock := time.AfterFunc(trialTime, func() { child.End(os.Kill) })
 	ending := child.Wait()
@@ -163,7 +168,7 @@ func (w *Walls) wrap(p process.Plan, trial bool, say func(string)) (wrapped proc
 		}
 	}()
 	if w.system.names != nil {
-		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy); err != nil {
+		if o.Pins, o.Covers, run.lease, err = w.system.names.take(w.policy, trial); err != nil {
 			return p, err
 		}
 		run.drop = w.system.names.drop
