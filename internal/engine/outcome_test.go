@@ -52,3 +52,18 @@ func TestAllowRulesForFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutTheWallsThatWereWanted no mode runs a command but those that are approved by themselves, and auto is not stricter than prompt.
+func TestWithoutTheWallsThatWereWanted(t *testing.T) {
+	rules := guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
+	for line, want := range map[string]string{"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks, "ls; touch x": engine.Asks, "rm -rf x": engine.Denied} {
+		a := tool.Action{Kind: event.Shell, Changes: true, Command: line}
+		for _, mode := range []engine.Mode{engine.Prompt, engine.Default, engine.AutoEdit, engine.Yolo} {
+			for _, canAsk := range []bool{true, false} {
+				if what, why := engine.Outcome(mode, rules, engine.Missing, "Bash", a, canAsk); what != want {
+					t.Errorf("%s %s %v: %s (%s)", mode, line, canAsk, what, why)
+				}
+			}
+		}
+	}
+}

@@ -13,7 +13,10 @@ func coversTool(r Rule, tool string) bool {
 	if r.tool == "*" || r.tool == tool {
 		return true
 	}
-	if strings.HasPrefix(r.tool, "mcp__") {
+	if rest, found := strings.CutPrefix(r.tool, "mcp__"); found {
+		if server, named, _ := strings.Cut(rest, "__"); r.word == Allow && server != "" && named != "" && named != "*" {
+			return false // it allows this tool, and none whose name goes on
+		}
 		return strings.HasPrefix(tool, strings.TrimSuffix(r.tool, "__*")+"__")
 	}
 	if r.tool == "SysBuiltIn" {

