@@ -31,7 +31,7 @@ func Credentials(home string) []string {
 		".gradle/gradle.properties", ".composer/auth.json", ".password-store", ".boto", ".s3cfg", ".databrickscfg", ".oci", ".fly", ".rclone.conf",
 		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".config/op", ".config/sops", ".config/rclone", ".config/containers/auth.json",
 		".config/doctl", ".config/heroku", ".config/netlify", ".config/github-copilot",
-		".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".eidolon", ".config/omniagent", ".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
+		".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".eidolon", ".yume", ".config/omniagent", ".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
 		".local/share/opencode", ".config/opencode", ".config/claude",
 		".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera",
 		"snap/firefox", "snap/chromium", ".var/app", ".local/share/keyrings", ".local/share/kwalletd", ".config/keepassxc", ".config/1Password", ".config/Bitwarden",

@@ -384,3 +384,13 @@ func TestAnAllowedToolIsThatTool(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasSaidElsewhere is read by no tool: the conversations of this program as little as those of others.
+func TestWhatWasSaidElsewhere(t *testing.T) {
+	p := Place{Root: "/h", Dir: "/h", Home: "/h"}
+	for _, path := range []string{"/h/.yume/sessions/a.jsonl", "/h/.eidolon/x", "/h/.claude/projects/x", "/h/.YUME"} {
+		if v := Tools.Read(path, p); v.Word != Deny {
+			t.Errorf("%s: %+v", path, v)
+		}
+	}
+}
