@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/proto/yume"
+	"omniagent/internal/text"
 )
 
 // Form is what standard output carries.
@@ -246,7 +247,8 @@ func (h *Host) hear(_ context.Context, e event.Event) {
 		h.turns = max(h.turns-1, 0)
 		h.last = e.End
 		if h.Form == Text && e.End.OK {
-			h.put([]byte(e.End.Text + "\n"))
+			clean, _ := text.Clean(e.End.Text) // it may go to a terminal
+			h.put([]byte(clean + "\n"))
 		}
 	}
 	h.write(h.Encoder.Event(e))
