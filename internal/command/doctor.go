@@ -72,7 +72,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			data.Dependencies, data.Checks = append(data.Dependencies, git), append(data.Checks, gitCheck)
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			data.Checks = append(data.Checks, checkProxy(c), checkShell(c))
-			report := sandbox.Probe(ctx, sandbox.Options{Self: self()})
+			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // what was not tried is not known: no claim
 				return contract.Result{}, context.Cause(ctx)
 			}

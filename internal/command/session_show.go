@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/session"
 )
@@ -30,6 +31,7 @@ type sessionData struct {
 	Compactions int                                `json:"compactions"`
 	ForkedFrom  *string                            `json:"forked_from"`
 	Damaged     int                                `json:"damaged" doc:"lines of its file that could not be read"`
+	Walls       *agent.Walls                       `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
 	Todos       contract.Foreign[[]sessionTodo]    `json:"todos"`
 	History     []contract.Foreign[sessionMessage] `json:"history" doc:"what the model sees now"`
 }
@@ -39,6 +41,12 @@ func (d sessionData) PlainText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%s (%s) in %s\n%d messages, %d turns, %d calls, %d compactions; %d tokens in, %d out, %.4f USD\n", d.ID, d.Title, d.Model, d.Provider, d.Cwd,
 		d.Messages, d.Turns, d.Calls, d.Compactions, d.Input, d.Output, d.CostUSD)
+	if d.Walls != nil {
+		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
+		for _, hole := range d.Walls.Holes {
+			fmt.Fprintf(&b, "  They do not stop: %s\n", hole)
+		}
+	}
 	for _, m := range d.History {
 		fmt.Fprintf(&b, "\n%s:\n", m.Value.Role)
 		for _, text := range append([]string{m.Value.Text}, m.Value.Calls...) {
@@ -76,6 +84,12 @@ func describeSession(v *session.View) sessionData {
 	d := sessionData{
 		sessionRow: sessionRowOf(s), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output, Calls: s.Calls, Denials: s.Denials,
 		Compactions: s.Compactions, Damaged: s.Damaged, History: []contract.Foreign[sessionMessage]{},
+	}
+	if s.Walls != "" {
+		d.Walls = &agent.Walls{Name: s.Walls, Network: s.Network, Holes: []string{}}
+		if s.Holes != "" {
+			d.Walls.Holes = strings.Split(s.Holes, "\n")
+		}
 	}
 	if s.Begin.Forked != nil {
 		d.ForkedFrom = &s.Begin.Forked.ID
