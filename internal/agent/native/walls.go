@@ -59,7 +59,7 @@ func ours(root, private string) []string {
 // stricter takes what the session has on record where that is stricter than what is asked for now: going on with a session opens nothing.
 func (o *Options) stricter(held session.Held) {
 	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
-		o.Log("the session began with walls around its commands, which stay; a fork of it begins anew")
+		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session begins anew")
 		o.Sandbox = held.Sandbox
 	}
 	asked := o.Network
@@ -84,7 +84,7 @@ func (o *Options) stricter(held session.Held) {
 		}
 	}
 	if o.Network != asked {
-		o.Log("the session began with the network %s, so it is %s and not %s; a fork of it begins anew", held.Network, o.Network, asked)
+		o.Log("the session began with the network %s, so it is %s and not %s, in a fork as well; a new session begins anew", held.Network, o.Network, asked)
 	}
 }
 
