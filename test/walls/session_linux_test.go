@@ -1,0 +1,127 @@
+package walls
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestResumeOpensNothing: a session that began closed stays closed, whatever it is gone on with; one that began open can be closed. A fork is as closed as what it was made of.
+func TestResumeOpensNothing(t *testing.T) {
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		g.listen(t)
+		reach := []string{
+			bash(g.fill("d={out}; echo x > $d/resumed", "")), bash(g.fill("d=/dev; exec 3<>$d/tcp/127.0.0.1/{port} && cat <&3", "")),
+		}
+		turn := func(id string, args ...string) (claim, bool) {
+			t.Helper()
+			o := g.turn(t, where, reach, append([]string{"--permission-mode", "auto"}, args...)...)
+			wrote, heard := exists(g.out+"/resumed"), len(g.world.was()) > 0
+			must(t, remove(g.out, "resumed"))
+			if len(o.results) != 2 || wrote != heard {
+				t.Errorf("%s %v: wrote %v, heard %v: %s", id, args, wrote, heard, o.out)
+			}
+			return toldBy(t, o), wrote
+		}
+		open := []string{"--sandbox", "off", "--network", "on"}
+		for _, later := range [][]string{open, {"--sandbox", "off"}, {"--network", "on"}, {"--network", "127.0.0.1"}} {
+			id := "closed" + strings.Join(later, "")
+			if told, out := turn(id, "--session-id", id); out || told.Name != where.name || told.Network != "off" {
+				t.Fatalf("it did not begin closed: %+v", told)
+			}
+			for range 2 {
+				if told, out := turn(id, append([]string{"--resume", id}, later...)...); out || told.Name != where.name || told.Network != "off" {
+					t.Errorf("going on with %v opened it: %+v", later, told)
+				}
+			}
+		}
+		fork := g.command(where, "session", "fork", "closed"+strings.Join(open, ""), "--as", "forked")
+		if out, err := fork.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if told, out := turn("forked", append([]string{"--resume", "forked"}, open...)...); out || told.Name != where.name || told.Network != "off" {
+			t.Errorf("a fork of it is open: %+v", told)
+		}
+		if told, out := turn("opened", append([]string{"--session-id", "opened"}, open...)...); !out || told.Name != "none" {
+			t.Errorf("it did not begin open: %+v", told)
+		}
+		if told, out := turn("opened", "--resume", "opened", "--sandbox", "workspace-write", "--network", "off"); out || told.Name != where.name || told.Network != "off" {
+			t.Errorf("it could not be closed: %+v", told)
+		}
+	}, namespaces(), landlock())
+}
+
+// TestWithoutWalls: where none can be built, commands are asked about in every mode, and it is said. Rules hold as they do behind walls.
+func TestWithoutWalls(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	g.rules(t, "deny = ['Bash(touch:*)']\nallow = ['Bash']\n")
+	o := g.turn(t, namespaces(), []string{bash("touch a"), bash("rm -rf ~"), bash("git push --force"), bash("env PATH=. ls"), bash("echo x > .git/hooks/x"), bash("echo ran > ran")}, "--permission-mode", "auto", "--sandbox", "off")
+	if told := toldBy(t, o); told.Name != "none" || len(told.Holes) != 1 {
+		t.Errorf("%+v", told)
+	}
+	if exists(g.work+"/a") || exists(g.work+"/.git/hooks/x") || !exists(g.home+"/plain") || !exists(g.work+"/ran") || len(o.results) != 6 {
+		t.Errorf("%s", o.out)
+	}
+}
+
+// TestNothingSurvives: what a command leaves behind, in whatever group and session, is gone when the call is over; what was put into the background,
+// when the turn's process is.
+func TestNothingSurvives(t *testing.T) {
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		number := fmt.Sprintf("%d.%d", 100_000+os.Getpid(), time.Now().UnixNano()%1_000_000) // seconds that nobody else sleeps
+		var steps []string
+		for _, way := range []string{
+			"sleep N & true", "setsid sleep N & true", "(setsid sh -c 'sleep N &' &) ; true", "nohup sleep N > /dev/null 2>&1 & disown; true", "trap '' TERM HUP INT; (trap '' TERM; exec setsid sleep N) & true",
+			"env -i setsid sleep N & true", "bash -c 'exec -a harmless sleep N' & true", "coproc sleep N; true", "(cd /; umask 0; setsid setsid sleep N < /dev/null > /dev/null 2>&1 &)",
+		} {
+			steps = append(steps, bash(strings.ReplaceAll(way, "N", number)))
+		}
+		steps = append(steps, bash("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep "+number+"' || true"))
+		steps = append(steps, call("Bash", map[string]any{"command": "sleep " + number, "run_in_background": true}), call("Bash", map[string]any{"command": "setsid sleep " + number + " & wait", "run_in_background": true}))
+		o := g.turn(t, where, steps, "--permission-mode", "auto")
+		if len(o.results) != len(steps) || slices.ContainsFunc(o.results, func(r toolResult) bool { return strings.Contains(r.Content, "It did not run") }) {
+			t.Fatalf("%s\n%s", o.out, o.stderr)
+		}
+		for i, r := range o.results[:9] {
+			if r.Failed {
+				t.Errorf("%s: %s", steps[i], r.Content)
+			}
+		}
+		if left := sleeping(number); len(left) > 0 {
+			t.Errorf("left: %q\n%s", left, o.out)
+		}
+	}, namespaces(), landlock())
+}
+
+// sleeping are the processes that have the number among their arguments.
+func sleeping(number string) []string {
+	var found []string
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(data), "sleep\x00"+number) || err == nil && strings.Contains(string(data), "harmless\x00"+number) {
+			found = append(found, file+" "+strings.ReplaceAll(string(data), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// TestForkBomb: its text is denied. What cannot be read and does the same comes to the limit, which TestHoles fills.
+func TestForkBomb(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	for _, line := range []string{":(){ :|:& };:", "b() { b | b & }; b", "f() { f & f; }; f"} { // nothing runs them
+		var said struct{ Calls []struct{ Word string } }
+		g.answer(t, namespaces(), &said, "sandbox", "explain", "--as", "command", "--", line)
+		if len(said.Calls) != 1 || said.Calls[0].Word != "deny" {
+			t.Errorf("%s: %+v", line, said)
+		}
+	}
+}
