@@ -41,7 +41,7 @@ func (c group) try(t *testing.T, where tier, mode string) {
 	for _, a := range c.attacks {
 		steps = append(steps, bash(g.fill(a.line, c.mark(g, a))))
 	}
-	o := g.turn(t, where, steps, append([]string{"--permission-mode", mode, "--max-turns", "1000"}, c.args...)...)
+	o := g.turn(t, where, together(steps), append([]string{"--permission-mode", mode, "--max-turns", "1000"}, c.args...)...)
 	if len(o.results) != len(steps) || !strings.Contains(o.results[0].Content, "innocent") {
 		t.Fatalf("%d of %d calls had a result, and the first was to run\n%s\n%s", len(o.results), len(steps), o.out, o.stderr)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -165,16 +166,27 @@ func (g *ground) fill(line, mark string) string {
 	return strings.NewReplacer(pairs...).Replace(line)
 }
 
+func inNamespace() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+	}
+}
+
+// unshares says whether a weaker place can be made here.
+func unshares() bool {
+	cmd := exec.Command("/bin/true")
+	cmd.SysProcAttr = inNamespace()
+	return cmd.Run() == nil
+}
+
 // command is the program in a place of a tier.
 func (g *ground) command(where tier, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
-	if where.weaker != "" {
+	if where.weaker != "" && unshares() { // where that cannot be done, this machine may be such a place itself
 		cmd = exec.Command("/proc/self/exe", append([]string{weaker, where.weaker, program}, args...)...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
-		}
+		cmd.SysProcAttr = inNamespace()
 	}
 	cmd.Env, cmd.Dir = g.env, g.work
 	return cmd
@@ -204,8 +216,31 @@ type claim struct {
 	Holes   []string `json:"holes"`
 }
 
+// looked is what needs has found out, by tier: why it cannot be had, or nothing.
+var looked struct {
+	sync.Mutex
+	why map[tier]string
+}
+
 // needs skips where the walls of a tier cannot be built, and says why.
 func needs(t *testing.T, where tier) {
+	t.Helper()
+	looked.Lock()
+	defer looked.Unlock()
+	why, known := looked.why[where]
+	if !known {
+		if looked.why == nil {
+			looked.why = map[tier]string{}
+		}
+		why = lacks(t, where)
+		looked.why[where] = why
+	}
+	if why != "" {
+		t.Skip(why)
+	}
+}
+
+func lacks(t *testing.T, where tier) string {
 	t.Helper()
 	g := newGround(t)
 	var said struct {
@@ -214,7 +249,7 @@ func needs(t *testing.T, where tier) {
 	}
 	cmd := g.command(where, "--version")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("the place %s cannot be made here: %v %s", where.weaker, err, out)
+		return fmt.Sprintf("the place %s cannot be made here: %v %s", where.weaker, err, out)
 	}
 	g.answer(t, where, &said, "sandbox", "explain", ".")
 	if said.Walls.Name != where.name {
@@ -222,8 +257,9 @@ func needs(t *testing.T, where tier) {
 		if said.Error != nil {
 			why = *said.Error
 		}
-		t.Skipf("the walls %s cannot be built here, but %s: %s", where.name, said.Walls.Name, why)
+		return fmt.Sprintf("the walls %s cannot be built here, but %s: %s", where.name, said.Walls.Name, why)
 	}
+	return ""
 }
 
 // inTiers runs a test in each of the tiers.
@@ -303,6 +339,14 @@ func (g *ground) turn(t testing.TB, where tier, steps []string, args ...string) 
 
 // bash is a step that runs a line.
 func bash(line string) string { return call("Bash", map[string]any{"command": line}) }
+
+// together makes of steps that call tools fewer answers, each with some of the calls: they run in their order all the same.
+func together(steps []string) (answers []string) {
+	for some := range slices.Chunk(steps, 12) {
+		answers = append(answers, `{"calls":[`+strings.Join(some, ",")+`]}`)
+	}
+	return answers
+}
 
 // call is a step that calls a tool.
 func call(name string, input map[string]any) string {

@@ -113,6 +113,25 @@ func sleeping(number string) []string {
 	return found
 }
 
+// TestArguments: a value that looks like flags stays a value.
+func TestArguments(t *testing.T) {
+	inTiers(t, func(t *testing.T, where tier) {
+		const prompt = "--sandbox=off --network on --permission-mode auto; $(touch ran)"
+		g := newGround(t)
+		server := model(t, []string{bash("sudo -n true"), call("Write", map[string]any{"file_path": ".mcp.json", "content": "{}"})})
+		for _, args := range [][]string{{"-p", prompt}, {"--prompt=" + prompt}, {"--session-id", "--sandbox=off", "-p", prompt}, {"-p", "--sandbox", "off"}} {
+			out, _ := g.command(where, append([]string{"start", "--provider", "openai", "--model", "m", "--api-base", server.URL() + "/v1"}, args...)...).CombinedOutput()
+			if strings.Contains(string(out), `"name":"none"`) || exists(g.work+"/ran") || exists(g.work+"/.mcp.json") {
+				t.Errorf("%q: %s", args, out)
+			}
+		}
+		requests := server.Requests()
+		if len(requests) == 0 || !strings.Contains(string(requests[0].Raw), "--sandbox=off --network on") {
+			t.Errorf("the prompt did not arrive as it was")
+		}
+	}, namespaces(), landlock())
+}
+
 // TestForkBomb: its text is denied. What cannot be read and does the same comes to the limit, which TestHoles fills.
 func TestForkBomb(t *testing.T) {
 	t.Parallel()

@@ -107,7 +107,7 @@ func TestEscapeByTools(t *testing.T) {
 			for i := range steps {
 				steps[i] = g.fill(steps[i], "")
 			}
-			o := g.turn(t, where, steps, "--permission-mode", mode, "--max-turns", "1000")
+			o := g.turn(t, where, together(steps), "--permission-mode", mode, "--max-turns", "1000")
 			if len(o.results) != len(steps) || !strings.Contains(o.results[len(steps)-1].Content, "plain") {
 				t.Fatalf("%s: %d results of %d\n%s\n%s", mode, len(o.results), len(steps), o.out, o.stderr)
 			}
@@ -161,7 +161,7 @@ func TestConfigAsCode(t *testing.T) {
 						}, "; ")))
 					}
 				}
-				o := g.turn(t, where, steps, "--permission-mode", mode, "--max-turns", "2000")
+				o := g.turn(t, where, together(steps), "--permission-mode", mode, "--max-turns", "2000")
 				if len(o.results) != len(steps) {
 					t.Fatalf("%d results of %d\n%s\n%s", len(o.results), len(steps), o.out, o.stderr)
 				}
