@@ -132,15 +132,30 @@ func TestArguments(t *testing.T) {
 	}, namespaces(), landlock())
 }
 
-// TestForkBomb: its text is denied. What cannot be read and does the same comes to the limit, which TestHoles fills.
-func TestForkBomb(t *testing.T) {
+// TestNeverRun: the text of what would harm this machine is denied in every mode. It is only explained here, and run by nobody. A fork bomb that
+// cannot be read comes to the limit of processes, which TestHoles fills.
+func TestNeverRun(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
-	for _, line := range []string{":(){ :|:& };:", "b() { b | b & }; b", "f() { f & f; }; f"} { // nothing runs them
-		var said struct{ Calls []struct{ Word string } }
+	g.rules(t, "allow = ['Bash']\n")
+	for _, line := range []string{
+		":(){ :|:& };:", "b() { b | b & }; b", "f() { f & f; }; f", "rm -rf /", "rm -rf /*", "rm -fr --no-preserve-root /", "sudo true", "shutdown now", "systemctl poweroff", "killall bash", "pkill -9 sh",
+		"crontab -r", "dd if=/dev/zero of=/dev/sda", "mkfs.ext4 /dev/sda", "bash -c 'rm -rf /'", "echo / | xargs rm -rf", "find / -delete", "x=$(rm -rf /)", "iptables -F",
+	} {
+		var said struct {
+			Calls []struct {
+				Word  string
+				Modes []struct{ Mode, Person, Nobody string }
+			}
+		}
 		g.answer(t, namespaces(), &said, "sandbox", "explain", "--as", "command", "--", line)
-		if len(said.Calls) != 1 || said.Calls[0].Word != "deny" {
-			t.Errorf("%s: %+v", line, said)
+		if len(said.Calls) != 1 || said.Calls[0].Word != "deny" || len(said.Calls[0].Modes) != 6 {
+			t.Fatalf("%s: %+v", line, said)
+		}
+		for _, m := range said.Calls[0].Modes {
+			if m.Person != "denied" || m.Nobody != "denied" {
+				t.Errorf("%s: %+v", line, m)
+			}
 		}
 	}
 }
