@@ -33,19 +33,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(m.Run())
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "agents-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		built, err := measure.Build("../..", "./cmd/omniagent", dir)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		program = built.File
+	os.Exit(measure.WithProgram("../..", func(file string) int {
+		program = file
 		alone := exec.Command("/proc/self/exe", os.Args[1:]...)
 		alone.Env = append(os.Environ(), inside+"="+program)
 		alone.Stdout, alone.Stderr = os.Stdout, os.Stderr
@@ -58,7 +47,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		return 0
-	}())
+	}))
 }
 
 // TestSources lets the result depend on the sources of the program.

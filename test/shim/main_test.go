@@ -30,21 +30,10 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(stubVariable); spec != "" && slices.Contains(agents(), filepath.Base(os.Args[0])) {
 		os.Exit(stub(spec))
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "shim-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		built, err := measure.Build("../..", "./cmd/omniagent", dir)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		program = built.File
+	os.Exit(measure.WithProgram("../..", func(file string) int {
+		program = file
 		return m.Run()
-	}())
+	}))
 }
 
 func agents() []string { return []string{"claude", "codex", "copilot", "gemini", "opencode"} }

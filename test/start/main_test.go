@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,21 +27,10 @@ func TestMain(m *testing.M) {
 		serveMCP()
 		return
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "start-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		built, err := measure.Build("../..", "./cmd/omniagent", dir)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		program = built.File
+	os.Exit(measure.WithProgram("../..", func(file string) int {
+		program = file
 		return m.Run()
-	}())
+	}))
 }
 
 // place is a home and a workspace of one test.

@@ -34,21 +34,10 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "walls-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		built, err := measure.Build("../..", "./cmd/omniagent", dir)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		program = built.File
+	os.Exit(measure.WithProgram("../..", func(file string) int {
+		program = file
 		return m.Run()
-	}())
+	}))
 }
 
 // TestSources lets the result depend on the sources of the program.
