@@ -43,7 +43,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		return sandbox.Policy{}, fault.New(fault.FileMissing, "the workspace %s is not there", w.Root).Because(err)
 	}
 	p := sandbox.Policy{
-		Root: root, Write: sandbox.GitDirs(root), Protected: guard.Protected(), Hidden: guard.Credentials(w.Home), Temp: w.Temp,
+		Root: root, Write: sandbox.GitDirs(root), Protected: guard.Protected(), Hidden: Credentials(w.Home), Temp: w.Temp,
 	}
 	for _, dir := range w.Write {
 		real, err := filepath.EvalSymlinks(dir)

@@ -172,7 +172,7 @@ func (c *Conversation) tools(o *Options) (*tool.Env, error) {
 		return nil, err
 	}
 	c.closers = append(c.closers, func() { _ = files.Close() })
-	files.Withhold(guard.Credentials(o.Home), guard.Protected())
+	files.Withhold(enclosure.Credentials(o.Home), guard.Protected())
 	files.Restrict(o.unread(files, guard.Deny), o.unread(files, guard.Ask))
 	env := &tool.Env{Files: files, Seen: &tool.Seen{}, Todos: &tool.Todos{}, Excludes: tool.ExcludesFile(o.variable)}
 	var todos []tool.Todo

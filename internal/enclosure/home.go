@@ -1,0 +1,42 @@
+package enclosure
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/guard"
+)
+
+// Credentials are where credentials are kept: in the home directory that the environment names, and in that of the account, which stays what it
+// is when somebody sets HOME.
+func Credentials(home string) []string {
+	all := guard.Credentials(home)
+	if account := accountHome("/etc/passwd", os.Getuid()); account != "" && account != filepath.Clean(home) {
+		all = append(all, guard.Credentials(account)...)
+	}
+	return all
+}
+
+// accountHome is the home directory of a user by the system's own list, "" where that does not tell. A user that only a directory service knows
+// is not found.
+func accountHome(list string, uid int) string {
+	f, err := os.Open(list)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) < 7 || fields[2] != strconv.Itoa(uid) {
+			continue
+		}
+		if home := filepath.Clean(fields[5]); filepath.IsAbs(home) && home != "/" {
+			return home
+		}
+		return ""
+	}
+	return ""
+}
