@@ -118,7 +118,10 @@ func newGround(t testing.TB) *ground {
 	if base == "" {
 		t.Skip("there is no place to write outside /tmp")
 	}
-	t.Cleanup(func() { must(t, os.RemoveAll(base)) })
+	t.Cleanup(func() {
+		_ = unix.Unmount(base+"/work/sub", unix.MNT_DETACH) // an attack that came through
+		must(t, os.RemoveAll(base))
+	})
 	g := &ground{base: base, home: base + "/home", work: base + "/work", out: base + "/out", temp: base + "/temp"}
 	for path, content := range map[string]string{
 		"home/.ssh/id_ed25519": canary() + "\n", "home/plain": "of the user\n", "out/file": "outside\n", "out/deep/file": "outside\n", "work-evil/file": "outside\n",
