@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"omniagent/internal/fault"
 )
@@ -83,7 +84,7 @@ func TestBackgroundIsFiltered(t *testing.T) {
 
 func TestBackgroundThatPrintsMuch(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := open(t, func(o *Options) { o.Grace = 10 * time.Second }) // it dies of the first signal, however busy the machine is
 	j, err := s.Start(Command{Line: `seq 200000; : >done; sleep 1000`})
 	check(t, err)
 	await(t, "the output", func() bool { return exists(filepath.Join(s.Dir(), "done")) })

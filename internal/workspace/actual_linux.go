@@ -13,14 +13,14 @@ func actualPath(f *os.File) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if failed := conn.Control(func(fd uintptr) { path, err = place{int(fd)}.actual() }); failed != nil {
+	if failed := conn.Control(func(fd uintptr) { path, err = pathOf(int(fd)) }); failed != nil {
 		err = failed
 	}
 	return path, err
 }
 
-func (p place) actual() (string, error) {
-	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.fd))
+func pathOf(fd int) (string, error) {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err == nil && strings.HasSuffix(path, " (deleted)") {
 		err = syscall.ENOENT
 	}

@@ -9,5 +9,3 @@ import (
 
 // actualPath is not told here.
 func actualPath(*os.File) (string, error) { return "", errors.ErrUnsupported }
-
-func (p place) actual() (string, error) { return "", errors.ErrUnsupported }

@@ -38,6 +38,9 @@ func startAt(d *Dir, name string) (place, error) {
 	return p, errors.Join(err, failed)
 }
 
+// actual is where the directory lies, as the kernel knows it.
+func (p place) actual() (string, error) { return pathOf(p.fd) }
+
 func (p place) close() { _ = unix.Close(p.fd) }
 
 func (p place) enter(name string) (place, error) {

@@ -29,6 +29,16 @@ func placeAt(path string) (place, error) {
 	return place{root: root}, err
 }
 
+// actual is where the directory lies, as far as the system tells.
+func (p place) actual() (string, error) {
+	f, err := p.root.Open(".")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return actualPath(f)
+}
+
 func (p place) close() {
 	_ = p.root.Close()
 	if p.list != nil {
