@@ -15,6 +15,7 @@ func nativeKeys() []config.Key {
 		{Name: "native.env", Type: config.List, Personal: true, Help: "variables that commands and MCP servers get as well; only in your own file"},
 		{Name: "native.first_byte", Type: config.Duration, Env: "OMNIAGENT_NATIVE_FIRST_BYTE", Default: "5m", Help: "how long a model API may take to begin its answer"},
 		{Name: "native.idle", Type: config.Duration, Env: "OMNIAGENT_NATIVE_IDLE", Default: "2m", Help: "how long it may say nothing in the middle of one"},
+		{Name: "native.memory", Type: config.Bytes, Personal: true, Env: "OMNIAGENT_NATIVE_MEMORY", Default: "0", Help: "memory that each process of a command may have behind walls; 0 for any; only in your own file"},
 		{Name: "native.network", Type: config.String, Personal: true, Env: "OMNIAGENT_NATIVE_NETWORK", Flag: "network", Default: "off", Help: "what commands reach: off, on, or hosts separated by commas; only in your own file"},
 		{
 			Name: "native.sandbox", Type: config.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Personal: true, Env: "OMNIAGENT_NATIVE_SANDBOX", Flag: "sandbox",

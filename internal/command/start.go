@@ -323,7 +323,7 @@ func (p *plan) choose(c *contract.Call, log func(string, ...any)) error {
 		Choice: choice, Dir: c.Dir(), Store: session.Default(home), ID: c.String("session-id"), Resume: c.String("resume"), Mode: mode,
 		CanAsk: p.stays || mode == engine.AskAll, Web: c.String("web") == "on", Env: os.Environ(), HandOn: c.Config.List("native.env"), Temp: c.Paths.Temp, Trusted: trust.Trusted, Log: log,
 		Rules: rules, Sandbox: firstOf(c.String("sandbox"), c.Config.String("native.sandbox")), Network: firstOf(c.String("network"), c.Config.String("native.network")),
-		Home: home, State: c.Paths.State,
+		Memory: c.Config.Int("native.memory"), Home: home, State: c.Paths.State,
 		Limits: engine.Limits{Turns: c.Int("max-turns")}, Lookup: c.Host.Lookup, Version: Version,
 	}
 	if c.Paths.Config != "" {

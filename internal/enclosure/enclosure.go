@@ -32,6 +32,7 @@ type Wanted struct {
 	State   string                 // where it is on record what has to be tidied should this process be killed
 	Write   []string               // further directories that can be written, absolute
 	Hide    []string               // what cannot be read either, absolute
+	Memory  int64                  // bytes that each process may have for data; 0: any
 	Only    string                 // the name of the walls that are wanted; empty: the best that work
 	Refused func(host, why string) // told what the gate refused; nil: nobody
 }
@@ -44,6 +45,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	}
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: guard.Protected(), Hidden: Credentials(w.Home), Temp: w.Temp,
+		Limits: sandbox.Limits{Memory: w.Memory},
 	}
 	for _, dir := range w.Write {
 		real, err := filepath.EvalSymlinks(dir)

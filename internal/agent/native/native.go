@@ -43,6 +43,7 @@ type Options struct {
 	Rules   guard.Rules
 	Sandbox string // workspace-write, or off
 	Network string // what commands reach: off, on, or hosts separated by commas
+	Memory  int64  // bytes that each process of a command may have behind walls; 0: any
 	Home    string // the user's home directory
 	State   string // where it is on record what walls leave should this process be killed
 	Limits  engine.Limits

@@ -27,7 +27,7 @@ func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	walls, err := enclosure.Open(enclosure.Wanted{
-		Root: o.Dir, Home: o.Home, Network: o.Network, Temp: temp, State: o.State, Hide: ours(o.Dir, private),
+		Root: o.Dir, Home: o.Home, Network: o.Network, Temp: temp, State: o.State, Memory: o.Memory, Hide: ours(o.Dir, private),
 		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
 	})
 	if err != nil {
