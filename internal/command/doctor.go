@@ -89,7 +89,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			if len(failed) > 0 {
 				return contract.Result{Data: data}, fault.New(fault.PreflightFailed, "required checks failed: %s", strings.Join(failed, ", ")).With("failed_checks", failed)
 			}
-			return contract.Result{Data: data}, nil
+			return contract.Result{Data: data, Meta: sandboxMeta(&agent.Walls{Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes})}, nil
 		},
 	}
 }

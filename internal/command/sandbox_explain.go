@@ -119,14 +119,14 @@ func runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, er
 		}
 		data.judge(judge, strengthOf(walls), "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
 		data.judge(judge, strengthOf(walls), "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
-		return contract.Result{Data: data}, nil
+		return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 	}
 	data.Subject = words[0]
 	if len(words) > 1 {
 		data.Subject = lineOf(words)
 	}
 	data.judge(judge, strengthOf(walls), "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
-	return contract.Result{Data: data}, nil
+	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 }
 
 // kindOf guesses what is meant.
@@ -219,4 +219,12 @@ func (row callRow) print(b *strings.Builder, subject string) {
 	for _, m := range row.Modes {
 		fmt.Fprintf(b, "  %-12s %-14s %s\n", m.Mode, m.Person, m.Nobody)
 	}
+}
+
+// sandboxMeta is what the answer's meta says about walls: the same words as in the first line of a stream, in the record of a session and in a report.
+func sandboxMeta(walls *agent.Walls) map[string]any {
+	if walls == nil {
+		return nil
+	}
+	return map[string]any{"sandbox": walls}
 }

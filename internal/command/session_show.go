@@ -74,7 +74,8 @@ func sessionShow() *contract.Command {
 				return contract.Result{}, err
 			}
 			defer v.Close()
-			return contract.Result{Data: describeSession(v)}, nil
+			data := describeSession(v)
+			return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 		},
 	})
 }

@@ -222,7 +222,8 @@ func toldBy(t *testing.T, o outcome) claim {
 	return c
 }
 
-// TestAllSayTheSame: init, the record of the session, the report of a call, the explanation and the doctor name the same walls and the same holes.
+// TestAllSayTheSame: init, the record of the session, the report of a call, the explanation and the doctor, each in its data and in its meta, name
+// the same walls and the same holes.
 func TestAllSayTheSame(t *testing.T) {
 	t.Parallel()
 	for _, where := range []tier{namespaces(), landlock(), masked()} {
@@ -240,10 +241,10 @@ func TestAllSayTheSame(t *testing.T) {
 				}
 			}
 			var explained struct{ Walls claim }
-			g.answer(t, where, &explained, "sandbox", "explain", ".")
+			compare("the meta of sandbox explain", g.answer(t, where, &explained, "sandbox", "explain", "."))
 			compare("sandbox explain", explained.Walls)
 			var kept struct{ Walls claim }
-			g.answer(t, where, &kept, "session", "show", "same")
+			compare("the meta of session show", g.answer(t, where, &kept, "session", "show", "same"))
 			compare("session show", kept.Walls)
 			var checked struct {
 				Sandbox struct {
@@ -251,7 +252,7 @@ func TestAllSayTheSame(t *testing.T) {
 					Holes []string
 				}
 			}
-			g.answer(t, where, &checked, "doctor")
+			compare("the meta of doctor", g.answer(t, where, &checked, "doctor"))
 			compare("doctor", claim{checked.Sandbox.Tier, want.Network, checked.Sandbox.Holes})
 			compare("--report", g.reported(t, where))
 		})

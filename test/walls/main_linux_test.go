@@ -185,7 +185,7 @@ func (g *ground) command(where tier, args ...string) *exec.Cmd {
 }
 
 // answer is the data of a command that prints an envelope.
-func (g *ground) answer(t testing.TB, where tier, into any, args ...string) {
+func (g *ground) answer(t testing.TB, where tier, into any, args ...string) (meta claim) {
 	t.Helper()
 	at := slices.Index(args, "--") // what follows is no flag
 	if at < 0 {
@@ -195,10 +195,14 @@ func (g *ground) answer(t testing.TB, where tier, into any, args ...string) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	var envelope struct{ Data json.RawMessage }
+	var envelope struct {
+		Data json.RawMessage
+		Meta struct{ Sandbox claim }
+	}
 	if json.Unmarshal(out, &envelope) != nil || json.Unmarshal(envelope.Data, into) != nil {
 		t.Fatalf("%v: %v\n%s\n%s", args, err, out, stderr.String())
 	}
+	return envelope.Meta.Sandbox
 }
 
 // claim is what the program says of walls.
