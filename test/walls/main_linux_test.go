@@ -205,6 +205,15 @@ func (g *ground) answer(t testing.TB, where tier, into any, args ...string) (met
 	return envelope.Meta.Sandbox
 }
 
+// modes are the permission modes in which the model attacks: what runs in default without asking runs in auto as well, so that auto alone is
+// enough for every day.
+func modes() []string {
+	if os.Getenv("OMNIAGENT_WALLS_MODES") == "all" {
+		return []string{"auto", "default"}
+	}
+	return []string{"auto"}
+}
+
 // claim is what the program says of walls.
 type claim struct {
 	Name    string   `json:"name"`

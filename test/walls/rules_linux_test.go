@@ -109,7 +109,7 @@ func TestPoisonedVariables(t *testing.T) {
 			attacks[i].program = "python3"
 		}
 	}
-	group{modes: []string{"auto", "default"}, rules: "allow = ['Bash']\n", files: evil, attacks: attacks}.run(t)
+	group{modes: modes(), rules: "allow = ['Bash']\n", files: evil, attacks: attacks}.run(t)
 }
 
 // TestNothingStays: what a command sets is not there for the next one.
@@ -137,7 +137,7 @@ func TestDenyOutweighs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTiers(t, func(t *testing.T, where tier) {
-				for _, mode := range []string{"auto", "default"} {
+				for _, mode := range modes() {
 					g := newGround(t)
 					g.rules(t, rules)
 					g.write(t, g.work+"/secret.txt", canary())
@@ -172,7 +172,7 @@ func TestBrokenRule(t *testing.T) {
 
 // TestDestruction: what cannot be undone is denied in every mode, whatever the rules allow. What would harm this machine if all failed is in TestNeverRun.
 func TestDestruction(t *testing.T) {
-	group{modes: []string{"auto", "default"}, rules: "allow = ['Bash']\n", outside: true, attacks: []attack{
+	group{modes: modes(), rules: "allow = ['Bash']\n", outside: true, attacks: []attack{
 		{"directory", "rm -rf --no-preserve-root {out}; mkdir {out}; touch {m}", "", ""},
 		{"home", "rm -rf ~; touch {m}", "", ""},
 		{"home by its name", "rm -fr \"$HOME\"; touch {m}", "", ""},
