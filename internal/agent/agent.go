@@ -85,6 +85,33 @@ type Spec struct {
 	Schema      []byte     // JSON schema that the answer has to fit, compact; nil: none
 	Temp        string     // a private directory for Launch.Files. It is made only when there are some
 	Rehearsal   *Rehearsal // not nil: on a scripted model, without login or network
+	Terms       Terms
+}
+
+// Terms are what a host asks of a conversation beyond the shared flags. A driver honours each or refuses it in Open, with a fault of code UNSUPPORTED
+// that names it: none is passed over.
+type Terms struct {
+	Mode      Mode     // empty: as Shared.Approval says
+	Continue  bool     // go on with the newest session of the directory
+	Fork      bool     // what is gone on with stays as it is, and a copy of it goes on
+	Allow     []string // calls that need no question, in the words of docs/rules.md
+	Deny      []string // calls that never run; a bare name takes the tool away
+	Tools     []string // the tools that there are; nil: all
+	Dirs      []string // further directories in which files may be worked on, absolute
+	System    string   // in place of the agent's own instructions
+	Append    string   // behind them
+	MaxTurns  int      // answers of the model in a turn; 0: any number
+	MaxUSD    float64  // what a turn may cost; 0: anything
+	Servers   []byte   // MCP servers, as the JSON object mcpServers
+	OnlyThese bool     // no other servers than those
+	Helpers   []Helper // sub-agents beside the agent's own
+}
+
+// Helper is a sub-agent that a host defines.
+type Helper struct {
+	Name, Description, Prompt string
+	Tools                     []string // nil: those of the agent
+	Model                     string   // empty: that of the agent
 }
 
 // Machine is what a driver has to know of the machine beside PATH.

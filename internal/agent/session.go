@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"omniagent/internal/event"
@@ -17,6 +18,9 @@ type Session interface {
 	Send(context.Context, []Block) error
 	// Answer answers a question that an event asked.
 	Answer(ctx context.Context, question string, a Answer) error
+	// Set changes what holds from now on. What this agent cannot change in the middle of a conversation is a fault of code UNSUPPORTED, and then
+	// nothing is changed.
+	Set(context.Context, Change) error
 	// Interrupt ends the turn, not the session.
 	Interrupt(context.Context) error
 	// Close ends the session and says how it went. The error is ours; what the agent did wrong is in the Outcome.
@@ -31,10 +35,35 @@ type Block struct {
 	Name  string // of a document
 }
 
+// Mode says what may happen in a conversation without a question.
+type Mode string
+
+// The modes, from the strictest.
+const (
+	DenyAll  Mode = "deny"      // nothing runs
+	AskAll   Mode = "ask"       // every call is asked about
+	Plan     Mode = "plan"      // what only reads runs, the rest is denied: the agent says what it would do
+	Prompt   Mode = "prompt"    // what only reads runs, the rest is asked about
+	Default  Mode = "default"   // likewise; where nobody can be asked, what the walls hold in the workspace runs
+	AutoEdit Mode = "auto-edit" // files of the workspace may be changed as well
+	Yolo     Mode = "yolo"      // everything runs
+)
+
+// Change is what a host wants to be different. What is empty stays as it is.
+type Change struct {
+	Mode  Mode
+	Model string
+}
+
 // Answer is what a person said to a question.
 type Answer struct {
 	Option string // one of Ask.Options
 	Text   string
+	// What a host may say beside it, where the question is whether a tool may run. An agent that cannot heed one of them takes the answer for a no.
+	Input json.RawMessage // what the tool is called with instead; of a form, the filled one
+	Rules []string        // calls like these need no question from now on, in the words of docs/rules.md
+	Mode  Mode            // the mode from now on
+	Stop  bool            // the turn ends with it
 }
 
 // Outcome is how a session went.
@@ -45,5 +74,49 @@ type Outcome struct {
 
 // Services is what a session needs of its host.
 type Services struct {
-	Grace time.Duration // from the request to end to the kill
+	Grace  time.Duration // from the request to end to the kill
+	CanAsk bool          // somebody answers questions
+	Hook   Hook          // nil: nobody has a word
+	// Serve carries a message to an MCP server that lives in the host, and its answer back; nil: there is none.
+	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
+}
+
+// Hook is the host's word at a moment of the conversation, which waits for it.
+type Hook func(context.Context, Moment) Word
+
+// Moment is where a host may have a word.
+type Moment struct {
+	Name   MomentName
+	Parent string        // the call whose sub-agent this happens to; empty: the agent itself
+	Call   *event.Call   // of a tool
+	Result *event.Result // of that call
+	Text   string        // the message, the answer, why a conversation began or is shortened
+	Again  bool          // with TurnEnds: the turn goes on already because of such a word
+}
+
+// MomentName says which it is.
+type MomentName string
+
+// The moments, by the names under which people know them.
+const (
+	BeforeTool    MomentName = "PreToolUse"
+	AfterTool     MomentName = "PostToolUse"
+	AfterFailure  MomentName = "PostToolUseFailure"
+	MessageComes  MomentName = "UserPromptSubmit"
+	SessionBegins MomentName = "SessionStart"
+	SessionEnds   MomentName = "SessionEnd"
+	TurnEnds      MomentName = "Stop"
+	HelperBegins  MomentName = "SubagentStart"
+	HelperEnds    MomentName = "SubagentStop"
+	Shortening    MomentName = "PreCompact"
+)
+
+// Word is what a host says to a moment. The zero Word is nothing.
+type Word struct {
+	Decision string          // allow, ask or deny, of a call; deny also of a message, an answer and a turn's end, which then is none
+	Reason   string          // of the decision: for the model, and of a message for the person
+	Input    json.RawMessage // what the tool is called with instead
+	Context  string          // what the model is told beside
+	End      string          // not empty: the turn ends here, for this reason
+	Note     string          // for the person
 }

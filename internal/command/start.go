@@ -152,7 +152,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 			Walls: conversation.Walls(),
 		},
 		Frames: p.frames, Stays: p.stays, First: p.prompt, Quiet: p.options.Mode == engine.DenyAll, Signals: signals,
-		SetMode: func(mode string) { conversation.SetMode(engineMode(mode)) },
+		Mode: engineMode,
 	}
 	return host.Run(ctx), nil
 }

@@ -260,11 +260,17 @@ func (s *Session) Interrupt(context.Context) error {
 	return nil
 }
 
-// SetMode changes what may run, from the next call on. Questions that are open stay open.
-func (s *Session) SetMode(m Mode) {
+// Set changes what may run, from the next call on. Questions that are open stay open.
+func (s *Session) Set(_ context.Context, c agent.Change) error {
+	if c.Model != "" {
+		return fault.New(fault.Unsupported, "the model cannot be changed in the middle of this conversation")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.policy.mode = m
+	if c.Mode != "" {
+		s.policy.mode = c.Mode
+	}
+	return nil
 }
 
 // Close ends the session: a turn that runs is interrupted, and has ended when Close returns, or when ctx ends.

@@ -235,7 +235,7 @@ func TestQuestions(t *testing.T) {
 	turn(t, s, func(e event.Event) {
 		if e.Kind == event.Question {
 			asked++
-			s.SetMode(engine.Yolo) // from the next call on
+			_ = s.Set(context.Background(), agent.Change{Mode: engine.Yolo}) // from the next call on
 			if err := s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Allow}); err != nil {
 				t.Error(err)
 			}
@@ -415,7 +415,7 @@ func TestStricterMode(t *testing.T) {
 	client, _ := scripted(t, `[{"calls":[{"call":{"name":"Act","input":{}}},{"call":{"name":"Look","input":{}}}]},{"say":"ok"}]`)
 	var s *engine.Session
 	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
-		s.SetMode(engine.DenyAll)
+		_ = s.Set(context.Background(), agent.Change{Mode: engine.DenyAll})
 		return tool.Result{Text: "done"}
 	}}
 	look := tool.Action{Kind: event.Web, Run: func(context.Context, func(string)) tool.Result {

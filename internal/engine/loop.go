@@ -316,6 +316,10 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	if answer.Stop == model.Full && len(answer.Blocks) == 0 {
 		return nil, l.mend(ctx, &model.Error{Trouble: model.Overflow, Message: "the conversation is longer than the model can take"})
 	}
+	l.tell(event.Event{Kind: event.Answered, Model: answer.Model, Answer: &event.Answer{ID: answer.ID, Reason: answer.Reason, Usage: &event.Usage{
+		Input: answer.Usage.Context(), Output: answer.Usage.Output, Cached: answer.Usage.CacheRead, Written: answer.Usage.CacheWrite, Reasoning: answer.Usage.Reasoning,
+		Estimated: answer.Usage.Estimated,
+	}}})
 	if len(answer.Blocks) > 0 {
 		if err := l.keep(model.Message{Role: model.Assistant, Blocks: answer.Blocks}, answer); err != nil {
 			return nil, err

@@ -12,17 +12,18 @@ import (
 	"omniagent/internal/tool"
 )
 
-// Mode says what may run without asking.
-type Mode string
+// Mode says what may run without asking; see agent.Mode.
+type Mode = agent.Mode
 
 // The modes, from the strictest.
 const (
-	DenyAll  Mode = "deny"      // nothing runs
-	AskAll   Mode = "ask"       // every call is asked about
-	Prompt   Mode = "prompt"    // what only reads runs, the rest is asked about
-	Default  Mode = "default"   // likewise; where nobody can be asked, what the walls hold in the workspace runs
-	AutoEdit Mode = "auto-edit" // files of the workspace may be changed as well
-	Yolo     Mode = "yolo"      // everything runs
+	DenyAll  = agent.DenyAll
+	AskAll   = agent.AskAll
+	Plan     = agent.Plan
+	Prompt   = agent.Prompt
+	Default  = agent.Default
+	AutoEdit = agent.AutoEdit
+	Yolo     = agent.Yolo
 )
 
 // policy puts together what the rules say about a call, and the mode. A denial outweighs a question, and that an allowance, wherever they come
@@ -61,6 +62,8 @@ func (p policy) judge(call guard.Call, a tool.Action) verdict {
 		return v
 	case p.mode == DenyAll:
 		return verdict{word: guard.Deny, reason: "the permission mode deny lets no tool run; say what you would do instead"}
+	case p.mode == Plan && (changes || v.word == guard.Ask):
+		return verdict{word: guard.Deny, reason: "the permission mode plan only reads; say what you would do instead"}
 	case p.mode == AskAll || said.Explicit && v.word == guard.Ask:
 		v.word = guard.Ask
 		return v

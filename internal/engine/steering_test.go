@@ -51,7 +51,7 @@ func TestSteeringAtTheEnd(t *testing.T) {
 		case 1:
 			steer("in time")
 		case 2: // so much that the end of the turn has to wait for its host
-			for range 4095 {
+			for range 4093 {
 				piece(model.Piece{Kind: model.Text, Text: "x"})
 			}
 		}

@@ -20,6 +20,7 @@ const (
 	TurnBegan  Kind = "turn-began"  // the agent took up a message
 	Text       Kind = "text"        // Text of the answer; Delta: a piece of it
 	Thinking   Kind = "thinking"    // Text; Delta
+	Answered   Kind = "answered"    // the model has said all of one answer, of which the calls follow: Model, Answer
 	ToolCall   Kind = "tool-call"   // Call
 	ToolResult Kind = "tool-result" // Result
 	Denied     Kind = "denied"      // a tool was refused by policy: Denial
@@ -39,6 +40,7 @@ type Event struct {
 	Model      string
 	Text       string
 	Delta      bool // Text goes on where the last delta of this kind ended; the whole follows or not, as the agent does
+	Answer     *Answer
 	Call       *Call
 	Result     *Result
 	Denial     *Denial
@@ -50,6 +52,13 @@ type Event struct {
 	Compaction *Compaction
 	Synthetic  bool            // concluded by us, not said by the agent
 	Raw        json.RawMessage // what it was read from; valid until the next Feed of the decoder
+}
+
+// Answer is one answer of the model, whose text was told before.
+type Answer struct {
+	ID     string // of the model's API
+	Reason string // why it stopped: end_turn, tool_use, max_tokens, or the API's own word
+	Usage  *Usage // of this answer alone
 }
 
 // ToolKind is what a tool does, whatever an agent calls it.

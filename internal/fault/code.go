@@ -34,6 +34,7 @@ const (
 	SchemaVersion         Code = "SCHEMA_VERSION_UNSUPPORTED"
 	StreamingNotSupported Code = "STREAMING_NOT_SUPPORTED"
 	ShellString           Code = "SHELL_STRING_PROHIBITED"
+	Unsupported           Code = "UNSUPPORTED"
 
 	PartialFailure Code = "PARTIAL_FAILURE"
 
@@ -130,6 +131,7 @@ func Catalogue() []Entry {
 		{SchemaVersion, Input, false, "That version of the output schema is not offered.", "Leave --schema-version out, or give 1."},
 		{StreamingNotSupported, Input, false, "The command cannot stream.", "Leave --stream out."},
 		{ShellString, Input, false, "A command for a shell was given where an argument list belongs.", "Give the program and each argument by itself."},
+		{Unsupported, Input, false, "This agent cannot do what was asked for, and it is not left out in silence.", "Leave it out, or choose an agent that has it: omniagent agents list"},
 
 		{PartialFailure, Partial, false, "Part of the work was done and part failed.", "Read completed_steps or results[]; do not repeat it blindly."},
 

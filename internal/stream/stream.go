@@ -51,9 +51,9 @@ type Host struct {
 	Detail  func(format string, args ...any) // the same, with --verbose only
 	Frames  <-chan Said                      // what the other side says; nil: nothing
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of First.
-	Stays   bool
-	First   []agent.Block
-	SetMode func(mode string) // nil: it cannot be changed
+	Stays bool
+	First []agent.Block
+	Mode  func(word string) agent.Mode // what a mode of the lines means
 	// Quiet: a denial is what was asked for, so that it is no exit code.
 	Quiet   bool
 	Signals <-chan os.Signal
@@ -269,10 +269,10 @@ func (h *Host) heed(ctx context.Context, said Said) {
 		h.send(ctx, f.User)
 	case f.Interrupt:
 		h.interrupt(ctx)
-	case f.Mode != "" && h.SetMode != nil:
-		h.SetMode(f.Mode)
 	case f.Mode != "":
-		h.Log("the permission mode of this agent cannot be changed")
+		if err := h.Session.Set(ctx, agent.Change{Mode: h.Mode(f.Mode)}); err != nil {
+			h.Log("the permission mode stays as it is: %v", err)
+		}
 	case f.Approval != nil:
 		a := agent.Answer{Option: "deny", Text: f.Approval.Reason}
 		if f.Approval.Approved {

@@ -176,6 +176,11 @@ func (s *session) Answer(context.Context, string, agent.Answer) error {
 	return fault.New(fault.NeedsInput, "%s cannot be answered in the middle of a turn", s.driver.Name())
 }
 
+// Set has nothing to change: each turn begins with what the session began with.
+func (s *session) Set(context.Context, agent.Change) error {
+	return fault.New(fault.Unsupported, "%s cannot be changed in the middle of a conversation", s.driver.Name())
+}
+
 // Interrupt ends the turn, and returns when it is over. Called again meanwhile, or with a context that ends, it does not wait for the
 // grace.
 func (s *session) Interrupt(ctx context.Context) error { return s.end(ctx, "SIGINT", syscall.SIGINT) }
