@@ -97,6 +97,7 @@ type Terms struct {
 	Allow     []string // calls that need no question, in the words of docs/rules.md
 	Deny      []string // calls that never run; a bare name takes the tool away
 	Tools     []string // the tools that there are; nil: all
+	Network   string   // what commands reach: off, on, or hosts separated by commas; empty: as the agent has it
 	Dirs      []string // further directories in which files may be worked on, absolute
 	System    string   // in place of the agent's own instructions
 	Append    string   // behind them

@@ -12,6 +12,8 @@ import (
 type Session interface {
 	// ID is the agent's own id, empty as long as it is not known.
 	ID() string
+	// Facts are what is known of the conversation; more of it behind its Started event.
+	Facts() Facts
 	// Next returns the events in order. io.EOF: the session is closed and nothing more will come.
 	Next(context.Context) (event.Event, error)
 	// Send hands over a message and returns when it is accepted.
@@ -26,6 +28,31 @@ type Session interface {
 	// Close ends the session and says how it went. The error is ours; what the agent did wrong is in the Outcome.
 	Close(context.Context) (Outcome, error)
 }
+
+// Facts are what a session knows of itself, as far as it does.
+type Facts struct {
+	Agent    string // the driver's name
+	Version  string // the agent's own
+	Model    string
+	Provider string // of the model; empty: not known
+	Mode     Mode
+	Dir      string
+	Tools    []string
+	Servers  []Server // of MCP
+	Helpers  []string // kinds of sub-agents
+	Walls    *Walls   // nil: nothing is known
+	Window   int64    // tokens of the model's context; 0: not known
+}
+
+// Server is an MCP server of a conversation.
+type Server struct {
+	Name   string
+	Status string // connected, failed, or the agent's own word
+}
+
+// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it fills in what belongs to
+// this machine.
+type Opener func(ctx context.Context, name string, s Spec, sv Services) (Session, error)
 
 // Block is a part of a message: text, or with Media an image or a document.
 type Block struct {

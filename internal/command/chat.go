@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 
-	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/repl"
@@ -43,17 +42,17 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 	}
 	var p plan
 	p.stays = true
-	if err := p.choose(c, logger(c)); err != nil {
+	if err := p.choose(c, logger(c), func(string, ...any) {}); err != nil {
 		return 0, err
 	}
-	conversation, err := attended(ctx, signals, func(ctx context.Context) (*native.Conversation, error) { return native.Open(ctx, p.options) })
+	conversation, err := p.open(ctx, signals)
 	if err != nil {
 		return 0, err
 	}
-	defer conversation.Shut(ctx)
-	choice := p.options.Choice
+	defer conversation.Close(ctx)
+	facts := conversation.Facts()
 	return (&repl.Plain{
-		Session: conversation.Session, In: c.Host.Stdin, Typed: c.Host.StdinTerminal, Out: c.Host.Stdout, Signals: signals,
-		Greet: choice.Model + " of " + choice.Provider + ", session " + conversation.ID() + ". /exit ends it.",
+		Session: conversation, In: c.Host.Stdin, Typed: c.Host.StdinTerminal, Out: c.Host.Stdout, Signals: signals,
+		Greet: facts.Model + " of " + facts.Provider + ", session " + conversation.ID() + ". /exit ends it.",
 	}).Run(ctx)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,9 +18,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/yume"
-	"omniagent/internal/provider"
 	"omniagent/internal/redact"
-	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
 	"omniagent/internal/stream"
@@ -114,10 +110,13 @@ func engineMode(mode string) engine.Mode {
 
 // plan is what a call of start asks for.
 type plan struct {
-	prompt  []agent.Block
-	stays   bool
-	frames  chan stream.Said
-	options native.Options
+	prompt []agent.Block
+	stays  bool
+	frames chan stream.Said
+
+	opener   opener
+	spec     agent.Spec
+	services agent.Services
 }
 
 func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
@@ -135,23 +134,22 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	if _, err := attended(ctx, signals, func(context.Context) (any, error) { return nil, p.listen(c, quit) }); err != nil {
 		return 0, err
 	}
-	if err := p.choose(c, log); err != nil {
+	if err := p.choose(c, log, detail); err != nil {
 		return 0, err
 	}
-	conversation, err := attended(ctx, signals, func(ctx context.Context) (*native.Conversation, error) { return native.Open(ctx, p.options) })
+	conversation, err := p.open(ctx, signals)
 	if err != nil {
 		return 0, err
 	}
-	defer conversation.Shut(ctx)
-	choice := p.options.Choice
-	detail("%s", choice.How)
+	defer conversation.Close(ctx)
+	facts := conversation.Facts()
 	host := &stream.Host{
-		Session: conversation.Session, Form: stream.Form(c.String("output-format")), Out: c.Host.Stdout, Log: log, Detail: detail,
+		Session: conversation, Form: stream.Form(c.String("output-format")), Out: c.Host.Stdout, Log: log, Detail: detail,
 		Encoder: &yume.Encoder{
-			Session: conversation.ID(), Model: choice.Model, Dir: p.options.Dir, Mode: c.String("permission-mode"), Tools: conversation.Tools(), Window: choice.Known.Window,
-			Walls: conversation.Walls(),
+			Session: conversation.ID(), Model: facts.Model, Dir: facts.Dir, Mode: c.String("permission-mode"), Tools: facts.Tools, Window: facts.Window,
+			Walls: facts.Walls,
 		},
-		Frames: p.frames, Stays: p.stays, First: p.prompt, Quiet: p.options.Mode == engine.DenyAll, Signals: signals,
+		Frames: p.frames, Stays: p.stays, First: p.prompt, Quiet: p.spec.Terms.Mode == agent.DenyAll, Signals: signals,
 		Mode: engineMode,
 	}
 	return host.Run(ctx), nil
@@ -298,46 +296,44 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 }
 
 // choose fills in with what the conversation begins.
-func (p *plan) choose(c *contract.Call, log func(string, ...any)) error {
-	home, _ := c.Host.Lookup("HOME")
-	if home == "" {
-		return fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
-	}
-	choice, err := provider.Choose(provider.Options{
-		Provider: c.String("provider"), Model: c.String("model"), Base: c.String("api-base"), Lookup: ownPrograms(c, home), Home: home,
-		First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
-	})
-	if err != nil {
-		return err
-	}
-	if choice.Note != "" {
-		log("%s", choice.Note)
-	}
-	rules, problems := rulesOf(c)
-	if len(problems) > 0 {
-		return problems[0]
-	}
-	trust := config.OpenTrust(c.TrustFile())
+func (p *plan) choose(c *contract.Call, log, detail func(string, ...any)) error {
 	mode := engineMode(c.String("permission-mode"))
-	p.options = native.Options{
-		Choice: choice, Dir: c.Dir(), Store: session.Default(home), ID: c.String("session-id"), Resume: c.String("resume"), Mode: mode,
-		CanAsk: p.stays || mode == engine.AskAll, Web: c.String("web") == "on", Env: os.Environ(), HandOn: c.Config.List("native.env"), Temp: c.Paths.Temp, Trusted: trust.Trusted, Log: log,
-		Rules: rules, Sandbox: firstOf(c.String("sandbox"), c.Config.String("native.sandbox")), Network: firstOf(c.String("network"), c.Config.String("native.network")),
-		Memory: c.Config.Int("native.memory"), Home: home, State: c.Paths.State,
-		Limits: engine.Limits{Turns: c.Int("max-turns")}, Lookup: c.Host.Lookup, Version: Version,
+	p.opener = opener{call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"), base: c.String("api-base")}
+	p.spec = agent.Spec{
+		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
+		Shared: setting.Shared{
+			Model:   typed(c.String("model")),
+			Sandbox: typed(setting.Sandbox(c.String("sandbox"))),
+			Web:     typed(c.String("web") == "on"),
+		},
+		Terms: agent.Terms{Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network")},
 	}
-	if c.Paths.Config != "" {
-		p.options.Servers = filepath.Join(c.Paths.Config, "mcp.json")
-	}
+	p.services = agent.Services{CanAsk: p.stays || mode == agent.AskAll}
 	if c.Given("history-file") {
-		p.options.History = c.Path("history-file")
+		p.opener.history = c.Path("history-file")
 	}
-	if p.options.Resume != "" && p.options.ID == p.options.Resume { // a host may name the session both ways
-		p.options.ID = ""
+	s := &p.spec
+	if s.Resume != "" && s.Fresh == s.Resume { // a host may name the session both ways
+		s.Fresh = ""
 	}
-	if slices.Contains([]string{p.options.ID, p.options.Resume}, "") || p.options.History != "" {
+	if s.Fresh == "" || s.Resume == "" || p.opener.history != "" {
 		return nil
 	}
-	return fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", p.options.Resume, p.options.ID).
+	return fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", s.Resume, s.Fresh).
 		Hint("omniagent session fork makes a session of another")
+}
+
+// open opens the conversation that was chosen. A signal that comes meanwhile ends it.
+func (p *plan) open(ctx context.Context, signals <-chan os.Signal) (agent.Session, error) {
+	return attended(ctx, signals, func(ctx context.Context) (agent.Session, error) {
+		return p.opener.open(ctx, native.Name, p.spec, p.services)
+	})
+}
+
+func typed[T comparable](v T) setting.Chosen[T] {
+	var none T
+	if v == none {
+		return setting.Chosen[T]{}
+	}
+	return setting.Chosen[T]{Value: v, Origin: setting.Typed}
 }

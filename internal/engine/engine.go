@@ -108,13 +108,15 @@ func New(o Options) *Session {
 // ID is the id that the session was given.
 func (s *Session) ID() string { return s.o.ID }
 
-// Tools are the names of what the model can use.
-func (s *Session) Tools() []string {
-	var names []string
+// Facts are what the engine knows of the conversation.
+func (s *Session) Facts() agent.Facts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	facts := agent.Facts{Mode: s.policy.mode}
 	for _, t := range s.tools {
-		names = append(names, t.Name)
+		facts.Tools = append(facts.Tools, t.Name)
 	}
-	return names
+	return facts
 }
 
 // Next returns what happened, in order.

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/term"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
@@ -268,20 +269,8 @@ func (c *call) locate() error {
 func (c *call) machine() agent.Machine {
 	return agent.Machine{
 		Root: os.Geteuid() == 0, OS: runtime.GOOS,
-		Has: func(program string) bool { return inPath(c.host, program) },
+		Has: func(program string) bool { return cli.InPath(c.host.lookup, program) },
 	}
-}
-
-// inPath says whether a program is in one of the absolute directories of PATH.
-func inPath(h Host, program string) bool {
-	path, _ := h.lookup("PATH")
-	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
-		if !filepath.IsAbs(dir) {
-			return false
-		}
-		info, err := os.Stat(filepath.Join(dir, program))
-		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-	})
 }
 
 // fail prints the fault and returns its exit code.

@@ -219,3 +219,15 @@ func extensions(pathext string) []string {
 	}
 	return list
 }
+
+// InPath says whether a program is in one of the absolute directories of PATH.
+func InPath(lookup func(string) (string, bool), program string) bool {
+	path, _ := lookup("PATH")
+	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
+		if !filepath.IsAbs(dir) {
+			return false
+		}
+		info, err := os.Stat(filepath.Join(dir, program))
+		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+	})
+}

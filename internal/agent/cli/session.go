@@ -28,7 +28,7 @@ func Open(_ context.Context, d agent.Driver, s agent.Spec, sv agent.Services) (a
 	}
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: Readable(d), Origin: setting.Derived}
-	return &session{driver: d, spec: s, services: sv, events: event.NewQueue(0), id: s.Resume}, nil
+	return &session{driver: d, spec: s, services: sv, events: event.NewQueue(0), id: s.Resume, model: s.Shared.Model.Value}, nil
 }
 
 // Readable is the output to ask an agent for where we read it: its stream, or its text where we know no stream of it.
@@ -48,6 +48,7 @@ type session struct {
 
 	mu       sync.Mutex
 	id       string
+	model    string
 	turns    int
 	turn     *turn // the one that runs
 	closed   bool
@@ -59,6 +60,24 @@ func (s *session) ID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
+}
+
+// Facts are what is known before the agent says more.
+func (s *session) Facts() agent.Facts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return agent.Facts{Agent: s.driver.Name(), Version: s.spec.Install.Version, Model: s.model, Mode: ModeOf(s.spec), Dir: s.spec.Dir}
+}
+
+// ModeOf is the mode that a conversation begins in.
+func ModeOf(s agent.Spec) agent.Mode {
+	switch {
+	case s.Terms.Mode != "":
+		return s.Terms.Mode
+	case s.Shared.Approval.Value == "":
+		return agent.Prompt
+	}
+	return agent.Mode(s.Shared.Approval.Value) // the words are the same
 }
 
 // Next returns what happened, in order.

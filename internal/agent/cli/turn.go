@@ -59,6 +59,9 @@ func (t *turn) tell(events []event.Event) {
 		if e.Session != "" {
 			s.id = e.Session
 		}
+		if e.Kind == event.Started && e.Model != "" {
+			s.model = e.Model
+		}
 		e.Raw = bytes.Clone(e.Raw) // it is valid until the next Feed only
 		if e.Kind == event.Ended {
 			old := t.end

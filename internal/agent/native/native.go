@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/config"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
@@ -56,6 +57,10 @@ type Options struct {
 	Trusted func(path string, content []byte) bool
 	Log     func(format string, args ...any) // what a person should know
 
+	Terms    agent.Terms
+	Services agent.Services
+	Schema   []byte // that the answer has to fit; nil: none
+
 	known *redact.Values // what is in no text
 }
 
@@ -64,6 +69,7 @@ type Conversation struct {
 	*engine.Session
 	Choice  provider.Choice
 	Kept    *session.Session
+	facts   agent.Facts          // beside those of the engine
 	walls   *enclosure.Enclosure // nil: none
 	closers []func()
 }
@@ -120,6 +126,7 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 			return append(tool.All(env), more...)
 		},
 	})
+	c.facts = agent.Facts{Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir, Walls: c.Walls(), Window: o.Choice.Known.Window}
 	return nil
 }
 
@@ -240,14 +247,20 @@ func (o Options) instructions(root string) (name, text string) {
 // closing is how long a turn may take to end when all is ended.
 const closing = 10 * time.Second
 
-// Shut ends everything: the turn, the commands, the session.
-func (c *Conversation) Shut(ctx context.Context) {
+// Close ends everything: the turn, the commands, the session.
+func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	if c.Session != nil {
-		_, _ = c.Session.Close(ctx)
-	}
+	outcome, err := c.Session.Close(ctx)
 	c.release()
+	return outcome, err
+}
+
+// Facts are what is known of the conversation.
+func (c *Conversation) Facts() agent.Facts {
+	facts, live := c.facts, c.Session.Facts()
+	facts.Mode, facts.Tools = live.Mode, live.Tools
+	return facts
 }
 
 func (c *Conversation) release() {

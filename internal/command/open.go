@@ -1,0 +1,130 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+	"omniagent/internal/engine"
+	"omniagent/internal/fault"
+	"omniagent/internal/provider"
+	"omniagent/internal/session"
+)
+
+// opener opens conversations for the hosts of a call. Its open is an agent.Opener.
+type opener struct {
+	call    *contract.Call
+	log     func(format string, args ...any)
+	detail  func(format string, args ...any) // the same, for who wants to know more
+	drivers []agent.Driver
+	// Of the native agent alone: which model API, at which address, and a file with what was said elsewhere.
+	provider, base, history string
+}
+
+func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	if s.Dir == "" {
+		s.Dir = o.call.Dir()
+	}
+	if name != native.Name {
+		return o.installed(ctx, name, s, sv)
+	}
+	options, err := o.native(s, sv)
+	if err != nil {
+		return nil, err
+	}
+	conversation, err := native.Open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return conversation, nil
+}
+
+// installed opens a conversation with an agent of this machine.
+func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	known, err := knownAgents(o.call, o.drivers)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(known, func(k knownAgent) bool { return k.answersTo(name) })
+	if i < 0 {
+		return nil, fault.New(fault.NotFoundCode, "there is no agent %s", name).Hint("omniagent agents list")
+	}
+	driver, host := known[i].Driver, o.call.Host
+	s.Install, err = driver.Locate(agent.Env{Lookup: host.Lookup, Dir: s.Dir, Said: versions(o.call.Paths).Of})
+	if err != nil {
+		return nil, err
+	}
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	if s.Fresh == "" {
+		s.Fresh = newUUID()
+	}
+	s.Temp = filepath.Join(o.call.Paths.Temp, "omniagent-"+hex.EncodeToString(random[:]))
+	s.Env = orElse(s.Env, os.Environ())
+	s.Machine = agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) }}
+	sv.Grace = cmp.Or(sv.Grace, o.call.Config.Duration("grace"))
+	return driver.Open(ctx, s, sv)
+}
+
+func orElse[T any](a, b []T) []T {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// native is what a conversation with our own agent is made of.
+func (o opener) native(s agent.Spec, sv agent.Services) (native.Options, error) {
+	c := o.call
+	home, _ := c.Host.Lookup("HOME")
+	if home == "" {
+		return native.Options{}, fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
+	}
+	choice, err := provider.Choose(provider.Options{
+		Provider: o.provider, Model: s.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c, home), Home: home,
+		First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
+	})
+	if err != nil {
+		return native.Options{}, err
+	}
+	o.detail("%s", choice.How)
+	if choice.Note != "" {
+		o.log("%s", choice.Note)
+	}
+	rules, problems := rulesOf(c)
+	if len(problems) > 0 {
+		return native.Options{}, problems[0]
+	}
+	options := native.Options{
+		Choice: choice, Dir: s.Dir, Store: session.Default(home), ID: s.Fresh, Resume: s.Resume, History: o.history, Mode: cli.ModeOf(s),
+		CanAsk: sv.CanAsk, Web: s.Shared.Web.Value, Env: orElse(s.Env, os.Environ()), HandOn: c.Config.List("native.env"), Temp: c.Paths.Temp,
+		Trusted: config.OpenTrust(c.TrustFile()).Trusted, Log: o.log, Rules: rules,
+		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), c.Config.String("native.sandbox")), Network: cmp.Or(s.Terms.Network, c.Config.String("native.network")),
+		Memory: c.Config.Int("native.memory"), Home: home, State: c.Paths.State,
+		Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: c.Host.Lookup, Version: Version,
+		Terms: s.Terms, Services: sv, Schema: s.Schema,
+	}
+	if c.Paths.Config != "" {
+		options.Servers = filepath.Join(c.Paths.Config, "mcp.json")
+	}
+	return options, nil
+}
+
+// newUUID is a random one, version 4.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
