@@ -51,10 +51,23 @@ type Program struct {
 	Env  []string // more of it, or instead of what we have
 }
 
+// Target is a system and a processor, as Go calls them.
+type Target struct{ OS, Arch string }
+
+// Here is the target that this runs on.
+func Here() Target { return Target{runtime.GOOS, runtime.GOARCH} }
+
+// Targets are those that the program is released for.
+func Targets() []Target {
+	return []Target{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
+}
+
 // Build builds a package of the module at root into the folder dir.
-func Build(root, pkg, dir string) (Program, error) {
-	name := filepath.Base(pkg)
-	return build(root, pkg, name, dir)
+func Build(root, pkg, dir string) (Program, error) { return BuildFor(Here(), root, pkg, dir) }
+
+// BuildFor is Build for another system or processor.
+func BuildFor(target Target, root, pkg, dir string) (Program, error) {
+	return build(target, root, pkg, filepath.Base(pkg), dir)
 }
 
 // BuildSource builds one source file that needs only the standard library.
@@ -69,18 +82,18 @@ func BuildSource(name, source, dir string) (Program, error) {
 			return Program{}, err
 		}
 	}
-	return build(module, ".", name, dir)
+	return build(Here(), module, ".", name, dir)
 }
 
-func build(root, pkg, name, dir string) (Program, error) {
+func build(target Target, root, pkg, name, dir string) (Program, error) {
 	file := filepath.Join(dir, name)
-	if runtime.GOOS == "windows" {
+	if target.OS == "windows" {
 		file += ".exe"
 	}
 	// Flags on the command line win over those of GOFLAGS.
 	cmd := exec.Command("go", "build", "-race=false", "-cover=false", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.OS, "GOARCH="+target.Arch, "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Program{}, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}
