@@ -121,6 +121,42 @@ func (p *Program) Man(c *Command) string {
 	return b.String()
 }
 
+// manual is the program's own page: what a call without a command does, and which commands there are.
+func (p *Program) manual() string {
+	var b strings.Builder
+	paragraphs := func(list []Param) {
+		for _, param := range list {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(param.form())), roff(param.explain()))
+		}
+	}
+	name := roff(p.Name)
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(name), p.Name, p.Version, name, roff(p.Summary))
+	if p.Direct != nil {
+		fmt.Fprintf(&b, ".B %s\n%s\n.br\n", name, roff(p.Direct().Usage))
+	}
+	fmt.Fprintf(&b, ".B %s\n\\fICOMMAND\\fR [arguments] [flags]\n.SH DESCRIPTION\n%s\n", name, roff(p.Detail))
+	if p.Direct != nil {
+		d := p.Direct()
+		fmt.Fprintf(&b, ".SH CALLS WITHOUT A COMMAND\n%s.\n", roff(sentence(d.Summary)))
+		paragraphs(d.Params)
+		fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n.SH EXIT STATUS OF CALLS WITHOUT A COMMAND\n", roff(d.Detail))
+		for _, e := range d.Exits {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", e.Number, roff(e.When))
+		}
+	}
+	b.WriteString(".SH COMMANDS\n")
+	for _, c := range p.Commands {
+		fmt.Fprintf(&b, ".TP\n.BR %s\\-%s (1)\n%s\n", name, roff(strings.ReplaceAll(c.Path, " ", "-")), roff(c.Summary))
+	}
+	b.WriteString(".SH OPTIONS\n")
+	paragraphs(p.rootCommand().Params)
+	b.WriteString(".SH ENVIRONMENT\n")
+	for _, v := range p.variables() {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(v.Name), roff(v.Description))
+	}
+	return b.String()
+}
+
 // roff protects what a formatter would read as its own.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
@@ -136,9 +172,9 @@ func roff(s string) string {
 // Page is a file made from the declarations.
 type Page struct{ Command, Name, Text string }
 
-// ManPages are the manual, a page a command.
+// ManPages are the manual: the program's page, then one a command.
 func (p *Program) ManPages() []Page {
-	pages := []Page{}
+	pages := []Page{{"", p.Name + ".1", p.manual()}}
 	for _, c := range p.Commands {
 		pages = append(pages, Page{c.Path, p.Name + "-" + strings.ReplaceAll(c.Path, " ", "-") + ".1", p.Man(c)})
 	}

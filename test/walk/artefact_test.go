@@ -292,8 +292,13 @@ func TestManPages(t *testing.T) {
 	if o := b.run(t, call{args: []string{"generate-man", "man1"}}); o.code != 0 {
 		t.Fatalf("it fails\n%s", o)
 	}
+	whole, err := os.ReadFile(filepath.Join(b.project, "man1", "omniagent.1"))
+	must(t, err)
 	for _, c := range commands(t) {
 		name := "omniagent-" + strings.Join(c.words(), "-") + ".1"
+		if !strings.Contains(strings.ReplaceAll(string(whole), `\-`, "-"), "\n.BR "+strings.TrimSuffix(name, ".1")+" (1)\n") {
+			t.Errorf("omniagent.1 does not name %s", name)
+		}
 		raw, err := os.ReadFile(filepath.Join(b.project, "man1", name))
 		if err != nil {
 			t.Errorf("%s has no page: %v", c.key, err)
