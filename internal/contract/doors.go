@@ -23,9 +23,14 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 
 // SpawnIn does it in another directory.
 func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process.Result, error) {
+	return c.SpawnWith(ctx, dir, nil, argv...)
+}
+
+// SpawnWith gives the program that environment, and nothing of ours beside it. nil: ours, with what keeps a program from waiting for somebody.
+func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
 	var declared *Subprocess
 	for i := range c.Command.Children {
-		if len(argv) > 0 && filepath.Base(argv[0]) == c.Command.Children[i].Binary {
+		if len(argv) > 0 && strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == c.Command.Children[i].Binary {
 			declared = &c.Command.Children[i]
 		}
 	}
@@ -45,10 +50,10 @@ func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process
 		record = ""
 	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
-	return process.Run(ctx, process.Spec{
-		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), PIDFile: record,
-		Env: process.Environment(os.Environ(), process.EnvOptions{Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace()}),
-	})
+	if env == nil {
+		env = process.Environment(os.Environ(), process.EnvOptions{Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace()})
+	}
+	return process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), PIDFile: record, Env: env})
 }
 
 // pidFile is where the children of this call are recorded while they live.
