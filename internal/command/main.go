@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent/custom"
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/contract"
+	"omniagent/internal/demo"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/sandbox"
@@ -25,6 +26,9 @@ func Main() int {
 	}
 	if sandbox.IsStage(os.Args) {
 		return sandbox.Stage()
+	}
+	if demo.IsStandIn(os.Args, os.LookupEnv) {
+		return demo.StandIn(os.Args, os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
 	}
 	args := os.Args[1:]
 	if contract.PlainVersion(args, Version) {

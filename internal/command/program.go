@@ -52,6 +52,7 @@ func app() contract.App {
 			configPath(),
 			configSet(),
 			configUnset(),
+			demonstration(drivers()),
 			doctor(drivers()),
 			errorsList(),
 			exec(),

@@ -11,6 +11,7 @@ const (
 	OutputFailed         Code = "OUTPUT_FAILED"
 	WarningsAsErrors     Code = "WARNINGS_AS_ERRORS"
 	PreflightFailed      Code = "PREFLIGHT_FAILED"
+	SceneFailed          Code = "SCENE_FAILED"
 	BatchFailed          Code = "BATCH_FAILED"
 	UndeclaredCapability Code = "UNDECLARED_CAPABILITY"
 	DiskFull             Code = "DISK_FULL"
@@ -107,6 +108,7 @@ func Catalogue() []Entry {
 		{OutputFailed, General, false, "The result could not be written to standard output.", "Check the disk or the program that reads; the audit log has the outcome."},
 		{WarningsAsErrors, General, false, "There were warnings, and --warnings-as-errors was given.", "Correct what the warnings name, or leave the flag out."},
 		{PreflightFailed, General, false, "A required check of doctor failed.", "Run the fix that the failing check names."},
+		{SceneFailed, General, false, "A scene of the demo saw something else than it claims.", "Read different[] of the scene; then run: omniagent doctor"},
 		{BatchFailed, General, false, "At least one line of the batch failed.", "Read the line's own error; later lines ran only with --ignore-errors."},
 		{UndeclaredCapability, General, false, "The command used something that its declaration does not mention.", "Report it: this is a fault of the program."},
 

@@ -1,0 +1,253 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/contract"
+	"omniagent/internal/demo"
+	"omniagent/internal/fault"
+	"omniagent/internal/provider"
+)
+
+type demoData struct {
+	Scenes []demo.Scene `json:"scenes"`
+	Agents []demoAgent  `json:"agents" doc:"what is installed here, by files alone: nothing was started or asked"`
+	Next   demoNext     `json:"next"`
+	TookMS int64        `json:"took_ms"`
+}
+
+type demoAgent struct {
+	Name      string  `json:"name"`
+	Installed bool    `json:"installed"`
+	Version   *string `json:"version" doc:"null: not installed, or no file tells it"`
+	Login     string  `json:"login" enum:"yes,no,unknown" doc:"as far as files and variables tell"`
+	LoginBy   *string `json:"login_by" doc:"the variable or the file that tells it"`
+}
+
+type demoNext struct {
+	Command string `json:"command"`
+	Why     string `json:"why"`
+}
+
+func demonstration(drivers []agent.Driver) *contract.Command {
+	return &contract.Command{
+		Path: "demo", Summary: "show in a few seconds what this program does, without a key or a network", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Three scenes run in a private directory; nothing of them is left. They are: a CLI that says 0 and is not believed, a tool that the kernel keeps in its\n" +
+			"workspace, a small task from the failing check to the passing one. A script takes the place of the model, and this program that of the CLI.\n" +
+			"Then it tells which agents are installed here and gives one command for this machine. No agent is started for that.",
+		LooseConfig: true, LongRunning: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[demoData](), Volatile: []string{"scenes", "agents", "next", "took_ms"},
+		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}, {Binary: "claude", FixedArgs: []string{"-p"}}},
+		Files: []contract.FileEffect{
+			{Path: "~/.local/state/omniagent/demo", Type: "temp", TTLSeconds: int(demoLeft.Seconds())},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "every scene saw what it claims"},
+			{Code: contract.GeneralError, When: "a scene saw something else; different[] tells what", Changed: contract.None},
+			{Code: contract.PermissionDenied, When: "there is no directory to play in", Changed: contract.None},
+		},
+		Examples: []contract.Example{
+			{Description: "Everything", Command: "omniagent demo"},
+			{Description: "The one command for this machine", Command: "omniagent demo --fields next"},
+		},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			began := time.Now()
+			self, err := os.Executable()
+			if err != nil {
+				return contract.Result{}, fault.New(fault.Internal, "the path of this program is not known").Because(err)
+			}
+			dir, err := demoPlace(c)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			path, _ := c.Host.Lookup("PATH")
+			stage := demo.Stage{Self: self, Dir: dir, Path: path, Run: c.SpawnWith}
+			data := demoData{}
+			if data.Scenes, err = stage.Play(ctx); err != nil {
+				return contract.Result{}, err
+			}
+			data.Agents, data.Next = demoAgents(c, drivers)
+			data.TookMS = time.Since(began).Milliseconds()
+			var amiss []string
+			for _, sc := range data.Scenes {
+				if !sc.OK {
+					amiss = append(amiss, sc.Name)
+				}
+			}
+			if len(amiss) > 0 {
+				return contract.Result{Data: data}, fault.New(fault.SceneFailed, "not as claimed: %s", strings.Join(amiss, ", ")).With("scenes", amiss)
+			}
+			return contract.Result{Data: data}, nil
+		},
+	}
+}
+
+// demoLeft is after how long what a killed demo has left is nobody's any more.
+const demoLeft = time.Hour
+
+// demoPlace makes a private directory for the scenes, among our state, and else among temporary files. It ends with the call, and so do the
+// directories around it that were not there before.
+func demoPlace(c *contract.Call) (string, error) {
+	if c.Paths.State != "" {
+		base := filepath.Join(c.Paths.State, "demo")
+		children := filepath.Join(c.Paths.State, "sessions") // where those of a call are on record
+		missing, missingToo := firstMissing(base), firstMissing(children)
+		if err := os.MkdirAll(base, 0o700); err == nil {
+			sweepDemos(base)
+			dir, err := os.MkdirTemp(base, "")
+			if err == nil {
+				c.OnCleanup(func() {
+					_ = os.RemoveAll(dir)
+					removeEmpty(base, missing)
+					removeEmpty(children, missingToo)
+				})
+				return dir, nil
+			}
+		}
+		removeEmpty(base, missing)
+	}
+	temp, err := c.Temp()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(temp, "demo")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	return dir, nil
+}
+
+// firstMissing is the outermost directory on the way to a path that is not there; "" when all are.
+func firstMissing(path string) (missing string) {
+	for ; ; path = filepath.Dir(path) {
+		if _, err := os.Lstat(path); err == nil || filepath.Dir(path) == path {
+			return missing
+		}
+		missing = path
+	}
+}
+
+// removeEmpty removes directories that hold nothing, from the inside to that one.
+func removeEmpty(path, outermost string) {
+	for outermost != "" && len(path) >= len(outermost) && os.Remove(path) == nil {
+		path = filepath.Dir(path)
+	}
+}
+
+func sweepDemos(base string) {
+	entries, _ := os.ReadDir(base)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > demoLeft {
+			_ = os.RemoveAll(filepath.Join(base, e.Name()))
+		}
+	}
+}
+
+// demoAgents tells what is here, from files and variables alone, and which command to try.
+func demoAgents(c *contract.Call, drivers []agent.Driver) ([]demoAgent, demoNext) {
+	rows := []demoAgent{}
+	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of}
+	const try = `omniagent -p 'What is in this directory?' --agent `
+	var next, login, install demoNext
+	for _, d := range drivers {
+		known := describeAgent(c, knownAgent{Driver: d})
+		row := demoAgent{Name: d.Name(), Installed: known.Installed, Version: known.Version, Login: "unknown"}
+		about := d.Describe()
+		if d.Name() == native.Name {
+			command, by := nativeLogin(c)
+			if row.Login = "no"; command != "" {
+				row.Login, row.LoginBy = "yes", &by
+			}
+			rows = append(rows, row)
+			continue
+		}
+		if teller, ok := d.(agent.LoginTeller); ok && known.Installed {
+			row.Login, row.LoginBy = told(teller.Login(env))
+		}
+		switch {
+		case !known.Installed:
+			if install.Command == "" {
+				install = demoNext{about.InstallCommand, "no agent is installed, and there is no key for the native one. This installs " + about.Title}
+			}
+		case row.Login == "yes" && next.Command == "":
+			next = demoNext{try + d.Name(), fmt.Sprintf("%s is installed and has a login (%s)", about.Title, *row.LoginBy)}
+		case login.Command == "":
+			login = demoNext{"omniagent --agent " + d.Name(), about.Title + " is installed; it asks for a login where it has none"}
+		}
+		rows = append(rows, row)
+	}
+	if command, by := nativeLogin(c); next.Command == "" && command != "" {
+		next = demoNext{command, "the native agent needs nothing but a model, and " + by + " is set"}
+	}
+	for _, other := range []demoNext{login, install} {
+		if next.Command == "" {
+			next = other
+		}
+	}
+	return rows, next
+}
+
+func told(l agent.Login) (word string, by *string) {
+	switch l.There {
+	case agent.Yes:
+		return "yes", &l.By
+	case agent.No:
+		return "no", nil
+	}
+	return "unknown", nil
+}
+
+// nativeLogin is the call of the native agent that the environment has a model for, and the variable that says so. With keys of several APIs one has to
+// be chosen.
+func nativeLogin(c *contract.Call) (command, by string) {
+	home, _ := c.Host.Lookup("HOME")
+	const ask = ` -p 'What is in this directory?'`
+	choice, err := provider.Choose(provider.Options{Lookup: ownPrograms(c, home), Home: home})
+	if err == nil {
+		return "omniagent --agent native" + ask, strings.TrimSuffix(choice.How, " in the environment")
+	}
+	var f *fault.Fault
+	if !errors.As(err, &f) {
+		return "", ""
+	}
+	found, _ := f.Detail["found"].([]string)
+	if len(found) == 0 {
+		return "", ""
+	}
+	word := map[string]string{"ANTHROPIC": provider.Anthropic, "OPENAI": provider.OpenAI, "GEMINI": provider.Gemini, "GOOGLE": provider.Gemini}
+	prefix, _, _ := strings.Cut(found[0], "_")
+	return "omniagent start --output-format text --provider " + word[prefix] + ask, found[0]
+}
+
+// PlainText is the demo for people.
+func (d demoData) PlainText() string {
+	var b strings.Builder
+	b.WriteString("Three scenes, played on this machine a moment ago. No key and no network were\nused, and nothing of them is left.\n\n")
+	b.WriteString(demo.Text(d.Scenes))
+	fmt.Fprintf(&b, "%d. What is here\n\n   %-10s %-12s %s\n", len(d.Scenes)+1, "AGENT", "VERSION", "LOGIN")
+	for _, a := range d.Agents {
+		version, login := "not installed", a.Login
+		if a.Installed {
+			if version = "installed"; a.Version != nil {
+				version = *a.Version
+			}
+		}
+		if a.LoginBy != nil {
+			login += ", " + *a.LoginBy
+		}
+		if !a.Installed {
+			login = ""
+		}
+		b.WriteString(strings.TrimRight(fmt.Sprintf("   %-10s %-12s %s", a.Name, version, login), " ") + "\n")
+	}
+	b.WriteString("\n" + demo.Paragraph("Next: "+d.Next.Why+"."))
+	fmt.Fprintf(&b, "   $ %s\n\n%.1f s in all.\n", d.Next.Command, float64(d.TookMS)/1000)
+	return b.String()
+}

@@ -1,0 +1,287 @@
+// Package demo shows what this program is good for, in scenes that really run.
+//
+// It promises that nothing is claimed which was not seen a moment ago on this machine: each scene starts this program with a command line that
+// a person could type, looks at exit codes, records and files, and says what was different where something was. It needs no key, no other
+// program and no network. The scenes have a home of their own in a private directory, and an environment that holds nothing of the user's.
+//
+// It refuses to play a part without saying so: where a coding CLI is needed, this program stands in for it, and where a model is needed, a
+// script does. What comes between them is the product itself.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/proto/yume"
+	"omniagent/internal/shim"
+	"omniagent/internal/workspace"
+)
+
+// Stage is where the scenes are played.
+type Stage struct {
+	Self string // the path of this program
+	Dir  string // private, empty, absolute
+	Path string // PATH, of which the scenes need a shell and what every system has
+	// Run starts a program to its end; the environment is complete.
+	Run func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error)
+}
+
+// Scene is one that was played.
+type Scene struct {
+	Name      string   `json:"name" enum:"blocked,walls,task"`
+	Title     string   `json:"title"`
+	About     string   `json:"about" doc:"what is played, and what stands in for what"`
+	OK        bool     `json:"ok" doc:"all was seen that the scene claims"`
+	Steps     []Step   `json:"steps"`
+	Script    *string  `json:"script" doc:"what the model is told to say; null: there is no model"`
+	Files     []File   `json:"files" doc:"looked at by the demo itself, not by the agent"`
+	Seen      []string `json:"seen" doc:"what happened, in sentences"`
+	Different []string `json:"different" doc:"what was not as expected"`
+	TookMS    int64    `json:"took_ms"`
+}
+
+// Step is a command that ran.
+type Step struct {
+	Command   string `json:"command" doc:"as a person would type it"`
+	Expected  string `json:"expected"`
+	Observed  string `json:"observed"`
+	Exit      int    `json:"exit_code"`
+	AgentExit *int   `json:"agent_exit_code" doc:"what the agent itself ended with, where another program ran it"`
+	Stdout    string `json:"stdout" doc:"empty where it is a stream, of which calls are what matters"`
+	Stderr    string `json:"stderr"`
+	Calls     []Call `json:"calls" doc:"tools that the model called"`
+	Input     int64  `json:"input_tokens"`
+	Output    int64  `json:"output_tokens"`
+	TookMS    int64  `json:"took_ms"`
+}
+
+// Call is a tool that was called, and what came of it.
+type Call struct {
+	Tool   string `json:"tool"`
+	Target string `json:"target" doc:"the command or the path"`
+	Failed bool   `json:"failed"`
+	Output string `json:"output"`
+}
+
+// File is one that a scene is about.
+type File struct {
+	Path   string  `json:"path" doc:"relative to the workspace of the scene"`
+	Before *string `json:"before" doc:"null: it was not there"`
+	After  *string `json:"after"`
+}
+
+// Play plays all scenes. The error is one of the stage; what goes wrong in a scene is in it.
+func (s Stage) Play(ctx context.Context) ([]Scene, error) {
+	if err := s.build(); err != nil {
+		return nil, err
+	}
+	var scenes []Scene
+	p := &player{Stage: s}
+	for _, play := range []func(context.Context) Scene{p.blocked, p.walls, p.task} {
+		began := time.Now()
+		scene := play(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		scene.OK, scene.TookMS = len(scene.Different) == 0, time.Since(began).Milliseconds()
+		scenes = append(scenes, scene)
+	}
+	return scenes, nil
+}
+
+// player knows what the scenes before have found out.
+type player struct {
+	Stage
+	bare bool // there are no walls here
+}
+
+// The directories of the stage.
+func (s Stage) bin() string               { return filepath.Join(s.Dir, "bin") }
+func (s Stage) home() string              { return filepath.Join(s.Dir, "home") }
+func (s Stage) work(scene string) string  { return filepath.Join(s.home(), scene) }
+func (s Stage) beside(file string) string { return filepath.Join(s.home(), file) }
+func (s Stage) file(parts ...string) string {
+	return filepath.Join(append([]string{s.home()}, parts...)...)
+}
+
+func (s Stage) build() error {
+	dirs := []string{s.bin(), filepath.Join(s.Dir, "tmp")}
+	for _, scene := range []string{"blocked", "walls", "task"} {
+		dirs = append(dirs, filepath.Join(s.work(scene), ".git")) // a project of its own, also where the user's home is one
+	}
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fault.New(fault.PermissionDenied, "the demo has no place to work in").Because(err)
+		}
+	}
+	for _, name := range []string{"omniagent", standInName} {
+		if err := named(s.Self, filepath.Join(s.bin(), executable(name))); err != nil {
+			return fault.New(fault.PermissionDenied, "this program cannot be given the name %s", name).Because(err)
+		}
+	}
+	return nil
+}
+
+// named gives a program another name.
+func named(program, path string) error {
+	if err := os.Symlink(program, path); err == nil {
+		return nil
+	}
+	return os.Link(program, path) // Windows lets few make symbolic links
+}
+
+func executable(name string) string {
+	if runtime.GOOS == "windows" {
+		return name + ".exe"
+	}
+	return name
+}
+
+// env is the whole environment of a scene.
+func (s Stage) env(more ...string) []string {
+	temp := filepath.Join(s.Dir, "tmp")
+	env := []string{
+		"PATH=" + s.bin() + string(filepath.ListSeparator) + s.Path, "HOME=" + s.home(), "USERPROFILE=" + s.home(), "USER=demo",
+		"TMPDIR=" + temp, "TMP=" + temp, "TEMP=" + temp, "LC_ALL=C", "NO_COLOR=1", "TERM=dumb",
+	}
+	for _, name := range []string{"SystemRoot", "PATHEXT", "ComSpec"} {
+		if v, ok := os.LookupEnv(name); ok && runtime.GOOS == "windows" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return append(env, more...)
+}
+
+// put writes a file of a scene.
+func put(path, text string) error {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return fault.New(fault.PermissionDenied, "the demo cannot write its files").Because(err)
+	}
+	return nil
+}
+
+// look reads a file as it is now.
+func look(path string) *string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	text := string(data)
+	return &text
+}
+
+// differ notes what was not as expected.
+func (sc *Scene) differ(format string, args ...any) {
+	sc.Different = append(sc.Different, fmt.Sprintf(format, args...))
+}
+
+func (sc *Scene) saw(format string, args ...any) {
+	sc.Seen = append(sc.Seen, fmt.Sprintf(format, args...))
+}
+
+// run starts a command of a scene and looks at how it ended.
+func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step, bool) {
+	step := Step{Command: typed(argv), Expected: fmt.Sprintf("exit code %d", expected), Calls: []Call{}}
+	program := append([]string{filepath.Join(s.bin(), executable(argv[0]))}, argv[1:]...)
+	result, err := s.Run(ctx, s.work(sc.Name), env, program...)
+	step.Exit, step.TookMS = result.ExitCode, result.Duration.Milliseconds()
+	step.Stdout, step.Stderr = string(result.Stdout), string(result.Stderr)
+	step.Observed = fmt.Sprintf("exit code %d", result.ExitCode)
+	if result.Signal != "" {
+		step.Observed = result.Signal
+	}
+	sc.Steps = append(sc.Steps, step)
+	kept := &sc.Steps[len(sc.Steps)-1]
+	switch {
+	case err != nil:
+		kept.Observed = err.Error()
+		sc.differ("%s could not be run: %v", argv[0], err)
+		return kept, false
+	case result.ExitCode != expected || result.Signal != "":
+		sc.differ("%s ended with %s, not with %s%s", argv[0], kept.Observed, kept.Expected, because(step.Stderr))
+		return kept, false
+	}
+	return kept, true
+}
+
+// because is the first line of what was printed that says something.
+func because(printed string) string {
+	for line := range strings.Lines(printed) {
+		if line = strings.TrimSpace(line); line != "" && line != "[stderr]" && !strings.HasPrefix(line, "Command exited with code") {
+			return ": " + line
+		}
+	}
+	return ""
+}
+
+// reported runs this program with a report, and returns that.
+func (s *player) reported(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step, shim.Report, bool) {
+	var report shim.Report
+	name := sc.Name + ".json"
+	step, ok := s.run(ctx, sc, expected, env, append(argv, "--report=../"+name)...)
+	data, err := workspace.ReadFile(s.beside(name), 1<<20)
+	if err == nil {
+		err = json.Unmarshal(data, &report)
+	}
+	if err != nil {
+		if ok {
+			sc.differ("there is no report of the run")
+		}
+		return step, report, false
+	}
+	step.AgentExit = report.AgentExit
+	if report.Usage != nil {
+		step.Input, step.Output = report.Usage.Input, report.Usage.Output
+	}
+	return step, report, ok
+}
+
+// calls reads the tools that were called from the stream that a step printed.
+func (step *Step) calls() {
+	place := map[string]int{}
+	for _, e := range (&yume.Decoder{}).Feed([]byte(step.Stdout)) {
+		switch e.Kind {
+		case event.ToolCall:
+			place[e.Call.ID] = len(step.Calls)
+			step.Calls = append(step.Calls, Call{Tool: e.Call.Name, Target: target(e.Call)})
+		case event.ToolResult:
+			if at, known := place[e.Result.ID]; known {
+				step.Calls[at].Failed, step.Calls[at].Output = e.Result.Failed, e.Result.Output
+			}
+		}
+	}
+	step.Stdout = ""
+}
+
+// target is what a call is about.
+func target(c *event.Call) string {
+	var input struct {
+		Command string `json:"command"`
+		Path    string `json:"file_path"`
+	}
+	_ = json.Unmarshal(c.Input, &input)
+	if input.Command != "" {
+		return input.Command
+	}
+	return filepath.Base(input.Path)
+}
+
+// typed is a command line as a person would type it.
+func typed(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		if words[i] = w; strings.ContainsAny(w, " '$") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
