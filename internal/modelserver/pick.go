@@ -314,3 +314,23 @@ type schema struct {
 	Least      json.Number        `json:"minimum"`
 	LeastItems int                `json:"minItems"`
 }
+
+// Offers says whether the model could call an agent's own tool for a step of a script, such as "shell", "write", "web" or "search": at once, after
+// asking for a tool that is kept back, from a program, or, of a search, on the model's side.
+func (r *Request) Offers(step string) bool {
+	c, do := converse(r, ""), action(step)
+	if do == search && c.hostedSearch() {
+		return true
+	}
+	for _, name := range names(do) {
+		if _, ok := c.find(name); ok {
+			return true
+		}
+		if _, _, ok := c.nested(name); ok {
+			return true
+		}
+	}
+	c.looked = "" // what was asked for already is offered too
+	_, kept := c.keptBack(do)
+	return kept
+}

@@ -402,3 +402,26 @@ func TestServingByHand(t *testing.T) {
 		t.Errorf("%v %s", err, data)
 	}
 }
+
+// What an agent offers is known of each wire, also where the tools are kept back or called from a program.
+func TestOffers(t *testing.T) {
+	for file, want := range map[string]string{
+		"claude-web": "shell write web search", "codex": "shell write", "codex-m": "shell search", "gemini": "shell write web search", "copilot": "shell write", "opencode": "shell write web",
+	} {
+		var last *Request
+		for _, r := range recorded(t, file) {
+			if len(r.Tools) > 0 && (last == nil || len(r.Tools) >= len(last.Tools)) {
+				last = r
+			}
+		}
+		got := []string{}
+		for _, step := range []string{"shell", "write", "web", "search"} {
+			if last.Offers(step) {
+				got = append(got, step)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s offers %q, want %q", file, got, want)
+		}
+	}
+}
