@@ -10,6 +10,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -153,6 +154,15 @@ func (f *Fault) In() Phase {
 		return Validation
 	}
 	return Execution
+}
+
+// Sentence is the fault in one line, with what to do.
+func (f *Fault) Sentence() string {
+	s := f.Message
+	if f.Suggestion != "" {
+		s += " (" + f.Suggestion + ")"
+	}
+	return strings.Join(strings.Fields(s), " ")
 }
 
 // Of finds the fault in err. An error that carries none becomes INTERNAL_ERROR: its text is kept as the cause.

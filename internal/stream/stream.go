@@ -242,7 +242,7 @@ func (h *Host) hear(_ context.Context, e event.Event) {
 		h.denied = h.denied || !e.Denial.ByUser
 		h.Detail("%s was denied: %s", e.Denial.Tool, e.Denial.Reason)
 	case event.Failed:
-		h.Log("%s", yume.Sentence(e.Fault))
+		h.Log("%s", e.Fault.Sentence())
 	case event.Ended:
 		h.turns = max(h.turns-1, 0)
 		h.last = e.End

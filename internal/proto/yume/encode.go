@@ -10,12 +10,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
 // Encoder writes one process's stream. Its fields are what init tells.
@@ -139,9 +139,9 @@ func of(ev event.Event, o ordered) ordered {
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	e.failure = f
 	if !e.answered && (f.Code == fault.AuthRequired || f.Code == fault.PermissionDenied || f.Code == fault.ConfigInvalid || f.Code == fault.ArgError || f.Code == fault.NotFoundCode) {
-		return encode(ordered{{"type", "system"}, {"subtype", "error"}, {"session_id", e.Session}, {"message", Sentence(f)}, {"code", string(f.Code)}})
+		return encode(ordered{{"type", "system"}, {"subtype", "error"}, {"session_id", e.Session}, {"message", f.Sentence()}, {"code", string(f.Code)}})
 	}
-	o := ordered{{"type", "error"}, {"message", Sentence(f)}, {"code", string(f.Code)}}
+	o := ordered{{"type", "error"}, {"message", f.Sentence()}, {"code", string(f.Code)}}
 	if wait := f.Wait(); wait > 0 {
 		o = append(o, member{"retry_after_ms", wait.Milliseconds()})
 	}
@@ -151,15 +151,6 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 // Refuse is the whole stream of a turn that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
 	return append(e.fail(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}})...)
-}
-
-// Sentence is a fault in one line, with what to do.
-func Sentence(f *fault.Fault) string {
-	s := f.Message
-	if f.Suggestion != "" {
-		s += " (" + f.Suggestion + ")"
-	}
-	return strings.Join(strings.Fields(s), " ")
 }
 
 // end is usage, result and message_stop.
@@ -202,7 +193,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	}
 	if notes := end.Notes; len(notes) > 0 || e.failure != nil {
 		if e.failure != nil {
-			notes = append(notes[:len(notes):len(notes)], Sentence(e.failure))
+			notes = append(notes[:len(notes):len(notes)], e.failure.Sentence())
 		}
 		result = append(result, member{"errors", notes})
 	}
@@ -217,7 +208,7 @@ func (e *Encoder) words(end *event.End) string {
 	case end.OK:
 		return end.Text
 	case e.failure != nil:
-		return "Error: " + Sentence(e.failure)
+		return "Error: " + e.failure.Sentence()
 	case end.Reason == "error_max_turns":
 		return "Error: the limit of model turns is reached"
 	case end.Reason == "error_max_budget_usd":
@@ -322,30 +313,9 @@ func write(b *bytes.Buffer, v any) error {
 }
 
 func encode(o ordered) [][]byte {
-	var b bytes.Buffer
-	if err := write(&b, o); err != nil {
+	line, err := text.Line(o)
+	if err != nil {
 		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
 	}
-	return [][]byte{calm(b.Bytes())}
-}
-
-// calm escapes what JSON would allow and a terminal acts on: the line says the same, and can be looked at. Outside of strings there is none of it.
-func calm(line []byte) []byte {
-	if !bytes.ContainsFunc(line, acted) {
-		return line
-	}
-	var b bytes.Buffer
-	for _, r := range string(line) {
-		if acted(r) {
-			fmt.Fprintf(&b, "\\u%04x", r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.Bytes()
-}
-
-// acted says of a character that a terminal acts on it, or that it turns text around.
-func acted(r rune) bool {
-	return r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	return [][]byte{line}
 }
