@@ -46,6 +46,21 @@ type entry struct {
 	Disabled bool              `json:"disabled"`
 }
 
+// ParseHosted reads the servers that a host names: the object mcpServers itself, or one that has it. Those of the type sdk live in the host.
+func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
+	var outer map[string]json.RawMessage
+	if err := json.Unmarshal(data, &outer); err != nil {
+		return nil, nil, err
+	}
+	if inner, wrapped := outer["mcpServers"]; wrapped {
+		outer = nil
+		if err := json.Unmarshal(inner, &outer); err != nil {
+			return nil, nil, err
+		}
+	}
+	return parse(outer, lookup, true)
+}
+
 // ParseServers reads the content of such a file. The servers are in the order of their names.
 func ParseServers(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	var file struct {
@@ -54,13 +69,21 @@ func ParseServers(data []byte, lookup func(string) (string, bool)) (servers []Se
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
+	return parse(file.Servers, lookup, false)
+}
+
+func parse(all map[string]json.RawMessage, lookup func(string) (string, bool), host bool) (servers []Server, problems []error, err error) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var e entry
-		if err := json.Unmarshal(file.Servers[name], &e); err != nil {
+		if err := json.Unmarshal(all[name], &e); err != nil {
 			problems = append(problems, wrong(name, "has not the form of one: %v", err))
 			continue
 		}
 		if e.Disabled {
+			continue
+		}
+		if host && e.Type == "sdk" && name != "" {
+			servers = append(servers, Server{Name: name, Hosted: true})
 			continue
 		}
 		s, err := e.server(name, lookup)

@@ -20,7 +20,7 @@ import (
 	"omniagent/internal/process"
 )
 
-// Server is one that was configured: a program, or an address.
+// Server is one that was configured: a program, an address, or a part of the host.
 type Server struct {
 	Name    string
 	Command []string          // the program and its arguments
@@ -28,6 +28,7 @@ type Server struct {
 	Dir     string            // empty: Options.Dir
 	URL     string            // of Streamable HTTP, in place of Command
 	Header  map[string]string
+	Hosted  bool          // it lives in the host, in place of both
 	Call    time.Duration // the clock of a call; 0: Options.Call
 }
 
@@ -46,6 +47,7 @@ type Options struct {
 	Log     func(string)                      // what a person may want to know, one line each; may be nil; may be called by several goroutines
 	Changed func(*Conn)                       // the list of tools is another one; may be nil
 	HTTP    *http.Client                      // nil: one of its own
+	Carry   Carry                             // to servers that live in the host; nil: there is none
 	Version string                            // ours, told to servers
 
 	Open time.Duration // until a server has told its tools; 0: 30 s
@@ -129,6 +131,8 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	defer cancel()
 	var err error
 	switch {
+	case s.Hosted:
+		err = newHosted(c)
 	case len(s.Command) > 0 && s.URL == "":
 		err = startProgram(c)
 	case len(s.Command) == 0 && s.URL != "":

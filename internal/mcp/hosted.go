@@ -1,0 +1,102 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"omniagent/internal/fault"
+)
+
+// Carry takes a message to a server that lives in the host of the conversation, and brings its answer. One to a notification is not looked at.
+type Carry func(ctx context.Context, server string, message []byte) ([]byte, error)
+
+// hosted is a server that is reached through the host: there is no wire of ours.
+type hosted struct {
+	conn  *Conn
+	carry Carry
+	life  context.Context // ends with Close
+	end   context.CancelFunc
+	mu    sync.Mutex
+	group sync.WaitGroup
+}
+
+func newHosted(c *Conn) error {
+	if c.options.Carry == nil {
+		return fault.New(fault.Unsupported, "the MCP server %s lives in a host, and this one has none", c.server.Name)
+	}
+	h := &hosted{conn: c, carry: c.options.Carry}
+	h.life, h.end = context.WithCancel(context.Background())
+	c.wire = h
+	return nil
+}
+
+func (h *hosted) ready(string) {}
+
+// send hands a message over. The answer to a request is awaited in the background, as long as ctx lasts.
+func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
+	h.mu.Lock()
+	if h.life.Err() != nil {
+		h.mu.Unlock()
+		return h.conn.Err()
+	}
+	h.group.Add(1)
+	h.mu.Unlock()
+	done := make(chan error, 1)
+	go func() {
+		defer h.group.Done()
+		answer, err := h.take(ctx, m)
+		switch {
+		case id == 0:
+		case err != nil:
+			h.conn.failOne(id, err)
+		case len(answer) == 0:
+			h.conn.failOne(id, errors.New("the host brought no answer"))
+		case len(answer) > maxMessage:
+			h.conn.failOne(id, fmt.Errorf("its answer has more than %d bytes", maxMessage))
+		default:
+			h.conn.receive(answer)
+			h.conn.failOne(id, errors.New("the host brought another answer")) // no other will come; one that was this answer is gone already
+		}
+		done <- err
+	}()
+	if id != 0 {
+		return nil
+	}
+	select { // what comes next may rest on it
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-h.life.Done():
+		return h.conn.Err()
+	}
+}
+
+// take is a call of the host, whatever it does.
+func (h *hosted) take(ctx context.Context, m []byte) (answer []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the host failed inside: %v", r)
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.life, cancel)()
+	return h.carry(ctx, h.conn.server.Name, m)
+}
+
+// close waits for the host's calls to end, but not for a host that heeds nothing.
+func (h *hosted) close() {
+	h.mu.Lock()
+	h.end()
+	h.mu.Unlock()
+	over := make(chan struct{})
+	go func() { h.group.Wait(); close(over) }()
+	select {
+	case <-over:
+	case <-time.After(h.conn.options.Rest):
+	}
+}
