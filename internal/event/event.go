@@ -25,6 +25,7 @@ const (
 	ToolResult Kind = "tool-result" // Result
 	Denied     Kind = "denied"      // a tool was refused by policy: Denial
 	Question   Kind = "question"    // Ask
+	Withdrawn  Kind = "withdrawn"   // a question needs no answer any more: Ask, with its ID alone
 	Retry      Kind = "retry"       // the agent repeats a request: Retry
 	Failed     Kind = "failed"      // Fault; Terminal: the turn is lost with it
 	Ended      Kind = "ended"       // the turn is over: End
@@ -130,6 +131,7 @@ type End struct {
 	Took       time.Duration // the whole turn; 0: not told
 	Asking     time.Duration // the part of it in which a model answered
 	Notes      []string      // what went wrong and was mended, such as a repeated request
+	Unasked    bool          // no message began this turn: something that the agent had left running woke it
 }
 
 // Compaction is how a conversation was shortened.
