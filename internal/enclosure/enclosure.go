@@ -26,6 +26,7 @@ import (
 // Wanted is what an enclosure is to be.
 type Wanted struct {
 	Root    string                 // the workspace, absolute
+	Roots   []string               // further workspaces, absolute
 	Home    string                 // the user's home directory
 	Network string                 // off, on, or hosts separated by commas; empty: off
 	Temp    string                 // a directory of its own, open to the user alone
@@ -53,6 +54,13 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 			return p, fault.New(fault.FileMissing, "%s, which is to be written, is not there", dir).Because(err)
 		}
 		p.Write = append(p.Write, real)
+	}
+	for _, dir := range w.Roots {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return p, fault.New(fault.FileMissing, "the directory %s is not there", dir).Because(err)
+		}
+		p.Roots, p.Write = append(p.Roots, real), append(append(p.Write, real), sandbox.GitDirs(real)...)
 	}
 	p.Hidden = append(p.Hidden, w.Hide...)
 	if err := CheckNetwork(w.Network); err != nil {
@@ -116,6 +124,7 @@ type Enclosure struct {
 	*sandbox.Walls
 	network string
 	weaker  error
+	roots   []string
 }
 
 // Weaker is why these walls are not the strongest that there are for this system. nil: they are, or were asked for by name.
@@ -147,7 +156,7 @@ func Open(w Wanted) (*Enclosure, error) {
 		report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 		walls, err := sandbox.Open(p, report, sandbox.Options{State: w.State})
 		if err == nil {
-			return &Enclosure{walls, w.network(), first}, nil
+			return &Enclosure{walls, w.network(), first, w.Roots}, nil
 		}
 		if first == nil {
 			first = err
@@ -219,7 +228,11 @@ func (e *Enclosure) Sentence() string {
 	default:
 		network = "Of the network they reach only " + strings.ReplaceAll(e.network, ",", ", ") + ", through the proxy in their environment."
 	}
-	return "Commands run behind walls: they can write beneath the working directory and to temporary files, but not to what decides what runs later " +
+	where := "the working directory"
+	if len(e.roots) > 0 {
+		where += ", beneath " + strings.Join(e.roots, ", ")
+	}
+	return "Commands run behind walls: they can write beneath " + where + " and to temporary files, but not to what decides what runs later " +
 		"(.git/hooks, .git/config, settings of editors and agents), and cannot read where credentials are kept. " + network +
 		" What is refused there stays refused: do not look for ways around it, say what you would need."
 }

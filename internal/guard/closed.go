@@ -227,7 +227,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 		switch v := w.set.Read(path, w.place); {
 		case v.Word == Deny:
 			return paths, v.Reasons[0].Text, Deny
-		case !within(filepath.Clean(w.place.Root), path):
+		case w.place.root(path) == "":
 			why, worst = "it reads outside the workspace", Ask
 		case o.pattern && credential(path, w.place.Home, true) != "":
 			why, worst = "credentials are beneath "+path, Ask

@@ -11,6 +11,7 @@ package guard
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 )
 
@@ -53,10 +54,11 @@ type Verdict struct {
 	Firm     bool     `json:"firm"`     // a question that is asked in every mode: the answer decides what may run later
 }
 
-// Place is where a call would happen. All three are absolute; Home may be empty where nobody has one.
+// Place is where a call would happen. All are absolute; Home may be empty where nobody has one.
 type Place struct {
-	Root string // what belongs to the conversation
-	Dir  string // the working directory, Root or beneath it
+	Root string   // what belongs to the conversation
+	More []string // further directories that do
+	Dir  string   // the working directory, Root or beneath it
 	Home string
 }
 
@@ -85,4 +87,15 @@ func (v *Verdict) add(r Reason) {
 // sort puts the worst first and keeps the order of the line among equals.
 func (v *Verdict) sort() {
 	slices.SortStableFunc(v.Reasons, func(a, b Reason) int { return cmp.Compare(b.Word, a.Word) })
+}
+
+// root is the directory of the conversation in which a path lies, which is clean; "" where there is none. Of several it is the innermost.
+func (p Place) root(path string) string {
+	best := ""
+	for _, root := range append([]string{p.Root}, p.More...) {
+		if root = filepath.Clean(root); within(root, path) && len(root) > len(best) {
+			best = root
+		}
+	}
+	return best
 }

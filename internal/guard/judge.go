@@ -144,7 +144,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	case "mcp":
 		say(Ask, c.Tool, "a tool of a server is not known here")
 	default:
-		if !slices.Contains([]string{"TodoWrite", "BashOutput", "KillShell", "Task", "ExitPlanMode"}, c.Tool) {
+		if !slices.Contains([]string{"TodoWrite", "BashOutput", "KillShell", "Task", "ExitPlanMode", "AskUserQuestion"}, c.Tool) {
 			say(Ask, c.Tool, "the tool is not known here")
 		}
 	}

@@ -136,11 +136,12 @@ func (s Set) Write(path string, p Place) Verdict {
 	if secret := credential(full, p.Home, false); secret != "" {
 		return one(Deny, path, "credentials are kept there")
 	}
-	if !within(filepath.Clean(p.Root), full) {
+	root := p.root(full)
+	if root == "" {
 		return one(Deny, path, "the path is outside the workspace")
 	}
-	name := protectedName(full, filepath.Clean(p.Root))
-	if name == "" && inRepository(full, filepath.Clean(p.Root)) {
+	name := protectedName(full, root)
+	if name == "" && inRepository(full, root) {
 		name = ".git"
 	}
 	switch {

@@ -55,7 +55,7 @@ func (r Rules) Reading(w Word, p Place) func(path string) bool {
 // knownTools are the names that a rule may begin with, besides mcp__…
 func knownTools() []string {
 	return []string{
-		"Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Task", "TodoWrite", "ExitPlanMode",
+		"Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Task", "TodoWrite", "ExitPlanMode", "AskUserQuestion",
 		"SysBuiltIn",
 	}
 }

@@ -243,7 +243,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 			switch {
 			case v.Word == Allow:
 				p.word, p.why = max(p.word, Ask), stricter(p.word, Ask, p.why, "it writes a file")
-			case within(w.place.Root, path) || credential(path, w.place.Home, false) != "" || protectedAnywhere(path):
+			case w.place.root(path) != "" || credential(path, w.place.Home, false) != "" || protectedAnywhere(path):
 				p.word, p.why = Deny, v.Reasons[0].Text
 			default:
 				// A file tool is refused there; a command of a person's choice, /tmp for one, is asked about.

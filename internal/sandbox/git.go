@@ -89,11 +89,13 @@ const sameDirectory = ".\n"
 // kept are all names that stay as they are.
 func (p Policy) kept() []kept {
 	var all []kept
-	for _, name := range p.Protected {
-		all = append(all, kept{base: p.Root, name: filepath.Clean(name)})
+	for _, root := range append([]string{p.Root}, p.Roots...) {
+		for _, name := range p.Protected {
+			all = append(all, kept{base: root, name: filepath.Clean(name)})
+		}
+		all = append(all, gitNames(root, ".git")...)
+		all = append(all, bareName(root)...)
 	}
-	all = append(all, gitNames(p.Root, ".git")...)
-	all = append(all, bareName(p.Root)...)
 	for _, dir := range p.Write {
 		if !isGitDir(dir) {
 			if _, ok := lineOf(filepath.Join(dir, "commondir"), ""); !ok {

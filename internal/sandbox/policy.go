@@ -17,6 +17,8 @@ type Policy struct {
 	Write []string // further directories that may be written, without links, such as GitDirs
 	Read  []string // nil: everything can be read but Hidden; else only the directories of the system, Root, Write and these
 
+	Roots []string // those of Write that are workspaces as well: Protected counts in them, too
+
 	// Protected are names beneath Root that stay as they are, also absent: ".git/hooks", ".mcp.json". Where a name in the middle is absent, that
 	// one stays absent. What a repository runs by itself (hooks, configuration) is protected in Root and in Write whether it is named or not.
 	Protected []string

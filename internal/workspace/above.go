@@ -17,6 +17,9 @@ type Above struct {
 // of name itself, without links. Those above the root, which are nobody's who works in it, are found by their paths; from the root on each
 // is opened in the one before, through no link. One that cannot be opened is empty.
 func (d *Dir) Above(name string, visit func(*Above)) (full string) {
+	if own, rel := d.of(name); own != d {
+		return own.Above(rel, visit)
+	}
 	base, rel := d.real, name
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		base, rel = filepath.Clean(filepath.FromSlash(name)), "."

@@ -20,7 +20,8 @@ import (
 // whoever moves them meanwhile. Its names are separated by slashes and relative to the root, which is ".". A link that leads out of the
 // root is refused, one that leads back into it is followed, also when it is absolute.
 //
-// A Dir may know further directories that can only be read; a name there is the absolute path, with slashes.
+// A Dir may know further directories that can only be read, and others that are like the root, each a Dir by itself; a name there is the absolute
+// path, with slashes. No link leads from one of them into another.
 //
 // What it refuses is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular,
 // not-directory, too-large, read-only, changed, full or, for anything else of the system, failed.
@@ -29,7 +30,8 @@ type Dir struct {
 	real     string // the same without links
 	root     *os.Root
 	also     []further
-	out      error // what os.Root says of a name that leads out of it
+	more     []*Dir // further roots
+	out      error  // what os.Root says of a name that leads out of it
 	withheld withheld
 	one      sync.Mutex // one replacement at a time: between the last look at a file and its rename nobody else of us comes
 }
@@ -67,13 +69,22 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 }
 
 // Close lets go of the directory.
-func (d *Dir) Close() error { return d.root.Close() }
+func (d *Dir) Close() error {
+	err := d.root.Close()
+	for _, more := range d.more {
+		err = errors.Join(err, more.Close())
+	}
+	return err
+}
 
 // Path is the absolute path of the root.
 func (d *Dir) Path() string { return d.path }
 
 // Open opens a regular file to read. Nothing else is opened at all, so no FIFO and no device can hold the caller up.
 func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
+	if own, rel := d.of(name); own != d {
+		return own.Open(rel)
+	}
 	info, err := d.Stat(name)
 	if err != nil {
 		return nil, nil, err
@@ -103,6 +114,9 @@ func (d *Dir) Open(name string) (*os.File, os.FileInfo, error) {
 
 // Stat tells what name is, or what it leads to as a link.
 func (d *Dir) Stat(name string) (os.FileInfo, error) {
+	if own, rel := d.of(name); own != d {
+		return own.Stat(rel)
+	}
 	info, err := in(d, name, (*os.Root).Stat)
 	if err != nil {
 		return nil, d.refused("read", name, err)
@@ -112,6 +126,9 @@ func (d *Dir) Stat(name string) (os.FileInfo, error) {
 
 // Lstat tells what name is, without following it.
 func (d *Dir) Lstat(name string) (os.FileInfo, error) {
+	if own, rel := d.of(name); own != d {
+		return own.Lstat(rel)
+	}
 	info, err := d.lstat(name)
 	if err != nil {
 		return nil, d.refused("read", name, err)
@@ -131,6 +148,9 @@ func (d *Dir) lstat(name string) (os.FileInfo, error) {
 
 // ReadDir lists a directory, sorted by name. Of a directory with more than max entries it lists some max and says so; 0 means all.
 func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool, err error) {
+	if own, rel := d.of(name); own != d {
+		return own.ReadDir(rel, limit)
+	}
 	f, err := in(d, name, func(r *os.Root, name string) (*os.File, error) {
 		info, err := r.Stat(name)
 		if err == nil && !info.IsDir() {
@@ -241,6 +261,13 @@ func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)
 // beneath the root; who uses the answer does so beneath the root again, so that nobody gains by moving a link meanwhile. A name in a further
 // directory is returned as it is.
 func (d *Dir) Resolve(name string) (string, error) {
+	if own, rel := d.of(name); own != d {
+		resolved, err := own.Resolve(rel)
+		if err != nil {
+			return "", err
+		}
+		return own.called(resolved), nil
+	}
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		return name, nil
 	}

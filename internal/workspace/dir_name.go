@@ -47,6 +47,14 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 		}
 		return rel, nil
 	}
+	for _, more := range d.more {
+		if rel, ok := more.under(abs); ok {
+			if !filepath.IsLocal(filepath.FromSlash(rel)) {
+				return "", invalid(written)
+			}
+			return more.called(rel), nil
+		}
+	}
 	for _, dir := range d.also {
 		if _, ok := beneathPath(dir.path, abs, foldsCase(d.path)); ok {
 			return filepath.ToSlash(abs), nil

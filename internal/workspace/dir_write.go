@@ -31,6 +31,16 @@ type ReplaceOptions struct {
 // A file with several hard links loses one of them: this name gets the new content, the others keep the old, and so a file outside
 // that somebody has linked into the workspace is never changed. Extended attributes and the bits for set-user-id are lost.
 func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
+	if own, rel := d.of(name); own != d {
+		if o.Target != "" {
+			where, target := d.of(o.Target)
+			if where != own {
+				return changedSince(name)
+			}
+			o.Target = target
+		}
+		return own.Replace(rel, data, o)
+	}
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		return reasoned(fault.New(fault.PermissionDenied, "%s can only be read", shown(name)), name, "read-only").
 			Hint("Write beneath %s.", d.path)

@@ -202,6 +202,9 @@ type item struct {
 // Survey walks through the directory name and all beneath it. state is what Enter finds in the first folder. missed is how many
 // directories could not be read. It ends soon after ctx does, with its error, and no call is made after that.
 func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (missed int, err error) {
+	if own, rel := d.of(name); own != d {
+		return own.Survey(ctx, rel, state, s)
+	}
 	start, err := startAt(d, name)
 	if err != nil {
 		return 0, d.refused("search", name, err)
