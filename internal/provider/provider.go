@@ -7,6 +7,7 @@
 package provider
 
 import (
+	"cmp"
 	"net/http"
 	"runtime"
 	"slices"
@@ -78,15 +79,39 @@ func Choose(o Options) (Choice, error) {
 		return Choice{}, err
 	}
 	c.Login = c.credential.Source
-	c.Known = Known(c.Provider, c.Model)
-	c.Known.Search = c.Known.Search && c.Endpoint.Layer == Builtin
-	if p := o.Profile; p != nil && p.Output > 0 {
-		c.Known.Output = p.Output
-	}
+	c.Known = o.known(c)
 	if c.Provider == OpenAI && c.Endpoint.Layer == Builtin && onlyResponses(c.Model) {
 		c.Note = c.Model + " takes tools only through the Responses API: --provider codex"
 	}
 	return c, nil
+}
+
+// With is the same choice with another model: the same API, at the same address, with the same credential. Of Anthropic's families their names alone
+// will do, for the newest of each; any other name is taken as it is.
+func (c Choice) With(name string) (Choice, error) {
+	o := c.options
+	if o.Model = name; c.Provider == Anthropic {
+		o.Model = cmp.Or(map[string]string{"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"}[strings.ToLower(name)], name)
+	}
+	if strings.TrimSpace(name) == "" {
+		return Choice{}, fault.New(fault.ArgError, "no model is named")
+	}
+	var err error
+	if c.Model, err = o.model(c.Provider, c.Endpoint); err != nil {
+		return Choice{}, err
+	}
+	c.options, c.Known, c.Note = o, o.known(c), ""
+	return c, nil
+}
+
+// known is what is known of the model of a choice.
+func (o Options) known(c Choice) model.Profile {
+	known := Known(c.Provider, c.Model)
+	known.Search = known.Search && c.Endpoint.Layer == Builtin
+	if p := o.Profile; p != nil && p.Output > 0 {
+		known.Output = p.Output
+	}
+	return known
 }
 
 // provider is the word, and why it is that one.
