@@ -22,12 +22,16 @@ const abreast = 8
 
 // step is one call on its way.
 type step struct {
-	call   event.Call
-	action tool.Action
-	wrong  string // why it cannot run: for the model
-	begun  bool   // it runs beside others
-	waits  bool   // its result tells of something that still runs
-	done   chan tool.Result
+	call    event.Call
+	action  tool.Action
+	wrong   string // why it cannot run: for the model
+	begun   bool   // it runs beside others
+	waits   bool   // its result tells of something that still runs
+	ran     bool
+	changed bool          // its input is not the one that the model gave
+	stops   bool          // the answer about it ends the turn
+	beside  []model.Block // what a hook tells the model before it ran
+	done    chan tool.Result
 }
 
 // act runs the calls of an answer. Those that only read run at once; each is told with its result right behind it, in the order in which the
@@ -58,7 +62,8 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 		}
 	}
 	for _, c := range calls[len(results):] {
-		results = append(results, model.Block{Kind: model.Result, ID: c.ID, Name: c.Name, Text: "It did not run: the turn was interrupted before.", Failed: true})
+		r := interruptedCall()
+		results = append(results, model.Block{Kind: model.Result, ID: c.ID, Name: c.Name, Text: r.Text, Failed: r.Failed})
 	}
 	if ctx.Err() != nil {
 		return results, context.Cause(ctx)
@@ -72,16 +77,17 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 // plan finds the tool and has it read its input.
 func (l *loop) plan(c model.Block) *step {
 	s := &step{call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: c.Input}, done: make(chan tool.Result, 1)}
-	i := slices.IndexFunc(l.tools, func(t tool.Tool) bool { return t.Name == c.Name })
+	tools := l.offered()
+	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == c.Name })
 	if i < 0 {
-		s.wrong = l.noTool(c.Name)
+		s.wrong = noTool(tools, c.Name)
 		return s
 	}
 	if c.Broken != "" {
 		s.wrong = "The arguments are no JSON object: " + clipped(c.Broken, 200) + "\nCall " + c.Name + " again with one complete JSON object."
 		return s
 	}
-	action, err := l.tools[i].Plan(c.Input)
+	action, err := tools[i].Plan(c.Input)
 	if err != nil {
 		s.wrong = err.Error()
 		return s
@@ -103,18 +109,18 @@ func (l *loop) plan(c model.Block) *step {
 
 // free says whether a call may run beside others, and unasked: it only reads. One that keeps a list for the conversation has its turn.
 func (l *loop) free(s *step) bool {
-	if s.wrong != "" || s.action.Changes || s.action.Kind == event.Agent || s.action.Kind == event.Other {
+	if s.wrong != "" || l.session.o.Hook != nil || s.action.Changes || s.action.Kind == event.Agent || s.action.Kind == event.Other {
 		return false
 	}
 	described := Described(s.call.Name, s.action)
 	l.session.mu.Lock()
 	defer l.session.mu.Unlock()
-	return l.session.policy.judge(described, s.action).word == guard.Allow
+	return l.session.policy.judge(described, s.action, "").word == guard.Allow
 }
 
-func (l *loop) noTool(name string) string {
+func noTool(tools []tool.Tool, name string) string {
 	var names []string
-	for _, t := range l.tools {
+	for _, t := range tools {
 		names = append(names, t.Name)
 	}
 	if len(names) == 0 {
@@ -131,15 +137,17 @@ func (l *loop) noTool(name string) string {
 func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	answer, forget := l.session.expect(s.call.ID)
 	defer forget()
-	l.tell(event.Event{Kind: event.ToolCall, Call: &s.call})
+	told := s.call
+	l.tell(event.Event{Kind: event.ToolCall, Call: &told})
 	var result tool.Result
 	switch {
-	case s.wrong != "":
-		result = tool.Result{Text: s.wrong, Failed: true}
 	case s.begun:
-		result = <-s.done // run heeds ctx
-	default:
+		result, s.ran = <-s.done, true // run heeds ctx
+	case s.wrong == "":
 		result = l.runAlone(ctx, s, answer)
+	}
+	if s.wrong != "" {
+		result = tool.Result{Text: s.wrong, Failed: true}
 	}
 	if result.Text == "" && len(result.Images) == 0 {
 		result.Text = "(no output)"
@@ -147,27 +155,61 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	result.Text = strings.ToValidUTF8(result.Text, "\uFFFD")
 	l.session.veil(&result)
 	s.waits = result.Waits
-	l.tell(event.Event{Kind: event.ToolResult, Result: &event.Result{
-		ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit,
-	}})
+	r := &event.Result{ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit}
+	if s.changed {
+		r.Input = l.session.o.Secrets.Bytes(s.call.Input)
+	}
+	l.tell(event.Event{Kind: event.ToolResult, Result: r})
 	l.noteTodos(s, result)
-	block := model.Block{Kind: model.Result, ID: s.call.ID, Name: s.call.Name, Text: result.Text, Failed: result.Failed}
+	block := model.Block{Kind: model.Result, ID: s.call.ID, Name: s.call.Name, Text: result.Text + l.remarks(ctx, s, *r), Failed: result.Failed}
 	for _, image := range result.Images {
 		block.Parts = append(block.Parts, model.Block{Kind: model.Image, Media: image.Media, Data: image.Data})
 	}
 	return block
 }
 
+// remarks are what the model hears beside the result itself.
+func (l *loop) remarks(ctx context.Context, s *step, r event.Result) string {
+	said := ""
+	if s.ran && s.changed && s.action.Form == nil {
+		said = ranWith(r.Input)
+	}
+	for _, b := range s.beside {
+		said += "\n\n" + b.Text
+	}
+	switch {
+	case s.call.Name == formName && l.forms():
+		if r.Failed {
+			l.missed++
+		} else {
+			l.given = s.call.Input
+		}
+	case s.ran:
+		said += l.after(ctx, s, &r)
+	}
+	return said
+}
+
 func (l *loop) runAlone(ctx context.Context, s *step, answer <-chan agent.Answer) tool.Result {
-	if denial := l.permitted(ctx, &s.call, s.action, answer); denial != nil {
+	denial := l.permitted(ctx, s, answer)
+	if denial != nil {
 		if ctx.Err() == nil {
 			l.tell(event.Event{Kind: event.Denied, Denial: denial})
 		}
+		if s.stops {
+			l.session.endTurn(interrupted)
+		}
 		return tool.Result{Text: "It did not run: " + denial.Reason + ".", Failed: true}
 	}
-	if s.action.Kind == event.Agent {
+	switch {
+	case s.wrong != "":
+		return tool.Result{}
+	case ctx.Err() != nil:
+		return interruptedCall()
+	case s.action.Kind == event.Agent:
 		ctx = context.WithValue(ctx, callKey{}, calling{l, s.call.ID})
 	}
+	s.ran = true
 	return run(ctx, s.action, nil)
 }
 
@@ -179,7 +221,7 @@ func run(ctx context.Context, a tool.Action, progress func(string)) (result tool
 		}
 	}()
 	if ctx.Err() != nil {
-		return tool.Result{Text: "It did not run: the turn was interrupted before.", Failed: true}
+		return interruptedCall()
 	}
 	return a.Run(ctx, progress)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
@@ -33,11 +34,17 @@ func (l *loop) fit(ctx context.Context) error {
 	if float64(l.talk.tokens()) < share*float64(window) || len(l.talk.messages) < 3 {
 		return nil
 	}
-	return l.shorten(ctx, "auto")
+	if err := l.shorten(ctx, "auto"); !errors.Is(err, leftWhole) {
+		return err
+	}
+	return nil // there is still room: what comes of it is the host's wish
 }
 
+// leftWhole is why a conversation was not shortened.
+const leftWhole = fault.Code("left whole")
+
 func (l *loop) window() (tokens int64, share float64) {
-	p := l.client.Profile()
+	p := l.client().Profile()
 	tokens, share = p.Window, p.Compact
 	if tokens == 0 {
 		tokens = usualWindow
@@ -60,7 +67,14 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 	if l.journal != nil && l.talk.numbers[cut] == 0 {
 		cut = len(l.talk.messages) // the journal could not say from where they stay
 	}
-	summary, err := l.summary(ctx, l.talk.messages[:cut])
+	word := l.word(ctx, agent.Moment{Name: agent.Shortening, Text: trigger})
+	if word.Decision == Deny {
+		return fault.New(fault.ContextFull, "the host does not let the conversation be shortened: %s", word.Reason).Because(leftWhole)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	summary, err := l.summary(ctx, l.talk.messages[:cut], word.Context)
 	if err != nil {
 		return err
 	}
@@ -128,15 +142,16 @@ func answersCalls(m model.Message) bool {
 }
 
 // summary asks the model for one. Where even that is too much, the oldest half is left out.
-func (l *loop) summary(ctx context.Context, old []model.Message) (string, error) {
+func (l *loop) summary(ctx context.Context, old []model.Message, also string) (string, error) {
 	for {
 		plain := inWords(old)
-		answer, err := l.client.Ask(ctx, model.Request{
+		client := l.client()
+		answer, err := client.Ask(ctx, model.Request{
 			System: l.system, NoCache: true,
-			Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: plain + "\n\n" + summarise}}}},
+			Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: strings.TrimSpace(plain + "\n\n" + summarise + "\n\n" + also)}}}},
 		}, nil)
 		if err == nil {
-			l.count(answer.Usage)
+			l.count(client, answer.Usage)
 			if text := strings.TrimSpace(answer.Text()); text != "" {
 				return text, nil
 			}

@@ -42,6 +42,17 @@ type Options struct {
 	// Journal keeps the conversation, and has what was said before. An error of it ends the turn: what cannot be kept is not gone on with.
 	// nil: nothing is kept.
 	Journal *session.Session
+	Hook    agent.Hook // the host's word at moments of the conversation; nil: nobody has one
+	// Other is another model of the same provider, for a change in the middle and for helpers that name one; nil: there is none.
+	Other   func(name string) (Model, error)
+	Form    *Form          // of the answer; nil: words
+	Helpers []agent.Helper // sub-agents beside the general one
+}
+
+// Model is who is asked, and how patiently.
+type Model struct {
+	Client model.Client
+	Retry  model.RetryOptions
 }
 
 // Limits end a turn. Zero: no limit, but for Patience and Turns.
@@ -49,20 +60,24 @@ type Limits struct {
 	Turns    int           // answers of the model; 0: 200
 	Time     time.Duration //
 	Tokens   int64         // all that the turn sends and gets
-	CostUSD  float64       // where prices are known
+	CostUSD  float64       // all that the conversation costs from here on, where prices are known
 	Patience time.Duration // for the answer to a question; 0: five minutes
 }
 
 // Session is a conversation; it is an agent.Session.
 type Session struct {
 	o      Options
-	client model.Client
 	policy policy
 	tools  []tool.Tool
 
 	events *event.Queue // closed when the session is, and no turn runs
 
 	mu        sync.Mutex
+	model     Model           // without secrets
+	models    int             // how many there were before it
+	spent     float64         // USD, by our own account
+	news      string          // what the model has to be told with what it hears next
+	greeted   bool            // the hook has heard of the beginning
 	waiting   [][]model.Block // messages whose turns have not begun
 	dropped   int             // messages that an interruption took away: each has an end of its own, behind that of the turn that ran
 	steering  []model.Block   // said while a turn runs, for that turn
@@ -98,10 +113,11 @@ func New(o Options) *Session {
 	if o.Tools != nil {
 		s.tools = o.Tools(s.task)
 	}
-	s.evidence = agent.Evidence{Session: o.ID, DenialsTold: true, Answered: agent.No}
-	if s.client = o.Client; o.Secrets != nil {
-		s.client = veiled{o.Client, o.Secrets}
+	if o.Form != nil {
+		s.tools = append(s.tools, o.Form.tool())
 	}
+	s.evidence = agent.Evidence{Session: o.ID, DenialsTold: true, Answered: agent.No}
+	s.model = s.plain(Model{o.Client, o.Retry})
 	return s
 }
 
@@ -113,8 +129,20 @@ func (s *Session) Facts() agent.Facts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	facts := agent.Facts{Mode: s.policy.mode}
+	if s.model.Client != nil {
+		known := s.model.Client.Profile()
+		facts.Model, facts.Window = known.Model, known.Window
+	}
 	for _, t := range s.tools {
-		facts.Tools = append(facts.Tools, t.Name)
+		if s.offers(t.Name) {
+			facts.Tools = append(facts.Tools, t.Name)
+		}
+		if t.Name == tool.TaskName {
+			facts.Helpers = append(facts.Helpers, tool.GeneralHelper)
+			for _, h := range s.o.Helpers {
+				facts.Helpers = append(facts.Helpers, h.Name)
+			}
+		}
 	}
 	return facts
 }
@@ -262,19 +290,6 @@ func (s *Session) Interrupt(context.Context) error {
 	return nil
 }
 
-// Set changes what may run, from the next call on. Questions that are open stay open.
-func (s *Session) Set(_ context.Context, c agent.Change) error {
-	if c.Model != "" {
-		return fault.New(fault.Unsupported, "the model cannot be changed in the middle of this conversation")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.Mode != "" {
-		s.policy.mode = c.Mode
-	}
-	return nil
-}
-
 // Close ends the session: a turn that runs is interrupted, and has ended when Close returns, or when ctx ends.
 func (s *Session) Close(ctx context.Context) (agent.Outcome, error) {
 	s.mu.Lock()
@@ -295,6 +310,7 @@ func (s *Session) Close(ctx context.Context) (agent.Outcome, error) {
 	case <-ctx.Done():
 		return agent.Outcome{}, ctx.Err()
 	}
+	s.partWith(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return agent.Outcome{Evidence: s.evidence}, nil

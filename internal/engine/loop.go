@@ -1,9 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -22,12 +23,13 @@ const (
 	MaxBudget   = "error_max_budget_usd"
 	FailedTurn  = "error_during_execution"
 	Interrupted = "cancelled"
+	Formless    = "error_max_structured_output_retries"
 )
 
 // loop is one turn, or the work of one sub-agent.
 type loop struct {
 	session *Session
-	client  model.Client
+	own     *Model // of a helper that names one; nil: the session's
 	talk    *conversation
 	tools   []tool.Tool
 	system  []string
@@ -45,6 +47,14 @@ type loop struct {
 	mended bool   // a broken answer was gone on with
 	shrunk bool   // a full context was shortened
 	repeat repetition
+
+	asks    model.Client // that of models, patient
+	models  int
+	cost    float64
+	unknown bool            // something of the cost is not known
+	given   json.RawMessage // the answer in its form
+	missed  int             // how often there was none
+	again   bool            // a hook has kept the turn from its end
 }
 
 // stop is an end of a turn that is no success.
@@ -66,7 +76,6 @@ func (s *Session) turn(ctx context.Context, said []model.Block) {
 		s.talk = newConversation(s.o.History, s.o.Journal)
 	}
 	l := &loop{session: s, talk: s.talk, tools: s.tools, system: s.o.System, journal: s.o.Journal, began: time.Now()}
-	l.client = l.patient(s.client)
 	s.mu.Lock()
 	s.evidence.Fault = nil
 	s.mu.Unlock()
@@ -77,7 +86,10 @@ func (s *Session) turn(ctx context.Context, said []model.Block) {
 		defer cancel()
 	}
 	l.tell(event.Event{Kind: event.TurnBegan, Session: s.o.ID})
-	err := l.keep(model.Message{Role: model.User, Blocks: said}, nil)
+	said, err := l.admit(ctx, said)
+	if err == nil {
+		err = l.keep(model.Message{Role: model.User, Blocks: said}, nil)
+	}
 	if err == nil {
 		err = l.run(ctx)
 	}
@@ -95,7 +107,7 @@ func (s *Session) turn(ctx context.Context, said []model.Block) {
 	}
 	s.mu.Unlock()
 	if s.o.Journal != nil {
-		if _, err := s.o.Journal.Append(l.record(ctx, end)); err != nil && end.OK {
+		if _, err := s.o.Journal.Append(l.record(end)); err != nil && end.OK {
 			l.tell(event.Event{Kind: event.Failed, Fault: fault.Of(err), Terminal: true, Synthetic: true})
 			end.OK, end.Reason = false, FailedTurn
 		}
@@ -120,16 +132,22 @@ func (s *Session) survive() {
 // end is how the turn ended, told before where it failed.
 func (l *loop) end(ctx context.Context, err error) *event.End {
 	end := &event.End{OK: err == nil, Text: l.last, Reason: Success, Turns: &l.asked, Took: time.Since(l.began), Asking: l.asking, Notes: l.notes}
+	if err == nil && l.given != nil {
+		end.Structured = l.given
+		end.Text = cmp.Or(end.Text, string(l.given))
+	}
 	if l.usage != (model.Usage{}) {
 		end.Usage = l.used()
 	}
 	var s *stop
-	switch {
+	switch cause := context.Cause(ctx); {
 	case err == nil:
 		return end
-	case errors.Is(context.Cause(ctx), interrupted):
+	case errors.Is(cause, interrupted):
 		end.Reason = Interrupted
 		return end
+	case errors.As(cause, &s): // a hook has ended it
+		err = s
 	case errors.As(err, &s) && s.fault == nil:
 		end.Reason = s.reason
 		return end
@@ -151,8 +169,8 @@ func (l *loop) used() *event.Usage {
 	used := &event.Usage{
 		Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite, Reasoning: u.Reasoning, Estimated: u.Estimated,
 	}
-	if p := l.client.Profile().Prices; p != nil && !u.Estimated {
-		cost := p.Cost(u)
+	if !l.unknown {
+		cost := l.cost
 		used.CostUSD = &cost
 	}
 	return used
@@ -169,14 +187,14 @@ func (l *loop) tell(e event.Event) {
 }
 
 // record is the end as the journal keeps it.
-func (l *loop) record(ctx context.Context, end *event.End) session.End {
+func (l *loop) record(end *event.End) session.End {
 	r := session.End{Subtype: end.Reason, OK: end.OK, Text: end.Text, Usage: l.usage, Duration: end.Took}
 	if end.Usage != nil && end.Usage.CostUSD != nil {
 		r.Cost = *end.Usage.CostUSD
 	}
 	l.session.mu.Lock()
 	defer l.session.mu.Unlock()
-	if f := l.session.evidence.Fault; f != nil && !end.OK && context.Cause(ctx) == nil {
+	if f := l.session.evidence.Fault; f != nil && !end.OK {
 		r.Error = f.Message
 	}
 	return r
@@ -221,28 +239,46 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		calls := answer.Calls()
 		if len(calls) == 0 {
-			if more := l.steered(answer.Stop != model.Paused); more != nil {
-				if err := l.keep(model.Message{Role: model.User, Blocks: more}, nil); err != nil {
-					return err
-				}
+			goOn, err := l.rest(ctx, answer)
+			if goOn && err == nil {
 				continue
 			}
-			if answer.Stop == model.Paused {
-				continue
-			}
-			if answer.Stop == model.Length {
-				l.notes = append(l.notes, "the last answer was cut off: it was as long as the model's answers may be")
-			}
-			return judged(answer)
+			return err
 		}
 		results, err := l.act(ctx, calls)
-		if kept := l.keep(model.Message{Role: model.User, Blocks: append(results, l.steered(false)...)}, nil); err == nil {
+		results = append(append(results, l.steered(ctx, false)...), l.heard()...)
+		if kept := l.keep(model.Message{Role: model.User, Blocks: results}, nil); err == nil {
 			err = kept
+		}
+		if err == nil && l.missed >= mostMissed {
+			err = &stop{reason: Formless}
 		}
 		if err != nil {
 			return err
 		}
+		if l.gave(calls) {
+			if goOn, err := l.finish(ctx); err != nil || !goOn {
+				return err
+			}
+		}
 	}
+}
+
+// rest is what follows an answer without calls: the end of the turn, unless there is something to go on with.
+func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err error) {
+	if more := l.steered(ctx, false); more != nil {
+		return true, l.keep(model.Message{Role: model.User, Blocks: more}, nil)
+	}
+	if answer.Stop == model.Paused {
+		return true, nil
+	}
+	if answer.Stop == model.Length {
+		l.notes = append(l.notes, "the last answer was cut off: it was as long as the model's answers may be")
+	}
+	if err := judged(answer); err != nil {
+		return false, err
+	}
+	return l.finish(ctx)
 }
 
 // judged is the end that an answer without calls is.
@@ -259,17 +295,25 @@ func judged(a *model.Answer) error {
 }
 
 // steered is what was said to the turn meanwhile. A sub-agent is not spoken to. last: without it the turn ends, and hears no more.
-func (l *loop) steered(last bool) []model.Block {
+func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	if l.outer != nil {
 		return nil
 	}
 	s := l.session
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	said := s.steering
 	s.steering = nil
 	s.deaf = s.deaf || last && said == nil
-	return said
+	s.mu.Unlock()
+	if said == nil {
+		return nil
+	}
+	more, err := l.admit(ctx, said)
+	if err != nil { // the host refuses it: the turn goes on as if it had not been said
+		l.tell(event.Event{Kind: event.Notice, Text: err.Error(), Synthetic: true})
+		return nil
+	}
+	return more
 }
 
 // within holds the limits, of which those of a sub-agent are a part of the turn's.
@@ -285,7 +329,9 @@ func (l *loop) within() error {
 	if u := top.usage; limits.Tokens > 0 && u.Context()+u.Output >= limits.Tokens {
 		return &stop{FailedTurn, fault.New(fault.Blocked, "the turn has used %d tokens, of %d that it may use", u.Context()+u.Output, limits.Tokens)}
 	}
-	if used := top.used(); limits.CostUSD > 0 && used.CostUSD != nil && *used.CostUSD >= limits.CostUSD {
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	if limits.CostUSD > 0 && l.session.spent >= limits.CostUSD {
 		return &stop{reason: MaxBudget}
 	}
 	return nil
@@ -294,11 +340,11 @@ func (l *loop) within() error {
 // ask puts the conversation to the model. A nil answer without an error: the conversation has changed, and is to be asked about again.
 func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	q := model.Request{System: l.system, Messages: l.talk.messages, Search: l.mayActOutside()}
-	for _, t := range l.tools {
+	for _, t := range l.offered() {
 		q.Tools = append(q.Tools, t.Tool)
 	}
-	began := time.Now()
-	answer, err := l.client.Ask(ctx, q, func(p model.Piece) {
+	began, client := time.Now(), l.client()
+	answer, err := client.Ask(ctx, q, func(p model.Piece) {
 		kind := event.Text
 		if p.Kind == model.Thinking {
 			kind = event.Thinking
@@ -307,14 +353,14 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	})
 	l.asking += time.Since(began)
 	if err != nil {
-		return nil, l.mend(ctx, err)
+		return nil, l.mend(ctx, client, err)
 	}
 	l.asked++
 	l.model = answer.Model
-	l.count(answer.Usage)
+	l.count(client, answer.Usage)
 	l.talk.named(answer.Blocks)
 	if answer.Stop == model.Full && len(answer.Blocks) == 0 {
-		return nil, l.mend(ctx, &model.Error{Trouble: model.Overflow, Message: "the conversation is longer than the model can take"})
+		return nil, l.mend(ctx, client, &model.Error{Trouble: model.Overflow, Message: "the conversation is longer than the model can take"})
 	}
 	l.tell(event.Event{Kind: event.Answered, Model: answer.Model, Answer: &event.Answer{ID: answer.ID, Reason: answer.Reason, Usage: &event.Usage{
 		Input: answer.Usage.Context(), Output: answer.Usage.Output, Cached: answer.Usage.CacheRead, Written: answer.Usage.CacheWrite, Reasoning: answer.Usage.Reasoning,
@@ -337,23 +383,16 @@ func (l *loop) mayActOutside() bool {
 	return s.o.Search && s.policy.mode != DenyAll && s.policy.mode != AskAll
 }
 
-// count adds to what the turn has used, and to what each loop around this one has.
-func (l *loop) count(u model.Usage) {
-	for at := l; at != nil; at = at.outer {
-		at.usage = at.usage.Add(u)
-	}
-}
-
 // goOn is what a model is told whose answer broke off after it had been heard.
 const goOn = "The connection broke off in the middle of your answer, which the user has read up to there. Go on exactly where it stops, and repeat nothing."
 
 // mend makes the best of an error: nil when the conversation can be asked about again.
-func (l *loop) mend(ctx context.Context, err error) error {
+func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 	var e *model.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	l.count(e.Usage)
+	l.count(client, e.Usage)
 	said := model.Answer{Blocks: e.Partial}.Text()
 	switch {
 	case ctx.Err() != nil && said != "": // what the user has read is a part of the conversation
@@ -371,14 +410,6 @@ func (l *loop) mend(ctx context.Context, err error) error {
 		return l.keep(model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: goOn}}}, nil)
 	}
 	return err
-}
-
-// patient asks again where that helps, and tells of it.
-func (l *loop) patient(c model.Client) model.Client {
-	return model.Retrying(c, l.session.o.Retry, func(r model.Retry) {
-		l.notes = append(l.notes, fmt.Sprintf("attempt %d of %d failed: %s", r.Attempt, r.Of, r.Error.Error()))
-		l.tell(event.Event{Kind: event.Retry, Retry: &event.Again{Attempt: r.Attempt, Of: r.Of, After: r.After, Status: r.Error.Status, Reason: r.Error.Message}})
-	})
 }
 
 // faultOf says in our own words what a model's API could not do.

@@ -1,14 +1,9 @@
 package engine
 
 import (
-	"context"
-	"fmt"
-	"time"
-
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
-	"omniagent/internal/text"
 	"omniagent/internal/tool"
 )
 
@@ -53,8 +48,26 @@ type verdict struct {
 }
 
 // judge looks at what a call would do. The walls are stricter than this, never laxer.
-func (p policy) judge(call guard.Call, a tool.Action) verdict {
+//
+// host is what a hook has decided beforehand. Its consent answers what a person would be asked by the tables and by the mode. It lifts no denial,
+// no rule of the user that wants the question, and no question that is asked in every mode.
+func (p policy) judge(call guard.Call, a tool.Action, host string) verdict {
 	said := p.rules.Call(call)
+	v := p.unheard(said, a)
+	switch {
+	case v.word == guard.Deny:
+	case host == Deny:
+		v = verdict{word: guard.Deny, reason: "a hook refuses it"}
+	case host == asks:
+		v = verdict{word: guard.Ask, reason: v.reason}
+	case host == Allow && v.word == guard.Ask && !said.Firm && !(said.Explicit && said.Word == guard.Ask):
+		v = verdict{word: guard.Allow}
+	}
+	return v
+}
+
+// unheard is the word as it is before a host has one.
+func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	v := verdict{word: said.Word, reason: because(said)}
 	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
 	switch {
@@ -62,6 +75,9 @@ func (p policy) judge(call guard.Call, a tool.Action) verdict {
 		return v
 	case p.mode == DenyAll:
 		return verdict{word: guard.Deny, reason: "the permission mode deny lets no tool run; say what you would do instead"}
+	case a.Person:
+		v.word = guard.Ask
+		return v
 	case p.mode == Plan && (changes || v.word == guard.Ask):
 		return verdict{word: guard.Deny, reason: "the permission mode plan only reads; say what you would do instead"}
 	case p.mode == AskAll || said.Explicit && v.word == guard.Ask:
@@ -122,88 +138,6 @@ func because(v guard.Verdict) string {
 	return ""
 }
 
-// The options of a question about a call.
-const (
-	Allow  = "allow"
-	Always = "always" // this very call, to the end of the conversation
-	Deny   = "deny"
-
-	nobody = "nobody" // ours: who could have answered has gone
-)
-
-// expect makes room for the answer to a question about a call; forget takes it away.
-func (s *Session) expect(id string) (answer chan agent.Answer, forget func()) {
-	answer = make(chan agent.Answer, 1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.questions[id] = answer
-	return answer, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.questions, id)
-	}
-}
-
-// NobodyAnswers says that no answer will come any more: questions that are open, and those to come, are denials. Who was there to be asked and has
-// gone has not agreed to what would run if nobody had been.
-func (s *Session) NobodyAnswers() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left = s.left || s.o.CanAsk
-	s.o.CanAsk = false
-	for id, answer := range s.questions {
-		delete(s.questions, id)
-		answer <- agent.Answer{Option: nobody} // it has room for one
-	}
-}
-
-// permitted asks where somebody has to be asked. nil: it may run; else a denial says why not.
-// The answer may come before the question is asked: a host that sees the call knows what it will be asked.
-func (l *loop) permitted(ctx context.Context, call *event.Call, a tool.Action, answer <-chan agent.Answer) *event.Denial {
-	s := l.session
-	no := func(byUser bool, format string, args ...any) *event.Denial {
-		return &event.Denial{CallID: call.ID, Tool: call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
-	}
-	described := Described(call.Name, a)
-	s.mu.Lock()
-	v, canAsk, alone := s.policy.judge(described, a), s.o.CanAsk, !s.o.CanAsk && !s.left
-	s.mu.Unlock()
-	title := a.Title
-	if described.Dir != "" && described.Dir != "." {
-		title += " (in " + text.Name(described.Dir) + ")"
-	}
-	switch {
-	case v.word == guard.Allow || v.run && alone:
-		return nil
-	case v.word == guard.Deny:
-		return no(false, "%s", v.reason)
-	case !canAsk:
-		return no(false, "%s needs approval, and nobody can be asked (%s)", call.Name, reasoned(title, v.reason))
-	}
-	l.tell(event.Event{Kind: event.Question, Ask: &event.Ask{ID: call.ID, Text: reasoned(title, v.reason), Options: []string{Allow, Always, Deny}, Tool: call}})
-	patience := time.NewTimer(s.o.Limits.Patience)
-	defer patience.Stop()
-	select {
-	case said := <-answer:
-		switch {
-		case said.Option == Allow:
-			return nil
-		case said.Option == Always:
-			s.policy.rules.Memory.Remember(described, guard.Allow)
-			return nil
-		case said.Option == nobody:
-			return no(false, "%s needs approval, and nobody can answer any more (%s)", call.Name, reasoned(title, v.reason))
-		case said.Text != "":
-			return no(true, "the user refused: %s", said.Text)
-		}
-		return no(true, "the user refused")
-	case <-patience.C:
-		return no(false, "nobody answered within %s whether it may run", s.o.Limits.Patience)
-	case <-ctx.Done():
-		return no(false, "the turn was interrupted before anybody answered")
-	}
-}
-
 // reasoned is a title with why it is asked about.
 func reasoned(title, reason string) string {
 	switch "" {
@@ -224,7 +158,7 @@ const (
 
 // Outcome says what would happen with a call, and why.
 func Outcome(mode Mode, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool) (what, why string) {
-	v := policy{mode, rules, walls}.judge(Described(name, a), a)
+	v := policy{mode, rules, walls}.judge(Described(name, a), a, "")
 	switch {
 	case v.word == guard.Allow || v.run && !canAsk:
 		return Runs, v.reason

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -15,22 +16,31 @@ type Setting struct {
 	CanAsk     bool
 	Walls      string // what commands can reach, in a sentence or two; empty: nothing holds them
 	Held       bool
-	Project    string // the text of the project's own file of instructions, which a person has trusted
-	File       string // its name
-	Extra      string // what the caller adds
+	Project    string   // the text of the project's own file of instructions, which a person has trusted
+	File       string   // its name
+	Dirs       []string // further directories to work in
+	Own        string   // what the caller says in place of who it is
+	Extra      string   // what the caller adds
 }
+
+// planned is what the mode plan means to a model.
+const planned = "Tools that only read run, and nothing else does: find out what is to be done and make a plan of it. Nothing is changed until the user has agreed."
 
 // longestProject is as much of a project's file as goes into the prompt.
 const longestProject = 10_000
 
 // System is the prompt: who it is, where it is, what it may do. Its first part is the same in every conversation, so that it is cached.
 func System(s Setting) []string {
-	parts := []string{identity}
+	parts := []string{cmp.Or(s.Own, identity)}
 	repository := "no"
 	if s.Repository {
 		repository = "yes"
 	}
-	parts = append(parts, fmt.Sprintf("Working directory: %s\nGit repository: %s\nPlatform: %s\nDate: %s\n\n%s", s.Dir, repository, s.Platform, s.Date, permission(s)))
+	dir := s.Dir
+	if len(s.Dirs) > 0 {
+		dir += "\nFurther directories to work in, by their absolute paths: " + strings.Join(s.Dirs, ", ")
+	}
+	parts = append(parts, fmt.Sprintf("Working directory: %s\nGit repository: %s\nPlatform: %s\nDate: %s\n\n%s", dir, repository, s.Platform, s.Date, permission(s)))
 	if s.Project != "" {
 		text := s.Project
 		if len(text) > longestProject {
@@ -60,6 +70,11 @@ func permission(s Setting) string {
 	switch s.Mode {
 	case DenyAll:
 		return "No tool may run in this conversation: explain what you would do instead of calling tools."
+	case Plan:
+		if s.CanAsk {
+			return planned + " When the plan is whole, call ExitPlanMode with it."
+		}
+		return planned + " Your answer is the plan."
 	case AskAll:
 		may = "The user is asked about every call."
 	case Yolo:

@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/model"
 	"omniagent/internal/tool"
 )
@@ -26,20 +29,30 @@ const taskPrompt = "You are a sub-agent: another agent has given you one task, a
 	"tools that you have; nobody can answer questions. Your last message is your report: complete, and as short as it can be."
 
 // task runs a sub-agent in the context of the call that asked for it.
-func (s *Session) task(ctx context.Context, _, _, prompt string) (string, error) {
+func (s *Session) task(ctx context.Context, _, kind, prompt string) (string, error) {
 	from, ok := ctx.Value(callKey{}).(calling)
 	if !ok {
 		return "", errors.New("a sub-agent belongs to a call")
 	}
 	l := &loop{session: s, talk: newConversation(nil, nil), system: append(slices.Clone(from.loop.system), taskPrompt), parent: from.id, outer: from.loop, began: time.Now()}
-	l.client = l.patient(s.client)
+	l.own = from.loop.own
 	l.talk.ids = from.loop.talk.ids // ids are unique in the whole session
 	depth := 0
 	for at := l; at.outer != nil; at = at.outer {
 		depth++
 	}
-	l.tools = slices.DeleteFunc(slices.Clone(from.loop.tools), func(t tool.Tool) bool { return depth >= deepest && t.Name == "Task" })
-	l.talk.add(model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: prompt}}}, 0)
+	l.tools = slices.DeleteFunc(slices.Clone(from.loop.tools), func(t tool.Tool) bool {
+		return depth >= deepest && t.Name == tool.TaskName || slices.Contains([]string{formName, tool.QuestionName, tool.PlanName}, t.Name)
+	})
+	if err := l.dress(kind); err != nil {
+		return "", err
+	}
+	w := l.word(ctx, agent.Moment{Name: agent.HelperBegins, Text: cmp.Or(kind, tool.GeneralHelper)})
+	if w.Decision == Deny {
+		return "", fmt.Errorf("it was not begun: %s", reasonOf(w))
+	}
+	blocks := append([]model.Block{{Kind: model.Text, Text: prompt}}, beside(agent.HelperBegins, w)...)
+	l.talk.add(model.Message{Role: model.User, Blocks: blocks}, 0)
 	err := l.run(ctx)
 	from.loop.asking += l.asking
 	from.loop.notes = append(from.loop.notes, l.notes...)
@@ -47,4 +60,28 @@ func (s *Session) task(ctx context.Context, _, _, prompt string) (string, error)
 		return l.last, err
 	}
 	return l.last, nil
+}
+
+// dress makes a helper of a sub-agent: with its own instructions in place of ours, its tools and its model.
+func (l *loop) dress(kind string) error {
+	all := l.session.o.Helpers
+	i := slices.IndexFunc(all, func(h agent.Helper) bool { return h.Name == kind })
+	if i < 0 {
+		return nil
+	}
+	h := all[i]
+	l.system = append([]string{h.Prompt}, l.system[min(1, len(l.system)-1):]...)
+	if h.Tools != nil {
+		l.tools = slices.DeleteFunc(l.tools, func(t tool.Tool) bool {
+			return !slices.ContainsFunc(h.Tools, func(name string) bool { return tool.Named(name, t.Name) })
+		})
+	}
+	if h.Model == "" {
+		return nil
+	}
+	m, err := l.session.other(h.Model)
+	if err == nil {
+		l.own = &m
+	}
+	return err
 }

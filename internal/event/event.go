@@ -93,7 +93,8 @@ type Result struct {
 	Name     string // empty where the agent does not repeat it
 	Failed   bool
 	Output   string
-	ExitCode *int // of a command, where the agent tells it
+	ExitCode *int            // of a command, where the agent tells it
+	Input    json.RawMessage // what it ran with, where that is not what the Call says: a host has changed it
 }
 
 // Denial is a tool that was not run because policy forbade it, or because nobody could be asked.
@@ -110,6 +111,7 @@ type Ask struct {
 	Text    string
 	Options []string
 	Tool    *Call // the question is whether this may run
+	Form    bool  // the Tool is itself a question: what is wanted is its input filled in, or a text
 }
 
 // Again is a request that an agent repeats.

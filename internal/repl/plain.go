@@ -199,12 +199,16 @@ func (p *Plain) answer(ctx context.Context, line string) {
 	q := p.question
 	p.question, p.open = nil, false // the person has ended the line
 	a := agent.Answer{Option: "deny"}
-	switch word := strings.ToLower(strings.TrimSpace(line)); word {
-	case "y", "yes":
+	if q.Form && strings.TrimSpace(line) != "" {
+		a = agent.Answer{Option: "allow", Text: strings.TrimSpace(line)}
+	}
+	switch word := strings.ToLower(strings.TrimSpace(line)); {
+	case q.Form:
+	case word == "y", word == "yes":
 		a.Option = "allow"
-	case "a", "always":
+	case word == "a", word == "always":
 		a.Option = "always"
-	case "", "n", "no":
+	case word == "", word == "n", word == "no":
 	default:
 		a.Text = strings.TrimSpace(line)
 	}
@@ -229,6 +233,13 @@ func (p *Plain) hear(e event.Event) {
 		}
 	case event.Question:
 		p.question = e.Ask
+		if e.Ask.Form { // the question of a tool, which a person answers in words
+			p.say("? " + strings.ReplaceAll(text.Visible(e.Ask.Text), "\n", "\n  "))
+			p.asked.Add(1)
+			p.print("  say what you choose, Return says nothing: ")
+			p.open = true
+			return
+		}
 		p.say("? " + text.Name(asked(e.Ask)))
 		// Whole: what the model calls it is not what it does. And nothing taken away: a shell runs what stands in a sequence of a terminal.
 		if c := e.Ask.Tool; c != nil {

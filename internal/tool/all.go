@@ -15,5 +15,8 @@ func All(env *Env) []Tool {
 	if env.Task != nil {
 		all = append(all, HandOver(env))
 	}
+	if env.Person {
+		all = append(all, AskUserQuestion(), ExitPlanMode())
+	}
 	return all
 }

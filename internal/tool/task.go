@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"omniagent/internal/event"
@@ -12,23 +13,58 @@ import (
 
 const taskExample = `{"description": "find the parser", "prompt": "Find the file in which expressions are parsed. Report its path and the names of its functions."}`
 
+// TaskName is the tool that hands work to a sub-agent, and GeneralHelper the kind that there always is.
+const (
+	TaskName      = "Task"
+	GeneralHelper = "general-purpose"
+)
+
+// Named says whether a name that somebody wrote means a tool: its own, or the server that it is of.
+func Named(written, name string) bool {
+	return written == name || written == "*" ||
+		strings.HasPrefix(written, "mcp__") && strings.HasPrefix(name, strings.TrimSuffix(written, "__*")+"__")
+}
+
+// kinds tells the model which sub-agents there are.
+func kinds(helpers []Helper) (json.RawMessage, error) {
+	said := "general-purpose; there is no other"
+	if len(helpers) > 0 {
+		said = "Which sub-agent; general-purpose if left out"
+		for _, h := range helpers {
+			said += "\n- " + h.Name + ": " + h.Description
+		}
+	}
+	return encode(said)
+}
+
 // HandOver is the tool Task: it hands a piece of work to a sub-agent.
 func HandOver(env *Env) Tool {
+	known, err := kinds(env.Helpers)
+	if err != nil {
+		known = json.RawMessage(`""`)
+	}
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "Task",
+			Name: TaskName,
 			Description: "Hands one self-contained piece of work to a sub-agent, which has the same tools and knows nothing of this conversation. Its last " +
 				"message comes back. Use it for searches over many files whose details are not needed here. Say all that it has to know, and what to report.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"description":{"type":"string","description":"The work in three to five words"},` +
 				`"prompt":{"type":"string","description":"What to do, and what to report"},` +
-				`"subagent_type":{"type":"string","description":"general-purpose; there is no other"}},"required":["description","prompt"]}`),
+				`"subagent_type":{"type":"string","description":` + string(known) + `}},"required":["description","prompt"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput("Task", raw, taskExample, []string{"description", "prompt", "subagent_type"}, nil)
 			description, kind, prompt := in.text("description", false), in.text("subagent_type", false), in.text("prompt", true)
 			if in.raw("prompt") != nil && strings.TrimSpace(prompt) == "" {
 				in.problem("%q is empty", "prompt")
+			}
+			if len(env.Helpers) > 0 && kind != "" && kind != GeneralHelper && !slices.ContainsFunc(env.Helpers, func(h Helper) bool { return h.Name == kind }) {
+				names := []string{GeneralHelper}
+				for _, h := range env.Helpers {
+					names = append(names, h.Name)
+				}
+				in.problem("there is no sub-agent %q: there are %s", clip(kind), strings.Join(names, ", "))
 			}
 			if err := in.err(); err != nil {
 				return Action{}, err

@@ -37,6 +37,11 @@ type Action struct {
 	Input json.RawMessage // the input under the names that hosts know (file_path); members that we do not know are kept
 	// Run does it. It ends soon after ctx does, and leaves nothing behind then. progress may be nil; it is told what the tool prints meanwhile.
 	Run func(ctx context.Context, progress func(string)) Result
+	// Person: it is a person's decision, so one is asked, whatever the rules and the mode allow.
+	Person bool
+	// Form is of a call that is a question: what a person filled in, or said, as its result. It is not ok where there is no answer in it, and the
+	// result says so. Nil: it is none.
+	Form func(filled json.RawMessage, text string) (r Result, ok bool)
 }
 
 // Result is what the model gets to see.
@@ -58,13 +63,18 @@ type Image struct {
 // Env is what the tools of one conversation share, and their only doors.
 type Env struct {
 	Files    *workspace.Dir
-	Excludes string // the user's own rules for git, see ExcludesFile; "": none
-	Shell    Shell  // nil: no commands
-	Web      Web    // nil: no pages
-	Task     Task   // nil: no sub-agents
+	Excludes string   // the user's own rules for git, see ExcludesFile; "": none
+	Shell    Shell    // nil: no commands
+	Web      Web      // nil: no pages
+	Task     Task     // nil: no sub-agents
+	Helpers  []Helper // sub-agents beside the general one
+	Person   bool     // somebody can be asked
 	Seen     *Seen
 	Todos    *Todos
 }
+
+// Helper is a kind of sub-agent.
+type Helper struct{ Name, Description string }
 
 // Task runs a sub-agent to its end and returns its answer.
 type Task func(ctx context.Context, description, kind, prompt string) (answer string, err error)

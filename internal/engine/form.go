@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/schema"
+	"omniagent/internal/tool"
+	"omniagent/internal/toolspec"
+)
+
+// formName is the tool through which an answer in a form is given.
+const formName = "StructuredOutput"
+
+// Form is what an answer has to fit.
+type Form struct {
+	schema *schema.Schema
+	input  json.RawMessage // the schema as the model's API wants that of a tool
+}
+
+// NewForm reads the schema of an answer.
+func NewForm(written []byte) (*Form, error) {
+	bad := func(format string, args ...any) (*Form, error) {
+		return nil, fault.New(fault.ArgError, "the schema of the answer "+format, args...).Hint(`give a JSON schema of an object: {"type":"object","properties":{…}}`)
+	}
+	s, err := schema.Parse(written)
+	if err != nil {
+		return bad("is wrong: %v", err)
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(written, &object) != nil || object == nil {
+		return bad("is no object")
+	}
+	switch kind := string(object["type"]); kind {
+	case `"object"`:
+	case "":
+		object["type"] = json.RawMessage(`"object"`) // what a tool is called with is one
+	default:
+		return bad("is that of %s, and an answer can only be an object", kind)
+	}
+	input, err := json.Marshal(object)
+	if err != nil {
+		return bad("cannot be handed on: %v", err)
+	}
+	return &Form{s, input}, nil
+}
+
+// tool is how the model gives the answer.
+func (f *Form) tool() tool.Tool {
+	return tool.Tool{
+		Tool: toolspec.Tool{
+			Name:        formName,
+			Description: "Gives the final answer, in the form that was asked for. Call it once, when the work is done, with the whole answer: nothing else is read.",
+			Input:       f.input,
+		},
+		Plan: func(input json.RawMessage) (tool.Action, error) {
+			if err := f.schema.Validate(input); err != nil {
+				return tool.Action{}, fault.New(fault.ArgError, "The answer does not fit its form: %v. Correct it, and call %s again", err, formName)
+			}
+			return tool.Action{Kind: event.Other, Title: "Give the answer", Input: input, Run: func(context.Context, func(string)) tool.Result {
+				return tool.Result{Text: "The answer has been taken."}
+			}}, nil
+		},
+	}
+}
+
+// forms says that the answer has to have a form. That of a sub-agent has none.
+func (l *loop) forms() bool { return l.session.o.Form != nil && l.outer == nil }
+
+// answers says that a call is the answer in its form. It does nothing, so nobody is asked about it.
+func (l *loop) answers(s *step) bool { return l.forms() && s.call.Name == formName }
+
+// gave says whether the answer in its form was among these calls.
+func (l *loop) gave(calls []model.Block) bool {
+	if l.given == nil {
+		return false
+	}
+	for _, c := range calls {
+		if c.Name == formName {
+			return true
+		}
+	}
+	return false
+}
