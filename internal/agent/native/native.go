@@ -86,13 +86,20 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 
 func (c *Conversation) open(ctx context.Context, o Options) error {
 	servers, problems := o.readServers()
-	o.known = o.secrets(servers)
 	log := o.Log
+	if log == nil {
+		log = func(string, ...any) {}
+	}
 	o.Log = func(format string, args ...any) { log("%s", o.known.String(fmt.Sprintf(format, args...))) }
+	t, err := o.accept()
+	if err != nil {
+		return err
+	}
+	servers = withHosts(servers, t.hosts)
+	o.known = o.secrets(servers)
 	for _, problem := range problems {
 		o.Log("%v", problem)
 	}
-	var err error
 	if c.Kept, err = o.keep(ctx); err != nil {
 		return err
 	}
@@ -108,25 +115,25 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 	if err := c.keepWalls(o); err != nil {
 		return err
 	}
-	more := c.servers(ctx, o, servers)
-	client := o.Choice.Client()
+	more, states := c.servers(ctx, o, servers)
 	s := engine.Setting{
 		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly), Mode: o.Mode, CanAsk: o.CanAsk,
-		Walls: c.walls.Sentence(), Held: c.walls.Whole(),
+		Walls: c.walls.Sentence(), Held: c.walls.Whole(), Own: o.Terms.System, Extra: o.Terms.Append, Dirs: env.Files.More(),
 	}
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
 	c.Session = engine.New(engine.Options{
-		ID: c.Kept.ID(), Client: client, Retry: o.Choice.Patience(), Mode: o.Mode, CanAsk: o.CanAsk, Limits: o.Limits, Search: o.Web, Journal: c.Kept, Todos: env.Todos,
+		ID: c.Kept.ID(), Client: o.Choice.Client(), Retry: o.Choice.Patience(), Mode: o.Mode, CanAsk: o.CanAsk, Limits: o.Limits, Search: o.searches(t.away), Journal: c.Kept, Todos: env.Todos,
 		System: engine.System(s), Secrets: o.known, Walls: c.strength(o),
-		Rules: guard.Judge{Rules: o.Rules, Place: guard.Place{Root: env.Files.Path(), Dir: env.Files.Path(), Home: o.Home}},
-		Tools: func(t tool.Task) []tool.Tool {
-			env.Task = t
-			return append(tool.All(env), more...)
+		Rules: guard.Judge{Rules: o.Rules, Place: guard.Place{Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home}},
+		Tools: func(task tool.Task) []tool.Tool {
+			env.Task = task
+			return o.offered(append(tool.All(env), more...), t.away)
 		},
+		Hook: o.Services.Hook, Other: o.other, Form: t.form, Helpers: o.Terms.Helpers,
 	})
-	c.facts = agent.Facts{Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir, Walls: c.Walls(), Window: o.Choice.Known.Window}
+	c.facts = agent.Facts{Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir, Walls: c.Walls(), Servers: states}
 	return nil
 }
 
@@ -141,23 +148,18 @@ func (o Options) keep(ctx context.Context) (*session.Session, error) {
 		}
 		history = engine.Veiled(o.known, history)
 	}
-	if o.Resume == "" {
+	if o.Resume == "" && !o.Terms.Continue {
 		kept, err := o.Store.Create(ctx, begin)
 		if err != nil || history == nil {
 			return kept, err
 		}
 		return kept, o.adopt(kept, history)
 	}
-	kept, err := o.Store.Resume(ctx, o.Resume)
+	kept, err := o.past(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if history != nil {
-		err = o.adopt(kept, history)
-	} else if err = kept.CheckProvider(o.Choice.Provider); err == nil && (kept.State().Model != o.Choice.Model || kept.State().Mode != string(o.Mode)) {
-		_, err = kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
-	}
-	if err != nil {
+	if err := o.provided(kept, history); err != nil {
 		_ = kept.Close()
 		return nil, err
 	}
@@ -180,9 +182,10 @@ func (c *Conversation) tools(o *Options) (*tool.Env, error) {
 		return nil, err
 	}
 	c.closers = append(c.closers, func() { _ = files.Close() })
-	files.Withhold(enclosure.Credentials(o.Home), guard.Protected())
-	files.Restrict(o.unread(files, guard.Deny), o.unread(files, guard.Ask))
-	env := &tool.Env{Files: files, Seen: &tool.Seen{}, Todos: &tool.Todos{}, Excludes: tool.ExcludesFile(o.variable)}
+	if err := o.reach(files); err != nil {
+		return nil, err
+	}
+	env := &tool.Env{Files: files, Helpers: o.kinds(), Person: o.CanAsk, Seen: &tool.Seen{}, Todos: &tool.Todos{}, Excludes: tool.ExcludesFile(o.variable)}
 	var todos []tool.Todo
 	for _, t := range c.Kept.State().Todos {
 		todos = append(todos, tool.Todo{Content: t.Content, Status: t.Status, ActiveForm: t.Active})
@@ -205,13 +208,32 @@ func (c *Conversation) tools(o *Options) (*tool.Env, error) {
 	return env, nil
 }
 
+// reach adds the directories of the host, and keeps from the tools in each what they must not get at.
+func (o Options) reach(files *workspace.Dir) error {
+	roots := []*workspace.Dir{files}
+	for _, dir := range o.Terms.Dirs {
+		more, err := files.Add(dir)
+		if err != nil {
+			return err
+		}
+		if more != nil {
+			roots = append(roots, more)
+		}
+	}
+	for _, root := range roots {
+		root.Withhold(enclosure.Credentials(o.Home), guard.Protected())
+		root.Restrict(o.unread(files, root, guard.Deny), o.unread(files, root, guard.Ask))
+	}
+	return nil
+}
+
 // unread is what rules keep from being read, for a search too: its call names only where it begins.
-func (o Options) unread(files *workspace.Dir, w guard.Word) workspace.Names {
-	root := files.Path()
-	covers := o.Rules.Reading(w, guard.Place{Root: root, Dir: root, Home: o.Home})
+func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names {
+	covers := o.Rules.Reading(w, guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home})
 	if covers == nil {
 		return nil
 	}
+	root := in.Path()
 	places := []string{root}
 	if real, err := filepath.EvalSymlinks(root); err == nil && real != root { // a rule may know the workspace by either
 		places = append(places, real)
@@ -259,7 +281,7 @@ func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
 // Facts are what is known of the conversation.
 func (c *Conversation) Facts() agent.Facts {
 	facts, live := c.facts, c.Session.Facts()
-	facts.Mode, facts.Tools = live.Mode, live.Tools
+	facts.Mode, facts.Tools, facts.Helpers, facts.Model, facts.Window = live.Mode, live.Tools, live.Helpers, live.Model, live.Window
 	return facts
 }
 

@@ -3,9 +3,11 @@ package native
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/mcp"
 	"omniagent/internal/redact"
@@ -14,7 +16,7 @@ import (
 
 // readServers reads the user's own file of MCP servers.
 func (o Options) readServers() (list []mcp.Server, problems []error) {
-	if o.Servers == "" {
+	if o.Servers == "" || o.Terms.OnlyThese {
 		return nil, nil
 	}
 	list, problems, err := mcp.ReadServers(o.Servers, o.Lookup)
@@ -50,21 +52,34 @@ func (o Options) secrets(servers []mcp.Server) *redact.Values {
 	return redact.Known(all...)
 }
 
-// servers connects to the MCP servers of the user's own file. One that does not answer is told and left out: the conversation goes on
+// withHosts are the user's servers and those of the host, which win.
+func withHosts(own, hosts []mcp.Server) []mcp.Server {
+	own = slices.DeleteFunc(own, func(s mcp.Server) bool {
+		return slices.ContainsFunc(hosts, func(h mcp.Server) bool { return h.Name == s.Name })
+	})
+	return append(own, hosts...)
+}
+
+// servers connects to the MCP servers of the user's own file and of the host. One that does not answer is told and left out: the conversation goes on
 // without its tools.
-func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server) []tool.Tool {
+func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []agent.Server) {
 	if len(list) == 0 {
-		return nil
+		return nil, nil
 	}
 	environ := o.inheritance()
 	environ.Opens = true
 	env := environ.Of(o.Env)
-	conns := make([]*mcp.Conn, len(list))
+	conns, states := make([]*mcp.Conn, len(list)), make([]agent.Server, len(list))
 	var wait sync.WaitGroup
 	for i, s := range list {
+		states[i] = agent.Server{Name: s.Name, Status: "connected"}
 		wait.Go(func() {
-			conn, err := mcp.Open(ctx, s, mcp.Options{Dir: o.Dir, Environ: env, Roots: []string{o.Dir}, Log: func(line string) { o.Log("%s: %s", s.Name, line) }, Version: o.Version})
+			conn, err := mcp.Open(ctx, s, mcp.Options{
+				Dir: o.Dir, Environ: env, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version, Carry: mcp.Carry(o.Services.Serve),
+				Log: func(line string) { o.Log("%s: %s", s.Name, line) },
+			})
 			if err != nil {
+				states[i].Status = "failed"
 				o.Log("the tools of %s are missing: %v", s.Name, err)
 				return
 			}
@@ -79,6 +94,11 @@ func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server
 			c.closers = append(c.closers, conn.Close)
 		}
 	}
+	return serverTools(open), states
+}
+
+// serverTools are the tools of servers that are connected.
+func serverTools(open []*mcp.Conn) []tool.Tool {
 	if len(open) == 0 {
 		return nil
 	}

@@ -27,7 +27,8 @@ func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	walls, err := enclosure.Open(enclosure.Wanted{
-		Root: o.Dir, Home: o.Home, Network: o.Network, Temp: temp, State: o.State, Memory: o.Memory, Hide: ours(o.Dir, private),
+		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State, Memory: o.Memory,
+		Hide:    ours(append([]string{o.Dir}, o.Terms.Dirs...), private),
 		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
 	})
 	if err != nil {
@@ -47,13 +48,15 @@ func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error
 
 // ours is our own directory where it lies in the workspace, as in a workspace that is /tmp. We write there, without walls: a command must not put
 // a link in its place.
-func ours(root, private string) []string {
-	real, err := filepath.EvalSymlinks(root)
+func ours(roots []string, private string) []string {
 	mine, failed := filepath.EvalSymlinks(private)
-	if rel, outside := filepath.Rel(real, mine); err != nil || failed != nil || outside != nil || !filepath.IsLocal(rel) {
-		return nil
+	for _, root := range roots {
+		real, err := filepath.EvalSymlinks(root)
+		if rel, outside := filepath.Rel(real, mine); err == nil && failed == nil && outside == nil && filepath.IsLocal(rel) {
+			return []string{mine}
+		}
 	}
-	return []string{mine}
+	return nil
 }
 
 // stricter takes what the session has on record where that is stricter than what is asked for now: going on with a session opens nothing.

@@ -1,0 +1,276 @@
+package native
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/engine"
+	"omniagent/internal/fault"
+	"omniagent/internal/guard"
+	"omniagent/internal/mcp"
+	"omniagent/internal/model"
+	"omniagent/internal/provider"
+	"omniagent/internal/session"
+	"omniagent/internal/tool"
+)
+
+// fromHost is where the rules come from that a host gives when it opens a conversation.
+const fromHost = "the host of this conversation"
+
+// terms are what a host asks for, read and found to be possible.
+type terms struct {
+	form  *engine.Form
+	away  []string // tools that the model does not get, as Terms.Deny names them
+	hosts []mcp.Server
+}
+
+// accept reads the terms and refuses what cannot be kept, before anything has begun.
+func (o *Options) accept() (terms, error) {
+	var t terms
+	asked := o.Terms
+	if o.Schema != nil {
+		var err error
+		if t.form, err = engine.NewForm(o.Schema); err != nil {
+			return t, err
+		}
+	}
+	o.Limits.Turns, o.Limits.CostUSD = cmp.Or(asked.MaxTurns, o.Limits.Turns), cmp.Or(asked.MaxUSD, o.Limits.CostUSD)
+	switch {
+	case asked.MaxTurns < 0 || asked.MaxUSD < 0:
+		return t, fault.New(fault.ArgError, "a limit below zero is none")
+	case o.Limits.CostUSD > 0 && o.Choice.Known.Prices == nil:
+		return t, engine.Unpriced(o.Choice.Model)
+	case asked.Continue && o.Resume != "":
+		return t, fault.New(fault.ArgError, "the session %s and the newest one cannot both be gone on with", o.Resume)
+	case asked.Fork && !asked.Continue && o.Resume == "":
+		return t, fault.New(fault.ArgError, "there is nothing to fork: no session is gone on with")
+	}
+	if err := o.directories(); err != nil {
+		return t, err
+	}
+	if err := o.rules(&t); err != nil {
+		return t, err
+	}
+	if err := o.helpers(); err != nil {
+		return t, err
+	}
+	var err error
+	t.hosts, err = o.hosted()
+	return t, err
+}
+
+// directories are those in which files may be worked on beside the workspace.
+func (o *Options) directories() error {
+	o.Terms.Dirs = slices.Clone(o.Terms.Dirs)
+	for i, dir := range o.Terms.Dirs {
+		if !filepath.IsAbs(dir) {
+			return fault.New(fault.ArgError, "%q has to be an absolute path", dir)
+		}
+		info, err := os.Stat(dir)
+		if err != nil || !info.IsDir() {
+			return fault.New(fault.FileMissing, "%s is no directory to work in", dir).Because(err)
+		}
+		o.Terms.Dirs[i] = filepath.Clean(dir)
+	}
+	return nil
+}
+
+// rules adds what the host allows and denies. A bare denied name takes its tool away; what is no tool here cannot run, and needs no rule.
+func (o *Options) rules(t *terms) error {
+	o.Rules = slices.Clone(o.Rules)
+	for _, list := range []struct {
+		word  guard.Word
+		rules []string
+	}{{guard.Allow, o.Terms.Allow}, {guard.Deny, o.Terms.Deny}} {
+		for _, written := range list.rules {
+			written = renamed(strings.TrimSpace(written))
+			name, _, brackets := strings.Cut(written, "(")
+			if slices.Contains(elsewhere(), name) {
+				o.Log("there is no tool %s here, so nothing is to be done about it", name)
+				continue
+			}
+			rule, err := guard.ParseRule(list.word, written, fromHost)
+			switch {
+			case err != nil:
+				return err
+			case list.word == guard.Deny && !brackets:
+				t.away = append(t.away, written)
+			default:
+				o.Rules = append(o.Rules, rule)
+			}
+		}
+	}
+	return nil
+}
+
+// elsewhere are tools of Claude Code that hosts name, and that do not exist here.
+func elsewhere() []string {
+	return []string{
+		"Skill", "SlashCommand", "TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "EnterPlanMode", "EnterWorktree", "ExitWorktree", "CronCreate",
+		"CronDelete", "CronList", "ListAgents", "ListMcpResources", "ListMcpResourcesTool", "ReadMcpResource", "ReadMcpResourceTool", "LSP", "Monitor", "NotebookRead",
+		"ReportFindings", "ScheduleWakeup", "SendMessage", "ToolSearch", "Workflow",
+	}
+}
+
+// renamed is a rule under our name of a tool that has two.
+func renamed(rule string) string {
+	if rest, agent := strings.CutPrefix(rule, "Agent"); agent && (rest == "" || rest[0] == '(') {
+		return tool.TaskName
+	}
+	return rule
+}
+
+// offered are the tools that the host leaves to the model. Those of servers are the matter of Deny and of the servers themselves, as in Claude's hosts.
+func (o Options) offered(all []tool.Tool, away []string) []tool.Tool {
+	return slices.DeleteFunc(all, func(t tool.Tool) bool {
+		server := strings.HasPrefix(t.Name, "mcp__")
+		if !server && o.Terms.Tools != nil && !o.named(o.Terms.Tools, t.Name) {
+			return true
+		}
+		return o.named(away, t.Name)
+	})
+}
+
+// named says whether a list has a tool. What looks at commands belongs to the one that begins them.
+func (o Options) named(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(written string) bool {
+		return tool.Named(renamed(written), name) || written == "Bash" && (name == "BashOutput" || name == "KillShell")
+	})
+}
+
+// searches says whether the API may search by itself: it is a tool as well.
+func (o Options) searches(away []string) bool {
+	const name = "WebSearch"
+	return o.Web && (o.Terms.Tools == nil || o.named(o.Terms.Tools, name)) && !o.named(away, name)
+}
+
+// helpers looks at the sub-agents that a host defines.
+func (o *Options) helpers() error {
+	o.Terms.Helpers = slices.Clone(o.Terms.Helpers)
+	seen := map[string]bool{tool.GeneralHelper: true}
+	for i, h := range o.Terms.Helpers {
+		if h.Name == "" || seen[h.Name] || strings.TrimSpace(h.Prompt) == "" {
+			return fault.New(fault.ArgError, "the sub-agent %q has no name of its own, or no instructions", h.Name)
+		}
+		seen[h.Name] = true
+		for j, name := range h.Tools {
+			if strings.ContainsAny(name, "()") {
+				return fault.New(fault.Unsupported, "the sub-agent %s cannot have a part of a tool: %s", h.Name, name).Hint("name the tool, and deny what it may not do")
+			}
+			if h.Tools = slices.Clone(h.Tools); strings.TrimSpace(name) == "*" {
+				h.Tools = nil
+				break
+			}
+			h.Tools[j] = renamed(strings.TrimSpace(name))
+		}
+		h.Model = o.modelOf(h)
+		if h.Model != "" {
+			other, err := o.Choice.With(h.Model)
+			if err != nil {
+				return err
+			}
+			if o.Limits.CostUSD > 0 && other.Known.Prices == nil {
+				return engine.Unpriced(h.Model)
+			}
+		}
+		o.Terms.Helpers[i] = h
+	}
+	return nil
+}
+
+// modelOf is the model of a helper. Claude's families mean nothing to another provider.
+func (o Options) modelOf(h agent.Helper) string {
+	switch h.Model {
+	case "inherit":
+		return ""
+	case "sonnet", "opus", "haiku":
+		if o.Choice.Provider != provider.Anthropic {
+			o.Log("the sub-agent %s has the model of the conversation: %s is none of %s", h.Name, h.Model, o.Choice.Provider)
+			return ""
+		}
+	}
+	return h.Model
+}
+
+// kinds are the helpers as the tool Task tells of them.
+func (o Options) kinds() (all []tool.Helper) {
+	for _, h := range o.Terms.Helpers {
+		all = append(all, tool.Helper{Name: h.Name, Description: cmp.Or(h.Description, h.Name)})
+	}
+	return all
+}
+
+// hosted are the servers that the host names. One that is wrong is refused: the host believes that it is there.
+func (o Options) hosted() ([]mcp.Server, error) {
+	if len(o.Terms.Servers) == 0 || string(o.Terms.Servers) == "null" {
+		return nil, nil
+	}
+	servers, problems, err := mcp.ParseHosted(o.Terms.Servers, o.Lookup)
+	if err != nil {
+		return nil, fault.New(fault.ArgError, "the host's MCP servers cannot be read").Because(err).Hint(`they look like {"NAME": {"command": "…", "args": []}}`)
+	}
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	for _, s := range servers {
+		if s.Hosted && o.Services.Serve == nil {
+			return nil, fault.New(fault.Unsupported, "the MCP server %s lives in a host, and this one does not carry its messages", s.Name)
+		}
+	}
+	return servers, nil
+}
+
+// other is another model of the same provider.
+func (o Options) other(name string) (engine.Model, error) {
+	choice, err := o.Choice.With(name)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	return engine.Model{Client: choice.Client(), Retry: choice.Patience()}, nil
+}
+
+// past opens the session that is gone on with, or a copy of it.
+func (o Options) past(ctx context.Context) (*session.Session, error) {
+	id := o.Resume
+	if o.Terms.Continue {
+		newest, err := o.newest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		id = newest
+	}
+	if o.Terms.Fork {
+		return o.Store.Fork(ctx, id, o.ID)
+	}
+	return o.Store.Resume(ctx, id)
+}
+
+// newest is the session of this very directory that was used last.
+func (o Options) newest(ctx context.Context) (string, error) {
+	all, _, _, err := o.Store.List(ctx, session.Filter{Dir: o.Dir})
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(all, func(s session.Info) bool { return filepath.Clean(s.Begin.Cwd) == filepath.Clean(o.Dir) })
+	if i < 0 {
+		return "", fault.New(fault.NotFoundCode, "there is no session of %s to go on with", o.Dir).Hint("begin one")
+	}
+	return all[i].Begin.ID, nil
+}
+
+// provided says that the history of a session can be sent to this provider.
+func (o Options) provided(kept *session.Session, history []model.Message) error {
+	if history != nil {
+		return o.adopt(kept, history)
+	}
+	err := kept.CheckProvider(o.Choice.Provider)
+	if err == nil && (kept.State().Model != o.Choice.Model || kept.State().Mode != string(o.Mode)) {
+		_, err = kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
+	}
+	return err
+}
