@@ -1,0 +1,389 @@
+package claude
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// takes says what follows a flag.
+type takes uint8
+
+const (
+	nothing  takes = iota
+	one            // a value
+	maybe          // a value, where one stands behind an equals sign or is the next argument and no flag
+	several        // every argument up to the next flag
+	ourValue       // a value, of a flag of ours
+)
+
+// Fate is what becomes of a flag of Claude Code's.
+type Fate string
+
+// The fates.
+const (
+	Honoured Fate = "honoured"
+	Refused  Fate = "refused"
+	Ignored  Fate = "ignored"
+)
+
+// Flag is one of Claude Code's flags.
+type Flag struct {
+	Names []string // as they are typed, with dashes
+	Fate  Fate
+	Note  string // what becomes of it, for the page and for who is told
+
+	takes takes
+	to    string              // the flag of ours that means it; empty: none has to
+	value func(string) string // of that flag; nil: as it was
+}
+
+// Flags is the table. A flag that is not in it is refused by the command itself, since it may be a limit.
+func Flags() []Flag {
+	list := func(fate Fate, t takes, note string, names ...string) (all []Flag) {
+		for _, n := range names {
+			all = append(all, Flag{Names: []string{n}, Fate: fate, Note: note, takes: t})
+		}
+		return all
+	}
+	honoured := func(t takes, to, note string, names ...string) Flag {
+		return Flag{Names: names, Fate: Honoured, Note: note, takes: t, to: to}
+	}
+	constant := func(f Flag, value string) Flag {
+		f.value = func(string) string { return value }
+		return f
+	}
+	all := []Flag{
+		honoured(nothing, "", "a program's calls never have another form", "-p", "--print"),
+		honoured(nothing, "", "the stream is always whole", "--verbose"),
+		honoured(one, "output-format", "`text` unless told otherwise, as with Claude Code", "--output-format"),
+		honoured(one, "input-format", "likewise", "--input-format"),
+		honoured(one, "max-turns", "", "--max-turns"),
+		honoured(one, "max-budget-usd", "", "--max-budget-usd"),
+		honoured(one, "model", "a full name; what it is called with goes to the model's API", "--model"),
+		honoured(one, "permission-mode", "see the modes", "--permission-mode"),
+		constant(honoured(nothing, "permission-mode", "as `bypassPermissions`", "--dangerously-skip-permissions"), "auto"),
+		honoured(nothing, "allow-bypass", "`set_permission_mode` may say `bypassPermissions`", "--allow-dangerously-skip-permissions"),
+		constant(honoured(one, "questions", "`stdio` only", "--permission-prompt-tool"), "host"),
+		honoured(one, "questions", "`host` or `none`", "--permission-prompts"),
+		honoured(several, "allowed-tools", "rules, separated by commas or spaces; a name of a tool that is not here allows nothing", "--allowedTools", "--allowed-tools"),
+		honoured(several, "disallowed-tools", "likewise", "--disallowedTools", "--disallowed-tools"),
+		honoured(several, "tools", "`default` is all, an empty value none", "--tools"),
+		honoured(maybe, "resume", "an id", "--resume", "-r"),
+		honoured(nothing, "continue", "", "--continue", "-c"),
+		honoured(nothing, "fork-session", "", "--fork-session"),
+		honoured(one, "session-id", "a UUID", "--session-id"),
+		honoured(one, "system-prompt", "", "--system-prompt"),
+		honoured(one, "append-system-prompt", "", "--append-system-prompt"),
+		honoured(one, "system-prompt-file", "", "--system-prompt-file"),
+		honoured(one, "append-system-prompt-file", "", "--append-system-prompt-file"),
+		honoured(several, "mcp-config", "JSON, or a file with it", "--mcp-config"),
+		honoured(nothing, "strict-mcp-config", "", "--strict-mcp-config"),
+		honoured(several, "add-dir", "", "--add-dir"),
+		honoured(one, "json-schema", "", "--json-schema"),
+		honoured(nothing, "include-partial-messages", "", "--include-partial-messages"),
+		honoured(nothing, "replay-user-messages", "", "--replay-user-messages"),
+		honoured(one, "agents", "JSON, or a file with it", "--agents"),
+		honoured(one, "settings", "JSON, or a file with it: its permissions, sandbox and model; what else limits is refused", "--settings"),
+		honoured(one, "setting-sources", "of the files of `user`, `project` and `local` what they deny and ask about, and nothing that they allow", "--setting-sources"),
+		honoured(nothing, "", "`initialize` is always waited for", "--await-initialize"),
+		honoured(one, "", "what stands there is read where it stands", "--initialize-fields"),
+	}
+	all = append(all, list(Ignored, one, "", "--effort", "--fallback-model", "--thinking", "--thinking-display", "--max-thinking-tokens", "--debug-file", "--name", "-n", "--system-prompt-snapshot", "--autocompact")...)
+	all = append(all, list(Ignored, maybe, "", "--debug", "-d", "--prompt-suggestions")...)
+	all = append(all, list(Ignored, several, "", "--betas")...)
+	all = append(all, list(Ignored, nothing, "", "--debug-to-stderr", "--include-hook-events", "--forward-subagent-text", "--session-mirror", "--ax-screen-reader", "--disable-slash-commands", "--no-chrome",
+		"--exclude-dynamic-system-prompt-sections", "--brief")...)
+	all = append(all, list(Refused, nothing, "it limits what is kept, and here every conversation is", "--no-session-persistence")...)
+	all = append(all, list(Refused, one, "it limits what the turn may use, by something that is not counted here", "--task-budget")...)
+	all = append(all, list(Refused, one, "a part of a conversation cannot be gone on with", "--resume-session-at", "--resume-drops-turn")...)
+	all = append(all, list(Refused, one, "what an organisation sets would not be kept", "--managed-settings")...)
+	all = append(all, list(Refused, nothing, "what it limits would not be kept", "--managed-settings-in-initialize", "--restricted", "--safe-mode", "--bare")...)
+	all = append(all, list(Refused, one, "there are no plugins here, and what one forbids would not be kept", "--plugin-dir", "--plugin-dir-no-mcp", "--plugin-url")...)
+	all = append(all, list(Refused, one, "there is nothing like it here", "--project-config-root", "--channels", "--sdk-url", "--environment", "--file")...)
+	return append(all, list(Refused, maybe, "there is nothing like it here", "--worktree", "-w", "--tmux", "--teleport", "--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
+}
+
+// own are flags of ours with a value, which may stand beside those of Claude Code, as in the script that a host starts.
+func own() []string {
+	return []string{"--dialect", "--provider", "-P", "--cwd", "--api-base", "--sandbox", "--network", "--web", "--history-file", "--protocol-version", "--questions"}
+}
+
+// Speaks says whether a command line is for this dialect.
+func Speaks(argv []string) bool {
+	for i, arg := range argv {
+		if arg == "--" {
+			return false
+		}
+		if arg == "--dialect=claude" || arg == "--dialect" && i+1 < len(argv) && argv[i+1] == "claude" {
+			return true
+		}
+	}
+	return false
+}
+
+// Args is Claude Code's command line in our words. Ignored are the flags that change nothing here. The error names what is refused, and why.
+func Args(argv []string) (args, ignored []string, err error) {
+	t := translation{flags: map[string]Flag{}}
+	for _, f := range Flags() {
+		for _, n := range f.Names {
+			t.flags[n] = f
+		}
+	}
+	for _, name := range own() {
+		t.flags[name] = Flag{Names: []string{name}, takes: ourValue}
+	}
+	if err := t.read(argv); err != nil {
+		return nil, nil, err
+	}
+	return t.finish()
+}
+
+type translation struct {
+	flags  map[string]Flag
+	out    []string
+	given  map[string]string // flags of ours, with their last values
+	prompt []string
+	agents int
+	passed []string // ignored
+}
+
+func (t *translation) read(argv []string) error {
+	t.given = map[string]string{}
+	for i := 0; i < len(argv); i++ {
+		arg := argv[i]
+		if arg == "--" {
+			t.prompt = append(t.prompt, argv[i+1:]...)
+			return nil
+		}
+		if !strings.HasPrefix(arg, "-") || arg == "-" {
+			t.prompt = append(t.prompt, arg)
+			continue
+		}
+		name, value, joined := strings.Cut(arg, "=")
+		if !strings.HasPrefix(arg, "--") && len(arg) > 2 { // -rID
+			name, value, joined = arg[:2], arg[2:], true
+		}
+		next := func() (string, bool) {
+			if joined || i+1 >= len(argv) {
+				return value, joined
+			}
+			i++
+			return argv[i], true
+		}
+		if name == "--agent" {
+			v, ok := next()
+			if err := t.agent(v, ok); err != nil {
+				return err
+			}
+			continue
+		}
+		f, known := t.flags[name]
+		if !known { // the command's own, or one that it will refuse
+			t.out = append(t.out, arg)
+			continue
+		}
+		values, err := f.values(joined, value, argv[i+1:])
+		if err != nil {
+			return err
+		}
+		if !joined {
+			i += len(values)
+		}
+		if err := t.take(name, f, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values are what belongs to the flag.
+func (f Flag) values(joined bool, value string, rest []string) ([]string, error) {
+	flag := func(s string) bool { return strings.HasPrefix(s, "-") && s != "-" }
+	switch {
+	case f.takes == nothing && joined:
+		return nil, fmt.Errorf("%s takes no value", f.Names[0])
+	case f.takes == nothing:
+		return nil, nil
+	case joined:
+		return []string{value}, nil
+	case f.takes == several:
+		n := slices.IndexFunc(rest, flag)
+		if n < 0 {
+			n = len(rest)
+		}
+		if n == 0 {
+			return nil, fmt.Errorf("%s needs a value", f.Names[0])
+		}
+		return rest[:n], nil
+	case len(rest) == 0 || flag(rest[0]) && f.takes == maybe:
+		if f.takes == maybe {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("%s needs a value", f.Names[0])
+	}
+	return rest[:1], nil
+}
+
+// agent tells our flag from Claude Code's: ours chooses who works, and comes first.
+func (t *translation) agent(value string, given bool) error {
+	if !given {
+		return fmt.Errorf("--agent needs a value")
+	}
+	if t.agents++; t.agents > 1 {
+		return fmt.Errorf("--agent %s is refused: the conversation itself has no other agent here, and what that one may not do would not be kept", value)
+	}
+	t.out = append(t.out, "--agent="+value)
+	return nil
+}
+
+// take puts one flag into our words.
+func (t *translation) take(name string, f Flag, values []string) error {
+	switch {
+	case f.takes == ourValue:
+		t.out = append(t.out, name, values[0])
+		return nil
+	case f.Fate == Ignored:
+		t.passed = append(t.passed, name)
+		return nil
+	case f.Fate == Refused:
+		return fmt.Errorf("%s is refused: %s", name, f.Note)
+	case f.to == "":
+		return nil
+	case f.takes == nothing && f.value == nil:
+		t.set(f.to, "true")
+		return nil
+	case f.takes == nothing: // a mode that is named counts more
+		t.set("allow-bypass", "true")
+		if t.given[f.to] == "" {
+			t.set(f.to, f.value(""))
+		}
+		return nil
+	case f.takes == maybe && (len(values) == 0 || values[0] == ""):
+		return fmt.Errorf("%s needs the id of a session", name)
+	}
+	return t.named(name, f, values)
+}
+
+// named puts a flag with values into our words.
+func (t *translation) named(name string, f Flag, values []string) error {
+	switch f.to {
+	case "permission-mode":
+		m, why := ModeOf(values[0])
+		if why != "" {
+			return fmt.Errorf("%s %s is refused: %s", name, clipped(values[0]), why)
+		}
+		t.set(f.to, m.Flag)
+	case "questions":
+		if name == "--permission-prompt-tool" {
+			if values[0] != "stdio" {
+				return fmt.Errorf("%s %s is refused: only stdio is asked here", name, clipped(values[0]))
+			}
+			if t.given[f.to] != "none" { // who was told to ask nobody asks nobody
+				t.set(f.to, "host")
+			}
+			return nil
+		}
+		if values[0] != "host" && values[0] != "none" {
+			return fmt.Errorf("%s takes host or none", name)
+		}
+		if values[0] == "none" {
+			t.set(f.to, "none")
+		}
+	case "allowed-tools", "disallowed-tools", "tools":
+		if f.to == "tools" && len(values) == 1 {
+			switch values[0] {
+			case "":
+				t.out = append(t.out, "--tools=")
+				return nil
+			case "default":
+				return nil
+			}
+		}
+		for _, v := range values {
+			for _, rule := range SplitRules(v) {
+				t.out = append(t.out, "--"+f.to+"="+rule)
+			}
+		}
+	case "mcp-config", "add-dir":
+		for _, v := range values {
+			t.out = append(t.out, "--"+f.to+"="+v)
+		}
+	case "append-system-prompt", "system-prompt": // an empty one is none
+		if values[0] != "" {
+			t.set(f.to, values[0])
+		}
+	case "setting-sources":
+		for source := range strings.SplitSeq(values[0], ",") {
+			if source = strings.TrimSpace(source); source != "" {
+				t.out = append(t.out, "--setting-sources="+source)
+			}
+		}
+	default:
+		t.set(f.to, values[0])
+	}
+	return nil
+}
+
+// set notes a flag of which the last counts.
+func (t *translation) set(name, value string) { t.given[name] = value }
+
+func (t *translation) finish() (args, ignored []string, err error) {
+	if _, given := t.given["output-format"]; !given {
+		t.set("output-format", "text")
+	}
+	if _, given := t.given["input-format"]; !given {
+		t.set("input-format", "text")
+	}
+	if t.given["questions"] == "" {
+		t.set("questions", "none")
+	}
+	if t.given["permission-mode"] == "auto" {
+		t.set("allow-bypass", "true")
+	}
+	if t.given["input-format"] == "stream-json" && len(t.prompt) > 0 {
+		return nil, nil, fmt.Errorf("with --input-format stream-json the messages come on standard input, and %q is one too many", clipped(t.prompt[0]))
+	}
+	if len(t.prompt) > 1 {
+		return nil, nil, fmt.Errorf("%q is one argument too many: the message is a single one", clipped(t.prompt[1]))
+	}
+	for _, name := range sorted(t.given) {
+		t.out = append(t.out, "--"+name+"="+t.given[name])
+	}
+	if len(t.prompt) == 1 {
+		t.out = append(t.out, "--prompt="+t.prompt[0])
+	}
+	return t.out, t.passed, nil
+}
+
+func sorted(m map[string]string) []string {
+	var names []string
+	for n := range m {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// SplitRules divides a list of rules at commas and spaces outside of brackets.
+func SplitRules(list string) (rules []string) {
+	depth, begin := 0, 0
+	cut := func(end int) {
+		if rule := strings.TrimSpace(list[begin:end]); rule != "" {
+			rules = append(rules, rule)
+		}
+		begin = end + 1
+	}
+	for i := range len(list) {
+		switch c := list[i]; {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth = max(depth-1, 0)
+		case depth == 0 && (c == ',' || c == ' '):
+			cut(i)
+		}
+	}
+	cut(len(list))
+	return rules
+}

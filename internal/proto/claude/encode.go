@@ -1,0 +1,240 @@
+// Package claude is the nested stream-json dialect of hosts that were written for Claude Code, without I/O: events in, lines out; lines of the
+// host in, frames out; and Claude Code's command line in our own words.
+//
+// It promises the shapes that those hosts rely on: init at the beginning of every turn, a line for each block of an answer, all of which share the
+// id of its message, a result at every end, totals over the process, a uuid on every line. It promises that no flag, no setting and no member of
+// a request that limits what may happen is passed over: it is translated, or refused by name. It refuses to decide anything about the conversation.
+package claude
+
+import (
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// Encoder writes one process's stream.
+type Encoder struct {
+	UUID    func() string // a new one at each call
+	Partial bool          // pieces of answers are told as they come
+	Mode    string        // in Claude Code's word
+	Limits  Limits        // for the words of a turn that they ended
+	Version string        // of what stands in for Claude Code
+
+	session string
+	facts   agent.Facts
+	due     bool // a turn began, and its init is not written
+	within  bool // a turn runs
+	open    map[string]*message
+	calls   map[string]called
+	denials []denial
+	failure *fault.Fault
+	last    string // what the agent itself said last
+	stop    string // why the model stopped last
+	cost    float64
+	models  map[string]modelTokens
+	running string // the call of the agent itself that has no result
+}
+
+// Limits are those that end a turn.
+type Limits struct {
+	Turns int
+	USD   float64
+}
+
+type called struct {
+	name  string
+	input []byte
+}
+
+// Know takes what is known of the conversation by now.
+func (e *Encoder) Know(id string, f agent.Facts) {
+	if id != "" {
+		e.session = id
+	}
+	e.facts = f
+}
+
+// Session is the conversation's id, as far as it is known.
+func (e *Encoder) Session() string { return e.session }
+
+// Event is what an event looks like: no line, or several.
+func (e *Encoder) Event(ev event.Event) [][]byte {
+	if ev.Session != "" && ev.Parent == "" {
+		e.session = ev.Session
+	}
+	if ev.Model != "" && ev.Parent == "" {
+		e.facts.Model = ev.Model
+	}
+	switch ev.Kind {
+	case event.Started, event.TurnBegan:
+		e.begin()
+		if e.session == "" { // the agent tells it soon
+			return nil
+		}
+		return e.init()
+	case event.Notice:
+		return nil
+	}
+	e.begin()
+	return append(e.init(), e.event(ev)...)
+}
+
+// begin notes that a turn runs.
+func (e *Encoder) begin() {
+	if !e.within {
+		e.within, e.due, e.last, e.stop = true, true, "", ""
+	}
+}
+
+// init is the first line of a turn.
+func (e *Encoder) init() [][]byte {
+	if !e.due {
+		return nil
+	}
+	e.due = false
+	f := e.facts
+	line := initLine{
+		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools), Servers: []serverLine{}, Model: f.Model, Mode: e.Mode,
+		Commands: []string{}, KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers), Skills: []string{}, Plugins: []string{},
+		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
+	}
+	for _, s := range f.Servers {
+		line.Servers = append(line.Servers, serverLine(s))
+	}
+	if f.Walls != nil {
+		line.Sandbox = f.Walls
+	}
+	return [][]byte{encode(line)}
+}
+
+func (e *Encoder) event(ev event.Event) [][]byte {
+	switch ev.Kind {
+	case event.Text, event.Thinking:
+		return e.message(ev.Parent).add(e, ev)
+	case event.Answered:
+		return e.answered(ev)
+	case event.ToolCall:
+		return e.call(ev)
+	case event.ToolResult:
+		lines := e.shut(ev.Parent, false)
+		if e.running == ev.Result.ID {
+			e.running = ""
+		}
+		return append(lines, e.line(said{Type: "user", Parent: parent(ev.Parent), Message: userMessage{"user", []any{
+			resultBlock{ev.Result.ID, "tool_result", ev.Result.Output, ev.Result.Failed},
+		}}}))
+	case event.Denied:
+		d := ev.Denial
+		e.denials = append(e.denials, denial{d.Tool, d.CallID, object(e.calls[d.CallID].input)})
+		if d.ByUser {
+			return nil
+		}
+		return [][]byte{e.system(system{Subtype: "permission_denied", Tool: d.Tool, Call: d.CallID, Message: d.Reason})}
+	case event.Question:
+		return e.shut(ev.Parent, false)
+	case event.Compacted:
+		return [][]byte{e.system(system{Subtype: "compact_boundary", Compact: &compactLine{ev.Compaction.Trigger, ev.Compaction.Before}})}
+	case event.Retry:
+		r := ev.Retry
+		wait := r.After.Milliseconds()
+		s := system{Subtype: "api_retry", Attempt: r.Attempt, Most: r.Of, Delay: &wait, Error: "server_error"}
+		if r.Status != 0 {
+			s.Code = &r.Status
+		}
+		return [][]byte{e.system(s)}
+	case event.Failed:
+		if ev.Terminal {
+			return e.fail(ev.Fault)
+		}
+	case event.Ended:
+		return e.end(ev)
+	}
+	return nil
+}
+
+// call is a block of the answer that is being told.
+func (e *Encoder) call(ev event.Event) [][]byte {
+	c := ev.Call
+	input := object(c.Input)
+	if e.calls == nil {
+		e.calls = map[string]called{}
+	}
+	e.calls[c.ID] = called{c.Name, input}
+	if ev.Parent == "" {
+		e.running = c.ID
+	}
+	return e.message(ev.Parent).addCall(e, callBlock{"tool_use", c.ID, c.Name, input})
+}
+
+// answered says how an answer ended, of which only calls can follow.
+func (e *Encoder) answered(ev event.Event) [][]byte {
+	m, found := e.open[ev.Parent]
+	if !found { // there is nothing of it yet
+		m = e.message(ev.Parent)
+	}
+	if ev.Model != "" {
+		m.model = ev.Model
+	}
+	if a := ev.Answer; a != nil {
+		m.reason = reason(a.Reason)
+		if a.Usage != nil {
+			m.usage = count(a.Usage)
+		}
+		if ev.Parent == "" {
+			e.stop = m.reason
+		}
+	}
+	return m.flush(e, false)
+}
+
+// Mended is the mode from now on, which the host hears of.
+func (e *Encoder) Mended(mode string) []byte {
+	e.Mode = mode
+	return e.system(system{Subtype: "status", Status: []byte("null"), Mode: mode})
+}
+
+// Repeat is a message of the host as it came, which the host hears again.
+func (e *Encoder) Repeat(message []byte) []byte {
+	return e.line(said{Type: "user", Message: rawMessage(message), Replay: true})
+}
+
+// line completes a line of one side.
+func (e *Encoder) line(s said) []byte {
+	s.Session, s.Identifier = e.session, e.UUID()
+	return encode(s)
+}
+
+func (e *Encoder) system(s system) []byte {
+	s.Type, s.Session, s.Identifier = "system", e.session, e.UUID()
+	return encode(s)
+}
+
+func parent(id string) *string {
+	if id == "" {
+		return nil
+	}
+	return &id
+}
+
+// count are tokens as the Messages API counts them.
+func count(u *event.Usage) tokens {
+	if u == nil {
+		return tokens{}
+	}
+	return tokens{Input: max(u.Input-u.Cached-u.Written, 0), Written: u.Written, Cached: u.Cached, Output: u.Output}
+}
+
+// reason is why a model stopped, in the Messages API's word where that is known.
+func reason(word string) string {
+	switch strings.ToLower(word) {
+	case "tool_calls", "tool_use", "function_call":
+		return "tool_use"
+	case "stop", "end_turn", "completed":
+		return "end_turn"
+	case "length", "max_tokens", "max_output_tokens":
+		return "max_tokens"
+	}
+	return word
+}

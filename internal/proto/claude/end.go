@@ -1,0 +1,170 @@
+package claude
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// The subtypes of a result.
+const (
+	Success    = "success"
+	MaxTurns   = "error_max_turns"
+	MaxBudget  = "error_max_budget_usd"
+	During     = "error_during_execution"
+	NeverFits  = "error_max_structured_output_retries"
+	Interrupts = "cancelled" // an event's word; the result's is During
+)
+
+// fail tells what ends the turn. A model API's own failures are told as Claude Code tells them: as an answer that says so.
+func (e *Encoder) fail(f *fault.Fault) [][]byte {
+	e.failure = f
+	lines := e.shutAll(true)
+	kind := errorKind(f)
+	if kind == "" {
+		return lines
+	}
+	m := &message{id: e.UUID(), model: "<synthetic>"}
+	return append(lines, e.line(said{Type: "assistant", Message: m.line([]any{textBlock{"text", "API Error: " + f.Sentence()}}), Error: kind}))
+}
+
+// errorKind is Claude Code's word for what went wrong with the model's API; empty: it was something else.
+func errorKind(f *fault.Fault) string {
+	switch f.Code {
+	case fault.AuthRequired, fault.PermissionDenied:
+		return "authentication_failed"
+	case fault.TooManyRequests:
+		return "rate_limit"
+	case fault.NotFoundCode:
+		return "model_not_found"
+	case fault.ContextFull:
+		return "invalid_request"
+	case fault.Down:
+		return "overloaded"
+	case fault.APIError, fault.TimedOut:
+		return "server_error"
+	}
+	return ""
+}
+
+// shutAll ends every message that is being told.
+func (e *Encoder) shutAll(aborted bool) (lines [][]byte) {
+	for _, p := range slices.Sorted(maps.Keys(e.open)) {
+		lines = append(lines, e.shut(p, aborted)...)
+	}
+	return lines
+}
+
+// end is the result of a turn.
+func (e *Encoder) end(ev event.Event) [][]byte {
+	end := ev.End
+	cancelled := !end.OK && end.Reason == Interrupts
+	lines := e.shutAll(cancelled)
+	if cancelled {
+		words := "[Request interrupted by user]"
+		if e.running != "" {
+			words = "[Request interrupted by user for tool use]"
+		}
+		lines = append(lines, e.line(said{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
+	}
+	r := resultLine{
+		Type: "result", Subtype: Success, IsError: !end.OK, Took: end.Took.Milliseconds(), Asking: end.Asking.Milliseconds(), Turns: 1, Session: e.session,
+		Usage: turnTokens{count(end.Usage), map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0}, "standard"}, Denials: nonNil(e.denials), Structured: end.Structured,
+		Identifier: e.UUID(),
+	}
+	if end.Turns != nil {
+		r.Turns = *end.Turns
+	}
+	if e.stop != "" {
+		stop := e.stop
+		r.Stop = &stop
+	}
+	e.total(ev, &r)
+	switch {
+	case end.OK:
+		words := end.Text
+		if words == "" {
+			words = e.last
+		}
+		if words == "" && len(end.Structured) > 0 {
+			words = string(end.Structured)
+		}
+		r.Result = &words
+	case e.failure != nil && errorKind(e.failure) != "":
+		words := "API Error: " + e.failure.Sentence()
+		r.Result = &words
+		if status, ok := e.failure.Detail["status"].(int); ok {
+			r.Status = &status
+		}
+	default:
+		r.Subtype = During
+		if slices.Contains([]string{MaxTurns, MaxBudget, NeverFits}, end.Reason) {
+			r.Subtype = end.Reason
+		}
+		r.Errors = append(slices.Clone(end.Notes), e.words(end))
+	}
+	e.within, e.due, e.denials, e.failure, e.calls, e.running = false, false, nil, nil, nil, ""
+	return append(lines, encode(r))
+}
+
+// total adds what the turn cost to what the process has cost.
+func (e *Encoder) total(ev event.Event, r *resultLine) {
+	if e.models == nil {
+		e.models = map[string]modelTokens{}
+	}
+	if u := ev.End.Usage; u != nil {
+		r.Estimated = u.Estimated
+		name := ev.Model
+		if name == "" {
+			name = e.facts.Model
+		}
+		m, c := e.models[name], count(u)
+		m.Input, m.Output, m.Cached, m.Written, m.Window = m.Input+c.Input, m.Output+c.Output, m.Cached+c.Cached, m.Written+c.Written, e.facts.Window
+		if u.CostUSD != nil {
+			m.Cost += *u.CostUSD
+			e.cost += *u.CostUSD
+		}
+		e.models[name] = m
+	}
+	r.Cost, r.Models = e.cost, e.models
+}
+
+// words are why a turn failed.
+func (e *Encoder) words(end *event.End) string {
+	switch {
+	case e.failure != nil:
+		return e.failure.Sentence()
+	case end.Reason == MaxTurns && e.Limits.Turns > 0:
+		return fmt.Sprintf("Reached maximum number of turns (%d)", e.Limits.Turns)
+	case end.Reason == MaxTurns:
+		return "Reached maximum number of turns"
+	case end.Reason == MaxBudget && e.Limits.USD > 0:
+		return fmt.Sprintf("Reached maximum budget ($%v)", e.Limits.USD)
+	case end.Reason == MaxBudget:
+		return "Reached maximum budget"
+	case end.Reason == NeverFits:
+		return "Failed to provide valid structured output"
+	case end.Reason == Interrupts:
+		return "Request interrupted by user"
+	}
+	return "the turn failed"
+}
+
+// Refuse is the whole stream of a conversation that cannot begin.
+func (e *Encoder) Refuse(f *fault.Fault) [][]byte { return e.refuse(f.Sentence()) }
+
+// NoConversation is the whole stream where there is nothing under that id to go on with.
+func (e *Encoder) NoConversation(id string) [][]byte { return e.refuse(NoConversation(id)) }
+
+// NoConversation is Claude Code's sentence.
+func NoConversation(id string) string { return "No conversation found with session ID: " + id }
+
+func (e *Encoder) refuse(why string) [][]byte {
+	return [][]byte{encode(resultLine{
+		Type: "result", Subtype: During, IsError: true, Errors: []string{why}, Session: e.session, Models: map[string]modelTokens{}, Denials: []denial{},
+		Usage: turnTokens{Server: map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0}, Service: "standard"}, Identifier: e.UUID(),
+	})}
+}

@@ -1,0 +1,257 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+)
+
+// Matcher says which moments a hook is about.
+type Matcher struct {
+	words   []string
+	pattern *regexp.Regexp
+}
+
+// NewMatcher reads one: nothing or * is everything, names separated by bars are those names, all else is a regular expression.
+func NewMatcher(text string) (Matcher, error) {
+	if text == "" || text == "*" {
+		return Matcher{}, nil
+	}
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '|' || r == ' '
+	}
+	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		var m Matcher
+		for word := range strings.SplitSeq(text, "|") {
+			m.words = append(m.words, strings.TrimSpace(word))
+		}
+		return m, nil
+	}
+	pattern, err := regexp.Compile(text)
+	if err != nil {
+		return Matcher{}, fmt.Errorf("the matcher %q is no regular expression that is known here", clipped(text))
+	}
+	return Matcher{pattern: pattern}, nil
+}
+
+// Matches says whether the hook is about that. Claude Code has two names for the tool that begins a sub-agent.
+func (m Matcher) Matches(subject string) bool {
+	switch {
+	case m.pattern != nil:
+		return m.pattern.MatchString(subject) || subject == "Task" && m.pattern.MatchString("Agent")
+	case m.words != nil:
+		return slices.Contains(m.words, subject) || subject == "Task" && slices.Contains(m.words, "Agent")
+	}
+	return true
+}
+
+// moments are those at which a host is asked.
+func moments() []agent.MomentName {
+	return []agent.MomentName{
+		agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins, agent.SessionEnds, agent.TurnEnds, agent.HelperBegins, agent.HelperEnds,
+		agent.Shortening,
+	}
+}
+
+// onlookers are moments of Claude Code that do not come here, and at which a host can only look on.
+func onlookers() []string {
+	return []string{
+		"Notification", "StopFailure", "PostCompact", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle", "TaskCreated", "TaskCompleted", "ElicitationResult", "WorktreeRemove",
+		"InstructionsLoaded", "CwdChanged", "FileChanged", "DirectoryAdded", "MessageDisplay", "PostToolBatch",
+	}
+}
+
+func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) {
+	var all map[string][]struct {
+		Matcher string   `json:"matcher"`
+		IDs     []string `json:"hookCallbackIds"`
+		Timeout float64  `json:"timeout"`
+		Failure string   `json:"onFailure"`
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, nil, fmt.Errorf("initialize: hooks is not what it should be: %w", err)
+	}
+	var hooks []Hook
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if slices.Contains(onlookers(), name) {
+			ignored = append(ignored, "hooks."+name)
+			continue
+		}
+		if !slices.Contains(moments(), agent.MomentName(name)) {
+			return nil, nil, fmt.Errorf("initialize: hooks for %s would never be called here, and may be a limit", clipped(name))
+		}
+		for _, h := range all[name] {
+			m, err := NewMatcher(h.Matcher)
+			if err != nil {
+				return nil, nil, fmt.Errorf("initialize: hooks: %w", err)
+			}
+			if h.Failure != "" && h.Failure != "continue" && h.Failure != "block" {
+				return nil, nil, fmt.Errorf("initialize: hooks: onFailure %q is neither continue nor block", clipped(h.Failure))
+			}
+			seconds := min(max(h.Timeout, 0), 24*60*60)
+			hooks = append(hooks, Hook{
+				Moment: agent.MomentName(name), Matcher: m, IDs: h.IDs, Timeout: time.Duration(seconds * float64(time.Second)), Block: h.Failure == "block",
+			})
+		}
+	}
+	return hooks, ignored, nil
+}
+
+// Subject is what the matcher of a hook at that moment looks at.
+func Subject(m agent.Moment) string {
+	switch m.Name {
+	case agent.BeforeTool, agent.AfterTool, agent.AfterFailure:
+		if m.Call != nil {
+			return m.Call.Name
+		}
+	case agent.SessionBegins, agent.SessionEnds, agent.Shortening, agent.HelperBegins, agent.HelperEnds:
+		return m.Text
+	}
+	return ""
+}
+
+// Scene is what every hook is told of the conversation.
+type Scene struct{ Session, Dir, Mode string }
+
+// HookRequest is a request of ours that asks for the host's word.
+func HookRequest(callback string, s Scene, m agent.Moment) any {
+	input := map[string]any{
+		"session_id": s.Session, "transcript_path": "", "cwd": s.Dir, "permission_mode": s.Mode, "hook_event_name": string(m.Name),
+	}
+	request := map[string]any{"subtype": "hook_callback", "callback_id": callback, "input": input}
+	if m.Parent != "" {
+		input["agent_id"] = m.Parent
+	}
+	if m.Call != nil {
+		input["tool_name"], input["tool_input"], input["tool_use_id"] = m.Call.Name, object(m.Call.Input), m.Call.ID
+		request["tool_use_id"] = m.Call.ID
+	}
+	switch m.Name {
+	case agent.AfterTool:
+		if m.Result != nil {
+			input["tool_response"] = m.Result.Output
+		}
+	case agent.AfterFailure:
+		if m.Result != nil {
+			input["error"] = m.Result.Output
+		}
+	case agent.MessageComes:
+		input["prompt"] = m.Text
+	case agent.SessionBegins:
+		input["source"] = m.Text
+	case agent.SessionEnds:
+		input["reason"] = m.Text
+	case agent.Shortening:
+		input["trigger"], input["custom_instructions"] = m.Text, nil
+	case agent.TurnEnds:
+		input["stop_hook_active"], input["last_assistant_message"] = m.Again, m.Text
+	case agent.HelperBegins:
+		input["agent_type"] = m.Text
+	case agent.HelperEnds:
+		input["stop_hook_active"], input["last_assistant_message"] = m.Again, m.Text
+	}
+	return request
+}
+
+// ReadWord is what the host said.
+func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
+	var out struct {
+		Async    bool   `json:"async"`
+		Continue *bool  `json:"continue"`
+		Stop     string `json:"stopReason"`
+		Decision string `json:"decision"`
+		Reason   string `json:"reason"`
+		Note     string `json:"systemMessage"`
+		More     struct {
+			Decision string          `json:"permissionDecision"`
+			Reason   string          `json:"permissionDecisionReason"`
+			Input    json.RawMessage `json:"updatedInput"`
+			Context  string          `json:"additionalContext"`
+			Output   json.RawMessage `json:"updatedToolOutput"`
+			MCP      json.RawMessage `json:"updatedMCPToolOutput"`
+		} `json:"hookSpecificOutput"`
+	}
+	if err := json.Unmarshal(body, &out); err != nil {
+		return agent.Word{}, errors.New("its answer could not be read")
+	}
+	w := agent.Word{Note: out.Note, Context: out.More.Context}
+	if out.Async { // the host goes on by itself
+		return agent.Word{}, nil
+	}
+	switch out.Decision {
+	case "":
+	case "approve":
+		if name == agent.BeforeTool {
+			w.Decision, w.Reason = "allow", out.Reason
+		}
+	case "block":
+		w.Decision, w.Reason = "deny", out.Reason
+	default:
+		return agent.Word{}, fmt.Errorf("its decision %q is neither approve nor block", clipped(out.Decision))
+	}
+	if name == agent.BeforeTool {
+		switch d := out.More.Decision; d {
+		case "", "defer":
+		case "allow", "ask", "deny":
+			w.Decision, w.Reason = d, out.More.Reason
+		default:
+			return agent.Word{}, fmt.Errorf("its permissionDecision %q is none of allow, ask and deny", clipped(d))
+		}
+		if !empty(out.More.Input) && len(out.More.Input) > 0 {
+			w.Input = out.More.Input
+		}
+	}
+	if len(out.More.Output) > 0 || len(out.More.MCP) > 0 {
+		return agent.Word{}, errors.New("it replaces what a tool answered, which is not done here")
+	}
+	if out.Continue != nil && !*out.Continue {
+		if w.End = out.Stop; w.End == "" {
+			w.End = "the host ends the turn"
+		}
+	}
+	return w, nil
+}
+
+// Failed is the word of a hook that gave none: what it would have decided is asked about, or does not happen where the host said so.
+func Failed(h Hook, why string) agent.Word {
+	w := agent.Word{Note: "a hook of the host for " + string(h.Moment) + " failed: " + why}
+	switch {
+	case h.Block && slices.Contains([]agent.MomentName{agent.BeforeTool, agent.MessageComes}, h.Moment):
+		w.Decision, w.Reason = "deny", w.Note
+	case h.Moment == agent.BeforeTool:
+		w.Decision, w.Reason = "ask", w.Note
+	}
+	return w
+}
+
+// Together is the word of several: the strictest decision counts, the first of a kind for the rest.
+func Together(words []agent.Word) agent.Word {
+	rank := func(d string) int { return slices.Index([]string{"", "allow", "ask", "deny"}, d) }
+	var all agent.Word
+	join := func(a, b string) string {
+		if a == "" || b == "" {
+			return a + b
+		}
+		return a + "\n" + b
+	}
+	for _, w := range words {
+		if rank(w.Decision) > rank(all.Decision) {
+			all.Decision, all.Reason = w.Decision, w.Reason
+		}
+		if all.Input == nil {
+			all.Input = w.Input
+		}
+		if all.End == "" {
+			all.End = w.End
+		}
+		all.Context, all.Note = join(all.Context, w.Context), join(all.Note, w.Note)
+	}
+	return all
+}

@@ -1,0 +1,215 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+)
+
+// Initialize is what a host says before the conversation begins.
+type Initialize struct {
+	Hooks    []Hook
+	Servers  []string // MCP servers that live in the host
+	Others   []byte   // further MCP servers, as the JSON object mcpServers; nil: none
+	Schema   []byte   // nil: none
+	System   string
+	Append   string
+	Helpers  []agent.Helper
+	Deny     []string
+	Settings []byte // nil: none
+	Ignored  []string
+	Refused  error // it is one that cannot be meant: all else is empty
+}
+
+// Hook is a word that the host wants to have.
+type Hook struct {
+	Moment  agent.MomentName
+	Matcher Matcher
+	IDs     []string      // one for each function of the host
+	Timeout time.Duration // 0: not said
+	Block   bool          // what it is about does not happen if it fails
+}
+
+// ReadInitialize reads the request. The error names what cannot be meant here.
+func ReadInitialize(body []byte) (*Initialize, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(body, &all); err != nil {
+		return nil, fmt.Errorf("initialize is no object: %w", err)
+	}
+	var init Initialize
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		raw := all[name]
+		if empty(raw) {
+			continue
+		}
+		if err := init.member(name, raw); err != nil {
+			return nil, err
+		}
+	}
+	return &init, nil
+}
+
+// empty says of a member that it says nothing.
+func empty(raw json.RawMessage) bool {
+	return slices.Contains([]string{"null", "false", `""`, "[]", "{}"}, string(bytes.TrimSpace(raw)))
+}
+
+func (i *Initialize) member(name string, raw json.RawMessage) (err error) {
+	read := func(into any) error {
+		if err := json.Unmarshal(raw, into); err != nil {
+			return fmt.Errorf("initialize: %s is not what it should be: %w", name, err)
+		}
+		return nil
+	}
+	switch name {
+	case "subtype":
+		return nil
+	case "hooks":
+		i.Hooks, i.Ignored, err = readHooks(raw, i.Ignored)
+		return err
+	case "sdkMcpServers":
+		return read(&i.Servers)
+	case "mcpServers":
+		i.Others = raw
+		return nil
+	case "jsonSchema":
+		i.Schema = compact(raw)
+		return nil
+	case "systemPrompt":
+		var parts []string
+		if json.Unmarshal(raw, &i.System) == nil {
+			return nil
+		}
+		if err := read(&parts); err != nil {
+			return err
+		}
+		i.System = strings.TrimSpace(strings.Join(parts, "\n")) // [""] is what is said where nothing is wished
+		return nil
+	case "appendSystemPrompt":
+		return read(&i.Append)
+	case "agents":
+		i.Helpers, err = ReadHelpers(raw)
+		return err
+	case "disallowedTools":
+		return read(&i.Deny)
+	case "settings":
+		i.Settings = raw
+		return nil
+	case "sdkMcpServerConfigs":
+		return limitsOfServers(raw)
+	case "sdkMcpServerManifests", "sdkMcpServerManifestsOrigin", "systemPromptSnapshot", "planModeInstructions", "excludeDynamicSections", "title", "promptSuggestions",
+		"agentProgressSummaries", "forwardSubagentText", "supportedDialogKinds", "perTaskStopAffordance", "skills":
+		i.Ignored = append(i.Ignored, name)
+		return nil
+	}
+	return fmt.Errorf("initialize: %s means nothing here, and may be a limit", clipped(name))
+}
+
+func compact(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+// limitsOfServers refuses policies for the tools of a host's servers.
+func limitsOfServers(raw json.RawMessage) error {
+	var configs map[string]struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(raw, &configs); err != nil {
+		return fmt.Errorf("initialize: sdkMcpServerConfigs is not what it should be: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(configs)) {
+		if len(configs[name].Tools) > 0 {
+			return fmt.Errorf("initialize: sdkMcpServerConfigs limits tools of %s, which is not kept here; disallowedTools takes them away", clipped(name))
+		}
+	}
+	return nil
+}
+
+// ReadHelpers reads sub-agents as --agents has them: an object by name.
+func ReadHelpers(raw []byte) ([]agent.Helper, error) {
+	var all map[string]map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("agents is no object of agents by name: %w", err)
+	}
+	var list []agent.Helper
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		h := agent.Helper{Name: name}
+		for _, member := range slices.Sorted(maps.Keys(all[name])) {
+			value := all[name][member]
+			into := map[string]any{"description": &h.Description, "prompt": &h.Prompt, "tools": &h.Tools, "model": &h.Model}[member]
+			switch {
+			case empty(value) && member != "tools":
+			case into != nil:
+				if err := json.Unmarshal(value, into); err != nil {
+					return nil, fmt.Errorf("agents: %s of %s is not what it should be: %w", member, clipped(name), err)
+				}
+			case slices.Contains([]string{"color", "skills", "effort", "memory", "background", "initialPrompt", "criticalSystemReminder_EXPERIMENTAL", "autoCompactWindow"}, member):
+			default:
+				return nil, fmt.Errorf("agents: %s of %s means nothing here, and may be a limit", clipped(member), clipped(name))
+			}
+		}
+		if h.Model == "inherit" {
+			h.Model = ""
+		}
+		if h.Prompt == "" || h.Description == "" {
+			return nil, fmt.Errorf("agents: %s needs a description and a prompt", clipped(name))
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// Welcome is what a host gets to know in answer to initialize.
+func (e *Encoder) Welcome(models []string, hooks bool) any {
+	type helper struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	}
+	type model struct {
+		Value       string `json:"value"`
+		Display     string `json:"displayName"`
+		Description string `json:"description"`
+	}
+	type welcome struct {
+		Commands []string          `json:"commands"`
+		Helpers  []helper          `json:"agents"`
+		Style    string            `json:"output_style"`
+		Styles   []string          `json:"available_output_styles"`
+		Models   []model           `json:"models"`
+		Account  map[string]string `json:"account"`
+		Mode     string            `json:"current_permission_mode"`
+		Failures bool              `json:"hook_on_failure_supported"`
+		Hooks    bool              `json:"hooks_applied,omitempty"`
+		Version  string            `json:"claude_code_version"`
+	}
+	w := welcome{
+		Commands: []string{}, Helpers: []helper{}, Style: "default", Styles: []string{"default"}, Models: []model{}, Account: map[string]string{}, Mode: e.Mode, Failures: true, Hooks: hooks,
+		Version: e.Version,
+	}
+	for _, h := range e.facts.Helpers {
+		w.Helpers = append(w.Helpers, helper{Name: h})
+	}
+	for _, m := range models {
+		w.Models = append(w.Models, model{Value: m, Display: m})
+	}
+	return w
+}
+
+// Servers is what a host gets to know of MCP servers.
+func (e *Encoder) Servers() any {
+	list := []serverLine{}
+	for _, s := range e.facts.Servers {
+		list = append(list, serverLine(s))
+	}
+	return map[string][]serverLine{"mcpServers": list}
+}

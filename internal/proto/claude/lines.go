@@ -1,0 +1,223 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"omniagent/internal/text"
+)
+
+// The lines, whose members stay in their order: people read them too.
+
+type initLine struct {
+	Type       string       `json:"type"`
+	Subtype    string       `json:"subtype"`
+	Dir        string       `json:"cwd"`
+	Session    string       `json:"session_id"`
+	Tools      []string     `json:"tools"`
+	Servers    []serverLine `json:"mcp_servers"`
+	Model      string       `json:"model"`
+	Mode       string       `json:"permissionMode"`
+	Commands   []string     `json:"slash_commands"`
+	KeySource  string       `json:"apiKeySource"`
+	Version    string       `json:"claude_code_version"`
+	Style      string       `json:"output_style"`
+	Helpers    []string     `json:"agents"`
+	Skills     []string     `json:"skills"`
+	Plugins    []string     `json:"plugins"`
+	Agent      string       `json:"agent,omitempty"` // ours: who really works, and what holds its commands
+	Provider   string       `json:"provider,omitempty"`
+	Sandbox    any          `json:"sandbox,omitempty"`
+	Identifier string       `json:"uuid"`
+}
+
+type serverLine struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+}
+
+// said is a line of one side: an assistant's block, a tool's result, a message that is repeated.
+type said struct {
+	Type       string  `json:"type"`
+	Message    any     `json:"message"`
+	Parent     *string `json:"parent_tool_use_id"`
+	Session    string  `json:"session_id"`
+	Identifier string  `json:"uuid"`
+	Error      string  `json:"error,omitempty"`
+	Synthetic  bool    `json:"isSynthetic,omitempty"`
+	Replay     bool    `json:"isReplay,omitempty"`
+	Aborted    bool    `json:"aborted,omitempty"`
+}
+
+type assistant struct {
+	ID       string  `json:"id"`
+	Type     string  `json:"type"`
+	Role     string  `json:"role"`
+	Model    string  `json:"model"`
+	Content  []any   `json:"content"`
+	Stop     *string `json:"stop_reason"`
+	Sequence *string `json:"stop_sequence"`
+	Usage    tokens  `json:"usage"`
+}
+
+type userMessage struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type thinkingBlock struct {
+	Type      string `json:"type"`
+	Thinking  string `json:"thinking"`
+	Signature string `json:"signature"`
+}
+
+type callBlock struct {
+	Type  string          `json:"type"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+type resultBlock struct {
+	ID      string `json:"tool_use_id"`
+	Type    string `json:"type"`
+	Content string `json:"content"`
+	Failed  bool   `json:"is_error"`
+}
+
+// tokens are those of an answer or of a turn; the three inputs are disjoint.
+type tokens struct {
+	Input   int64 `json:"input_tokens"`
+	Written int64 `json:"cache_creation_input_tokens"`
+	Cached  int64 `json:"cache_read_input_tokens"`
+	Output  int64 `json:"output_tokens"`
+}
+
+// turnTokens has what hosts look for beside them.
+type turnTokens struct {
+	tokens
+	Server  map[string]int64 `json:"server_tool_use"`
+	Service string           `json:"service_tier"`
+}
+
+type modelTokens struct {
+	Input   int64   `json:"inputTokens"`
+	Output  int64   `json:"outputTokens"`
+	Cached  int64   `json:"cacheReadInputTokens"`
+	Written int64   `json:"cacheCreationInputTokens"`
+	Search  int64   `json:"webSearchRequests"`
+	Cost    float64 `json:"costUSD"`
+	Window  int64   `json:"contextWindow"`
+	Longest int64   `json:"maxOutputTokens"`
+}
+
+type denial struct {
+	Tool  string          `json:"tool_name"`
+	ID    string          `json:"tool_use_id"`
+	Input json.RawMessage `json:"tool_input"`
+}
+
+type resultLine struct {
+	Type       string                 `json:"type"`
+	Subtype    string                 `json:"subtype"`
+	IsError    bool                   `json:"is_error"`
+	Took       int64                  `json:"duration_ms"`
+	Asking     int64                  `json:"duration_api_ms"`
+	Turns      int                    `json:"num_turns"`
+	Result     *string                `json:"result,omitempty"`
+	Errors     []string               `json:"errors,omitempty"`
+	Stop       *string                `json:"stop_reason"`
+	Session    string                 `json:"session_id"`
+	Cost       float64                `json:"total_cost_usd"`
+	Usage      turnTokens             `json:"usage"`
+	Models     map[string]modelTokens `json:"modelUsage"`
+	Estimated  bool                   `json:"usage_estimated,omitempty"` // ours: the API did not tell
+	Denials    []denial               `json:"permission_denials"`
+	Structured json.RawMessage        `json:"structured_output,omitempty"`
+	Status     *int                   `json:"api_error_status,omitempty"`
+	Identifier string                 `json:"uuid"`
+}
+
+// system is a line of the type system that is not init.
+type system struct {
+	Type       string          `json:"type"`
+	Subtype    string          `json:"subtype"`
+	Compact    *compactLine    `json:"compact_metadata,omitempty"`
+	Status     json.RawMessage `json:"status,omitempty"`
+	Mode       string          `json:"permissionMode,omitempty"`
+	Tool       string          `json:"tool_name,omitempty"`
+	Call       string          `json:"tool_use_id,omitempty"`
+	Message    string          `json:"message,omitempty"`
+	Attempt    int             `json:"attempt,omitempty"`
+	Most       int             `json:"max_retries,omitempty"`
+	Delay      *int64          `json:"retry_delay_ms,omitempty"`
+	Code       *int            `json:"error_status,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	Session    string          `json:"session_id"`
+	Identifier string          `json:"uuid"`
+}
+
+type compactLine struct {
+	Trigger string `json:"trigger"`
+	Before  int64  `json:"pre_tokens"`
+}
+
+type streamEvent struct {
+	Type       string  `json:"type"`
+	Event      any     `json:"event"`
+	Parent     *string `json:"parent_tool_use_id"`
+	Session    string  `json:"session_id"`
+	Identifier string  `json:"uuid"`
+}
+
+// piece is an event of the Messages API.
+type piece struct {
+	Type    string     `json:"type"`
+	Message *assistant `json:"message,omitempty"`
+	Index   *int       `json:"index,omitempty"`
+	Block   any        `json:"content_block,omitempty"`
+	Delta   any        `json:"delta,omitempty"`
+	Usage   *tokens    `json:"usage,omitempty"`
+}
+
+type delta struct {
+	Type      string  `json:"type"`
+	Text      *string `json:"text,omitempty"`
+	Thinking  *string `json:"thinking,omitempty"`
+	Signature *string `json:"signature,omitempty"`
+	Partial   *string `json:"partial_json,omitempty"`
+}
+
+type stopDelta struct {
+	Reason   *string `json:"stop_reason"`
+	Sequence *string `json:"stop_sequence"`
+}
+
+func encode(v any) []byte {
+	line, err := text.Line(v)
+	if err != nil {
+		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
+	}
+	return line
+}
+
+// object is an input as an object, whatever came.
+func object(input json.RawMessage) json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(input, &m) != nil || m == nil {
+		return json.RawMessage("{}")
+	}
+	return input
+}
+
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

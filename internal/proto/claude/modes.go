@@ -1,0 +1,61 @@
+package claude
+
+import (
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+)
+
+// Mode is one of Claude Code's permission modes in our words.
+type Mode struct {
+	Word    string     // Claude Code's
+	Mode    agent.Mode // empty: there is none that means it
+	Flag    string     // the word of --permission-mode
+	Unasked bool       // what would be asked about is denied
+	Why     string     // there is none
+}
+
+// Modes is the table of modes. Auto is one in which a model of Claude Code's vendor judges each call; a mode of the same name in other dialects lets
+// everything run. So it is refused, wherever it is said.
+func Modes() []Mode {
+	return []Mode{
+		{Word: "default", Mode: agent.Prompt, Flag: "prompt"},
+		{Word: "manual", Mode: agent.Prompt, Flag: "prompt"},
+		{Word: "acceptEdits", Mode: agent.AutoEdit, Flag: "auto-edit"},
+		{Word: "plan", Mode: agent.Plan, Flag: "plan"},
+		{Word: "bypassPermissions", Mode: agent.Yolo, Flag: "auto"},
+		{Word: "dontAsk", Mode: agent.Prompt, Flag: "dont-ask", Unasked: true},
+		{Word: "auto", Why: "in Claude Code's mode auto a model of its vendor judges each call, and there is none here"},
+	}
+}
+
+// ModeOf finds a mode by Claude Code's word. The reason says why there is none.
+func ModeOf(word string) (m Mode, why string) {
+	all := Modes()
+	if i := slices.IndexFunc(all, func(m Mode) bool { return m.Word == word }); i >= 0 {
+		return all[i], all[i].Why
+	}
+	var words []string
+	for _, m := range all {
+		if m.Why == "" {
+			words = append(words, m.Word)
+		}
+	}
+	return Mode{}, "it is none of " + strings.Join(words, ", ")
+}
+
+// Word is Claude Code's word for a mode.
+func Word(m agent.Mode, unasked bool) string {
+	switch {
+	case m == agent.DenyAll, unasked && (m == agent.Prompt || m == agent.Default):
+		return "dontAsk"
+	case m == agent.AutoEdit:
+		return "acceptEdits"
+	case m == agent.Plan:
+		return "plan"
+	case m == agent.Yolo:
+		return "bypassPermissions"
+	}
+	return "default"
+}

@@ -1,0 +1,193 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"omniagent/internal/agent"
+)
+
+// Frame is what a host says in a line. At most one of the pointers is set; none: the line wants nothing.
+type Frame struct {
+	User    *User
+	Request *Request
+	Reply   *Reply
+}
+
+// User is a message.
+type User struct {
+	Blocks  []agent.Block
+	Message json.RawMessage // as it came
+}
+
+// Request is something that the host wants done or to know, and of which it waits for the answer.
+type Request struct {
+	ID      string
+	Subtype string
+	Body    json.RawMessage
+}
+
+// Reply answers a request of ours.
+type Reply struct {
+	ID    string
+	Body  json.RawMessage // nil where Error is not empty
+	Error string
+}
+
+// BadRequest is a request whose id could be read and nothing else: it gets an answer all the same.
+type BadRequest struct {
+	ID  string
+	Why string
+}
+
+func (b *BadRequest) Error() string { return "control_request: " + b.Why }
+
+// Parse reads a line of the host. An error says what is wrong with the line; the conversation goes on.
+func Parse(data []byte) (Frame, error) {
+	var f struct {
+		Type      string          `json:"type"`
+		Message   json.RawMessage `json:"message"`
+		RequestID string          `json:"request_id"`
+		Request   json.RawMessage `json:"request"`
+		Response  json.RawMessage `json:"response"`
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return Frame{}, fmt.Errorf("a line is one JSON object: %w", err)
+	}
+	switch f.Type {
+	case "user":
+		u, err := parseUser(f.Message)
+		return Frame{User: u}, err
+	case "control_request":
+		return parseRequest(f.RequestID, f.Request)
+	case "control_response":
+		r, err := parseReply(f.Response)
+		return Frame{Reply: r}, err
+	case "control_cancel_request": // what is asked of us is answered at once
+		return Frame{}, nil
+	case "keep_alive":
+		return Frame{}, nil
+	case "":
+		return Frame{}, errors.New("a line has a type")
+	}
+	return Frame{}, fmt.Errorf("a line of the unknown type %q", clipped(f.Type))
+}
+
+// clipped is a word of the host's that is repeated to people.
+func clipped(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+func parseRequest(id string, raw json.RawMessage) (Frame, error) {
+	var r struct {
+		Subtype string `json:"subtype"`
+	}
+	err := json.Unmarshal(raw, &r)
+	switch {
+	case id == "":
+		return Frame{}, errors.New("control_request: it has no request_id")
+	case err != nil || r.Subtype == "":
+		return Frame{}, &BadRequest{id, "it has no request with a subtype"}
+	}
+	return Frame{Request: &Request{id, r.Subtype, raw}}, nil
+}
+
+func parseReply(raw json.RawMessage) (*Reply, error) {
+	var r struct {
+		Subtype   string          `json:"subtype"`
+		RequestID string          `json:"request_id"`
+		Response  json.RawMessage `json:"response"`
+		Error     string          `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil || r.RequestID == "" {
+		return nil, errors.New("control_response: it has no request_id")
+	}
+	switch r.Subtype {
+	case "success":
+		if r.Response == nil {
+			r.Response = json.RawMessage("{}")
+		}
+		return &Reply{ID: r.RequestID, Body: r.Response}, nil
+	case "error":
+		if r.Error == "" {
+			r.Error = "no reason was given"
+		}
+		return &Reply{ID: r.RequestID, Error: r.Error}, nil
+	}
+	return nil, fmt.Errorf("control_response: %q is neither success nor error", clipped(r.Subtype))
+}
+
+func parseUser(raw json.RawMessage) (*User, error) {
+	var m struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, errors.New("user: there is no message")
+	}
+	if m.Role != "user" {
+		return nil, fmt.Errorf("user: the message's role is %q", clipped(m.Role))
+	}
+	var text string
+	if json.Unmarshal(m.Content, &text) == nil {
+		if strings.TrimSpace(text) == "" {
+			return nil, errors.New("user: content is empty")
+		}
+		return &User{[]agent.Block{{Text: text}}, raw}, nil
+	}
+	var parts []json.RawMessage
+	if json.Unmarshal(m.Content, &parts) != nil || len(parts) == 0 {
+		return nil, errors.New("user: content is a text, or a list of blocks")
+	}
+	u := &User{Message: raw}
+	for _, part := range parts {
+		b, err := parseBlock(part)
+		if err != nil {
+			return nil, err
+		}
+		u.Blocks = append(u.Blocks, b)
+	}
+	return u, nil
+}
+
+func parseBlock(raw json.RawMessage) (agent.Block, error) {
+	var b struct {
+		Type   string `json:"type"`
+		Text   string `json:"text"`
+		Title  string `json:"title"`
+		Source struct {
+			Type  string          `json:"type"`
+			Media string          `json:"media_type"`
+			Data  json.RawMessage `json:"data"`
+		} `json:"source"`
+	}
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return agent.Block{}, errors.New("user: a block is an object with a type")
+	}
+	switch b.Type {
+	case "text":
+		return agent.Block{Text: b.Text}, nil
+	case "image", "document":
+		switch {
+		case b.Source.Type == "text" && b.Type == "document":
+			var text string
+			if json.Unmarshal(b.Source.Data, &text) != nil {
+				return agent.Block{}, errors.New("user: a document has no text")
+			}
+			return agent.Block{Text: text}, nil
+		case b.Source.Type != "base64":
+			return agent.Block{}, fmt.Errorf("user: %s with a source of the type %q cannot be sent; base64 can", b.Type, clipped(b.Source.Type))
+		}
+		var data []byte
+		if err := json.Unmarshal(b.Source.Data, &data); err != nil || len(data) == 0 || b.Source.Media == "" {
+			return agent.Block{}, fmt.Errorf("user: %s has no data in base64, or no media_type", b.Type)
+		}
+		return agent.Block{Media: b.Source.Media, Data: data, Name: b.Title}, nil
+	}
+	return agent.Block{}, fmt.Errorf("user: a block of the type %q is none that can be sent", clipped(b.Type))
+}
