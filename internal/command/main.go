@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/contract"
 	"omniagent/internal/demo"
+	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/shim"
@@ -39,6 +42,13 @@ func Main() int {
 		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
 	})
 	program := Program()
+	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
+		translated, code := nestedArgs(args)
+		if translated == nil {
+			return code
+		}
+		args = translated
+	}
 	if !direct(program, args) {
 		return program.Main(args)
 	}
@@ -51,6 +61,26 @@ func Main() int {
 	dir, _ := os.Getwd()
 	host := shim.Host{Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals}
 	return newShim(program).Main(host)
+}
+
+// nestedArgs are the flags of Claude Code in our words. What is ignored is named; what cannot be meant ends the call, and is told in its stream.
+func nestedArgs(args []string) (translated []string, code int) {
+	translated, ignored, err := claude.Args(args[1:])
+	if err != nil {
+		f := fault.New(fault.ArgError, "%v", err)
+		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) { // text has no line for it
+			encoder := claude.Encoder{UUID: newUUID}
+			for _, line := range encoder.Refuse(f) {
+				_, _ = os.Stdout.Write(append(line, '\n'))
+			}
+		}
+		return nil, 2
+	}
+	for _, name := range ignored {
+		fmt.Fprintln(os.Stderr, "omniagent: "+name+" is ignored: it changes nothing here")
+	}
+	return append([]string{"start"}, translated...), 0
 }
 
 // direct says whether a call goes straight to an agent: it begins with a flag, or there is nothing at all. What is asked about the

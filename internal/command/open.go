@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/engine"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/provider"
 	"omniagent/internal/session"
 )
@@ -30,6 +31,7 @@ type opener struct {
 	drivers []agent.Driver
 	// Of the native agent alone: which model API, at which address, and a file with what was said elsewhere.
 	provider, base, history string
+	ask                     []string // calls that are asked about, in the words of docs/rules.md
 }
 
 func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
@@ -55,6 +57,9 @@ func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv age
 	known, err := knownAgents(o.call, o.drivers)
 	if err != nil {
 		return nil, err
+	}
+	if len(o.ask) > 0 {
+		return nil, fault.New(fault.Unsupported, "rules that ask, such as %s, are not kept with the agent %s", o.ask[0], name)
 	}
 	i := slices.IndexFunc(known, func(k knownAgent) bool { return k.answersTo(name) })
 	if i < 0 {
@@ -105,6 +110,13 @@ func (o opener) native(s agent.Spec, sv agent.Services) (native.Options, error) 
 	rules, problems := rulesOf(c)
 	if len(problems) > 0 {
 		return native.Options{}, problems[0]
+	}
+	for _, text := range o.ask {
+		rule, err := guard.ParseRule(guard.Ask, text, "the settings")
+		if err != nil {
+			return native.Options{}, err
+		}
+		rules = append(rules, rule)
 	}
 	options := native.Options{
 		Choice: choice, Dir: s.Dir, Store: session.Default(home), ID: s.Fresh, Resume: s.Resume, History: o.history, Mode: cli.ModeOf(s),

@@ -7,12 +7,8 @@
 package stream
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -20,7 +16,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
-	"omniagent/internal/proto/yume"
+	"omniagent/internal/fault"
 	"omniagent/internal/text"
 )
 
@@ -41,28 +37,41 @@ const (
 	blocked = 3
 )
 
+// Dialect is how the other side is spoken with. Its methods are called by the Host alone, but for Read.
+type Dialect interface {
+	// Know takes what is known of the conversation by now. It is called before all else, and whenever more may be known.
+	Know(id string, f agent.Facts) [][]byte
+	// Event is what an event looks like: no line, or several.
+	Event(e event.Event) [][]byte
+	// Refuse is the whole stream of a conversation that cannot begin.
+	Refuse(f *fault.Fault) [][]byte
+	// Read reads a line of the other side, in the goroutine of whoever reads. A Frame that wants nothing is passed over.
+	Read(line []byte) (Frame, error)
+	// Ends says of a line of ours that it is the end of a turn.
+	Ends(line []byte) bool
+	// Gone says that the other side will say nothing any more.
+	Gone()
+	// Code is the exit code behind that end of the last turn; nil: there was none.
+	Code(h *Host, last *event.End) int
+}
+
 // Host is one side of the conversation. The other is the Session.
 type Host struct {
 	Session agent.Session
-	Encoder *yume.Encoder
+	Dialect Dialect
 	Form    Form
-	Out     io.Writer
 	Log     func(format string, args ...any) // for people, on standard error
 	Detail  func(format string, args ...any) // the same, with --verbose only
 	Frames  <-chan Said                      // what the other side says; nil: nothing
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of First.
 	Stays bool
 	First []agent.Block
-	Mode  func(word string) agent.Mode // what a mode of the lines means
 	// Quiet: a denial is what was asked for, so that it is no exit code.
 	Quiet   bool
 	Signals <-chan os.Signal
 
-	lines   chan []byte   // on their way to Out
-	written chan struct{} // closed when all of them are, or none can be any more
-	heard   chan os.Signal
-	hurry   chan struct{} // closed when nothing is waited for any more: a second signal, or too long after the first
-	failure error         // of Out; read it behind written
+	out   *writer
+	heard chan os.Signal
 
 	turns  int // sent and not ended
 	last   *event.End
@@ -71,10 +80,13 @@ type Host struct {
 	gone   error // standard output cannot be written
 }
 
-// Said is a line of the other side, or that it has ended.
-type Said struct {
-	Frame yume.Frame
-	Err   error // the line is wrong; io.EOF: no more will come
+// New is a host that can write, and be asked things by a session that is not open yet.
+func New(out io.Writer, d Dialect, form Form) *Host {
+	h := &Host{Dialect: d, Form: form, out: newWriter(out)}
+	if b, binds := d.(interface{ bind(*Host) }); binds {
+		b.bind(h)
+	}
+	return h
 }
 
 const closing = 10 * time.Second
@@ -85,36 +97,39 @@ func (h *Host) Run(ctx context.Context) int {
 	events, stop := h.listen(ctx)
 	defer stop()
 	code := h.converse(ctx, events)
-	close(h.lines)
-	select {
-	case <-h.written:
-	case <-h.hurry:
-		select {
-		case <-h.written:
-		case <-time.After(time.Second): // nobody reads them
-			return code
-		}
+	h.Dialect.Gone()
+	if !h.Finish() {
+		return code
 	}
-	if h.failure != nil && h.gone == nil { // of the last lines
-		h.Log("standard output cannot be written: %v", h.failure)
+	if h.out.failure != nil && h.gone == nil { // of the last lines
+		h.Log("standard output cannot be written: %v", h.out.failure)
 		return failed
 	}
 	return code
 }
 
-// begin starts what stands between us and the other side: one that writes, so that a side which does not read keeps no signal from being heard,
-// and one that hears signals.
+// Tell writes lines beside the conversation.
+func (h *Host) Tell(lines [][]byte) { h.write(lines) }
+
+// Finish waits until all that was said is written. False: nobody reads it.
+func (h *Host) Finish() bool {
+	h.out.finish()
+	select {
+	case <-h.out.written:
+		return true
+	case <-h.out.hurry:
+	}
+	select {
+	case <-h.out.written:
+		return true
+	case <-time.After(time.Second):
+		return false
+	}
+}
+
+// begin hears signals, also while a line waits for room.
 func (h *Host) begin() {
-	h.lines, h.written = make(chan []byte, 64), make(chan struct{})
-	h.heard, h.hurry = make(chan os.Signal, 1), make(chan struct{})
-	go func() {
-		defer close(h.written)
-		for line := range h.lines {
-			if _, h.failure = h.Out.Write(line); h.failure != nil {
-				return
-			}
-		}
-	}()
+	h.heard = make(chan os.Signal, 1)
 	go func() {
 		first, ok := <-h.Signals
 		if !ok {
@@ -125,12 +140,12 @@ func (h *Host) begin() {
 		case <-h.Signals:
 		case <-time.After(closing):
 		}
-		close(h.hurry)
+		close(h.out.hurry)
 	}()
 }
 
 func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
-	h.write(h.Encoder.Init())
+	h.know()
 	if len(h.First) > 0 {
 		h.send(ctx, h.First)
 	}
@@ -142,6 +157,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
 		case said, open := <-frames:
 			if !open || errors.Is(said.Err, io.EOF) {
 				frames = nil
+				h.Dialect.Gone()
 				if s, asks := h.Session.(interface{ NobodyAnswers() }); asks {
 					s.NobodyAnswers()
 				}
@@ -150,7 +166,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
 			h.heed(ctx, said)
 		case h.signal = <-h.heard:
 			h.interrupt(ctx)
-		case <-h.hurry:
+		case <-h.out.hurry:
 			h.giveUp(ctx, events)
 			return h.code()
 		}
@@ -251,8 +267,14 @@ func (h *Host) hear(_ context.Context, e event.Event) {
 			h.put([]byte(clean + "\n"))
 		}
 	}
-	h.write(h.Encoder.Event(e))
+	if e.Kind == event.Started || e.Kind == event.TurnBegan {
+		h.know()
+	}
+	h.write(h.Dialect.Event(e))
 }
+
+// know hands on what is known of the conversation.
+func (h *Host) know() { h.write(h.Dialect.Know(h.Session.ID(), h.Session.Facts())) }
 
 func (h *Host) heed(ctx context.Context, said Said) {
 	f := said.Frame
@@ -261,33 +283,22 @@ func (h *Host) heed(ctx context.Context, said Said) {
 		h.Log("a line on standard input was passed over: %v", said.Err)
 	case f.User != nil && h.signal != nil:
 		h.Log("a message was passed over: the conversation is being ended")
+	case f.User != nil && !h.Stays:
+		h.Log("a message on standard input was passed over: this process answers one, and that came with --prompt")
 	case f.User != nil:
-		if !h.Stays {
-			h.Log("a message on standard input was passed over: this process answers one, and that came with --prompt")
-			return
+		if f.Taken != nil {
+			f.Taken()
 		}
 		h.send(ctx, f.User)
-	case f.Interrupt:
-		h.interrupt(ctx)
-	case f.Mode != "":
-		if err := h.Session.Set(ctx, agent.Change{Mode: h.Mode(f.Mode)}); err != nil {
-			h.Log("the permission mode stays as it is: %v", err)
-		}
-	case f.Approval != nil:
-		a := agent.Answer{Option: "deny", Text: f.Approval.Reason}
-		if f.Approval.Approved {
-			a = agent.Answer{Option: "allow"}
-		}
-		if err := h.Session.Answer(ctx, f.Approval.ID, a); err != nil {
-			h.Log("an approval was passed over: %v", err)
-		}
+	case f.Do != nil:
+		f.Do(ctx)
 	}
 }
 
 // write puts lines out, each at once.
 func (h *Host) write(lines [][]byte) {
 	for _, line := range lines {
-		if h.Form == Lines || h.Form == Result && bytes.HasPrefix(line, []byte(`{"type":"result"`)) {
+		if h.Form == Lines || h.Form == Result && h.Dialect.Ends(line) {
 			h.put(append(line, '\n'))
 		}
 	}
@@ -297,93 +308,19 @@ func (h *Host) put(data []byte) {
 	if h.gone != nil {
 		return
 	}
-	select {
-	case <-h.written:
-		h.gone = h.failure
+	if h.gone = h.out.put(data); h.gone == nil {
 		return
-	case h.lines <- data:
-		return
-	default:
 	}
 	select {
-	case h.lines <- data:
-	case <-h.written:
-		h.gone = h.failure
-	case <-h.hurry:
-		h.gone = errors.New("nobody reads it")
-		select {
-		case h.signal = <-h.heard:
-		default:
-		}
+	case h.signal = <-h.heard:
+	default:
 	}
 }
 
-// code says how it went: a signal, a failure, a denial, or all well.
+// code says how it went: a signal, or what the dialect makes of it.
 func (h *Host) code() int {
 	if s, ok := h.signal.(syscall.Signal); ok {
 		return 128 + int(s)
 	}
-	switch {
-	case h.last == nil && h.Stays:
-		return done
-	case h.last == nil || !h.last.OK && !h.Stays:
-		return failed
-	case h.denied && !h.Quiet && !h.Stays:
-		return blocked
-	}
-	return done
-}
-
-// longestFrame is the longest line that is read; an image of a few megabytes fits.
-const longestFrame = 64 << 20
-
-// Read reads frames until the input ends. A line that is too long is passed over as a whole.
-func Read(r io.Reader, frames chan<- Said, quit <-chan struct{}) {
-	defer close(frames)
-	in := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := readLine(in)
-		var said Said
-		switch {
-		case errors.Is(err, bufio.ErrTooLong):
-			said.Err = fmt.Errorf("it is longer than %d MiB", longestFrame>>20)
-		case len(bytes.TrimSpace(line)) > 0:
-			said.Frame, said.Err = yume.Parse(line)
-		case err != nil:
-			return
-		default:
-			continue
-		}
-		select {
-		case frames <- said:
-		case <-quit:
-			return
-		}
-	}
-}
-
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > longestFrame; !long {
-			line = append(line, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if long && (err == nil || errors.Is(err, io.EOF)) {
-			return nil, bufio.ErrTooLong
-		}
-		return line, err
-	}
-}
-
-// IsFrame says whether a text begins with a frame, rather than with what a person would write.
-func IsFrame(line []byte) bool {
-	var f struct {
-		Type *string `json:"type"`
-	}
-	return json.Unmarshal(line, &f) == nil && f.Type != nil
+	return h.Dialect.Code(h, h.last)
 }

@@ -1,0 +1,348 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/proto/claude"
+)
+
+// Claude is the nested dialect of hosts that were written for Claude Code. A host of that kind can be asked as well: whether a tool may run, what
+// its hooks say, what an MCP server of its own answers.
+type Claude struct {
+	Encoder claude.Encoder
+	Unasked bool // what would be asked about is denied
+	Asks    bool // the host wants to be asked
+	Bypass  bool // everything may come to run
+	Repeats bool // a message is told again when it is taken
+	Models  []string
+
+	host     *Host
+	mu       sync.Mutex
+	waiting  map[string]chan claude.Reply // requests of ours that an agent waits for
+	gone     chan struct{}                // closed when the host says nothing any more
+	over     sync.Once
+	greeting *claude.Request // initialize, while it has no answer
+	words    *claude.Initialize
+	began    bool                       // a conversation is there
+	asked    map[string]claude.Question // by the id of our request
+	scene    claude.Scene
+}
+
+var _ Dialect = (*Claude)(nil)
+
+// The clocks of what a host is asked.
+const (
+	hookPatience   = time.Minute // as with Claude Code, where the host says nothing else
+	serverPatience = time.Hour   // of a tool in the host, in which a person may have a part
+)
+
+func (d *Claude) bind(h *Host) {
+	d.host = h
+	d.waiting, d.gone, d.asked = map[string]chan claude.Reply{}, make(chan struct{}), map[string]claude.Question{}
+}
+
+// Greet waits for the first thing that the host wants. What it says of the conversation is nil where it begins without that; further is what it
+// said besides. Nothing at all was wanted where open is false.
+func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (init *claude.Initialize, further []Said, open bool) {
+	for {
+		select {
+		case said, more := <-frames:
+			if !more {
+				return nil, further, false
+			}
+			if said.Err != nil {
+				d.host.Log("a line on standard input was passed over: %v", said.Err)
+				continue
+			}
+			d.mu.Lock()
+			init = d.words
+			d.mu.Unlock()
+			if init != nil {
+				return init, further, true
+			}
+			return nil, append(further, said), true
+		case <-ctx.Done():
+			return nil, further, false
+		}
+	}
+}
+
+// Read is part of Dialect. What an agent waits for is handed over at once, whatever the Host is doing.
+func (d *Claude) Read(line []byte) (Frame, error) {
+	f, err := claude.Parse(line)
+	var bad *claude.BadRequest
+	if errors.As(err, &bad) {
+		return d.do(func(context.Context) { d.tell(claude.No(bad.ID, bad.Why)) }), nil
+	}
+	switch {
+	case err != nil:
+		return Frame{}, err
+	case f.User != nil:
+		frame := Frame{User: f.User.Blocks}
+		if d.Repeats {
+			frame.Taken = func() { d.tell(d.Encoder.Repeat(f.User.Message)) }
+		}
+		return frame, nil
+	case f.Reply != nil:
+		if d.deliver(*f.Reply) {
+			return Frame{}, nil
+		}
+		return d.do(func(ctx context.Context) { d.answer(ctx, *f.Reply) }), nil
+	case f.Request != nil && f.Request.Subtype == "initialize":
+		return d.initialize(*f.Request), nil
+	case f.Request != nil:
+		return d.do(func(ctx context.Context) { d.carryOut(ctx, *f.Request) }), nil
+	}
+	return Frame{}, nil
+}
+
+func (d *Claude) do(what func(context.Context)) Frame { return Frame{Do: what} }
+
+// initialize is taken before the conversation begins; later it is too late for what it says.
+func (d *Claude) initialize(r claude.Request) Frame {
+	init, err := claude.ReadInitialize(r.Body)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.words == nil && !d.began && err == nil:
+		d.words, d.greeting = init, &r
+		return d.do(func(context.Context) {})
+	case d.words == nil && !d.began:
+		// What the host asked for is a limit that would not be kept, so there is no conversation without it.
+		d.words, d.greeting = &claude.Initialize{Refused: err}, &r
+		return d.do(func(context.Context) {})
+	}
+	return d.do(func(context.Context) {
+		d.tell(claude.No(r.ID, "the conversation has begun: initialize comes first, and once"))
+	})
+}
+
+// Deny answers initialize with why there is no conversation.
+func (d *Claude) Deny(why string) {
+	d.mu.Lock()
+	r := d.greeting
+	d.greeting = nil
+	d.mu.Unlock()
+	if r != nil {
+		d.tell(claude.No(r.ID, why))
+	}
+}
+
+// tell writes a line.
+func (d *Claude) tell(line []byte) { d.host.write([][]byte{line}) }
+
+// Know is part of Dialect.
+func (d *Claude) Know(id string, f agent.Facts) (lines [][]byte) {
+	d.Encoder.Know(id, f)
+	d.Encoder.Mode = claude.Word(f.Mode, d.Unasked)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.began = true
+	d.scene = claude.Scene{Session: d.Encoder.Session(), Dir: f.Dir, Mode: d.Encoder.Mode}
+	if d.greeting != nil {
+		lines = append(lines, claude.OK(d.greeting.ID, d.Encoder.Welcome(d.Models, len(d.words.Hooks) > 0)))
+		d.greeting = nil
+	}
+	return lines
+}
+
+// Event is part of Dialect.
+func (d *Claude) Event(e event.Event) [][]byte {
+	var lines [][]byte
+	switch e.Kind {
+	case event.ToolResult:
+		lines = d.withdraw(func(q claude.Question) bool { return q.Ask.ID == e.Result.ID || q.Ask.Tool != nil && q.Ask.Tool.ID == e.Result.ID })
+	case event.Ended:
+		lines = d.withdraw(func(claude.Question) bool { return true })
+	}
+	lines = append(lines, d.Encoder.Event(e)...)
+	if e.Kind == event.Question && e.Ask != nil {
+		lines = append(lines, d.ask(*e.Ask)...)
+	}
+	return lines
+}
+
+// ask puts a question to the host, or answers it where the host does not want to be asked.
+func (d *Claude) ask(a event.Ask) [][]byte {
+	q := claude.NewQuestion(a)
+	if d.Unasked || !d.Asks {
+		why := "nobody can be asked here"
+		if d.Unasked {
+			why = "in the permission mode dontAsk nobody is asked"
+		}
+		no, _, _ := q.Verdict(claude.Reply{Error: why})
+		no.Text = why
+		d.say(context.Background(), a.ID, no)
+		return nil
+	}
+	id := d.Encoder.UUID()
+	d.asked[id] = q
+	return [][]byte{claude.Ask(id, q.Request)}
+}
+
+// withdraw takes back questions that need no answer any more.
+func (d *Claude) withdraw(which func(claude.Question) bool) (lines [][]byte) {
+	for id, q := range d.asked {
+		if which(q) {
+			delete(d.asked, id)
+			lines = append(lines, claude.Withdraw(id))
+		}
+	}
+	return lines
+}
+
+// answer is what the host said to a question of ours.
+func (d *Claude) answer(ctx context.Context, r claude.Reply) {
+	q, open := d.asked[r.ID]
+	if !open {
+		d.host.Detail("an answer to no open question was passed over")
+		return
+	}
+	delete(d.asked, r.ID)
+	a, mode, notes := q.Verdict(r)
+	if mode != nil && mode.Mode == agent.Yolo && !d.Bypass {
+		a, mode = agent.Answer{Option: "deny", Text: bypassRefused}, nil
+		notes = append(notes, bypassRefused)
+	}
+	for _, n := range notes {
+		d.host.Log("%s", n)
+	}
+	d.say(ctx, q.Ask.ID, a)
+	if mode != nil {
+		d.Unasked = mode.Unasked
+		d.tell(d.Encoder.Mended(claude.Word(mode.Mode, mode.Unasked)))
+	}
+}
+
+func (d *Claude) say(ctx context.Context, question string, a agent.Answer) {
+	if err := d.host.Session.Answer(ctx, question, a); err != nil {
+		d.host.Log("an answer was passed over: %v", err)
+	}
+}
+
+const bypassRefused = "Cannot set permission mode to bypassPermissions because the session was not launched with --dangerously-skip-permissions"
+
+// Refuse is part of Dialect.
+func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }
+
+// Ends is part of Dialect.
+func (d *Claude) Ends(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"result"`)) }
+
+// Gone is part of Dialect.
+func (d *Claude) Gone() { d.over.Do(func() { close(d.gone) }) }
+
+// Code is part of Dialect: that of Claude Code, which has none for a denial.
+func (d *Claude) Code(h *Host, last *event.End) int {
+	if last == nil && h.Stays || last != nil && last.OK {
+		return done
+	}
+	return failed
+}
+
+// deliver hands an answer to the agent that waits for it.
+func (d *Claude) deliver(r claude.Reply) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	waits, found := d.waiting[r.ID]
+	if found {
+		delete(d.waiting, r.ID)
+		waits <- r // it has room for one
+	}
+	return found
+}
+
+// request asks the host for something that an agent waits for.
+func (d *Claude) request(ctx context.Context, patience time.Duration, body any) ([]byte, error) {
+	id, answer := d.Encoder.UUID(), make(chan claude.Reply, 1)
+	d.mu.Lock()
+	d.waiting[id] = answer
+	d.mu.Unlock()
+	forget := func() {
+		d.mu.Lock()
+		delete(d.waiting, id)
+		d.mu.Unlock()
+	}
+	if err := d.host.out.put(append(claude.Ask(id, body), '\n')); err != nil {
+		forget()
+		return nil, errors.New("the host does not hear it")
+	}
+	clock := time.NewTimer(patience)
+	defer clock.Stop()
+	select {
+	case r := <-answer:
+		if r.Error != "" {
+			return nil, errors.New(r.Error)
+		}
+		return r.Body, nil
+	case <-d.gone:
+		forget()
+		return nil, errors.New("the host is gone")
+	case <-clock.C:
+		forget()
+		_ = d.host.out.put(append(claude.Withdraw(id), '\n'))
+		return nil, fmt.Errorf("the host did not answer within %s", patience)
+	case <-ctx.Done():
+		forget()
+		_ = d.host.out.put(append(claude.Withdraw(id), '\n'))
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Hook is the host's word, as an agent.Hook.
+func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
+	type place struct {
+		hook claude.Hook
+		id   string
+	}
+	var places []place
+	d.mu.Lock()
+	scene, words := d.scene, d.words
+	d.mu.Unlock()
+	if words == nil {
+		return agent.Word{}
+	}
+	for _, h := range words.Hooks {
+		if h.Moment != m.Name || !h.Matcher.Matches(claude.Subject(m)) {
+			continue
+		}
+		for _, id := range h.IDs {
+			places = append(places, place{h, id})
+		}
+	}
+	said := make([]agent.Word, len(places))
+	var wait sync.WaitGroup
+	for i, p := range places {
+		wait.Go(func() {
+			patience := p.hook.Timeout
+			if patience == 0 {
+				patience = hookPatience
+			}
+			body, err := d.request(ctx, patience, claude.HookRequest(p.id, scene, m))
+			if err == nil {
+				said[i], err = claude.ReadWord(m.Name, body)
+			}
+			if err != nil {
+				said[i] = claude.Failed(p.hook, err.Error())
+			}
+		})
+	}
+	wait.Wait()
+	return claude.Together(said)
+}
+
+// Serve carries a message to an MCP server of the host.
+func (d *Claude) Serve(ctx context.Context, server string, message []byte) ([]byte, error) {
+	body, err := d.request(ctx, serverPatience, claude.Message(server, message))
+	if err != nil {
+		return nil, err
+	}
+	return claude.MessageAnswer(body), nil
+}

@@ -1,0 +1,79 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/fault"
+	"omniagent/internal/proto/claude"
+)
+
+// carryOut does what the host wants, and says so.
+func (d *Claude) carryOut(ctx context.Context, r claude.Request) {
+	var body struct {
+		Mode  string  `json:"mode"`
+		Model *string `json:"model"`
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		d.tell(claude.No(r.ID, "the request is not what it should be"))
+		return
+	}
+	switch r.Subtype {
+	case "interrupt":
+		if err := d.host.Session.Interrupt(ctx); err != nil {
+			d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
+			return
+		}
+		d.tell(claude.OK(r.ID, map[string][]string{"still_queued": {}}))
+	case "set_permission_mode":
+		d.setMode(ctx, r, body.Mode)
+	case "set_model":
+		d.setModel(ctx, r, body.Model)
+	case "mcp_status":
+		d.tell(claude.OK(r.ID, d.Encoder.Servers()))
+	default:
+		d.tell(claude.No(r.ID, claude.Unsupported(r.Subtype)))
+	}
+}
+
+func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
+	m, why := claude.ModeOf(word)
+	if why == "" && m.Mode == agent.Yolo && !d.Bypass {
+		why = bypassRefused
+	}
+	if why != "" {
+		d.tell(claude.No(r.ID, "Cannot set permission mode: "+why))
+		return
+	}
+	if err := d.host.Session.Set(ctx, agent.Change{Mode: m.Mode}); err != nil {
+		d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
+		return
+	}
+	d.Unasked = m.Unasked
+	now := claude.Word(m.Mode, m.Unasked)
+	d.tell(claude.OK(r.ID, map[string]string{"mode": now}))
+	d.tell(d.Encoder.Mended(now))
+	d.host.know()
+}
+
+// setModel changes the model. Nothing at all, or default, is the one that the conversation began with.
+func (d *Claude) setModel(ctx context.Context, r claude.Request, model *string) {
+	name := ""
+	if model != nil {
+		name = *model
+	}
+	if name == "" || name == "default" {
+		if len(d.Models) == 0 {
+			d.tell(claude.No(r.ID, "there is no model of that name: say which"))
+			return
+		}
+		name = d.Models[0]
+	}
+	if err := d.host.Session.Set(ctx, agent.Change{Model: name}); err != nil {
+		d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
+		return
+	}
+	d.tell(claude.OK(r.ID, map[string]string{"model": name}))
+	d.host.know()
+}
