@@ -52,6 +52,7 @@ type Event struct {
 	End        *End
 	Compaction *Compaction
 	Synthetic  bool            // concluded by us, not said by the agent
+	Unasked    bool            // with Ended: no message began this turn, something that the agent had left running woke it
 	Raw        json.RawMessage // what it was read from; valid until the next Feed of the decoder
 }
 
@@ -133,7 +134,6 @@ type End struct {
 	Took       time.Duration // the whole turn; 0: not told
 	Asking     time.Duration // the part of it in which a model answered
 	Notes      []string      // what went wrong and was mended, such as a repeated request
-	Unasked    bool          // no message began this turn: something that the agent had left running woke it
 }
 
 // Compaction is how a conversation was shortened.
