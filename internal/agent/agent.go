@@ -86,6 +86,9 @@ type Spec struct {
 	Temp        string     // a private directory for Launch.Files. It is made only when there are some
 	Rehearsal   *Rehearsal // not nil: on a scripted model, without login or network
 	Terms       Terms
+	// Trusted says whether a person has looked at exactly that content of a file. What a repository tells an agent in files that nobody has looked
+	// at is withheld from it in a conversation. nil: nobody has looked at anything.
+	Trusted func(path string, content []byte) bool
 }
 
 // Terms are what a host asks of a conversation beyond the shared flags. A driver honours each or refuses it in Open, with a fault of code UNSUPPORTED

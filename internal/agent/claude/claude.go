@@ -6,7 +6,6 @@
 package claude
 
 import (
-	"context"
 	"runtime"
 
 	"omniagent/internal/agent"
@@ -30,9 +29,4 @@ func New() agent.Driver {
 		Table:   func(string) agent.Matrix { return table(runtime.GOOS) },
 		OneShot: []string{"-p"},
 	}}
-}
-
-// Open begins a conversation.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return cli.Open(ctx, d, s, sv)
 }

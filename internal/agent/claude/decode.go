@@ -45,6 +45,7 @@ type decoder struct {
 	seed    maphash.Seed
 	pending *apiFailure // an error shown as a message: the result that follows knows more of it
 	results int
+	talk    *talk // not nil: the other side of the wire is ours, too
 }
 
 func newDecoder() *decoder {
@@ -113,6 +114,10 @@ type line struct {
 		} `json:"delta"`
 	} `json:"event"`
 
+	// command_lifecycle
+	Command string `json:"command_uuid"`
+	State   string `json:"state"`
+
 	// control_request
 	RequestID string `json:"request_id"`
 	Request   struct {
@@ -163,7 +168,12 @@ func (d *decoder) parse(raw []byte) []event.Event {
 	if raw[0] != '{' || json.Unmarshal(raw, &l) != nil || l.Type == "" {
 		return cli.Unreadable(raw)
 	}
-	events := d.read(&l, raw)
+	var events []event.Event
+	if d.talk != nil {
+		events = d.talk.read(&l, raw)
+	} else {
+		events = d.read(&l, raw)
+	}
 	if l.Session != "" {
 		d.session = l.Session
 	}
@@ -292,8 +302,13 @@ func (d *decoder) user(l *line) []event.Event {
 			r.ExitCode = exitCode(r.Output)
 		}
 		for _, meta := range l.Meta {
-			if meta.ID == b.ToolUseID && refused(meta.Kind, meta.Decision) {
-				out = append(out, d.deny(l.Session, event.Denial{CallID: b.ToolUseID, Tool: r.Name, Reason: oneLine(r.Output)})...)
+			switch {
+			case meta.ID != b.ToolUseID:
+			case refused(meta.Kind, meta.Decision):
+				byUser := meta.Decision.Source == "user_reject"
+				out = append(out, d.deny(l.Session, event.Denial{CallID: b.ToolUseID, Tool: r.Name, Reason: oneLine(r.Output), ByUser: byUser})...)
+			case meta.Kind == "user-rejected": // the turn was interrupted; the result counts it among the denials
+				d.denied[b.ToolUseID] = true
 			}
 		}
 		out = append(out, event.Event{Kind: event.ToolResult, Session: l.Session, Result: r})

@@ -93,7 +93,7 @@ func (s *session) Send(ctx context.Context, blocks []agent.Block) error {
 		b.WriteString(block.Text)
 	}
 	text := b.String()
-	if err := s.fits(text); err != nil {
+	if err := fits(s.driver, s.spec.Install.Version, text); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -123,13 +123,13 @@ func (s *session) Send(ctx context.Context, blocks []agent.Block) error {
 }
 
 // fits refuses a message that is empty, or that the agent would not take whole.
-func (s *session) fits(text string) error {
+func fits(d agent.Driver, version, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
 	}
-	limit := s.driver.Matrix(s.spec.Install.Version).Limit
+	limit := d.Matrix(version).Limit
 	if limit.Characters > 0 && int64(utf8.RuneCountInString(text)) > limit.Characters || limit.Bytes > 0 && int64(len(text)) > limit.Bytes {
-		return fault.New(fault.PromptTooLong, "the message is longer than %s takes", s.driver.Describe().Title).
+		return fault.New(fault.PromptTooLong, "the message is longer than %s takes", d.Describe().Title).
 			Hint("put the text into a file and name it in the message")
 	}
 	return nil
@@ -137,15 +137,10 @@ func (s *session) fits(text string) error {
 
 // begin is called with the lock.
 func (s *session) begin(launch agent.Launch, prompt string) error {
-	for _, f := range launch.Files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-			return fault.New(fault.Internal, "%s cannot be made", filepath.Dir(f.Path)).Because(err)
-		}
-		if err := workspace.WriteFile(f.Path, f.Data, 0o600); err != nil {
-			return err
-		}
-		s.launched = append(s.launched, f)
+	if err := writeFiles(launch.Files); err != nil {
+		return err
 	}
+	s.launched = append(s.launched, launch.Files...)
 	observer := s.driver.Observe(launch)
 	decoder := s.driver.Decode(setting.StreamJSON)
 	if decoder == nil {
@@ -236,10 +231,27 @@ func (s *session) Close(ctx context.Context) (agent.Outcome, error) {
 	err := s.end(ctx, "SIGTERM", syscall.SIGTERM)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.launched {
+	removeFiles(s.launched)
+	return s.outcome, err
+}
+
+// writeFiles writes what a launch needs.
+func writeFiles(files []agent.File) error {
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return fault.New(fault.Internal, "%s cannot be made", filepath.Dir(f.Path)).Because(err)
+		}
+		if err := workspace.WriteFile(f.Path, f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func removeFiles(files []agent.File) {
+	for _, f := range files {
 		if !f.Keep {
 			_ = os.Remove(f.Path)
 		}
 	}
-	return s.outcome, err
 }

@@ -1,0 +1,214 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
+)
+
+// Open begins a conversation over the CLI's stdio protocol.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	return cli.OpenLive(ctx, cli.Live{
+		Driver: d,
+		Launch: d.live,
+		Proto: func(s agent.Spec) cli.Proto {
+			inside, _ := servers(s.Terms.Servers)
+			return newTalk(options{
+				mode: cli.ModeOf(s), hooks: sv.Hook != nil, servers: inside, helpers: s.Terms.Helpers,
+				sandbox: s.Shared.Sandbox.Value == setting.WorkspaceWrite,
+			})
+		},
+	}, s, sv)
+}
+
+// live is the launch of a process for many turns.
+func (d driver) live(s agent.Spec) (agent.Launch, error) {
+	mode := cli.ModeOf(s)
+	if word(mode) == "" {
+		return agent.Launch{}, fault.New(fault.Unsupported, "Claude Code has no mode %s", mode)
+	}
+	if n := s.Terms.Network; n != "" && (n != "on" || s.Shared.Sandbox.Value == setting.WorkspaceWrite) {
+		return agent.Launch{}, fault.New(fault.Unsupported, "Claude Code takes no --network %s: what its commands reach is in the settings of its sandbox", n)
+	}
+	_, outside := servers(s.Terms.Servers)
+	if len(s.Terms.Servers) > 0 && outside == nil {
+		return agent.Launch{}, fault.New(fault.ArgError, "--mcp-config is no JSON object of servers")
+	}
+	s.Mode = setting.OneShot
+	s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
+	s.Shared.Approval = setting.Chosen[setting.Approval]{Value: setting.Prompt, Origin: setting.Typed}
+	if mode == agent.AutoEdit || mode == agent.Yolo {
+		s.Shared.Approval.Value = setting.Approval(mode)
+	}
+	fresh := s.Fresh
+	if s.Terms.Continue || s.Terms.Fork {
+		s.Fresh = "" // said below, with the flag that it needs
+	}
+	l, _, err := d.Command(s)
+	if err != nil {
+		return l, err
+	}
+	ours := slices.Clone(l.Args[:l.Translated])
+	if mode == agent.Plan {
+		ours[slices.Index(ours, modeFlag)+1] = word(mode)
+	}
+	ours = append(ours, "--input-format=stream-json", "--permission-prompt-tool=stdio", "--include-partial-messages")
+	if mode != agent.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite && (!s.Machine.Root || deliberate(l.Env)) {
+		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host may change to it
+	}
+	ours = append(ours, terms(s.Terms)...)
+	if s.Terms.Continue {
+		ours = append(ours, "--continue")
+	}
+	if s.Terms.Fork {
+		ours = append(ours, "--fork-session")
+		if fresh != "" {
+			ours = append(ours, "--session-id="+fresh)
+			l.Session = fresh
+		}
+	}
+	if len(s.Terms.Servers) > 0 {
+		ours = append(ours, "--mcp-config="+string(outside))
+	}
+	ours = withheld(ours, s)
+	for _, arg := range ours {
+		if !startable(arg, s.Machine.OS) {
+			return l, fault.New(fault.FieldTooLarge, "an argument for Claude Code is longer than the system allows: %.40s…", arg)
+		}
+	}
+	l.Args, l.Translated = append(ours, l.Args[l.Translated:]...), len(ours)
+	return l, nil
+}
+
+// terms are the flags for what a host asks beyond the shared ones. Lists are given one by one: a rule may have a comma in it.
+func terms(t agent.Terms) []string {
+	var out []string
+	each := func(flag string, values []string) {
+		for _, v := range values {
+			out = append(out, flag+"="+v)
+		}
+	}
+	each("--allowedTools", t.Allow)
+	each("--disallowedTools", t.Deny)
+	each("--add-dir", t.Dirs)
+	if t.Tools != nil {
+		if len(t.Tools) == 0 {
+			out = append(out, "--tools=")
+		}
+		each("--tools", t.Tools)
+	}
+	if t.System != "" {
+		out = append(out, "--system-prompt="+t.System)
+	}
+	if t.Append != "" {
+		out = append(out, "--append-system-prompt="+t.Append)
+	}
+	if t.MaxTurns > 0 {
+		out = append(out, "--max-turns="+strconv.Itoa(t.MaxTurns))
+	}
+	if t.MaxUSD > 0 {
+		out = append(out, "--max-budget-usd="+strconv.FormatFloat(t.MaxUSD, 'f', -1, 64))
+	}
+	return out
+}
+
+// servers tells those that live in the host from the others. What is left for the flag has both, in the CLI's form; nil: it is no such object.
+func servers(data []byte) (inside []string, all []byte) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	var list map[string]json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		return nil, nil
+	}
+	if whole, ok := list["mcpServers"]; ok && len(list) == 1 {
+		list = nil
+		if json.Unmarshal(whole, &list) != nil {
+			return nil, nil
+		}
+	}
+	for name, raw := range list {
+		var one struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(raw, &one) != nil {
+			return nil, nil
+		}
+		if one.Type == "sdk" {
+			inside = append(inside, name)
+		}
+	}
+	slices.Sort(inside)
+	all, err := json.Marshal(map[string]any{"mcpServers": list})
+	if err != nil {
+		return nil, nil
+	}
+	return inside, all
+}
+
+// withheld keeps what a repository says to the CLI from it, until a person has looked at it. The flag for settings alone does not do that: with it a
+// repository's env and its command for a key took effect. Without such files nothing is left out, so that CLAUDE.md is read.
+func withheld(args []string, s agent.Spec) []string {
+	if cli.Passed(s.Passthrough, "--setting-sources") {
+		return args
+	}
+	found, trusted := repository(s)
+	switch {
+	case found && trusted:
+		if s.Terms.OnlyThese {
+			args = append(args, "--strict-mcp-config")
+		}
+		return args
+	case found:
+		args = append(args, "--setting-sources=user")
+	case !cli.Passed(s.Passthrough, settings):
+		args = withSettings(args, "disableAllHooks", true) // they may be written while it runs
+	}
+	return append(args, "--strict-mcp-config")
+}
+
+// repository looks for files of the directory, and of those above it in the same repository, that the CLI would take settings from. Those of a home
+// directory are the user's own.
+func repository(s agent.Spec) (found, trusted bool) {
+	home, _ := cli.Lookup(s.Env, "HOME")
+	trusted = true
+	for _, dir := range within(s.Dir) {
+		if dir == home {
+			continue
+		}
+		for _, name := range []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"} {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if _, err := os.Lstat(path); err != nil {
+				continue
+			}
+			data, err := workspace.ReadFile(path, 1<<20)
+			found = true
+			trusted = trusted && err == nil && s.Trusted != nil && s.Trusted(path, data)
+		}
+	}
+	return found, trusted
+}
+
+// within is the directory and those above it, up to the root of the repository. Without a repository it is the directory alone.
+func within(dir string) []string {
+	var all []string
+	for at := dir; filepath.IsAbs(at); at = filepath.Dir(at) {
+		all = append(all, at)
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return all
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return all[:min(len(all), 1)]
+}

@@ -1,0 +1,380 @@
+package claude
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// talk is both sides of the stdio protocol: the lines of stream-json, and requests that go either way.
+type talk struct {
+	*decoder
+	o    options
+	step cli.Step
+
+	ready   bool // the greeting was answered
+	failed  *fault.Fault
+	message []byte // waits for that
+	asked   string // the id of the message that has no result yet
+	begun   bool   // the CLI has taken it up
+	told    bool   // the CLI tells when it takes up messages
+	stops   bool   // the turn is to end
+	mode    agent.Mode
+	facts   *initLine
+
+	sent      int
+	requests  map[string]request // ours, without a response
+	questions map[string]*asking
+	needs     map[string]string // hook callbacks by request, and the moment
+
+	// With partial messages: what of the message was told by its pieces, and the calls that wait for its end.
+	said, thought strings.Builder
+	held          []event.Event
+	answer        *event.Answer
+	model         string
+}
+
+// options are what a conversation is opened with.
+type options struct {
+	mode    agent.Mode
+	hooks   bool
+	servers []string // that live in the host
+	helpers []agent.Helper
+	sandbox bool
+	id      func() string // of messages
+}
+
+// request is one of ours.
+type request struct {
+	greeting bool
+	stop     bool
+	change   *agent.Change // of a part of it
+	token    int
+	more     []byte // what is said once it was taken
+}
+
+// asking is a request of the CLI that a person has to answer. One with several questions is answered when all of them are.
+type asking struct {
+	request     string
+	kind        string // of the request
+	call        *event.Call
+	input       json.RawMessage
+	suggestions []suggestion
+	questions   []string // of a form
+	answers     map[string]string
+}
+
+type suggestion struct {
+	Type        string          `json:"type"`
+	Rules       json.RawMessage `json:"rules"`
+	Behavior    string          `json:"behavior"`
+	Destination string          `json:"destination"`
+}
+
+var _ cli.Proto = (*talk)(nil)
+
+func newTalk(o options) *talk {
+	if o.id == nil {
+		o.id = newID
+	}
+	t := &talk{decoder: newDecoder(), o: o, mode: o.mode, requests: map[string]request{}, questions: map[string]*asking{}, needs: map[string]string{}}
+	t.decoder.talk = t
+	return t
+}
+
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Begin greets. Messages wait for the answer: a CLI that did not take the hooks would run without them.
+func (t *talk) Begin() cli.Step {
+	names := []agent.MomentName{agent.BeforeTool} // the modes that ask about everything, or deny it, need this one
+	if t.o.hooks {
+		names = append(names, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins, agent.SessionEnds, agent.TurnEnds,
+			agent.HelperBegins, agent.HelperEnds, agent.Shortening)
+	}
+	hooks := map[string]any{}
+	for _, name := range names {
+		hooks[string(name)] = []any{map[string]any{"hookCallbackIds": []string{string(name)}}}
+	}
+	greeting := map[string]any{"subtype": "initialize", "hooks": hooks}
+	if len(t.o.servers) > 0 {
+		greeting["sdkMcpServers"] = t.o.servers
+	}
+	if len(t.o.helpers) > 0 {
+		agents := map[string]any{}
+		for _, h := range t.o.helpers {
+			one := map[string]any{"description": h.Description, "prompt": h.Prompt}
+			if h.Tools != nil {
+				one["tools"] = h.Tools
+			}
+			if h.Model != "" {
+				one["model"] = h.Model
+			}
+			agents[h.Name] = one
+		}
+		greeting["agents"] = agents
+	}
+	t.say(t.control(request{greeting: true}, greeting))
+	return t.done()
+}
+
+// done is what came together, and begins anew.
+func (t *talk) done() cli.Step {
+	step := t.step
+	t.step = cli.Step{}
+	return step
+}
+
+func (t *talk) say(line []byte) { t.step.Lines = append(t.step.Lines, line) }
+
+// object is a line of what can be encoded.
+func object(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		data = []byte("{}") // a raw part of it is no JSON, which was looked at before
+	}
+	return append(data, '\n')
+}
+
+func (t *talk) control(r request, what map[string]any) []byte {
+	t.sent++
+	id := fmt.Sprintf("omniagent-%d", t.sent)
+	t.requests[id] = r
+	return object(map[string]any{"type": "control_request", "request_id": id, "request": what})
+}
+
+func (t *talk) respond(id string, response any) {
+	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "success", "request_id": id, "response": response}}))
+}
+
+func (t *talk) reject(id, why string) {
+	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "error", "request_id": id, "error": why}}))
+}
+
+// Feed takes the next bytes.
+func (t *talk) Feed(data []byte) cli.Step {
+	t.step.Events = append(t.step.Events, t.decoder.Feed(data)...)
+	return t.done()
+}
+
+// End reads what is left.
+func (t *talk) End(x agent.Exit) []event.Event {
+	out := append(t.release(), t.decoder.End(x)...)
+	out = slices.DeleteFunc(out, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic }) // it counts no messages
+	if t.asked != "" {
+		t.asked = ""
+		out = append(out, event.Event{Kind: event.Ended, Session: t.session, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+	}
+	return out
+}
+
+// initLine is what the first line of a turn tells.
+type initLine struct {
+	Dir     string   `json:"cwd"`
+	Model   string   `json:"model"`
+	Version string   `json:"claude_code_version"`
+	Tools   []string `json:"tools"`
+	Agents  []string `json:"agents"`
+	Servers []struct {
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	} `json:"mcp_servers"`
+}
+
+// Know adds what the CLI has told.
+func (t *talk) Know(f *agent.Facts) {
+	if t.facts == nil {
+		return
+	}
+	f.Model, f.Tools, f.Helpers = t.facts.Model, t.facts.Tools, t.facts.Agents
+	if t.facts.Version != "" {
+		f.Version = t.facts.Version
+	}
+	f.Servers = nil
+	for _, s := range t.facts.Servers {
+		f.Servers = append(f.Servers, agent.Server{Name: s.Name, Status: s.Status})
+	}
+}
+
+// read looks at a line before, and behind, the decoder.
+func (t *talk) read(l *line, raw []byte) []event.Event {
+	switch l.Type {
+	case "control_request":
+		return append(t.release(), t.requested(l, raw)...)
+	case "control_response":
+		return t.answered(raw)
+	case "control_cancel_request":
+		return t.withdrawn(l.RequestID)
+	case "command_lifecycle":
+		t.lifecycle(l)
+		return nil
+	case "keep_alive":
+		return nil
+	case "stream_event":
+		return t.piece(l, raw)
+	case "system":
+		if l.Subtype == "init" {
+			var i initLine
+			if json.Unmarshal(raw, &i) == nil {
+				t.facts = &i
+			}
+		}
+		if l.Subtype == "status" {
+			return nil // it works
+		}
+		return append(t.release(), t.decoder.read(l, raw)...)
+	case "assistant":
+		return t.whole(l, t.decoder.read(l, raw))
+	case "result":
+		return append(t.release(), t.result(l, raw)...)
+	}
+	return append(t.release(), of(l, t.decoder.read(l, raw))...)
+}
+
+// of names the sub-agent that it happened to.
+func of(l *line, events []event.Event) []event.Event {
+	if l.ParentTool == "" {
+		return events
+	}
+	for i := range events {
+		events[i].Parent = l.ParentTool
+		if l.Type == "assistant" && events[i].Kind == event.Notice && events[i].Text != "" {
+			events[i].Kind = event.Text
+		}
+	}
+	return events
+}
+
+// result ends a turn: that of the message if the CLI has taken it up, else one that nobody asked for.
+func (t *talk) result(l *line, raw []byte) []event.Event {
+	var r struct {
+		Origin struct {
+			Kind string `json:"kind"`
+		} `json:"origin"`
+	}
+	_ = json.Unmarshal(raw, &r)
+	unasked := t.asked == "" || !t.begun && (t.told || r.Origin.Kind == "task-notification") && r.Origin.Kind != ""
+	events := t.decoder.read(l, raw)
+	for i := range events {
+		if events[i].Kind == event.Ended {
+			events[i].Unasked = unasked
+		}
+	}
+	if !unasked {
+		t.asked, t.begun, t.stops = "", false, false
+	}
+	return append(t.withdrawAll(), events...)
+}
+
+// lifecycle hears that a message was taken up.
+func (t *talk) lifecycle(l *line) {
+	t.told = true
+	if l.Command != t.asked || l.State != "started" {
+		return
+	}
+	t.begun = true
+	if t.stops { // the interruption came before there was a turn
+		t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
+	}
+}
+
+// piece hears of a message while it is made.
+func (t *talk) piece(l *line, raw []byte) []event.Event {
+	if l.ParentTool != "" {
+		return nil
+	}
+	switch l.Event.Type {
+	case "content_block_delta":
+		events := delta(l)
+		for _, e := range events {
+			if e.Kind == event.Text {
+				t.said.WriteString(e.Text)
+			} else {
+				t.thought.WriteString(e.Text)
+			}
+		}
+		return events
+	case "content_block_start":
+		t.said.Reset()
+		t.thought.Reset()
+	case "message_start", "message_delta":
+		var m struct {
+			Event struct {
+				Message struct{ ID, Model string } `json:"message"`
+				Delta   struct {
+					Reason string `json:"stop_reason"`
+				} `json:"delta"`
+				Usage usage `json:"usage"`
+			} `json:"event"`
+		}
+		if json.Unmarshal(raw, &m) != nil {
+			return nil
+		}
+		if l.Event.Type == "message_start" {
+			out := t.release()
+			t.answer, t.model = &event.Answer{ID: m.Event.Message.ID}, m.Event.Message.Model
+			return out
+		}
+		if t.answer == nil {
+			return nil
+		}
+		t.answer.Reason, t.answer.Usage = m.Event.Delta.Reason, m.Event.Usage.event()
+		whole := event.Event{Kind: event.Answered, Session: l.Session, Model: t.model, Answer: t.answer}
+		t.answer = nil
+		return append([]event.Event{whole}, t.release()...)
+	}
+	return nil
+}
+
+// whole leaves out of a message what was told by its pieces. Its calls wait until all of it is there.
+func (t *talk) whole(l *line, events []event.Event) []event.Event {
+	if l.ParentTool != "" {
+		return of(l, events)
+	}
+	var out []event.Event
+	for _, e := range events {
+		switch {
+		case e.Kind == event.Text && t.answer != nil:
+			e.Text = rest(e.Text, &t.said)
+		case e.Kind == event.Thinking && t.answer != nil:
+			e.Text = rest(e.Text, &t.thought)
+		case e.Kind == event.ToolCall && t.answer != nil:
+			e.Raw = bytes.Clone(e.Raw)
+			t.held = append(t.held, e)
+			continue
+		}
+		if e.Text != "" || e.Kind != event.Text && e.Kind != event.Thinking {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// rest is what of the whole was not told.
+func rest(whole string, told *strings.Builder) string {
+	left, ok := strings.CutPrefix(whole, told.String())
+	told.Reset()
+	if !ok {
+		return whole // it was begun anew
+	}
+	return left
+}
+
+// release tells of calls that waited.
+func (t *talk) release() []event.Event {
+	out := t.held
+	t.held = nil
+	return out
+}

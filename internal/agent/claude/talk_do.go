@@ -1,0 +1,408 @@
+package claude
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// Do puts it into the CLI's words.
+func (t *talk) Do(c cli.Command) (cli.Step, error) {
+	var err error
+	switch {
+	case c.Message != nil:
+		err = t.hand(c.Message)
+	case c.Answer != nil:
+		err = t.reply(*c.Answer)
+	case c.Change != nil:
+		err = t.change(*c.Change, c.Token)
+	case c.Interrupt:
+		t.stops = true
+		t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
+	case c.Met != nil:
+		t.met(*c.Met)
+	}
+	if err != nil {
+		t.step = cli.Step{}
+		return cli.Step{}, err
+	}
+	return t.done(), nil
+}
+
+func (t *talk) hand(blocks []agent.Block) error {
+	if t.failed != nil {
+		return t.failed
+	}
+	var content []any
+	for _, b := range blocks {
+		switch {
+		case b.Media == "":
+			content = append(content, map[string]any{"type": "text", "text": b.Text})
+		case strings.HasPrefix(b.Media, "image/"), b.Media == "application/pdf":
+			kind := "image"
+			if b.Media == "application/pdf" {
+				kind = "document"
+			}
+			content = append(content, map[string]any{"type": kind, "source": map[string]any{
+				"type": "base64", "media_type": b.Media, "data": base64.StdEncoding.EncodeToString(b.Data),
+			}})
+		default:
+			return fault.New(fault.Unsupported, "Claude Code takes no %s in a message", b.Media)
+		}
+	}
+	t.asked, t.begun, t.stops = t.o.id(), false, false
+	line := object(map[string]any{
+		"type": "user", "uuid": t.asked, "message": map[string]any{"role": "user", "content": content}, "parent_tool_use_id": nil, "session_id": t.session,
+	})
+	if t.ready {
+		t.say(line)
+	} else {
+		t.message = line
+	}
+	return nil
+}
+
+// word is a mode in the CLI's words. Those that ask about everything, or deny it, are kept by our hook.
+func word(m agent.Mode) string {
+	switch m {
+	case agent.Plan:
+		return "plan"
+	case agent.AutoEdit:
+		return "acceptEdits"
+	case agent.Yolo:
+		return "bypassPermissions"
+	case agent.Prompt, agent.Default, agent.AskAll, agent.DenyAll:
+		return "default"
+	}
+	return ""
+}
+
+func (t *talk) change(c agent.Change, token int) error {
+	mode := word(c.Mode)
+	switch {
+	case c.Mode != "" && mode == "":
+		return fault.New(fault.Unsupported, "Claude Code has no mode %s", c.Mode)
+	case c.Mode == agent.Yolo && t.o.sandbox:
+		return fault.New(fault.Unsupported, "with --sandbox workspace-write there is no --permission-mode bypassPermissions: it would free the file tools from it")
+	}
+	var lines [][]byte
+	model := request{change: &c, token: token}
+	if c.Mode != "" {
+		r := request{change: &agent.Change{Mode: c.Mode}, token: token}
+		if c.Model != "" {
+			r.more = t.control(model, map[string]any{"subtype": "set_model", "model": c.Model})
+		}
+		lines = append(lines, t.control(r, map[string]any{"subtype": "set_permission_mode", "mode": mode}))
+	} else if c.Model != "" {
+		lines = append(lines, t.control(model, map[string]any{"subtype": "set_model", "model": c.Model}))
+	} else {
+		t.step.Settled = append(t.step.Settled, cli.Settled{Token: token})
+	}
+	for _, line := range lines {
+		t.say(line)
+	}
+	return nil
+}
+
+// answered reads a response to one of our requests.
+func (t *talk) answered(raw []byte) []event.Event {
+	var l struct {
+		Response struct {
+			Subtype string `json:"subtype"`
+			ID      string `json:"request_id"`
+			Error   string `json:"error"`
+		} `json:"response"`
+	}
+	if json.Unmarshal(raw, &l) != nil {
+		return cli.Unreadable(raw)
+	}
+	ours, known := t.requests[l.Response.ID]
+	delete(t.requests, l.Response.ID)
+	good := l.Response.Subtype == "success"
+	switch {
+	case !known:
+	case ours.greeting && good:
+		t.ready = true
+		if t.message != nil {
+			t.say(t.message)
+			t.message = nil
+			if t.stops {
+				t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
+			}
+		}
+	case ours.greeting:
+		return t.unwilling(oneLine(l.Response.Error))
+	case ours.change != nil && !good:
+		err := fault.New(fault.Unsupported, "Claude Code did not take the change: %s", oneLine(l.Response.Error))
+		t.step.Settled = append(t.step.Settled, cli.Settled{Token: ours.token, Err: err})
+	case ours.change != nil:
+		if ours.change.Mode != "" {
+			t.mode = ours.change.Mode
+		}
+		if ours.more != nil {
+			t.say(ours.more)
+		} else {
+			t.step.Settled = append(t.step.Settled, cli.Settled{Token: ours.token})
+		}
+	}
+	return nil
+}
+
+// unwilling is a CLI that does not take what the conversation is opened with. It gets no message.
+func (t *talk) unwilling(why string) []event.Event {
+	t.failed = fault.New(fault.AgentFailed, "Claude Code cannot begin the conversation: %s", why)
+	t.message = nil
+	if t.asked == "" {
+		return []event.Event{{Kind: event.Failed, Fault: t.failed}}
+	}
+	t.asked = ""
+	return []event.Event{{Kind: event.Failed, Fault: t.failed, Terminal: true}, {Kind: event.Ended, Synthetic: true, End: &event.End{Reason: why}}}
+}
+
+// The longest text of a question that we make of the CLI's words.
+const askText = "Claude wants to use %s"
+
+// requested is a request of the CLI.
+func (t *talk) requested(l *line, raw []byte) []event.Event {
+	switch l.Request.Subtype {
+	case "can_use_tool":
+		return t.ask(l, raw)
+	case "hook_callback":
+		t.hooked(l.RequestID, raw)
+		return nil
+	case "mcp_message":
+		t.served(l.RequestID, raw)
+		return nil
+	case "elicitation":
+		return t.elicited(l, raw)
+	}
+	t.reject(l.RequestID, "not supported: "+l.Request.Subtype)
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(l.Request.Subtype, l.Type)}}
+}
+
+func (t *talk) ask(l *line, raw []byte) []event.Event {
+	events := ask(l)
+	q := &asking{request: l.RequestID, kind: l.Request.Subtype, call: events[0].Ask.Tool, input: l.Request.Input}
+	var more struct {
+		Request struct {
+			Suggestions []suggestion `json:"permission_suggestions"`
+			Agent       string       `json:"agent_id"`
+		} `json:"request"`
+	}
+	_ = json.Unmarshal(raw, &more)
+	if q.call.Name == "AskUserQuestion" {
+		if form := t.form(l, q); form != nil {
+			return form
+		}
+	}
+	a := events[0].Ask
+	a.Options = []string{cli.Allow, cli.Deny}
+	for _, s := range more.Request.Suggestions {
+		if s.Type == "addRules" && s.Behavior == "allow" {
+			q.suggestions = append(q.suggestions, s)
+		}
+	}
+	if len(q.suggestions) > 0 {
+		a.Options = []string{cli.Allow, cli.Always, cli.Deny}
+	}
+	if a.Text == "" {
+		a.Text = strings.ReplaceAll(askText, "%s", q.call.Name)
+	}
+	t.questions[l.RequestID] = q
+	return events
+}
+
+// form is a tool whose call is a question to a person. Each of its questions is one of ours.
+func (t *talk) form(l *line, q *asking) []event.Event {
+	var in struct {
+		Questions []struct {
+			Question string `json:"question"`
+			Options  []struct {
+				Label string `json:"label"`
+			} `json:"options"`
+		} `json:"questions"`
+	}
+	if json.Unmarshal(q.input, &in) != nil || len(in.Questions) == 0 {
+		return nil
+	}
+	q.answers = map[string]string{}
+	var out []event.Event
+	for i, one := range in.Questions {
+		id := l.RequestID
+		if i > 0 {
+			id += "/" + string(rune('0'+i%10))
+		}
+		if t.questions[id] != nil {
+			continue
+		}
+		ask := &event.Ask{ID: id, Text: one.Question}
+		for _, o := range one.Options {
+			ask.Options = append(ask.Options, o.Label)
+		}
+		t.questions[id] = q
+		q.questions = append(q.questions, id)
+		q.answers[id] = ""
+		out = append(out, event.Event{Kind: event.Question, Session: l.Session, Ask: ask})
+	}
+	return out
+}
+
+func (t *talk) elicited(l *line, raw []byte) []event.Event {
+	var more struct {
+		Request struct {
+			Message string `json:"message"`
+			Server  string `json:"mcp_server_name"`
+		} `json:"request"`
+	}
+	_ = json.Unmarshal(raw, &more)
+	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: "elicitation"}
+	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
+		ID: l.RequestID, Text: firstOf(more.Request.Message, more.Request.Server), Options: []string{cli.Allow, cli.Deny},
+	}}}
+}
+
+// withdrawn is a request that needs no answer any more.
+func (t *talk) withdrawn(id string) []event.Event {
+	delete(t.needs, id)
+	var out []event.Event
+	for name, q := range t.questions {
+		if q.request == id {
+			delete(t.questions, name)
+			out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
+		}
+	}
+	return out
+}
+
+func (t *talk) withdrawAll() []event.Event {
+	var out []event.Event
+	for name := range t.questions {
+		delete(t.questions, name)
+		out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
+	}
+	return out
+}
+
+// reply answers a question.
+func (t *talk) reply(r cli.Reply) error {
+	q := t.questions[r.Question]
+	if q == nil {
+		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
+	}
+	denied := r.ByUs || r.Stop || r.Option == cli.Deny && len(q.questions) == 0
+	switch {
+	case r.Mode != "" && word(r.Mode) == "", r.Mode == agent.Yolo && t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
+		denied = true // what cannot be heeded makes a no of it
+	case len(q.questions) > 0 && !denied && len(r.Input) == 0:
+		return t.filled(q, r)
+	case !denied && r.Option != cli.Allow && r.Option != cli.Always:
+		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
+	}
+	t.closeQuestion(q)
+	if q.kind == "elicitation" {
+		action := map[string]any{"action": "decline"}
+		if !denied {
+			action["action"] = "accept"
+			if len(r.Input) > 0 {
+				action["content"] = r.Input
+			}
+		}
+		t.respond(q.request, action)
+		return nil
+	}
+	if denied {
+		t.refuse(q, r)
+		return nil
+	}
+	response := map[string]any{"behavior": "allow", "updatedInput": firstRaw(r.Input, q.input, json.RawMessage("{}")), "toolUseID": q.call.ID}
+	if updates := t.updates(q, r); len(updates) > 0 {
+		response["updatedPermissions"] = updates
+	}
+	t.respond(q.request, response)
+	return nil
+}
+
+func firstRaw(list ...json.RawMessage) json.RawMessage {
+	i := slices.IndexFunc(list, func(r json.RawMessage) bool { return len(r) > 0 })
+	return list[i]
+}
+
+func (t *talk) closeQuestion(q *asking) {
+	for name, other := range t.questions {
+		if other == q {
+			delete(t.questions, name)
+		}
+	}
+}
+
+// filled is an answer to a part of a form.
+func (t *talk) filled(q *asking, r cli.Reply) error {
+	said := firstOf(r.Text, r.Option)
+	if said == "" {
+		return fault.New(fault.ArgError, "the answer is empty")
+	}
+	q.answers[r.Question] = said
+	delete(t.questions, r.Question)
+	var input struct {
+		Questions []struct {
+			Question string `json:"question"`
+		} `json:"questions"`
+	}
+	_ = json.Unmarshal(q.input, &input)
+	answers := map[string]string{}
+	for i, id := range q.questions {
+		if q.answers[id] == "" {
+			return nil // the others are waited for
+		}
+		answers[input.Questions[i].Question] = q.answers[id]
+	}
+	whole := map[string]json.RawMessage{}
+	_ = json.Unmarshal(q.input, &whole)
+	whole["answers"], _ = json.Marshal(answers)
+	t.respond(q.request, map[string]any{"behavior": "allow", "updatedInput": whole, "toolUseID": q.call.ID})
+	return nil
+}
+
+// refuse says no. The denial is told here: the CLI takes every one for that of a person.
+func (t *talk) refuse(q *asking, r cli.Reply) {
+	reason := firstOf(r.Text, "The user does not want this to run.")
+	response := map[string]any{"behavior": "deny", "message": reason, "toolUseID": q.call.ID}
+	if r.Stop {
+		response["interrupt"] = true
+	}
+	t.step.Events = append(t.step.Events, t.deny(t.session, event.Denial{CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason), ByUser: !r.ByUs})...)
+	t.respond(q.request, response)
+}
+
+// updates are what holds from now on. It holds for the conversation; nothing is written into settings.
+func (t *talk) updates(q *asking, r cli.Reply) []any {
+	var out []any
+	if r.Option == cli.Always {
+		for _, s := range q.suggestions {
+			out = append(out, map[string]any{"type": "addRules", "rules": s.Rules, "behavior": "allow", "destination": "session"})
+		}
+	}
+	var rules []any
+	for _, rule := range r.Rules {
+		name, content, ok := strings.Cut(rule, "(")
+		one := map[string]any{"toolName": name}
+		if ok {
+			one["ruleContent"] = strings.TrimSuffix(content, ")")
+		}
+		rules = append(rules, one)
+	}
+	if rules != nil {
+		out = append(out, map[string]any{"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"})
+	}
+	if r.Mode != "" {
+		t.mode = r.Mode
+		out = append(out, map[string]any{"type": "setMode", "mode": word(r.Mode), "destination": "session"})
+	}
+	return out
+}

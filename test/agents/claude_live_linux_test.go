@@ -1,0 +1,210 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/claude"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+const python = `[{"shell": "python3 -c 'open(\"made\",\"w\")'"}, {"say": "told: ${result}"}]`
+
+func TestClaudeConversation(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	c := b.talk(claude.New(), python, func(s *agent.Spec, _ *agent.Services) { s.Fresh = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" })
+	end := c.answered("allow", agent.Answer{Option: "allow"})
+	if !end.End.OK || !b.took("made") || !c.has(event.ToolResult, "") || c.ID() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
+		t.Errorf("allowed, %s: %s", c.ID(), story(c.heard))
+	}
+	end = c.answered("deny", agent.Answer{Option: "deny", Text: "not today"})
+	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"ByUser":true`) || !strings.Contains(end.End.Text, "not today") {
+		t.Errorf("denied: %s", story(c.heard))
+	}
+	end = c.answered("edited", agent.Answer{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
+	if !end.End.OK || b.took("made") || !b.took("other") {
+		t.Errorf("edited: %s", story(c.heard))
+	}
+	end = c.answered("stop", agent.Answer{Option: "deny", Stop: true})
+	if end.End.OK || b.took("made") {
+		t.Errorf("stopped: %s", story(c.heard))
+	}
+	c.heard = nil
+	c.say("interrupt")
+	c.until(event.Question)
+	if err := c.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if end = c.until(event.Ended); end.End.OK || b.took("made") || !c.has(event.Withdrawn, "") {
+		t.Errorf("interrupted: %s", story(c.heard))
+	}
+	end = c.answered("always", agent.Answer{Option: "always"})
+	if !end.End.OK || !b.took("made") {
+		t.Errorf("always: %s", story(c.heard))
+	}
+	end = c.answered("again", agent.Answer{Option: "deny"})
+	if !end.End.OK || !b.took("made") || c.has(event.Question, "") {
+		t.Errorf("remembered: %s", story(c.heard))
+	}
+	if f := c.Facts(); f.Agent != "claude" || f.Version == "" || len(f.Tools) == 0 || f.Mode != agent.Prompt {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestClaudeModes(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	c := b.talk(claude.New(), python, nil)
+	set := func(m agent.Mode) {
+		t.Helper()
+		if err := c.Set(t.Context(), agent.Change{Mode: m}); err != nil {
+			t.Fatal(m, err)
+		}
+	}
+	set(agent.Yolo) // before it runs
+	set(agent.Prompt)
+	if end := c.answered("asks", agent.Answer{Option: "deny"}); !end.End.OK || b.took("made") || !c.has(event.Question, "") {
+		t.Errorf("prompt: %s", story(c.heard))
+	}
+	set(agent.Yolo)
+	if end := c.answered("runs", agent.Answer{Option: "deny"}); !end.End.OK || !b.took("made") || c.has(event.Question, "") {
+		t.Errorf("yolo: %s", story(c.heard))
+	}
+	set(agent.DenyAll)
+	if end := c.answered("denied", agent.Answer{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") || !c.has(event.Denied, `"ByUser":false`) {
+		t.Errorf("deny: %s", story(c.heard))
+	}
+	set(agent.AskAll)
+	if end := c.answered("asks", agent.Answer{Option: "allow"}); !end.End.OK || !b.took("made") || !c.has(event.Question, "") {
+		t.Errorf("ask: %s", story(c.heard))
+	}
+	if err := c.Set(t.Context(), agent.Change{Mode: "odd"}); fault.Of(err).Code != fault.Unsupported {
+		t.Error(err)
+	}
+	if err := c.Set(t.Context(), agent.Change{Model: "claude-sonnet-4-5"}); err != nil {
+		t.Error(err)
+	}
+	if end := c.answered("model", agent.Answer{Option: "allow"}); !end.End.OK || c.Facts().Model != "claude-sonnet-4-5" {
+		t.Errorf("%+v: %s", c.Facts(), story(c.heard))
+	}
+}
+
+// TestClaudeHost: hooks, a server that lives in the host, a form, sub-agents, an image, nobody to ask.
+func TestClaudeHost(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	var moments []string
+	c := b.talk(claude.New(), `[{"call":{"name":"mcp__srv__hello","input":{"a":1}}}, {"shell":"python3 -c 'open(\"made\",\"w\")'"}, {"ask":"Which color?"}, {"say":"told: ${result}"}]`,
+		func(s *agent.Spec, sv *agent.Services) {
+			s.Terms.Servers = []byte(`{"srv":{"type":"sdk","name":"srv"}}`)
+			s.Terms.Helpers = []agent.Helper{{Name: "helper", Description: "d", Prompt: "p"}}
+			sv.Hook = func(_ context.Context, m agent.Moment) agent.Word {
+				moments = append(moments, string(m.Name))
+				if m.Name == agent.BeforeTool && m.Call.Kind == event.Shell {
+					return agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"touch hooked"}`)}
+				}
+				return agent.Word{}
+			}
+			sv.Serve = func(_ context.Context, server string, message []byte) ([]byte, error) {
+				var q struct {
+					ID     json.RawMessage `json:"id"`
+					Method string          `json:"method"`
+				}
+				_ = json.Unmarshal(message, &q)
+				result := `{}`
+				switch q.Method {
+				case "initialize":
+					result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"srv","version":"1"}}`
+				case "tools/list":
+					result = `{"tools":[{"name":"hello","description":"d","inputSchema":{"type":"object"}}]}`
+				case "tools/call":
+					result = `{"content":[{"type":"text","text":"hi from ` + server + `"}]}`
+				}
+				return []byte(`{"jsonrpc":"2.0","id":` + string(q.ID) + `,"result":` + result + `}`), nil
+			}
+		})
+	c.say("go")
+	if q := c.until(event.Question); q.Ask.Tool == nil || q.Ask.Tool.Kind != event.MCP {
+		t.Fatalf("%s", tale(q))
+	} else if err := c.Answer(t.Context(), q.Ask.ID, agent.Answer{Option: "allow"}); err != nil {
+		t.Fatal(err)
+	}
+	q := c.until(event.Question)
+	if q.Ask.Tool != nil || q.Ask.Text != "Which color?" || len(q.Ask.Options) == 0 {
+		t.Fatalf("%s", tale(q))
+	}
+	if err := c.Answer(t.Context(), q.Ask.ID, agent.Answer{Text: "mauve"}); err != nil {
+		t.Fatal(err)
+	}
+	end := c.until(event.Ended)
+	if !end.End.OK || !strings.Contains(end.End.Text, "mauve") || !c.has(event.ToolResult, "hi from srv") || b.took("made") || !b.took("hooked") {
+		t.Errorf("%s", story(c.heard))
+	}
+	if got := strings.Join(moments, " "); !strings.Contains(got, "PreToolUse") || !strings.Contains(got, "PostToolUse") || !strings.Contains(got, "Stop") || !strings.Contains(got, "UserPromptSubmit") {
+		t.Error(got)
+	}
+	f := c.Facts()
+	if !strings.Contains(strings.Join(f.Helpers, " "), "helper") || len(f.Servers) != 1 || f.Servers[0].Status != "connected" {
+		t.Errorf("%+v", f)
+	}
+	alone := b.talk(claude.New(), python, func(_ *agent.Spec, sv *agent.Services) { sv.CanAsk = false })
+	if end := alone.answered("go", agent.Answer{}); !end.End.OK || b.took("made") || alone.has(event.Question, "") || !alone.has(event.Denied, `"ByUser":false`) {
+		t.Errorf("%s", story(alone.heard))
+	}
+}
+
+// TestClaudeGoesOn: after a death in the middle of a turn, from another session, and in a copy of it.
+func TestClaudeGoesOn(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	c := b.talk(claude.New(), `[{"shell":"kill -9 $PPID"}, {"say":"${input}"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = agent.Yolo })
+	end := c.answered("dies", agent.Answer{})
+	if end.End.OK || !end.Synthetic || !c.has(event.Failed, "AGENT_FAILED") {
+		t.Errorf("%s", story(c.heard))
+	}
+	id := c.ID()
+	d := b.talk(claude.New(), `[{"say":"I go on"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = id })
+	if end := d.answered("go on", agent.Answer{}); !end.End.OK || d.ID() != id || id == "" {
+		t.Errorf("%q, %q: %s", id, d.ID(), story(d.heard))
+	}
+	requests := d.model.Requests()
+	if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "dies") {
+		t.Error("it does not know what was said before")
+	}
+	const copied = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c02"
+	f := b.talk(claude.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume, s.Fresh, s.Terms.Fork = id, copied, true })
+	if end := f.answered("go on", agent.Answer{}); !end.End.OK || f.ID() != copied {
+		t.Errorf("%q: %s", f.ID(), story(f.heard))
+	}
+	n := b.talk(claude.New(), `[{"say":"the newest"}]`, func(s *agent.Spec, _ *agent.Services) {
+		s.Terms.Continue, s.Fresh = true, "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c03"
+	})
+	if end := n.answered("go on", agent.Answer{}); !end.End.OK || n.ID() != copied {
+		t.Errorf("%q: %s", n.ID(), story(n.heard))
+	}
+}
+
+// TestClaudeWakes: a task in the background ends, and a turn begins that nobody asked for.
+func TestClaudeWakes(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	c := b.talk(claude.New(), `[{"call":{"name":"Bash","input":{"command":"sleep 0.5","run_in_background":true}}}, {"say":"started"}]`,
+		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = agent.Yolo })
+	if end := c.answered("go", agent.Answer{}); !end.End.OK || end.Unasked {
+		t.Fatalf("%s", story(c.heard))
+	}
+	c.heard = nil
+	if end := c.until(event.Ended); !end.Unasked {
+		t.Errorf("%s", story(c.heard))
+	}
+	began := time.Now()
+	if _, err := c.Close(t.Context()); err != nil || time.Since(began) > 4*time.Second {
+		t.Error(err, time.Since(began))
+	}
+}
