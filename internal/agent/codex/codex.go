@@ -7,8 +7,6 @@
 package codex
 
 import (
-	"context"
-
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/setting"
@@ -41,9 +39,4 @@ func (driver) Decode(o setting.Output) agent.Decoder {
 		return nil
 	}
 	return newDecoder()
-}
-
-// Open begins a conversation.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return cli.Open(ctx, d, s, sv)
 }

@@ -1,0 +1,501 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// talk is both sides of codex app-server: JSON-RPC, one object a line, with requests that go either way.
+//
+// A thread is always started read-only: started with a sandbox that may write, Codex notes down in the user's settings that the directory is
+// trusted. What may be written is said with each turn.
+type talk struct {
+	lines cli.JSONLines
+	o     options
+	step  cli.Step
+
+	sent    int
+	waiting map[string]what // our requests without a response
+	failed  *fault.Fault
+	thread  string
+	message []any // waits for the thread
+	asked   bool  // a message has no end yet
+	turn    string
+	stops   bool // the turn is to end as soon as it has an id
+	mode    agent.Mode
+	model   string
+
+	questions map[string]*asking
+	items     map[string]*event.Call // those that were told and have no result
+	denied    map[string]bool
+	threads   map[string]string // of sub-agents, and the calls that began them
+	said      map[string]*strings.Builder
+	last      string
+	total     usage // of the thread when the turn began
+	now       usage
+	facts     agent.Facts
+	servers   map[string]string
+}
+
+// options are what a conversation is opened with.
+type options struct {
+	dir        string
+	mode       agent.Mode
+	canAsk     bool
+	sandbox    string // typed, or empty
+	network    string
+	dirs       []string
+	model      string
+	system     string
+	append     string
+	servers    map[string]any
+	schema     json.RawMessage
+	resume     string
+	fork, last bool
+}
+
+// what a response is to.
+type what struct {
+	method string
+	token  int
+}
+
+// asking is a request of Codex that a person has to answer.
+type asking struct {
+	id        json.RawMessage // of the request
+	name      string          // under which its questions are known
+	method    string
+	call      *event.Call
+	params    json.RawMessage
+	session   bool // it may be allowed for the rest of the conversation
+	questions []string
+	keys      []string // of the questions, in Codex's words
+	answers   map[string]string
+}
+
+var _ cli.Proto = (*talk)(nil)
+
+func newTalk(o options) *talk {
+	t := &talk{
+		o: o, waiting: map[string]what{}, mode: o.mode, model: o.model, questions: map[string]*asking{}, items: map[string]*event.Call{},
+		denied: map[string]bool{}, threads: map[string]string{}, said: map[string]*strings.Builder{}, servers: map[string]string{},
+	}
+	t.lines.Parse = t.line
+	return t
+}
+
+// Begin greets.
+func (t *talk) Begin() cli.Step {
+	t.request("initialize", map[string]any{"clientInfo": map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}}, 0)
+	return t.done()
+}
+
+func (t *talk) done() cli.Step {
+	step := t.step
+	t.step = cli.Step{}
+	return step
+}
+
+func (t *talk) say(v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return // what goes out is made of values that can be encoded
+	}
+	t.step.Lines = append(t.step.Lines, append(data, '\n'))
+}
+
+func (t *talk) request(method string, params any, token int) {
+	t.sent++
+	t.waiting[strconv.Itoa(t.sent)] = what{method, token}
+	t.say(map[string]any{"id": t.sent, "method": method, "params": params})
+}
+
+func (t *talk) respond(id json.RawMessage, result any) {
+	t.say(map[string]any{"id": id, "result": result})
+}
+
+// Feed takes the next bytes.
+func (t *talk) Feed(data []byte) cli.Step {
+	t.step.Events = append(t.step.Events, t.lines.Feed(data)...)
+	return t.done()
+}
+
+// End reads what is left.
+func (t *talk) End(x agent.Exit) []event.Event {
+	var out []event.Event
+	for _, e := range t.lines.End(x) {
+		if e.Kind != event.Ended || !e.Synthetic {
+			out = append(out, e)
+		}
+	}
+	if t.asked {
+		t.asked = false
+		out = append(out, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+	}
+	return out
+}
+
+// Know adds what Codex has told.
+func (t *talk) Know(f *agent.Facts) {
+	if t.facts.Model != "" {
+		f.Model, f.Provider = t.facts.Model, t.facts.Provider
+	}
+	if t.facts.Version != "" {
+		f.Version = t.facts.Version
+	}
+	if t.facts.Window != 0 {
+		f.Window = t.facts.Window
+	}
+	f.Servers = nil
+	for name, status := range t.servers {
+		f.Servers = append(f.Servers, agent.Server{Name: name, Status: status})
+	}
+}
+
+// rpc is one line of either kind.
+type rpc struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (t *talk) line(data []byte) []event.Event {
+	var m rpc
+	if data[0] != '{' || json.Unmarshal(data, &m) != nil {
+		return cli.Unreadable(data)
+	}
+	hasID := len(m.ID) > 0 && !bytes.Equal(m.ID, []byte("null"))
+	switch {
+	case m.Method != "" && hasID:
+		return t.requested(m)
+	case m.Method != "":
+		return t.told(m)
+	case hasID:
+		return t.answered(m)
+	}
+	return cli.Unreadable(data)
+}
+
+// answered reads a response to one of our requests.
+func (t *talk) answered(m rpc) []event.Event {
+	w, known := t.waiting[string(m.ID)]
+	delete(t.waiting, string(m.ID))
+	if !known {
+		return nil
+	}
+	if m.Error != nil {
+		if w.method == "turn/interrupt" {
+			return nil // it has ended meanwhile
+		}
+		return t.unwilling(w.method, oneLine(m.Error.Message))
+	}
+	switch w.method {
+	case "initialize":
+		t.say(map[string]any{"method": "initialized"})
+		t.open()
+	case "thread/list":
+		var r struct {
+			Data []struct {
+				ID string `json:"id"`
+			} `json:"data"`
+		}
+		if json.Unmarshal(m.Result, &r) != nil || len(r.Data) == 0 {
+			return t.unwilling(w.method, "there is no session of this directory to go on with")
+		}
+		t.o.last, t.o.resume = false, r.Data[0].ID
+		t.open()
+	case "thread/start", "thread/resume", "thread/fork":
+		return t.opened(m.Result)
+	case "turn/start":
+		var r struct {
+			Turn struct {
+				ID string `json:"id"`
+			} `json:"turn"`
+		}
+		_ = json.Unmarshal(m.Result, &r)
+		t.turn = r.Turn.ID
+		if t.stops {
+			t.stop()
+		}
+	}
+	return nil
+}
+
+// open starts the thread, or goes on with one.
+func (t *talk) open() {
+	if t.o.last {
+		t.request("thread/list", map[string]any{"cwd": t.o.dir, "limit": 1}, 0)
+		return
+	}
+	policy, _, _ := policies(t.mode, t.o)
+	p := map[string]any{"cwd": t.o.dir, "approvalPolicy": policy, "approvalsReviewer": "user", "sandbox": "read-only"}
+	set := func(name, value string) {
+		if value != "" {
+			p[name] = value
+		}
+	}
+	set("model", t.model)
+	set("baseInstructions", t.o.system)
+	set("developerInstructions", t.o.append)
+	if len(t.o.servers) > 0 {
+		p["config"] = map[string]any{"mcp_servers": t.o.servers}
+	}
+	method := "thread/start"
+	if t.o.resume != "" {
+		method = "thread/resume"
+		if t.o.fork {
+			method = "thread/fork"
+		}
+		p["threadId"], p["excludeTurns"] = t.o.resume, true
+	}
+	t.request(method, p, 0)
+}
+
+func (t *talk) opened(result json.RawMessage) []event.Event {
+	var r struct {
+		Thread struct {
+			ID      string `json:"id"`
+			Version string `json:"cliVersion"`
+		} `json:"thread"`
+		Model    string `json:"model"`
+		Provider string `json:"modelProvider"`
+	}
+	if json.Unmarshal(result, &r) != nil || r.Thread.ID == "" {
+		return t.unwilling("thread/start", "it names no thread")
+	}
+	t.thread = r.Thread.ID
+	t.facts.Model, t.facts.Provider, t.facts.Version = r.Model, r.Provider, r.Thread.Version
+	if t.message != nil {
+		t.begin(t.message)
+		t.message = nil
+	}
+	return []event.Event{{Kind: event.Started, Session: t.thread, Model: r.Model}}
+}
+
+// begin begins the turn of a message.
+func (t *talk) begin(input []any) {
+	policy, sandbox, _ := policies(t.mode, t.o)
+	p := map[string]any{
+		"threadId": t.thread, "input": input, "approvalPolicy": policy, "approvalsReviewer": "user", "sandboxPolicy": sandbox,
+	}
+	if t.model != "" {
+		p["model"] = t.model
+	}
+	if t.o.schema != nil {
+		p["outputSchema"] = t.o.schema
+	}
+	t.turn, t.last, t.total = "", "", t.now
+	t.request("turn/start", p, 0)
+}
+
+// unwilling ends the message for which a request was made that Codex refuses.
+func (t *talk) unwilling(method, why string) []event.Event {
+	f := fault.New(fault.AgentFailed, "codex refused %s: %s", method, why)
+	if method != "turn/start" {
+		t.failed = f
+	}
+	t.message = nil
+	if !t.asked {
+		return []event.Event{{Kind: event.Failed, Fault: f}}
+	}
+	t.asked, t.stops = false, false
+	return []event.Event{{Kind: event.Failed, Fault: f, Terminal: true}, {Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: why}}}
+}
+
+func oneLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if len(s) > 300 {
+		s = strings.ToValidUTF8(s[:300], "") + "…"
+	}
+	return s
+}
+
+// counted is a usage as app-server tells it.
+type counted struct {
+	Input     int64 `json:"inputTokens"`
+	Cached    int64 `json:"cachedInputTokens"`
+	Output    int64 `json:"outputTokens"`
+	Reasoning int64 `json:"reasoningOutputTokens"`
+}
+
+// notice is what a notification may have.
+type notice struct {
+	Thread  string `json:"threadId"`
+	Turn    turn   `json:"turn"`
+	TurnID  string `json:"turnId"`
+	ItemID  string `json:"itemId"`
+	Delta   string `json:"delta"`
+	Message string `json:"message"`
+	Summary string `json:"summary"`
+	Item    thing  `json:"item"`
+	Usage   struct {
+		Total  counted `json:"total"`
+		Window int64   `json:"modelContextWindow"`
+	} `json:"tokenUsage"`
+	Error     json.RawMessage `json:"error"` // of a turn, or a text
+	Retries   bool            `json:"willRetry"`
+	RequestID json.RawMessage `json:"requestId"`
+	Name      string          `json:"name"`
+	Status    json.RawMessage `json:"status"`
+}
+
+type turn struct {
+	ID       string     `json:"id"`
+	Status   string     `json:"status"`
+	Error    *turnError `json:"error"`
+	Duration int64      `json:"durationMs"`
+}
+
+type turnError struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+}
+
+// told reads a notification.
+func (t *talk) told(m rpc) []event.Event {
+	var n notice
+	if json.Unmarshal(m.Params, &n) != nil {
+		return []event.Event{{Kind: event.Notice, Text: m.Method}}
+	}
+	parent := ""
+	if n.Thread != "" && t.thread != "" && n.Thread != t.thread {
+		if parent = t.threads[n.Thread]; parent == "" {
+			parent = n.Thread
+		}
+	}
+	events := t.heard(m.Method, &n, parent != "")
+	for i := range events {
+		events[i].Parent = parent
+	}
+	return events
+}
+
+func (t *talk) heard(method string, n *notice, other bool) []event.Event {
+	one := func(e event.Event) []event.Event { return []event.Event{e} }
+	switch method {
+	case "turn/started":
+		if other {
+			return nil
+		}
+		return one(event.Event{Kind: event.TurnBegan, Session: t.thread})
+	case "turn/completed":
+		if other {
+			return nil
+		}
+		return t.completed(n.Turn)
+	case "item/agentMessage/delta":
+		return t.piece(event.Text, n)
+	case "item/reasoning/textDelta", "item/reasoning/summaryTextDelta":
+		return t.piece(event.Thinking, n)
+	case "item/started", "item/completed":
+		return t.item(method, n.Item)
+	case "thread/tokenUsage/updated":
+		if !other {
+			u := n.Usage.Total
+			t.now = usage{u.Input, u.Cached, u.Output, u.Reasoning}
+			t.facts.Window = n.Usage.Window
+		}
+		return nil
+	case "error":
+		return t.trouble(n)
+	case "serverRequest/resolved":
+		return t.withdrawn("q" + string(n.RequestID))
+	case "thread/compacted":
+		return one(event.Event{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}})
+	case "mcpServer/startupStatus/updated":
+		var status string
+		if json.Unmarshal(n.Status, &status) == nil {
+			t.servers[n.Name] = map[string]string{"ready": "connected"}[status]
+			if t.servers[n.Name] == "" {
+				t.servers[n.Name] = status
+			}
+		}
+		return nil
+	case "warning", "configWarning", "guardianWarning", "deprecationNotice":
+		return one(event.Event{Kind: event.Notice, Text: n.Message + n.Summary})
+	case "thread/status/changed", "thread/started", "account/rateLimits/updated", "remoteControl/status/changed", "item/commandExecution/outputDelta",
+		"item/fileChange/outputDelta", "turn/diff/updated", "thread/settings/updated", "skills/changed":
+		return nil
+	}
+	return one(event.Event{Kind: event.Notice, Text: method})
+}
+
+func (t *talk) piece(k event.Kind, n *notice) []event.Event {
+	if n.Delta == "" {
+		return nil
+	}
+	told := t.said[n.ItemID]
+	if told == nil {
+		told = &strings.Builder{}
+		t.said[n.ItemID] = told
+	}
+	told.WriteString(n.Delta)
+	return []event.Event{{Kind: k, Text: n.Delta, Delta: true}}
+}
+
+// trouble is an error in the middle of a turn. One that ends it comes again with the turn's end.
+func (t *talk) trouble(n *notice) []event.Event {
+	var e turnError
+	_ = json.Unmarshal(n.Error, &e)
+	if !n.Retries {
+		return nil
+	}
+	if again := reconnecting(e.Message); again != nil {
+		return []event.Event{{Kind: event.Retry, Retry: again}}
+	}
+	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: oneLine(e.Message)}}}
+}
+
+// completed ends a turn: that of the message, or one that nobody asked for.
+func (t *talk) completed(done turn) []event.Event {
+	out := t.withdrawAll()
+	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
+		OK: done.Status == "completed", Text: t.last, Reason: done.Status, Took: time.Duration(done.Duration) * time.Millisecond,
+		Usage: (&usage{t.now.Input - t.total.Input, t.now.Cached - t.total.Cached, t.now.Output - t.total.Output, t.now.Reasoning - t.total.Reasoning}).event(),
+	}}
+	if end.Unasked = !t.asked || t.turn != "" && done.ID != t.turn; !end.Unasked {
+		t.asked, t.stops, t.turn = false, false, ""
+	}
+	if t.o.schema != nil && end.End.OK && json.Valid([]byte(t.last)) {
+		end.End.Structured = json.RawMessage(t.last)
+	}
+	switch {
+	case end.End.OK:
+	case done.Error != nil:
+		out = append(out, event.Event{Kind: event.Failed, Fault: faultOf(done.Error.Message, snake(done.Error.Info)), Terminal: true})
+		end.End.Reason = oneLine(done.Error.Message)
+	case done.Status == "interrupted":
+		out = append(out, event.Event{Kind: event.Failed, Fault: fault.New(fault.Interrupted, "the agent's turn was interrupted"), Terminal: true})
+	default:
+		out = append(out, event.Event{Kind: event.Failed, Fault: faultOf("", nil), Terminal: true})
+	}
+	t.total = t.now
+	clear(t.said)
+	return append(out, end)
+}
+
+// snake is the error's word in the spelling of the transcript, which the table of errors is in.
+func snake(raw json.RawMessage) json.RawMessage {
+	var out []byte
+	for _, c := range raw {
+		if c >= 'A' && c <= 'Z' {
+			out = append(out, '_', c+'a'-'A')
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+package codex
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// Do puts it into Codex's words.
+func (t *talk) Do(c cli.Command) (cli.Step, error) {
+	var err error
+	switch {
+	case c.Message != nil:
+		err = t.hand(c.Message)
+	case c.Answer != nil:
+		err = t.reply(*c.Answer)
+	case c.Change != nil:
+		err = t.change(*c.Change, c.Token)
+	case c.Interrupt:
+		t.interrupt()
+	}
+	if err != nil {
+		t.step = cli.Step{}
+		return cli.Step{}, err
+	}
+	return t.done(), nil
+}
+
+func (t *talk) hand(blocks []agent.Block) error {
+	if t.failed != nil {
+		return t.failed
+	}
+	var input []any
+	for _, b := range blocks {
+		switch {
+		case b.Media == "":
+			input = append(input, map[string]any{"type": "text", "text": b.Text})
+		case strings.HasPrefix(b.Media, "image/"):
+			input = append(input, map[string]any{"type": "image", "url": "data:" + b.Media + ";base64," + base64.StdEncoding.EncodeToString(b.Data)})
+		default:
+			return fault.New(fault.Unsupported, "codex takes no %s in a message", b.Media)
+		}
+	}
+	t.asked, t.stops = true, false
+	if t.thread == "" {
+		t.message = input
+	} else {
+		t.begin(input)
+	}
+	return nil
+}
+
+// interrupt ends the turn, now or as soon as it has an id. One that was not begun never is.
+func (t *talk) interrupt() {
+	switch {
+	case t.message != nil:
+		t.message, t.asked = nil, false
+		t.step.Events = append(t.step.Events, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: "interrupted"}})
+	case t.turn != "":
+		t.stop()
+	default:
+		t.stops = t.asked
+	}
+}
+
+func (t *talk) stop() {
+	t.stops = false
+	t.request("turn/interrupt", map[string]any{"threadId": t.thread, "turnId": t.turn}, 0)
+}
+
+// strictness orders the modes that Codex has.
+func strictness(m agent.Mode) int {
+	return slices.Index([]agent.Mode{agent.Plan, agent.Prompt, agent.Default, agent.AutoEdit, agent.Yolo}, m)
+}
+
+// change holds from the next turn on. A stricter mode in the middle of a turn is refused, since nothing would keep it before.
+func (t *talk) change(c agent.Change, token int) error {
+	if c.Mode != "" {
+		if _, _, err := policies(c.Mode, t.o); err != nil {
+			return err
+		}
+		if t.asked && strictness(c.Mode) < strictness(t.mode) {
+			return fault.New(fault.Unsupported, "codex takes no stricter mode in the middle of a turn").Hint("interrupt it, or wait for its end")
+		}
+		t.mode = c.Mode
+	}
+	if c.Model != "" {
+		t.model, t.facts.Model = c.Model, c.Model
+	}
+	t.step.Settled = append(t.step.Settled, cli.Settled{Token: token})
+	return nil
+}
+
+// reply answers a question.
+func (t *talk) reply(r cli.Reply) error {
+	q := t.questions[r.Question]
+	if q == nil {
+		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
+	}
+	if q.keys != nil {
+		return t.filled(q, r)
+	}
+	denied := r.ByUs || r.Stop || r.Option == cli.Deny
+	switch {
+	case !denied && r.Option != cli.Allow && r.Option != cli.Always:
+		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
+	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !same(r.Input, q.call.Input):
+		denied = true // it runs what it asked about, or nothing
+	case r.Mode != "" && !denied:
+		if _, _, err := policies(r.Mode, t.o); err != nil || strictness(r.Mode) < strictness(t.mode) {
+			denied = true
+		} else {
+			t.mode = r.Mode // from the next turn on
+		}
+	}
+	delete(t.questions, q.name)
+	always := r.Option == cli.Always && q.session
+	switch q.method {
+	case "mcpServer/elicitation/request":
+		result := map[string]any{"action": "decline", "content": nil}
+		if r.Stop {
+			result["action"] = "cancel"
+		} else if !denied {
+			result["action"], result["content"] = "accept", map[string]any{}
+			if len(r.Input) > 0 {
+				result["content"] = r.Input
+			}
+		}
+		t.respond(q.id, result)
+		return nil
+	case "item/permissions/requestApproval":
+		result := map[string]any{"permissions": map[string]any{}, "scope": "turn"}
+		if !denied {
+			result["permissions"] = q.call.Input
+		}
+		if always && !denied {
+			result["scope"] = "session"
+		}
+		t.respond(q.id, result)
+	default:
+		decision := "accept"
+		switch {
+		case r.Stop:
+			decision = "cancel"
+		case denied:
+			decision = "decline"
+		case always:
+			decision = "acceptForSession"
+		}
+		t.respond(q.id, map[string]any{"decision": decision})
+	}
+	if denied {
+		t.denied[q.call.ID] = true
+		reason := first(r.Text, "the user does not want this to run")
+		t.step.Events = append(t.step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
+			CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason), ByUser: !r.ByUs,
+		}})
+	}
+	return nil
+}
+
+// same compares what two texts of JSON say.
+func same(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// filled is an answer to one question of several; the last of them is sent on.
+func (t *talk) filled(q *asking, r cli.Reply) error {
+	said := first(r.Text, r.Option)
+	if r.ByUs || r.Stop {
+		said = first(r.Text, "(no answer)")
+	}
+	if said == "" {
+		return fault.New(fault.ArgError, "the answer is empty")
+	}
+	delete(t.questions, r.Question)
+	q.answers[r.Question] = said
+	if len(q.answers) < len(q.questions) {
+		return nil
+	}
+	answers := map[string]any{}
+	for i, name := range q.questions {
+		answers[q.keys[i]] = map[string]any{"answers": []string{q.answers[name]}}
+	}
+	t.respond(q.id, map[string]any{"answers": answers})
+	return nil
+}

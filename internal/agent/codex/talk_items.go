@@ -1,0 +1,261 @@
+package codex
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+)
+
+// thing is an item as app-server tells it.
+type thing struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Content   json.RawMessage `json:"content"`
+	Summary   []string        `json:"summary"`
+	Status    string          `json:"status"`
+	Command   string          `json:"command"`
+	Dir       string          `json:"cwd"`
+	Output    string          `json:"aggregatedOutput"`
+	ExitCode  *int            `json:"exitCode"`
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Query     string          `json:"query"`
+	Changes   []struct {
+		Path string          `json:"path"`
+		Kind json.RawMessage `json:"kind"`
+		Diff string          `json:"diff"`
+	} `json:"changes"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Threads []string `json:"receiverThreadIds"`
+}
+
+// plain is the item in the words of exec, for which the tables are made.
+func (i thing) plain() item {
+	names := map[string]string{
+		"commandExecution": "command_execution", "fileChange": "file_change", "mcpToolCall": "mcp_tool_call", "webSearch": "web_search",
+		"collabAgentToolCall": "collab_tool_call",
+	}
+	it := item{
+		ID: i.ID, Type: names[i.Type], Status: i.Status, Command: i.Command, Output: i.Output, ExitCode: i.ExitCode, Server: i.Server, Tool: i.Tool,
+		Arguments: i.Arguments, Query: i.Query, Result: i.Result, Error: i.Error,
+	}
+	return it
+}
+
+func (i thing) call() *event.Call {
+	it := i.plain()
+	call := callOf(it)
+	if call == nil {
+		return nil
+	}
+	switch i.Type {
+	case "commandExecution":
+		call.Input, _ = json.Marshal(map[string]string{"command": i.Command})
+	case "fileChange":
+		if len(i.Changes) > 0 {
+			call.Path = i.Changes[0].Path
+			call.Input, _ = json.Marshal(i.Changes)
+		}
+	}
+	return call
+}
+
+func (t *talk) item(moment string, i thing) []event.Event {
+	whole := moment == "item/completed"
+	switch i.Type {
+	case "userMessage", "hookPrompt":
+		return nil
+	case "agentMessage":
+		if !whole {
+			return nil
+		}
+		t.last = i.Text
+		return t.rest(event.Text, i.ID, i.Text)
+	case "reasoning":
+		if !whole {
+			return nil
+		}
+		var parts []string
+		if json.Unmarshal(i.Content, &parts) != nil || len(parts) == 0 {
+			parts = i.Summary
+		}
+		return t.rest(event.Thinking, i.ID, strings.Join(parts, "\n"))
+	case "contextCompaction":
+		if !whole {
+			return nil
+		}
+		return []event.Event{{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}}}
+	}
+	call := i.call()
+	if call == nil {
+		return []event.Event{{Kind: event.Notice, Text: i.Type}}
+	}
+	for _, thread := range i.Threads {
+		t.threads[thread] = i.ID
+	}
+	var out []event.Event
+	if t.items[i.ID] == nil {
+		out = append(out, event.Event{Kind: event.ToolCall, Call: call})
+	}
+	t.items[i.ID] = call
+	if !whole {
+		return out
+	}
+	delete(t.items, i.ID)
+	it := i.plain()
+	out = append(out, event.Event{Kind: event.ToolResult, Result: resultOf(it, call.Name)})
+	if reason, denied := denial(it.Status, it.Error != nil, it.errorText()); denied && !t.denied[i.ID] {
+		out = append(out, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: i.ID, Tool: call.Name, Reason: reason}})
+	}
+	delete(t.denied, i.ID)
+	return out
+}
+
+// rest is what of the whole was not told by its pieces.
+func (t *talk) rest(k event.Kind, id, whole string) []event.Event {
+	if told := t.said[id]; told != nil {
+		delete(t.said, id)
+		if left, ok := strings.CutPrefix(whole, told.String()); ok {
+			whole = left
+		}
+	}
+	if whole == "" {
+		return nil
+	}
+	return []event.Event{{Kind: k, Text: whole}}
+}
+
+// approvalAsked is what a request of Codex may have.
+type approvalAsked struct {
+	Thread    string          `json:"threadId"`
+	Item      string          `json:"itemId"`
+	Reason    string          `json:"reason"`
+	Command   string          `json:"command"`
+	Message   string          `json:"message"`
+	Server    string          `json:"serverName"`
+	Mode      string          `json:"mode"`
+	URL       string          `json:"url"`
+	Decisions []any           `json:"availableDecisions"`
+	Wanted    json.RawMessage `json:"permissions"`
+	Root      string          `json:"grantRoot"`
+	Questions []struct {
+		ID       string `json:"id"`
+		Question string `json:"question"`
+		Options  []struct {
+			Label string `json:"label"`
+		} `json:"options"`
+	} `json:"questions"`
+}
+
+// requested is a request of Codex.
+func (t *talk) requested(m rpc) []event.Event {
+	var p approvalAsked
+	if json.Unmarshal(m.Params, &p) != nil {
+		t.reject(m, "it cannot be read")
+		return nil
+	}
+	q := &asking{id: append(json.RawMessage(nil), m.ID...), name: "q" + string(m.ID), method: m.Method, params: append(json.RawMessage(nil), m.Params...)}
+	ask := &event.Ask{ID: q.name, Options: []string{cli.Allow, cli.Deny}}
+	switch m.Method {
+	case "item/commandExecution/requestApproval":
+		q.call = t.items[p.Item]
+		if q.call == nil || p.Command != "" && q.call.Command != p.Command {
+			q.call = thing{ID: p.Item, Type: "commandExecution", Command: p.Command}.call()
+		}
+		q.session = len(p.Decisions) == 0 || slices.Contains(p.Decisions, any("acceptForSession"))
+		ask.Text = first(p.Reason, p.Command)
+	case "item/fileChange/requestApproval":
+		q.call = t.items[p.Item]
+		if q.call == nil {
+			q.call = &event.Call{ID: p.Item, Name: "file_change", Kind: event.Write}
+		}
+		q.session = true
+		ask.Text = first(p.Reason, "Codex wants to change files "+p.Root)
+	case "item/permissions/requestApproval":
+		q.call = &event.Call{ID: p.Item, Name: "permissions", Kind: event.Other, Input: p.Wanted}
+		q.session = true
+		ask.Text = first(p.Reason, "Codex wants to be allowed more")
+	case "mcpServer/elicitation/request":
+		ask.Text = strings.TrimSpace(first(p.Message, p.Server) + " " + p.URL)
+	case "item/tool/requestUserInput":
+		return t.form(q, p)
+	default:
+		t.reject(m, "not supported")
+		return []event.Event{{Kind: event.Notice, Text: m.Method}}
+	}
+	if q.session {
+		ask.Options = []string{cli.Allow, cli.Always, cli.Deny}
+	}
+	ask.Tool = q.call
+	t.questions[q.name] = q
+	return []event.Event{{Kind: event.Question, Session: t.thread, Ask: ask}}
+}
+
+func (t *talk) reject(m rpc, why string) {
+	t.say(map[string]any{"id": m.ID, "error": map[string]any{"code": -32601, "message": m.Method + ": " + why}})
+}
+
+func first(words ...string) string {
+	for _, w := range words {
+		if strings.TrimSpace(w) != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// form is a list of questions to a person. Each is one of ours.
+func (t *talk) form(q *asking, p approvalAsked) []event.Event {
+	if len(p.Questions) == 0 {
+		t.respond(q.id, map[string]any{"answers": map[string]any{}})
+		return nil
+	}
+	q.answers = map[string]string{}
+	var out []event.Event
+	for i, one := range p.Questions {
+		name := q.name
+		if i > 0 {
+			name += "/" + one.ID
+		}
+		ask := &event.Ask{ID: name, Text: one.Question}
+		for _, o := range one.Options {
+			ask.Options = append(ask.Options, o.Label)
+		}
+		q.questions, q.keys = append(q.questions, name), append(q.keys, one.ID)
+		t.questions[name] = q
+		out = append(out, event.Event{Kind: event.Question, Session: t.thread, Ask: ask})
+	}
+	return out
+}
+
+func (t *talk) withdrawn(id string) []event.Event {
+	q := t.questions[id]
+	if q == nil {
+		return nil
+	}
+	var out []event.Event
+	for name, other := range t.questions {
+		if other == q {
+			delete(t.questions, name)
+			out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
+		}
+	}
+	return out
+}
+
+func (t *talk) withdrawAll() []event.Event {
+	var out []event.Event
+	for name := range t.questions {
+		delete(t.questions, name)
+		out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
+	}
+	return out
+}
