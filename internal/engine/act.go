@@ -155,7 +155,7 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	result.Text = strings.ToValidUTF8(result.Text, "\uFFFD")
 	l.session.veil(&result)
 	s.waits = result.Waits
-	r := &event.Result{ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit}
+	r := &event.Result{ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit, Change: result.Change}
 	if s.changed {
 		r.Input = l.session.o.Secrets.Bytes(s.call.Input)
 	}

@@ -117,6 +117,7 @@ func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 
 // veil takes the secrets out of what a tool answered, before anybody else sees it, and says that it did.
 func (s *Session) veil(r *tool.Result) {
+	r.Change = s.plainChange(r.Change)
 	text, n := s.o.Secrets.Count(r.Text)
 	text, m := redact.Credentials(text)
 	if n += r.Masked; n+m == 0 || !strings.Contains(text, redact.Mask) {
@@ -130,6 +131,23 @@ func (s *Session) veil(r *tool.Result) {
 		what = fmt.Sprintf("%d secrets that are", n+m)
 	}
 	r.Text = text + "\n\n(" + redact.Mask + " stands for " + what + " not shown. It is not what is written there: leave such places as they are.)"
+}
+
+// plainChange is what became of a file without secrets: it is told to hosts, which may keep it.
+func (s *Session) plainChange(c *event.Change) *event.Change {
+	if c == nil {
+		return nil
+	}
+	mask := func(text string) string {
+		text, _ = redact.Credentials(s.o.Secrets.String(text))
+		return text
+	}
+	plain := event.Change{Path: c.Path, New: mask(c.New)}
+	if c.Old != nil {
+		old := mask(*c.Old)
+		plain.Old = &old
+	}
+	return &plain
 }
 
 // overwrites says that a call would put the mask where a secret is: the model has seen masks, and writes one.

@@ -95,7 +95,15 @@ type Result struct {
 	Failed   bool
 	Output   string
 	ExitCode *int            // of a command, where the agent tells it
+	Change   *Change         // of a file, where the agent tells it
 	Input    json.RawMessage // what it ran with, where that is not what the Call says: a host has changed it
+}
+
+// Change is what a tool made of a file.
+type Change struct {
+	Path string  // absolute
+	Old  *string // nil: there was no such file
+	New  string
 }
 
 // Denial is a tool that was not run because policy forbade it, or because nobody could be asked.

@@ -53,9 +53,9 @@ func Edit(env *Env) Tool {
 						return failed(err)
 					}
 					if !run.existed {
-						return Result{Text: fmt.Sprintf("The file %s has been created", s.shown)}
+						return Result{Text: fmt.Sprintf("The file %s has been created", s.shown), Change: run.change}
 					}
-					return Result{Text: fmt.Sprintf("The file %s has been updated%s", s.shown, around(text, spots))}
+					return Result{Text: fmt.Sprintf("The file %s has been updated%s", s.shown, around(text, spots)), Change: run.change}
 				},
 			}, nil
 		},
@@ -99,6 +99,7 @@ type editor struct {
 	env     *Env
 	changes []change
 	existed bool
+	change  *event.Change
 }
 
 // run does all of them or none, and returns where the last one changed what.
@@ -117,6 +118,7 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 			return found{}, nil, err
 		}
 	}
+	was := shownBefore(data, e.existed)
 	d := decode(data)
 	text := d.text // it is ours: nobody else has the bytes that Load read
 	ends := endingsOf(text)
@@ -141,6 +143,7 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 		return found{}, nil, writeFailed(e.shown, err)
 	}
 	e.env.Seen.Record(e.name, workspace.FingerprintOf(out))
+	e.change = changeOf(e.env, e.subject, was, out)
 	return spots, text, nil
 }
 

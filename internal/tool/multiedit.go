@@ -55,7 +55,7 @@ func MultiEdit(env *Env) Tool {
 					if _, _, err := run.run(ctx); err != nil {
 						return failed(err)
 					}
-					return Result{Text: fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.shown)}
+					return Result{Text: fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.shown), Change: run.change}
 				},
 			}, nil
 		},

@@ -49,9 +49,10 @@ type Result struct {
 	Text   string
 	Failed bool
 	Images []Image
-	Exit   *int // of a command
-	Masked int  // secrets that are left out of the text already
-	Waits  bool // it tells of something that still runs: to ask the same again is no going in circles
+	Exit   *int          // of a command
+	Masked int           // secrets that are left out of the text already
+	Waits  bool          // it tells of something that still runs: to ask the same again is no going in circles
+	Change *event.Change // what became of a file, for hosts that show it; the model does not see it
 }
 
 // Image is a picture in a result.

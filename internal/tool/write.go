@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -42,10 +43,11 @@ func Write(env *Env) Tool {
 			return Action{
 				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Write " + s.shown, Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
-					if err := writeWhole(ctx, env, s, content); err != nil {
+					became, err := writeWhole(ctx, env, s, content)
+					if err != nil {
 						return failed(err)
 					}
-					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(content), s.shown)}
+					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(content), s.shown), Change: became}
 				},
 			}, nil
 		},
@@ -75,40 +77,75 @@ func newSubject(env *Env, written string) (s subject, err error) {
 	return s, nil
 }
 
-func writeWhole(ctx context.Context, env *Env, s subject, content string) error {
+func writeWhole(ctx context.Context, env *Env, s subject, content string) (*event.Change, error) {
 	var d document
+	var was before
 	o := workspace.ReplaceOptions{Target: s.target}
 	old, print, err := env.Files.Load(s.name, largestFile)
 	switch {
 	case err == nil:
 		if err := env.Seen.check(s.name, s.shown, print); err != nil {
-			return err
+			return nil, err
 		}
 		if _, seen := env.Seen.Lookup(s.name); seen {
 			o.Expect = &print
 		}
-		d = decode(old)
+		was, d = shownBefore(old, true), decode(old)
 	case errors.Is(err, fault.FileMissing):
+		was = shownBefore(nil, false)
 		o.Expect = &workspace.Fingerprint{} // a file that appears meanwhile is somebody's
 	case errors.Is(err, fault.FieldTooLarge), errors.Is(err, fault.PermissionDenied):
 		// What is there is not needed, unless it has been seen and was something else then.
 		if _, seen := env.Seen.Lookup(s.name); seen {
-			return changed(s.shown)
+			return nil, changed(s.shown)
 		}
 		if errors.Is(err, fault.FileMissing) {
 			o.Expect = &workspace.Fingerprint{} // a file that somebody makes meanwhile is his
 		}
 	default:
-		return reader{env: env, name: s.name, shown: s.shown}.explain(err)
+		return nil, reader{env: env, name: s.name, shown: s.shown}.explain(err)
 	}
 	d.odd = nil
 	out := d.encode([]byte(strings.TrimPrefix(content, d.bom())))
 	if err := ctx.Err(); err != nil {
-		return fault.New(fault.Interrupted, "%s was not written", s.shown).Because(err)
+		return nil, fault.New(fault.Interrupted, "%s was not written", s.shown).Because(err)
 	}
 	if err := env.Files.Replace(s.name, out, o); err != nil {
-		return writeFailed(s.shown, err)
+		return nil, writeFailed(s.shown, err)
 	}
 	env.Seen.Record(s.name, workspace.FingerprintOf(out))
-	return nil
+	return changeOf(env, s, was, out), nil
+}
+
+// longestShown is the longest file whose change a host is shown.
+const longestShown = 1 << 20
+
+// before is what a file held until it is changed, where that can be shown.
+type before struct {
+	text *string // nil: there was no file
+	ok   bool
+}
+
+// shownBefore copies it: who changes the file may use the bytes.
+func shownBefore(data []byte, existed bool) before {
+	switch {
+	case !existed:
+		return before{ok: true}
+	case len(data) > longestShown || !utf8.Valid(data):
+		return before{}
+	}
+	text := string(data)
+	return before{&text, true}
+}
+
+// changeOf is what became of the file, nil where it is no text or too long.
+func changeOf(env *Env, s subject, was before, out []byte) *event.Change {
+	if !was.ok || len(out) > longestShown || !utf8.Valid(out) {
+		return nil
+	}
+	path := filepath.FromSlash(s.name)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(env.Files.Path(), path)
+	}
+	return &event.Change{Path: path, Old: was.text, New: string(out)}
 }
