@@ -1,0 +1,224 @@
+package acp
+
+import "encoding/json"
+
+// About is what an agent says of itself.
+type About struct {
+	Name, Title, Version string
+	Images, Dirs, Fork   bool
+	Login                *Method // how a person logs in; nil: there is nothing to say
+}
+
+// Method is a way to log in.
+type Method struct{ ID, Name, About string }
+
+// Initialized answers initialize.
+func (e Encoder) Initialized(a About) any {
+	info := object{"name": a.Name, "title": a.Title, "version": a.Version}
+	if e.Version == V2 {
+		prompt := object{"embeddedContext": object{}}
+		if a.Images {
+			prompt["image"] = object{}
+		}
+		session := object{"prompt": prompt, "mcp": object{"stdio": object{}, "http": object{}}, "delete": object{}}
+		if a.Dirs {
+			session["additionalDirectories"] = object{}
+		}
+		if a.Fork {
+			session["fork"] = object{}
+		}
+		return object{"protocolVersion": V2, "info": info, "capabilities": object{"session": session}}
+	}
+	session := object{"list": object{}, "delete": object{}, "resume": object{}, "close": object{}}
+	if a.Dirs {
+		session["additionalDirectories"] = object{}
+	}
+	if a.Fork {
+		session["fork"] = object{}
+	}
+	login := []object{}
+	if a.Login != nil {
+		login = append(login, object{"id": a.Login.ID, "name": a.Login.Name, "description": a.Login.About})
+	}
+	return object{
+		"protocolVersion": V1, "agentInfo": info, "authMethods": login,
+		"agentCapabilities": object{
+			"loadSession":         true,
+			"promptCapabilities":  object{"image": a.Images, "audio": false, "embeddedContext": true},
+			"mcpCapabilities":     object{"http": true, "sse": false},
+			"sessionCapabilities": session,
+		},
+	}
+}
+
+// Opened answers what begins a session or goes on with one; of the latter the id is empty.
+func (e Encoder) Opened(id string, s Options) any {
+	o := object{"configOptions": e.options(s)}
+	if id != "" {
+		o["sessionId"] = id
+	}
+	if e.Version == V1 && len(s.Modes) > 0 {
+		modes := []object{}
+		for _, m := range s.Modes {
+			modes = append(modes, described(object{"id": m.ID, "name": m.Name}, m.About))
+		}
+		o["modes"] = object{"currentModeId": s.Mode, "availableModes": modes}
+	}
+	return o
+}
+
+// Changed answers what changes an option.
+func (e Encoder) Changed(s Options) any { return object{"configOptions": e.options(s)} }
+
+// Done answers what has no other answer.
+func Done() any { return object{} }
+
+// Session is one in a list.
+type Session struct {
+	ID, Dir, Title, Updated string
+	Dirs                    []string
+}
+
+// Listed answers session/list.
+func Listed(sessions []Session, next string) any {
+	list := []object{}
+	for _, s := range sessions {
+		o := object{"sessionId": s.ID, "cwd": s.Dir}
+		if s.Title != "" {
+			o["title"] = s.Title
+		}
+		if s.Updated != "" {
+			o["updatedAt"] = s.Updated
+		}
+		if len(s.Dirs) > 0 {
+			o["additionalDirectories"] = s.Dirs
+		}
+		list = append(list, o)
+	}
+	o := object{"sessions": list}
+	if next != "" {
+		o["nextCursor"] = next
+	}
+	return o
+}
+
+// Spent is what a turn used, for clients that can show it.
+type Spent struct{ Input, Output, Cached, Written, Reasoning int64 }
+
+// Stopped answers a message in version 1: its turn is over.
+func Stopped(reason string, s *Spent) any {
+	o := object{"stopReason": reason}
+	if s != nil {
+		o["usage"] = object{
+			"totalTokens": s.Input + s.Output + s.Cached + s.Written, "inputTokens": s.Input, "outputTokens": s.Output,
+			"cachedReadTokens": s.Cached, "cachedWriteTokens": s.Written, "thoughtTokens": s.Reasoning,
+		}
+	}
+	return o
+}
+
+// Taken answers a message in version 2: it is a part of the conversation.
+func Taken(message string) any { return object{"messageId": message} }
+
+// The kinds of options in a question.
+const (
+	AllowOnce    = "allow_once"
+	AllowAlways  = "allow_always"
+	RejectOnce   = "reject_once"
+	RejectAlways = "reject_always"
+)
+
+// Option is one in a question.
+type Option struct{ ID, Name, Kind string }
+
+// Permission is what a client is asked about a call.
+func (e Encoder) Permission(session, title, why string, t *Tool, options []Option) any {
+	list := []object{}
+	for _, o := range options {
+		list = append(list, object{"optionId": o.ID, "name": o.Name, "kind": o.Kind})
+	}
+	if e.Version == V1 {
+		call := e.call(t)
+		if why != "" { // version 1 has no other place for it
+			shown, _ := call["content"].([]object)
+			call["content"] = append([]object{{"type": "content", "content": textOf(why)}}, shown...)
+		}
+		return object{"sessionId": session, "toolCall": call, "options": list}
+	}
+	o := object{"sessionId": session, "title": title, "subject": object{"type": "tool_call", "toolCall": e.call(t)}, "options": list}
+	return described(o, why)
+}
+
+// Chosen reads the answer to that. ok: an option was chosen.
+func Chosen(result json.RawMessage) (option string, ok bool) {
+	var a struct {
+		Outcome struct {
+			Outcome string `json:"outcome"`
+			Option  string `json:"optionId"`
+		} `json:"outcome"`
+	}
+	if json.Unmarshal(result, &a) != nil || a.Outcome.Outcome != "selected" {
+		return "", false
+	}
+	return a.Outcome.Option, true
+}
+
+// Field is a part of a form: one of the choices, several of them, or a text where there are none.
+type Field struct {
+	ID, Title, About string
+	Several          bool
+	Choices          []Choice
+}
+
+// Form is what a client shows a person to fill in.
+func Form(session, call, text string, fields []Field) any {
+	properties, required := object{}, []string{}
+	for _, f := range fields {
+		list := []object{}
+		for _, c := range f.Choices {
+			list = append(list, described(object{"const": c.ID, "title": c.Name}, c.About))
+		}
+		o := described(object{"type": "string"}, f.About)
+		if f.Title != "" {
+			o["title"] = f.Title
+		}
+		switch {
+		case f.Several:
+			o["type"], o["items"] = "array", object{"anyOf": list}
+		case len(list) > 0:
+			o["oneOf"] = list
+		}
+		properties[f.ID] = o
+		required = append(required, f.ID)
+	}
+	o := object{"mode": "form", "sessionId": session, "message": text, "requestedSchema": object{
+		"type": "object", "properties": properties, "required": required,
+	}}
+	if call != "" {
+		o["toolCallId"] = call
+	}
+	return o
+}
+
+// Filled reads the answer to a form: what was chosen or written for each field. ok: the person filled it in.
+func Filled(result json.RawMessage) (fields map[string][]string, ok bool) {
+	var a struct {
+		Action  string                     `json:"action"`
+		Content map[string]json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(result, &a) != nil || a.Action != "accept" {
+		return nil, false
+	}
+	fields = map[string][]string{}
+	for id, raw := range a.Content {
+		var one string
+		var several []string
+		switch {
+		case json.Unmarshal(raw, &one) == nil:
+			fields[id] = []string{one}
+		case json.Unmarshal(raw, &several) == nil:
+			fields[id] = several
+		}
+	}
+	return fields, true
+}
