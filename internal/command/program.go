@@ -39,6 +39,7 @@ func app() contract.App {
 		Keys:   append(shim.Keys(), nativeKeys()...),
 		Direct: func() *contract.Direct { return directCalls(drivers()) },
 		Commands: []*contract.Command{
+			acpCommand(),
 			agentsList(drivers()),
 			agentsShow(drivers()),
 			auditLog(),

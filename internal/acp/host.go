@@ -1,0 +1,279 @@
+// Package acp is the host of conversations with an editor, or any other client of the Agent Client Protocol: what the client wants comes from
+// standard input, what happens goes to standard output.
+//
+// It promises that each session of the client is a conversation of its own, several at once; that a message is answered when its turn is over,
+// however it ends; that only a clear yes lets something run: no answer, an error and an option that was not offered are a no; that a line which is
+// no message harms nothing but itself; and that a client which has gone away takes the turns with it, and nothing that they started is left. It
+// refuses to know an agent, and to run anything in a terminal of the client: commands run where the agent's walls are.
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"omniagent/internal/agent"
+	wire "omniagent/internal/proto/acp"
+)
+
+// Host is one side. The other is a client.
+type Host struct {
+	Agent   string       // whom the conversations are with
+	About   wire.About   // what is said of us
+	Open    agent.Opener //
+	Spec    agent.Spec   // with what each conversation begins
+	Options wire.Options // what can be chosen in one, and what holds at its beginning
+	Keeper  Keeper
+	Ready   func(context.Context) error // whether a conversation could begin; nil: nothing is known
+	Mask    func(string) string         // takes secrets out of what we read ourselves
+	In      io.Reader
+	Out     io.Writer
+	Log     func(format string, args ...any) // for people, on standard error
+	Signals <-chan os.Signal
+
+	lines   chan []byte   // on their way to Out
+	writing atomic.Int64  // how many went there
+	written chan struct{} // closed when all of them are, or none can be any more
+	hurry   chan struct{} // closed when nothing is waited for any more
+	failure error         // of Out; read it behind written
+	over    chan struct{} // closed when everything is being ended
+
+	mu        sync.Mutex
+	encoder   wire.Encoder
+	agreed    bool
+	used      bool // something else than initialize came
+	talks     map[string]*conversation
+	opening   map[string]bool // sessions that are being opened
+	requests  map[string]context.CancelFunc
+	asked     map[int64]question
+	number    int64
+	closed    bool
+	beginning sync.WaitGroup // what is being opened
+}
+
+// question is one of ours to the client.
+type question struct {
+	talk *conversation
+	then func(json.RawMessage, *wire.Error)
+}
+
+const (
+	closing = 10 * time.Second
+	stuck   = 2 * time.Second // how long a client that is left may take for one line
+	// Beyond these a client waits, or is told no.
+	mostWaiting = 64
+	mostTalks   = 64
+)
+
+// Run talks until the client goes away or a signal comes, and returns the exit code.
+func (h *Host) Run(ctx context.Context) int {
+	h.lines, h.written = make(chan []byte, 64), make(chan struct{})
+	h.hurry, h.over = make(chan struct{}), make(chan struct{})
+	h.talks, h.opening, h.requests, h.asked = map[string]*conversation{}, map[string]bool{}, map[string]context.CancelFunc{}, map[int64]question{}
+	life, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go h.writeAll()
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		h.listen(life)
+	}()
+	var signal os.Signal
+	select {
+	case <-end:
+	case signal = <-h.Signals:
+	case <-h.written:
+	}
+	close(h.over)
+	go h.watch()
+	cancel()
+	h.closeAll()
+	return h.finish(signal)
+}
+
+// writeAll is what alone writes, so that a client which does not read keeps no signal from being heard.
+func (h *Host) writeAll() {
+	defer close(h.written)
+	for line := range h.lines {
+		if _, h.failure = h.Out.Write(line); h.failure != nil {
+			return
+		}
+		h.writing.Add(1)
+	}
+}
+
+// watch hurries the end: at a second signal, when it takes too long, and when the client does not read what is told at the end.
+func (h *Host) watch() {
+	defer close(h.hurry)
+	late := time.After(closing)
+	look := time.NewTicker(stuck)
+	defer look.Stop()
+	last := int64(-1)
+	for {
+		select {
+		case <-h.Signals:
+			return
+		case <-late:
+			return
+		case <-look.C:
+			if n := h.writing.Load(); n == last && len(h.lines) > 0 {
+				return
+			} else {
+				last = n
+			}
+		case <-h.written:
+			return
+		}
+	}
+}
+
+func (h *Host) finish(signal os.Signal) int {
+	close(h.lines)
+	select {
+	case <-h.written:
+	case <-h.hurry:
+	}
+	if s, ok := signal.(syscall.Signal); ok {
+		return 128 + int(s)
+	}
+	select {
+	case <-h.written:
+		if h.failure != nil {
+			h.Log("standard output cannot be written: %v", h.failure)
+			return 1
+		}
+	default:
+	}
+	return 0
+}
+
+// put writes lines, each whole. It waits for a client that does not read, until all is ended.
+func (h *Host) put(lines ...[]byte) {
+	for _, line := range lines {
+		select {
+		case <-h.written:
+			return
+		case <-h.hurry:
+			return
+		case h.lines <- line:
+		}
+	}
+}
+
+// listen hears the client until it has gone.
+func (h *Host) listen(ctx context.Context) {
+	reader, data := &wire.Reader{}, make([]byte, 64<<10)
+	for {
+		n, err := h.In.Read(data)
+		for _, m := range reader.Feed(data[:n]) {
+			h.hear(ctx, m)
+		}
+		if err != nil {
+			for _, m := range reader.End() {
+				h.hear(ctx, m)
+			}
+			if !errors.Is(err, io.EOF) {
+				h.Log("standard input cannot be read: %v", err)
+			}
+			return
+		}
+		select {
+		case <-h.over:
+			return
+		default:
+		}
+	}
+}
+
+// closeAll ends every conversation, and waits.
+func (h *Host) closeAll() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.beginning.Wait()
+	h.mu.Lock()
+	talks := make([]*conversation, 0, len(h.talks))
+	for _, c := range h.talks {
+		talks = append(talks, c)
+	}
+	h.mu.Unlock()
+	var wait sync.WaitGroup
+	for _, c := range talks {
+		wait.Go(func() { c.shut() })
+	}
+	wait.Wait()
+}
+
+// talk is the conversation of that session, nil where there is none.
+func (h *Host) talk(id string) *conversation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.talks[id]
+}
+
+// forget takes a conversation that has ended out of the list.
+func (h *Host) forget(c *conversation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.talks[c.id] == c {
+		delete(h.talks, c.id)
+	}
+	for id, q := range h.asked {
+		if q.talk == c {
+			delete(h.asked, id)
+		}
+	}
+}
+
+// ask puts a question to the client. then runs in the conversation, when there is an answer.
+func (h *Host) ask(c *conversation, method string, params any, then func(json.RawMessage, *wire.Error)) int64 {
+	h.mu.Lock()
+	h.number++
+	id := h.number
+	h.asked[id] = question{c, then}
+	h.mu.Unlock()
+	h.put(wire.Request(id, method, params))
+	return id
+}
+
+// unask gives a question up that nobody needs answered any more.
+func (h *Host) unask(id int64) {
+	h.mu.Lock()
+	_, open := h.asked[id]
+	delete(h.asked, id)
+	h.mu.Unlock()
+	if open {
+		h.put(wire.Notify("$/cancel_request", map[string]any{"requestId": id}))
+	}
+}
+
+// answered hands the answer of the client to who asked.
+func (h *Host) answered(m wire.Message) {
+	var id int64
+	err := json.Unmarshal(m.ID, &id)
+	h.mu.Lock()
+	q, open := h.asked[id]
+	delete(h.asked, id)
+	h.mu.Unlock()
+	if err != nil || !open || m.Wrong != nil && m.Error == nil && m.Result == nil {
+		h.Log("an answer to no question was passed over")
+		if !open || err != nil {
+			return
+		}
+		m.Error = wire.Wrong(wire.InvalidRequest, "an answer without a result")
+	}
+	if m.Wrong != nil && m.Error == nil {
+		m.Error = m.Wrong
+	}
+	q.talk.post(func() { q.then(m.Result, m.Error) })
+}
+
+// shown is an id of a request, as a key.
+func shown(id json.RawMessage) string { return fmt.Sprintf("%s", id) }

@@ -1,0 +1,387 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/event"
+	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/text"
+)
+
+// patience is how long a call may wait to be asked about before it is told that it runs.
+const patience = 100 * time.Millisecond
+
+// longestOutput is how much of what a tool printed a client is shown.
+const longestOutput = 256 << 10
+
+// narrator makes updates of events. It knows what was told.
+type narrator struct {
+	mark    string // in front of the ids of messages, so that those of two processes differ
+	dir     string
+	past    bool // it was told before: no file is as it was then
+	mask    func(string) string
+	window  int64
+	cost    float64
+	costs   bool
+	number  int
+	message string           // the id of the one that is being told
+	kind    event.Kind       // what is being told: text or thinking
+	said    strings.Builder  // of it, in pieces
+	calls   map[string]*call // that have no result
+}
+
+// call is one on its way.
+type call struct {
+	event.Call
+	tool   wire.Tool
+	since  time.Time
+	asked  string // the question about it; empty: there was none
+	told   bool   // that it runs
+	change []wire.Content
+}
+
+func newNarrator(mark, dir string, mask func(string) string) narrator {
+	if mask == nil {
+		mask = func(s string) string { return s }
+	}
+	return narrator{mark: mark, dir: dir, mask: mask, calls: map[string]*call{}}
+}
+
+// begin is the beginning of a turn.
+func (n *narrator) begin() { n.boundary() }
+
+// boundary ends the message that is being told.
+func (n *narrator) boundary() {
+	n.message, n.kind = "", ""
+	n.said.Reset()
+}
+
+// event is what the client is told of it.
+func (n *narrator) event(e event.Event) []wire.Update {
+	switch e.Kind {
+	case event.Text, event.Thinking:
+		if e.Parent != "" { // what a sub-agent says comes back as the result of its call
+			return nil
+		}
+		return n.text(e)
+	case event.Answered:
+		return n.answered(e)
+	case event.ToolCall:
+		n.boundary()
+		return []wire.Update{{Kind: wire.Called, Tool: n.called(e.Call, e.Parent)}}
+	case event.ToolResult:
+		n.boundary()
+		return n.result(e.Result)
+	case event.Denied:
+		return n.denied(e.Denial)
+	case event.Retry:
+		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: fmt.Sprintf("asking the model again: attempt %d failed: %s", e.Retry.Attempt, oneLine(e.Retry.Reason))}}
+	case event.Failed:
+		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: oneLine(e.Fault.Message)}}
+	case event.Compacted:
+		n.number++
+		return []wire.Update{{Kind: wire.Compacted, Message: n.mark + "-c" + strconv.Itoa(n.number)}}
+	}
+	return nil
+}
+
+func (n *narrator) text(e event.Event) []wire.Update {
+	kind := wire.Answer
+	if e.Kind == event.Thinking {
+		kind = wire.Thought
+	}
+	if n.kind != e.Kind {
+		n.boundary()
+		n.number++
+		n.kind, n.message = e.Kind, n.mark+"-"+strconv.Itoa(n.number)
+	}
+	said, message := e.Text, n.message
+	if e.Delta {
+		n.said.WriteString(said)
+	} else { // the whole, of which pieces may have been told
+		rest, told := strings.CutPrefix(said, n.said.String())
+		if told {
+			said = rest
+		}
+		n.boundary()
+	}
+	if said == "" {
+		return nil
+	}
+	return []wire.Update{{Kind: kind, Message: message, Text: said}}
+}
+
+func (n *narrator) answered(e event.Event) []wire.Update {
+	u := e.Answer.Usage
+	if e.Parent != "" || u == nil || n.window <= 0 || u.Input+u.Output <= 0 {
+		return nil
+	}
+	return []wire.Update{{Kind: wire.Used, Usage: n.usage(u.Input + u.Output)}}
+}
+
+func (n *narrator) usage(used int64) *wire.Usage {
+	u := &wire.Usage{Used: used, Size: n.window}
+	if n.costs {
+		cost := n.cost
+		u.CostUSD = &cost
+	}
+	return u
+}
+
+// end is the end of a turn: what has no result has failed, and the cost is known.
+func (n *narrator) end(end *event.End) []wire.Update {
+	n.boundary()
+	var updates []wire.Update
+	for _, id := range sorted(n.calls) {
+		updates = append(updates, wire.Update{Kind: wire.Called, Tool: &wire.Tool{ID: id, Status: wire.FailedCall}})
+	}
+	n.calls = map[string]*call{}
+	if end != nil && end.Usage != nil && end.Usage.CostUSD != nil {
+		n.cost, n.costs = n.cost+*end.Usage.CostUSD, true
+	}
+	return updates
+}
+
+func sorted(calls map[string]*call) []string {
+	var ids []string
+	for id := range calls {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// called is a call that is told for the first time.
+func (n *narrator) called(e *event.Call, parent string) *wire.Tool {
+	t := wire.Tool{
+		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending, Input: valid(e.Input), Parent: parent,
+		Locations: n.places(e),
+	}
+	c := &call{Call: *e, since: time.Now()}
+	if e.Kind == event.Shell {
+		t.Terminal = &wire.Terminal{Command: e.Command, Dir: n.dir}
+	} else {
+		c.change = n.preview(e)
+		t.Content = c.change
+	}
+	c.tool = t
+	n.calls[e.ID] = c
+	return &t
+}
+
+// asked is the call that a question is about.
+func (n *narrator) asked(q *event.Ask) *wire.Tool {
+	c := n.calls[q.Tool.ID]
+	if c == nil { // it was not told before
+		n.called(q.Tool, "")
+		c = n.calls[q.Tool.ID]
+	}
+	c.asked, c.told = q.ID, false
+	t := c.tool
+	if t.Terminal == nil {
+		if again := n.preview(&c.Call); again != nil { // nothing has run: now it is sure
+			c.change = again
+		}
+		t.Content = c.change
+	}
+	return &t
+}
+
+// allowed says that what was asked about runs.
+func (n *narrator) allowed(question string) []wire.Update {
+	for _, c := range n.calls {
+		if c.asked == question && !c.told {
+			c.told = true
+			return []wire.Update{{Kind: wire.Called, Tool: &wire.Tool{ID: c.ID, Status: wire.InProgress}}}
+		}
+	}
+	return nil
+}
+
+// running are the calls that nobody was asked about, and that last.
+func (n *narrator) running() []wire.Update {
+	var updates []wire.Update
+	for _, id := range sorted(n.calls) {
+		if c := n.calls[id]; c.asked == "" && !c.told && time.Since(c.since) >= patience {
+			c.told = true
+			updates = append(updates, wire.Update{Kind: wire.Called, Tool: &wire.Tool{ID: id, Status: wire.InProgress}})
+		}
+	}
+	return updates
+}
+
+func (n *narrator) result(r *event.Result) []wire.Update {
+	c := n.calls[r.ID]
+	delete(n.calls, r.ID)
+	t := &wire.Tool{ID: r.ID, Status: wire.Completed}
+	if r.Failed {
+		t.Status = wire.FailedCall
+	}
+	if c == nil {
+		c = &call{Call: event.Call{ID: r.ID, Name: r.Name}}
+		t.New, t.Title, t.Name = true, orWord(r.Name, "A tool"), r.Name
+	}
+	output := clipped(r.Output)
+	switch {
+	case c.Kind == event.Shell:
+		t.Terminal = &wire.Terminal{Output: &output, Exit: r.ExitCode, Ended: true}
+		if t.New {
+			t.Terminal.Dir = n.dir
+		}
+	case r.Change != nil && !r.Failed:
+		t.Content = []wire.Content{{Diff: &wire.Diff{Path: r.Change.Path, Old: r.Change.Old, New: r.Change.New}}}
+	case c.change != nil && !r.Failed: // the diff says it
+	case output != "":
+		t.Content = []wire.Content{{Text: output}}
+	}
+	updates := []wire.Update{{Kind: wire.Called, Tool: t}}
+	if steps := planOf(c.Name, c.Input); steps != nil && !r.Failed {
+		updates = append(updates, wire.Update{Kind: wire.Planned, Steps: steps})
+	}
+	return updates
+}
+
+// denied is a call that may not run. Its result, where there is one, says so as well.
+func (n *narrator) denied(d *event.Denial) []wire.Update {
+	c := n.calls[d.CallID]
+	if c == nil {
+		return nil
+	}
+	c.told = true
+	return []wire.Update{{Kind: wire.Called, Tool: &wire.Tool{ID: c.ID, Status: wire.FailedCall, Content: []wire.Content{{Text: "It did not run: " + d.Reason}}}}}
+}
+
+// planOf is the plan that a call makes, nil where it makes none.
+func planOf(name string, input json.RawMessage) []wire.Step {
+	type item struct {
+		Content     string `json:"content"`
+		Step        string `json:"step"`
+		Description string `json:"description"`
+		Status      string `json:"status"`
+	}
+	var in struct {
+		Todos []item `json:"todos"`
+		Plan  []item `json:"plan"`
+	}
+	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
+	case "todowrite", "writetodos", "updateplan":
+	default:
+		return nil
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return nil
+	}
+	steps := []wire.Step{}
+	for _, i := range append(in.Todos, in.Plan...) {
+		s := wire.Step{Text: orWord(i.Content, orWord(i.Step, i.Description)), Status: i.Status}
+		if !slices.Contains([]string{"pending", "in_progress", "completed"}, s.Status) {
+			continue // such as cancelled: it is no step any more
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func kindOf(k event.ToolKind) string {
+	switch k {
+	case event.Shell:
+		return "execute"
+	case event.Read:
+		return "read"
+	case event.Write:
+		return "edit"
+	case event.Web:
+		return "fetch"
+	case event.Search:
+		return "search"
+	case event.Agent:
+		return "think"
+	}
+	return "other"
+}
+
+// titleOf says in a line what a call does.
+func (n *narrator) titleOf(e *event.Call) string {
+	if e.Command != "" {
+		return shortened(oneLine(e.Command), 200)
+	}
+	name := orWord(e.Name, "A tool")
+	if e.Path != "" {
+		path := e.Path
+		if rel, err := filepath.Rel(n.dir, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
+			path = rel
+		}
+		return shortened(oneLine(name+" "+path), 200)
+	}
+	members := []string{"description", "pattern", "query", "url", "path", "prompt"}
+	in := texts(e.Input, members...)
+	for _, member := range members {
+		if in[member] != "" {
+			return shortened(oneLine(name+" "+in[member]), 200)
+		}
+	}
+	return oneLine(name)
+}
+
+// texts are those members of an object that are texts.
+func texts(input json.RawMessage, members ...string) map[string]string {
+	var in map[string]json.RawMessage
+	_ = json.Unmarshal(input, &in)
+	found := map[string]string{}
+	for _, member := range members {
+		var word string
+		if json.Unmarshal(in[member], &word) == nil {
+			found[member] = word
+		}
+	}
+	return found
+}
+
+// places are the files that a call is about.
+func (n *narrator) places(e *event.Call) []string {
+	if e.Path == "" {
+		return nil
+	}
+	return []string{n.absolute(e.Path)}
+}
+
+func (n *narrator) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(n.dir, path)
+}
+
+func oneLine(s string) string {
+	clean, _ := text.Clean(s)
+	return strings.Join(strings.Fields(clean), " ")
+}
+
+func shortened(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
+}
+
+func clipped(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= longestOutput {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longestOutput/2], "") + fmt.Sprintf("\n… %d bytes are left out …\n", len(s)-longestOutput) +
+		strings.ToValidUTF8(s[len(s)-longestOutput/2:], "")
+}
+
+func valid(input json.RawMessage) json.RawMessage {
+	if len(input) == 0 || !json.Valid(input) {
+		return nil
+	}
+	return input
+}

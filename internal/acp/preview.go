@@ -1,0 +1,146 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/workspace"
+)
+
+// longestShown is the longest file of which a change is shown.
+const longestShown = 1 << 20
+
+// edit is a replacement, by the names that agents have for its parts.
+type edit struct {
+	Old     *string `json:"old_string"`
+	New     *string `json:"new_string"`
+	OldCase *string `json:"oldString"`
+	NewCase *string `json:"newString"`
+	OldStr  *string `json:"old_str"`
+	NewStr  *string `json:"new_str"`
+	All     bool    `json:"replace_all"`
+	AllCase bool    `json:"replaceAll"`
+}
+
+func (e edit) texts() (old, new string, ok bool) {
+	for _, pair := range [][2]*string{{e.Old, e.New}, {e.OldCase, e.NewCase}, {e.OldStr, e.NewStr}} {
+		if pair[0] != nil && pair[1] != nil {
+			return *pair[0], *pair[1], true
+		}
+	}
+	return "", "", false
+}
+
+// change is the input of a tool that changes a file.
+type change struct {
+	edit
+	Edits    []edit  `json:"edits"`
+	Content  *string `json:"content"`
+	FileText *string `json:"file_text"`
+}
+
+// preview is what a call would make of a file, as far as it can be told: the tool may be at work already, so what does not fit the file as it is
+// is shown as the pieces that the call names.
+func (n *narrator) preview(e *event.Call) []wire.Content {
+	var in change
+	if e.Kind != event.Write || e.Path == "" || json.Unmarshal(e.Input, &in) != nil {
+		return nil
+	}
+	path := n.absolute(e.Path)
+	whole := in.Content
+	if whole == nil {
+		whole = in.FileText
+	}
+	edits := in.Edits
+	if _, _, ok := in.texts(); ok {
+		edits = append(edits, in.edit)
+	}
+	now, there, readable := n.file(path)
+	switch {
+	case whole != nil && !readable:
+		return nil
+	case whole != nil && !there:
+		return n.diff(path, nil, *whole, false)
+	case whole != nil && now == *whole:
+		return nil
+	case whole != nil:
+		return n.diff(path, &now, *whole, false)
+	case len(edits) == 0:
+		return nil
+	}
+	if readable {
+		if after, ok := applied(now, edits); ok && there {
+			return n.diff(path, &now, after, false)
+		} else if ok {
+			return n.diff(path, nil, after, false)
+		}
+	}
+	var pieces []wire.Content
+	for _, one := range edits {
+		if old, new, ok := one.texts(); ok {
+			pieces = append(pieces, n.diff(path, &old, new, true)...)
+		}
+	}
+	return pieces
+}
+
+func (n *narrator) diff(path string, old *string, new string, part bool) []wire.Content {
+	if len(new) > longestShown {
+		return nil
+	}
+	d := &wire.Diff{Path: path, New: n.mask(new), Part: part}
+	if old != nil {
+		masked := n.mask(*old)
+		d.Old = &masked
+	}
+	return []wire.Content{{Diff: d}}
+}
+
+// file is what a file holds. Only files of the workspace are looked at, and only texts.
+func (n *narrator) file(path string) (content string, there, readable bool) {
+	rel, err := filepath.Rel(n.dir, path)
+	if err != nil || !filepath.IsLocal(rel) || n.past {
+		return "", false, false
+	}
+	data, err := workspace.ReadFile(path, longestShown)
+	switch {
+	case errors.Is(err, fault.FileMissing):
+		return "", false, true
+	case err != nil || !utf8.Valid(data):
+		return "", false, false
+	}
+	return string(data), true, true
+}
+
+// applied makes the replacements. ok: it is clear what comes of them, also if they may have been made already.
+func applied(text string, edits []edit) (after string, ok bool) {
+	for _, one := range edits {
+		old, new, has := one.texts()
+		times := strings.Count(text, old)
+		switch {
+		case !has:
+			return "", false
+		case old == "":
+			if text != "" {
+				return "", false
+			}
+			text = new
+			continue
+		case times == 0, times > 1 && !one.All && !one.AllCase:
+			return "", false
+		case strings.Contains(new, old) && strings.Contains(text, new): // made already, perhaps
+			return "", false
+		}
+		text = strings.ReplaceAll(text, old, new)
+		if len(text) > longestShown {
+			return "", false
+		}
+	}
+	return text, true
+}
