@@ -26,7 +26,7 @@ func (h *Host) hear(ctx context.Context, m wire.Message) {
 	default:
 		h.mu.Lock()
 		agreed, version := h.agreed, h.encoder.Version
-		h.used = true
+		h.used = agreed
 		h.mu.Unlock()
 		if !agreed {
 			h.refuse(m, wire.Wrong(wire.InvalidRequest, "%s: initialize comes first", m.Method))
