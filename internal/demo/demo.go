@@ -74,7 +74,7 @@ type Call struct {
 
 // File is one that a scene is about.
 type File struct {
-	Path   string  `json:"path" doc:"relative to the workspace of the scene"`
+	Name   string  `json:"name" doc:"relative to the workspace of the scene"`
 	Before *string `json:"before" doc:"null: it was not there"`
 	After  *string `json:"after"`
 }

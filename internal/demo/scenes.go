@@ -66,7 +66,7 @@ func (s *player) walls(ctx context.Context) Scene {
 	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "tidy up next door", "--agent", "native", "--approval", "yolo", "--sandbox", "workspace-write",
 		"--output", "stream-json", "--rehearse=../leave.json")
 	step.calls()
-	sc.Files = []File{{Path: "../letter.txt", Before: some(letter), After: look(s.beside("letter.txt"))}, {Path: "../planted", After: look(s.beside("planted"))}}
+	sc.Files = []File{{Name: "../letter.txt", Before: some(letter), After: look(s.beside("letter.txt"))}, {Name: "../planted", After: look(s.beside("planted"))}}
 	if sc.Files[0].After == nil || *sc.Files[0].After != letter {
 		sc.differ("../letter.txt is not what it was")
 	}
@@ -123,7 +123,7 @@ func (s *player) open(ctx context.Context, sc Scene) Scene {
 	last.Expected = "the command is denied, since nobody can be asked"
 	for _, f := range sc.Files {
 		if (f.Before == nil) != (f.After == nil) {
-			sc.differ("%s was changed", f.Path)
+			sc.differ("%s was changed", f.Name)
 		}
 	}
 	if last.Exit != shimBlocked {
@@ -177,7 +177,7 @@ func (s *player) task(ctx context.Context) Scene {
 		"--output", "stream-json", "--rehearse=../fix.json")
 	step.calls()
 	sc.Files = []File{
-		{Path: "sum.sh", Before: some(sumBroken), After: look(s.file("task", "sum.sh"))}, {Path: "check.sh", Before: some(sumCheck), After: look(s.file("task", "check.sh"))},
+		{Name: "sum.sh", Before: some(sumBroken), After: look(s.file("task", "sum.sh"))}, {Name: "check.sh", Before: some(sumCheck), After: look(s.file("task", "check.sh"))},
 	}
 	if after := sc.Files[0].After; after == nil || *after != sumWhole {
 		sc.differ("sum.sh was not mended")

@@ -49,7 +49,7 @@ type scene struct {
 	} `json:"steps"`
 	Script *string `json:"script"`
 	Files  []struct {
-		Path   string  `json:"path"`
+		Path   string  `json:"name"`
 		Before *string `json:"before"`
 		After  *string `json:"after"`
 	} `json:"files"`

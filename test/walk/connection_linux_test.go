@@ -18,6 +18,7 @@ func TestNoConnection(t *testing.T) {
 	t.Run("namespace", testWithoutNetwork)
 	t.Run("system_calls", testNoSystemCall)
 	t.Run("model_alone", testModelAlone)
+	t.Run("demo_alone", testDemoAlone)
 }
 
 // talkers are the commands that talk to a model. A third would be news for the decision that names them.
@@ -35,12 +36,29 @@ func testDeclaredNetwork(t *testing.T) {
 	}
 }
 
+// testDemoAlone: the demo talks to the scripted model that it has started, on this machine, and to nobody else.
+func testDemoAlone(t *testing.T) {
+	asked := false
+	for _, line := range watched(t, commandNamed(t, "demo").plain(t)) {
+		if !strings.Contains(line, "connect(") && !strings.Contains(line, "sendto(") {
+			continue
+		}
+		if !strings.Contains(line, `sin_addr=inet_addr("127.0.0.1")`) {
+			t.Errorf("demo: %s", line)
+		}
+		asked = true
+	}
+	if !asked {
+		t.Error("its model was not asked, so nothing was shown")
+	}
+}
+
 // silent are calls that talk to nobody: one of each command, and what the talkers do without a model.
 func silent(t *testing.T) map[string][]call {
 	t.Helper()
 	calls := map[string][]call{}
 	for _, c := range commands(t) {
-		if !slices.Contains(talkers(), c.key) {
+		if !slices.Contains(talkers(), c.key) && c.key != "demo" {
 			calls[c.key] = []call{c.plain(t)}
 			continue
 		}

@@ -144,7 +144,7 @@ func checkNoHome(t *testing.T, c *command) {
 			t.Errorf("without a home it wrote %v", changed)
 		}
 	}
-	if silent := slices.Contains([]string{"version", "manifest", "completion"}, c.key); c.key != "exec" && silent == slices.ContainsFunc(e.Warnings, recordIsOff) {
+	if silent := slices.Contains([]string{"version", "manifest", "completion", "demo"}, c.key); c.key != "exec" && silent == slices.ContainsFunc(e.Warnings, recordIsOff) {
 		t.Errorf("whether the call is on record is not told, or told in vain\n%s", o)
 	}
 }
