@@ -1,0 +1,74 @@
+package rehearsal
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// places are so many runs at a time. Of those that wait, that of the slowest agent comes first: it would be the last to end otherwise.
+type places struct {
+	mu      sync.Mutex
+	free    int
+	waiting []*waiter
+}
+
+type waiter struct {
+	weight time.Duration
+	turn   chan struct{} // closed when it has a place
+}
+
+func newPlaces(n int) *places { return &places{free: n} }
+
+// take waits for a place. It is false when the context ends before.
+func (p *places) take(ctx context.Context, weight time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	p.mu.Lock()
+	if p.free > 0 {
+		p.free--
+		p.mu.Unlock()
+		return true
+	}
+	w := &waiter{weight, make(chan struct{})}
+	p.waiting = append(p.waiting, w)
+	p.mu.Unlock()
+	select {
+	case <-w.turn:
+		return true
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.waiting, w); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		return false
+	}
+	p.next() // it came at the same moment, for nothing
+	return false
+}
+
+// give hands a place on.
+func (p *places) give() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next()
+}
+
+// next is called with the lock.
+func (p *places) next() {
+	if len(p.waiting) == 0 {
+		p.free++
+		return
+	}
+	best := 0
+	for i, w := range p.waiting {
+		if w.weight > p.waiting[best].weight {
+			best = i
+		}
+	}
+	close(p.waiting[best].turn)
+	p.waiting = slices.Delete(p.waiting, best, best+1)
+}

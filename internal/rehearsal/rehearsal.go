@@ -1,0 +1,247 @@
+// Package rehearsal compares what the table of an agent claims with what the installed program does on this machine.
+//
+// It promises that every finding was seen and not read: the real program is run through its driver's own Command and Observe on a scripted
+// model on loopback, in a private home and a private workspace, and what counts is what is on the disk afterwards, what the model's server
+// was sent, and how the run ended for us; never what the program says of itself. It promises that nothing stays behind but the record, that
+// a program which hangs costs one clock and is killed with all that it started, and that a record is told from a stale one: another version,
+// another file, another machine.
+//
+// It refuses to guess: what a run could not show is unknown, and what cannot be tried here is said with the reason. Only one-shot runs are tried;
+// a screen needs a person. A person's own settings take no part, since the home is a private one. It knows no agent by its name: what is claimed
+// comes from the tables, and one hostile repository tries what any of them might read.
+package rehearsal
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/setting"
+)
+
+// Verdict is what came of a comparison.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds   Verdict = "holds"
+	Differs Verdict = "differs"
+	Untried Verdict = "cannot-be-tried" // on this machine; Observed has the reason
+	Unknown Verdict = "unknown"         // the run did not show it; Observed says why
+)
+
+// PromptSize is compared beside the features of a matrix: the longest prompt arrives whole, and none that is longer gets to the agent.
+const PromptSize = "prompt-size"
+
+// Finding is one claim beside what was seen.
+type Finding struct {
+	Feature  string  `json:"feature"`
+	Value    string  `json:"value"`
+	Claim    string  `json:"claim" doc:"yes, nearest or no, and in which sense: from the agent's table, as it holds on this machine"`
+	How      string  `json:"how" doc:"what was run"`
+	Observed string  `json:"observed"`
+	Verdict  Verdict `json:"verdict" enum:"holds,differs,cannot-be-tried,unknown"`
+	Required bool    `json:"required" doc:"a difference that lets more happen than is claimed, or that breaks a flag; false: less happens than is claimed"`
+	Means    string  `json:"means" doc:"what a difference means, and what to avoid"`
+}
+
+// Failed says whether the finding should keep somebody from relying on the agent.
+func (f Finding) Failed() bool { return f.Required && (f.Verdict == Differs || f.Verdict == Unknown) }
+
+// Subject is an agent to try.
+type Subject struct {
+	Driver  agent.Driver
+	Install agent.Install
+}
+
+// Options say where and how.
+type Options struct {
+	Env   []string // of the caller
+	State string   // private homes and workspaces are made beneath it; not the system's temporary directory, where some agents refuse to work
+	Temp  string   // temporary files of the agents; it exists, and goes with the call
+	Self  string   // this program, which has to refuse prompts that are too long; empty: not tried
+	Tool  string   // our version
+
+	Clock time.Duration // of one run; 0: 90 s
+	Grace time.Duration // from the request to end to the kill; 0: 2 s
+	Jobs  int           // runs at a time; 0: as many as there are cores, at least two
+	// Tell is called for each run that has ended, and with done for each agent; not at once for several.
+	Tell func(Progress)
+}
+
+// Progress is how far it has come.
+type Progress struct {
+	Agent      string
+	Run        string // what was run; empty: the agent is done
+	Took       time.Duration
+	Done, Runs int
+	Record     *Record // of an agent that is done
+}
+
+// Run tries the subjects side by side. The records come in their order. When the context ends, what runs is ended, and what was not tried is
+// unknown.
+func Run(ctx context.Context, subjects []Subject, o Options) []Record {
+	o.Clock, o.Grace = cmp.Or(o.Clock, 90*time.Second), cmp.Or(o.Grace, 2*time.Second)
+	o.Jobs = cmp.Or(o.Jobs, max(2, runtime.NumCPU()))
+	if o.Tell == nil {
+		o.Tell = func(Progress) {}
+	}
+	var one sync.Mutex
+	tell := o.Tell
+	o.Tell = func(p Progress) {
+		one.Lock()
+		defer one.Unlock()
+		tell(p)
+	}
+	places := newPlaces(o.Jobs)
+	records := make([]Record, len(subjects))
+	var all sync.WaitGroup
+	for i, s := range subjects {
+		all.Go(func() {
+			r := newStage(s, o, places)
+			defer r.strike()
+			records[i] = r.record(ctx)
+			o.Tell(Progress{Agent: s.Driver.Name(), Took: time.Since(r.began), Record: &records[i]})
+		})
+	}
+	all.Wait()
+	return records
+}
+
+// stage is where one agent is tried.
+type stage struct {
+	Subject
+	o       Options
+	places  *places
+	began   time.Time
+	machine agent.Machine
+	matrix  agent.Matrix
+	env     []string
+	key     string // what the model's server admits; one for all runs, since one may go on with another's home
+	base    string // all that is made; empty: nothing is
+	failed  error  // no place could be made
+
+	mu   sync.Mutex
+	ran  map[string]*outcome
+	done int
+}
+
+func newStage(s Subject, o Options, places *places) *stage {
+	st := &stage{
+		Subject: s, o: o, places: places, began: time.Now(), matrix: s.Driver.Matrix(s.Install.Version), env: privately(o.Env),
+		key: "sk-" + random(), ran: map[string]*outcome{},
+	}
+	lookup := func(name string) (string, bool) { return cli.Lookup(o.Env, name) }
+	st.machine = agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { return cli.InPath(lookup, p) }}
+	return st
+}
+
+// privately leaves out what would lead an agent back to the caller's own home, and our own settings.
+func privately(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		switch name {
+		case "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME":
+			return true
+		}
+		return strings.HasPrefix(name, "OMNIAGENT_") && name != "OMNIAGENT_CHILD_MARK" // by which an outer call finds what we start
+	})
+}
+
+// record runs everything and judges it.
+func (s *stage) record(ctx context.Context) Record {
+	r := Record{
+		Schema: schema, Agent: s.Driver.Name(), Version: s.Install.Version, Path: s.Install.Path, RealPath: s.Install.RealPath, Tool: s.o.Tool, Machine: here(),
+		Date: s.began.UTC().Truncate(time.Second), Findings: []Finding{},
+	}
+	hashed := make(chan []File, 1)
+	go func() {
+		files, _ := program(s.Install.RealPath) // what cannot be read is other than before
+		hashed <- files
+	}()
+	s.base = filepath.Join(s.o.State, "rehearsal", random())
+	s.failed = os.MkdirAll(s.base, 0o700)
+	s.perform(ctx)
+	r.Program = append([]File{}, <-hashed...)
+	for _, p := range probes() {
+		r.Findings = append(r.Findings, s.judge(p))
+	}
+	r.TookMS = time.Since(s.began).Milliseconds()
+	return r
+}
+
+// perform runs first what the others need, and where nothing works then nothing else: an agent that hangs costs one clock.
+func (s *stage) perform(ctx context.Context) {
+	all := s.trials()
+	s.run(ctx, all[0])
+	if why := s.outcome(all[0].name).trouble(); why != "" {
+		for _, t := range all[1:] {
+			s.keep(t.name, &outcome{skipped: "the first run failed: " + why})
+		}
+		return
+	}
+	var rest sync.WaitGroup
+	for _, t := range all[1:] {
+		rest.Go(func() { s.run(ctx, t) })
+	}
+	rest.Wait()
+}
+
+func (s *stage) run(ctx context.Context, t trial) {
+	if s.failed != nil {
+		s.keep(t.name, &outcome{skipped: "no private place can be made: " + s.failed.Error()})
+		return
+	}
+	weight := time.Hour // what decides whether there are other runs comes before them
+	if first := s.outcome(free); first != nil {
+		weight = first.took
+	}
+	if !s.places.take(ctx, weight) {
+		s.keep(t.name, &outcome{skipped: "the call ended before"})
+		return
+	}
+	defer s.places.give()
+	o := s.play(ctx, t)
+	s.keep(t.name, o)
+	s.mu.Lock()
+	s.done++
+	done := s.done
+	s.mu.Unlock()
+	s.o.Tell(Progress{Agent: s.Driver.Name(), Run: t.name, Took: o.took, Done: done, Runs: len(s.trials())})
+}
+
+func (s *stage) keep(name string, o *outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ran[name] = o
+}
+
+func (s *stage) outcome(name string) *outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ran[name]
+}
+
+// strike takes everything away. What was killed may have left something that is just being removed.
+func (s *stage) strike() {
+	if s.base == "" {
+		return
+	}
+	for gap := time.Millisecond; os.RemoveAll(s.base) != nil && gap < time.Second; gap *= 2 {
+		time.Sleep(gap)
+	}
+	_ = os.Remove(filepath.Dir(s.base)) // where it is empty
+}
+
+// cell is what the table says of a one-shot run.
+func (s *stage) cell(feature, value string) agent.Cell {
+	return s.matrix.Cell(feature, value, setting.OneShot)
+}

@@ -1,0 +1,232 @@
+package rehearsal
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/modelserver"
+	"omniagent/internal/setting"
+)
+
+// The runs. One shows several things, so that there are few.
+const (
+	free    = "free"    // everything may be done; it is the first, and shows whether anything works
+	careful = "careful" // nothing may be done unasked
+	edits   = "edits"   // files may be changed
+	walls   = "walls"   // everything may be done, behind walls
+	again   = "again"   // free goes on
+	foreign = "foreign" // in a repository that tries everything
+	long    = "long"    // the longest prompt
+)
+
+// trial is one run of an agent.
+type trial struct {
+	name   string
+	goesOn string // the run whose session it goes on with
+	size   bool   // its prompt is as long as it may be
+	choose func(*stage, *setting.Shared)
+	lay    func(bench) error
+	script func(s *stage, b bench, port string) []step
+}
+
+// step is one of a script.
+type step map[string]any
+
+func shell(command string) step { return step{"shell": command} }
+
+func write(path string) step {
+	return step{"write": step{"path": path, "content": "made by the model\n"}}
+}
+
+// answer is what every script ends with.
+const answer = "the answer of the rehearsal"
+
+func answers() step { return step{"say": answer} }
+
+// calls reaches for a port of this machine. That needs bash, and no other program.
+func calls(port string) step {
+	return shell("bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + port + "'")
+}
+
+func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
+
+// trials are the runs, the first of which decides whether there are others.
+//
+// Long because it is a table.
+func trials() []trial {
+	return []trial{
+		{
+			name: free,
+			choose: func(_ *stage, sh *setting.Shared) {
+				sh.Approval, sh.Sandbox, sh.Output = typed(setting.Yolo), typed(setting.Off), typed(setting.Text)
+			},
+			script: func(_ *stage, b bench, port string) []step {
+				return []step{shell("touch inside.txt"), write("written.txt"), shell("touch " + b.tried()["outside"]), calls(port), answers()}
+			},
+		},
+		{
+			name: careful,
+			choose: func(s *stage, sh *setting.Shared) {
+				sh.Approval, sh.Web, sh.Model = typed(setting.Prompt), typed(false), typed(s.model())
+			},
+			script: func(s *stage, b bench, _ string) []step {
+				steps := []step{shell("touch inside.txt"), write("written.txt"), shell("touch " + b.tried()["outside"])}
+				return append(append(steps, s.anyway(b)...), answers())
+			},
+		},
+		{
+			name: edits,
+			choose: func(_ *stage, sh *setting.Shared) {
+				sh.Approval, sh.Web = typed(setting.AutoEdit), typed(true)
+			},
+			script: func(_ *stage, b bench, _ string) []step {
+				return []step{write("written.txt"), shell("touch inside.txt"), shell("touch " + b.tried()["outside"]), answers()}
+			},
+		},
+		{
+			name: walls,
+			choose: func(s *stage, sh *setting.Shared) {
+				sh.Approval, sh.Sandbox, sh.Output = typed(setting.Yolo), typed(setting.Off), typed(setting.StreamJSON)
+				if s.wallsUntried() == "" {
+					sh.Sandbox = typed(setting.WorkspaceWrite)
+				}
+			},
+			script: func(_ *stage, b bench, port string) []step {
+				hidden := "D=" + b.outside + "; touch $D/hidden.txt" // an agent that reads commands finds no path outside
+				return []step{shell("touch inside.txt"), shell(hidden), calls(port), write(b.tried()["beyond"]), answers()}
+			},
+		},
+		{
+			name: again, goesOn: free,
+			choose: func(_ *stage, sh *setting.Shared) {
+				sh.Approval, sh.Sandbox, sh.Output = typed(setting.Yolo), typed(setting.Off), typed(setting.JSON)
+			},
+			script: func(*stage, bench, string) []step { return []step{answers()} },
+		},
+		{
+			name: foreign, lay: trap,
+			choose: func(_ *stage, sh *setting.Shared) { sh.Approval = typed(setting.Prompt) },
+			script: func(*stage, bench, string) []step { return []step{shell("touch inside.txt"), answers()} },
+		},
+		{
+			name: long, size: true,
+			choose: func(*stage, *setting.Shared) {},
+			script: func(*stage, bench, string) []step { return []step{answers()} },
+		},
+	}
+}
+
+// trials are those of this agent. Where no limit of its prompts is known, another run has a prompt that any model can read.
+func (s *stage) trials() []trial {
+	all := trials()
+	if s.limited() {
+		return all
+	}
+	all = slices.DeleteFunc(all, func(t trial) bool { return t.name == long })
+	for i := range all {
+		all[i].size = all[i].name == edits
+	}
+	return all
+}
+
+func (s *stage) limited() bool { return s.matrix.Limit.Characters+s.matrix.Limit.Bytes > 0 }
+
+// model is a name as the agent takes it. It is no real one: a request that has it has it from us.
+func (s *stage) model() string {
+	if strings.Contains(s.cell(agent.Model, "").Note, "provider/model") {
+		return "rehearsal/" + modelName
+	}
+	return modelName
+}
+
+const modelName = "claude-rehearsal" // a beginning that an agent which knows models by name takes for its own
+
+// anyway calls by its name a tool that a careful run may withhold, in the way in which the free run called it: whether that is denied, and known
+// to be, can only be seen so.
+func (s *stage) anyway(b bench) []step {
+	before := s.outcome(free)
+	for _, r := range before.asked {
+		for _, m := range r.Messages {
+			for _, block := range m.Blocks {
+				if m.Role != modelserver.Assistant || block.Kind != modelserver.Calling || !bytes.Contains(block.Input, []byte("touch inside.txt")) || block.Input[0] != '{' {
+					continue
+				}
+				input := bytes.ReplaceAll(block.Input, []byte(before.bench.work), []byte(b.work))
+				return []step{{"call": step{"name": block.Name, "input": raw(input)}}}
+			}
+		}
+	}
+	return nil
+}
+
+// raw is JSON that is put in as it is.
+type raw []byte
+
+// MarshalJSON is the text.
+func (r raw) MarshalJSON() ([]byte, error) { return r, nil }
+
+// wallsUntried says why the sandbox cannot be tried here, or "".
+func (s *stage) wallsUntried() string {
+	cell := s.cell(agent.Sandbox, string(setting.WorkspaceWrite))
+	if cell.Level == agent.None {
+		return "" // that there is none can be seen
+	}
+	if missing := cli.Missing(cell.Needs, s.machine); len(missing) > 0 {
+		return "it needs " + strings.Join(missing, " and ") + ", not found in PATH"
+	}
+	for _, need := range cell.Needs {
+		for _, container := range []string{"docker", "podman"} {
+			if strings.Contains("|"+need+"|", "|"+container+"|") && !(strings.Contains(need, "sandbox-exec") && s.machine.Has("sandbox-exec")) {
+				return "a container does not reach the model on this machine's loopback, and its image would be fetched"
+			}
+		}
+	}
+	if beneath(s.base, systemTemp()) {
+		return "the state directory lies in the system's temporary directory, where sandboxes let commands write"
+	}
+	return ""
+}
+
+func beneath(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+const (
+	short   = 256 << 10 // a prompt that any model can read
+	longest = 12 << 20  // that is sent for this
+)
+
+// prompt is what the run is asked.
+func (s *stage) prompt(t trial) []byte {
+	if !t.size {
+		return []byte("do what the script of the rehearsal says: " + t.name + " " + s.token())
+	}
+	return letters(min(s.limit(), longest), "the end "+s.token())
+}
+
+// token is a word of this rehearsal, by which a request is recognised that has what was said before.
+func (s *stage) token() string { return "token-" + filepath.Base(s.base) }
+
+// limit is the longest prompt in bytes, of letters that are one byte long; where none is known one that any model can read.
+func (s *stage) limit() int64 {
+	l := s.matrix.Limit
+	switch {
+	case l.Characters > 0 && l.Bytes > 0:
+		return min(l.Characters, l.Bytes)
+	case l.Characters+l.Bytes > 0:
+		return l.Characters + l.Bytes
+	}
+	return short
+}
+
+// letters are words of that length with this end.
+func letters(size int64, end string) []byte {
+	out := bytes.Repeat([]byte("word "), int(size)/5+1)[:size]
+	copy(out[len(out)-len(end):], end)
+	return out
+}
