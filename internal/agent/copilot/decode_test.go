@@ -142,7 +142,7 @@ func TestDecodeOddLines(t *testing.T) {
 		{`{"type":"session.error"}`, `failed delta=false synthetic=false terminal=true API_ERROR "the model did not answer: an error without a message" map[]`},
 		{`{"type":"result"}`, `ended ok=false text="" reason=""`},
 		{`{"type":"result","exitCode":0}`, `ended ok=true`},
-		{`{"type":"user_input.requested","data":{"requestId":"r","question":"which?","choices":["a","b"]}}`, "question {ID:r Text:which? Options:[a b] Tool:<nil>}"},
+		{`{"type":"user_input.requested","data":{"requestId":"r","question":"which?","choices":["a","b"]}}`, "question {ID:r Text:which? Options:[a b] Tool:<nil> Form:false}"},
 		{`{"type":"assistant.message","agentId":"x","data":{"content":"of a sub-agent"}}`, `notice text="assistant.message"`},
 	} {
 		if got := decode([]byte(tt.line)); !strings.HasPrefix(got, tt.want) {
