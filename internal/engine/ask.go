@@ -69,7 +69,8 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan agent.Answe
 		return nil // what does not run needs no word
 	}
 	s.beside = beside(agent.BeforeTool, host)
-	if host.Input != nil && host.Decision != Deny {
+	filled, isFilled := s.filled(host)
+	if host.Input != nil && host.Decision != Deny && !isFilled {
 		if l.replace(s, host.Input); s.wrong != "" {
 			return nil
 		}
@@ -79,8 +80,8 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan agent.Answe
 	own.mu.Lock()
 	v, canAsk, alone := own.policy.judge(described, s.action, host.Decision), own.o.CanAsk, !own.o.CanAsk && !own.left
 	own.mu.Unlock()
-	if v.word == guard.Allow && s.action.Form != nil { // a hook may have filled it
-		if filled, ok := s.action.Form(host.Input, ""); ok {
+	if v.word == guard.Allow && s.action.Form != nil {
+		if isFilled {
 			s.answered(filled)
 			return nil
 		}
@@ -200,6 +201,14 @@ func (l *loop) agreed(s *step, said agent.Answer) {
 	if s.call.Name == tool.PlanName {
 		l.session.news = "" // the result says so
 	}
+}
+
+// filled is a form that a hook has filled.
+func (s *step) filled(host agent.Word) (r tool.Result, ok bool) {
+	if s.action.Form == nil || host.Input == nil {
+		return r, false
+	}
+	return s.action.Form(host.Input, "")
 }
 
 // answered is a call that was a question: its result is the answer.

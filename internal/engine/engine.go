@@ -90,7 +90,8 @@ type Session struct {
 	evidence  agent.Evidence
 	running   sync.WaitGroup
 
-	talk *conversation // nil until the first turn: what was said before may be long, and is not needed to be ready
+	opening []model.Block // what the hook said at the beginning, until a message takes it along; the turn's
+	talk    *conversation // nil until the first turn: what was said before may be long, and is not needed to be ready
 }
 
 var _ agent.Session = (*Session)(nil)

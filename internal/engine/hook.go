@@ -94,20 +94,20 @@ func (s *Session) endTurn(why error) {
 
 // admit is a message with what the host adds to it. The error says that it is refused: then nothing of it is kept.
 func (l *loop) admit(ctx context.Context, said []model.Block) ([]model.Block, error) {
-	said = append(slices.Clone(said), l.heard()...)
-	if l.session.o.Hook == nil {
-		return said, nil
+	s := l.session
+	if s.o.Hook == nil {
+		return append(slices.Clone(said), l.heard()...), nil
 	}
-	l.session.mu.Lock()
-	first := !l.session.greeted
-	l.session.greeted = true
-	l.session.mu.Unlock()
+	s.mu.Lock()
+	first := !s.greeted
+	s.greeted = true
+	s.mu.Unlock()
 	if first {
 		began := "startup"
 		if len(l.talk.messages) > 0 {
 			began = "resume"
 		}
-		said = append(said, beside(agent.SessionBegins, l.word(ctx, agent.Moment{Name: agent.SessionBegins, Text: began}))...)
+		s.opening = beside(agent.SessionBegins, l.word(ctx, agent.Moment{Name: agent.SessionBegins, Text: began}))
 	}
 	var text strings.Builder
 	for _, b := range said {
@@ -122,7 +122,9 @@ func (l *loop) admit(ctx context.Context, said []model.Block) ([]model.Block, er
 	if w.Decision == Deny {
 		return nil, &stop{FailedTurn, fault.New(fault.Blocked, "the message was refused: %s", reasonOf(w))}
 	}
-	return append(said, beside(agent.MessageComes, w)...), nil
+	said = slices.Concat(said, l.heard(), s.opening, beside(agent.MessageComes, w))
+	s.opening = nil
+	return said, nil
 }
 
 // beside is what a hook tells the model.

@@ -23,10 +23,11 @@ type policyOf struct {
 	walls  engine.Walls
 	canAsk bool
 	memory *guard.Memory
+	host   string // what a hook has decided
 }
 
 func (p policyOf) word(name string, a tool.Action) int {
-	what, _ := engine.Outcome(p.mode, guard.Judge{Rules: p.rules, Memory: p.memory, Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"}}, p.walls, name, a, p.canAsk)
+	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{Rules: p.rules, Memory: p.memory, Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"}}, p.walls, name, a, p.canAsk)
 	return slices.Index([]string{engine.Runs, engine.Asks, engine.Denied}, what)
 }
 
@@ -48,11 +49,13 @@ func subjects() []subject {
 		{"WebFetch", tool.Action{Kind: event.Web, URL: "https://example.com/x"}},
 		{"mcp__a__b", tool.Action{Kind: event.MCP}},
 		{"TodoWrite", tool.Action{Kind: event.Other}},
+		{"AskUserQuestion", tool.Action{Kind: event.Other, Person: true}},
+		{"Task", tool.Action{Kind: event.Agent}},
 	}
 }
 
 func ruleTexts() []string {
-	return []string{"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)", "Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "*"}
+	return []string{"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)", "Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "AskUserQuestion", "Task", "*"}
 }
 
 func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
@@ -74,15 +77,17 @@ func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
 func TestLattice(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
-	modes := []engine.Mode{engine.DenyAll, engine.AskAll, engine.Prompt, engine.Default, engine.AutoEdit, engine.Yolo} // each lets through what the one before does
-	for range 4000 {
+	// Each lets through what those before do, but for plan: it runs what only reads, about which ask asks.
+	modes := []engine.Mode{engine.DenyAll, engine.AskAll, engine.Plan, engine.Prompt, engine.Default, engine.AutoEdit, engine.Yolo}
+	for range 2500 {
 		p := policyOf{
 			draw(t, r, r.IntN(5), guard.Allow, guard.Ask, guard.Deny), modes[r.IntN(len(modes))], engine.Walls(r.IntN(4)), r.IntN(2) == 0, &guard.Memory{},
+			[]string{"", "", engine.Allow, "ask", engine.Deny}[r.IntN(5)],
 		}
 		s := subjects()[r.IntN(len(subjects()))]
 		before := p.word(s.name, s.action)
 		fail := func(what string, after int) {
-			t.Errorf("%s: %s %+v, %v, mode %s, walls %d, asks %v: %d and then %d", what, s.name, s.action, p.rules, p.mode, p.walls, p.canAsk, before, after)
+			t.Errorf("%s: %s %+v, %v, mode %s, walls %d, asks %v, hook %q: %d and then %d", what, s.name, s.action, p.rules, p.mode, p.walls, p.canAsk, p.host, before, after)
 		}
 
 		other := p
@@ -108,7 +113,7 @@ func TestLattice(t *testing.T) {
 		}
 		other.rules = p.rules
 		for _, mode := range modes[:slices.Index(modes, p.mode)] {
-			if other.mode = mode; other.word(s.name, s.action) < before {
+			if other.mode = mode; other.word(s.name, s.action) < before && (mode != engine.AskAll || p.mode != engine.Plan) {
 				fail("the stricter mode "+string(mode), other.word(s.name, s.action))
 			}
 		}
@@ -121,6 +126,27 @@ func TestLattice(t *testing.T) {
 		other.memory.Remember(engine.Described(s.name, s.action), guard.Deny)
 		if after := other.word(s.name, s.action); after != 2 {
 			fail("an old refusal", after)
+		}
+		other.memory = p.memory
+		for _, host := range []string{"", engine.Allow, "ask", engine.Deny} { // from the laxest but one: nothing said is what there is without a hook
+			other.host = host
+			word := other.word(s.name, s.action)
+			plain := other
+			plain.host = ""
+			without := plain.word(s.name, s.action)
+			switch {
+			case without == 2 && word != 2:
+				fail("a denial and the hook's "+host, word)
+			case host == "ask" && word == 0, host == engine.Deny && word != 2, host == engine.Allow && word > without:
+				fail("the hook's "+host, word)
+			}
+			plain.host, plain.rules = host, append(slices.Clone(p.rules), everything)
+			if after := plain.word(s.name, s.action); after == 0 || after < word {
+				fail("asked about everything, and the hook's "+host, after)
+			}
+		}
+		if person := s.action.Person; person && p.host != engine.Allow && before == 0 {
+			fail("no person is asked", before)
 		}
 	}
 }

@@ -1,0 +1,518 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/engine"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/guard"
+	"omniagent/internal/model"
+	"omniagent/internal/model/anthropic"
+	"omniagent/internal/modelserver"
+	"omniagent/internal/redact"
+	"omniagent/internal/session"
+	"omniagent/internal/tool"
+	"omniagent/internal/toolspec"
+)
+
+// line is a tool that runs nothing, and notes the command that it would have run.
+func line(ran *[]string) tool.Tool {
+	return tool.Tool{
+		Tool: toolspec.Tool{Name: "Bash", Description: "runs", Input: json.RawMessage(`{"type":"object"}`)},
+		Plan: func(input json.RawMessage) (tool.Action, error) {
+			var in struct{ Command string }
+			if json.Unmarshal(input, &in) != nil || in.Command == "" {
+				return tool.Action{}, errors.New("there is no command")
+			}
+			return tool.Action{Kind: event.Shell, Changes: true, Command: in.Command, Title: in.Command, Input: input, Run: func(context.Context, func(string)) tool.Result {
+				*ran = append(*ran, in.Command)
+				return tool.Result{Text: "ran " + in.Command}
+			}}, nil
+		},
+	}
+}
+
+func bash(lines ...string) string {
+	var steps []string
+	for _, l := range lines {
+		steps = append(steps, `{"call":{"name":"Bash","input":{"command":"`+l+`"}}}`)
+	}
+	return "[" + strings.Join(steps, ",") + `,{"say":"ok"}]`
+}
+
+func rule(t *testing.T, w guard.Word, written string) guard.Rule {
+	t.Helper()
+	r, err := guard.ParseRule(w, written, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestAnswers: what a host says beside yes and no is done or the answer is a no, never half of it.
+func TestAnswers(t *testing.T) {
+	deny := guard.Rules{rule(t, guard.Deny, "Bash(git push:*)")}
+	for name, tt := range map[string]struct {
+		lines  []string
+		answer agent.Answer
+		ran    string // all that ran
+		told   string // what is told contains it
+		asked  int
+		mode   agent.Mode
+	}{
+		"input":        {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "result false", 1, ""},
+		"same input":   {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"make a"}`)}, "make a", "result false", 1, ""},
+		"denied input": {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"git push"}`), Mode: engine.Yolo}, "", "denied the deny rule Bash(git push:*)", 1, engine.Prompt},
+		"firm input":   {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"sudo ls"}`)}, "", "denied ", 1, ""},
+		"wrong input":  {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{}`)}, "", "call Bash; result true", 1, ""},
+		"no JSON":      {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{`)}, "", "call Bash; result true", 1, ""},
+		"rules":        {[]string{"make a", "make b", "touch c"}, agent.Answer{Option: engine.Allow, Rules: []string{"Bash(make:*)"}}, "make a, make b, touch c", "", 2, ""},
+		"wrong rule":   {[]string{"make a", "make b"}, agent.Answer{Option: engine.Allow, Rules: []string{"Bash(make:*)", "Bash(make:*"}, Mode: engine.Yolo}, "", "denied the user's consent cannot be heeded: ", 2, engine.Prompt},
+		"no and rules": {[]string{"make a", "make b"}, agent.Answer{Option: engine.Deny, Rules: []string{"Bash(make:*)"}}, "", "denied the user refused", 2, ""},
+		"mode":         {[]string{"make a", "touch b"}, agent.Answer{Option: engine.Allow, Mode: engine.Yolo}, "make a, touch b", "", 1, engine.Yolo},
+		"wrong mode":   {[]string{"make a"}, agent.Answer{Option: engine.Allow, Mode: "wild"}, "", `there is no permission mode "wild"`, 1, engine.Prompt},
+		"always input": {[]string{"make a", "make b", "make c"}, agent.Answer{Option: engine.Always, Input: json.RawMessage(`{"command":"make b"}`)}, "make b, make b, make b", "", 2, ""},
+		"nonsense":     {[]string{"make a"}, agent.Answer{Option: "perhaps", Input: json.RawMessage(`{"command":"make b"}`)}, "", "denied the user refused", 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ran []string
+			client, server := scripted(t, bash(tt.lines...))
+			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Prompt, Rules: guard.Judge{Rules: deny, Place: guard.Place{Root: "/w", Dir: "/w"}}}, line(&ran))
+			send(t, s, "go")
+			asked := 0
+			all := turn(t, s, func(e event.Event) {
+				if e.Kind == event.Question {
+					asked++
+					if err := s.Answer(t.Context(), e.Ask.ID, tt.answer); err != nil {
+						t.Error(err)
+					}
+				}
+				if e.Kind == event.ToolResult && name == "input" {
+					if string(e.Result.Input) != `{"command":"make b"}` || e.Result.Output != "ran make b" {
+						t.Errorf("%+v", e.Result)
+					}
+				}
+				if e.Kind == event.ToolResult && name == "same input" && e.Result.Input != nil {
+					t.Errorf("%+v", e.Result)
+				}
+			})
+			if got := strings.Join(ran, ", "); got != tt.ran || asked != tt.asked || !strings.Contains(told(all), tt.told) || !strings.Contains(told(all), `ended success "ok"`) {
+				t.Errorf("ran %s, asked %d times: %s", got, asked, told(all))
+			}
+			if tt.mode != "" && s.Facts().Mode != tt.mode {
+				t.Errorf("mode %s", s.Facts().Mode)
+			}
+			if raw := string(server.Requests()[1].Raw); strings.Contains(raw, "It ran with") != (name == "input" || name == "always input") {
+				t.Errorf("%s", raw)
+			}
+		})
+	}
+}
+
+// TestAnswerThatStops: the call does not run, nor those behind it; the turn ends as if it had been interrupted, and the next message has its own.
+func TestAnswerThatStops(t *testing.T) {
+	var ran []string
+	client, _ := scripted(t, `[{"calls":[{"call":{"name":"Bash","input":{"command":"make a"}}},{"call":{"name":"Bash","input":{"command":"make b"}}}]},{"say":"ok"}]`)
+	s := begin(t, engine.Options{Client: client, CanAsk: true}, line(&ran))
+	send(t, s, "go")
+	send(t, s, "next")
+	stop := true
+	see := func(e event.Event) {
+		if e.Kind == event.Question {
+			a := agent.Answer{Option: engine.Allow}
+			if stop {
+				a = agent.Answer{Option: engine.Deny, Text: "enough", Stop: true}
+			}
+			stop = false
+			_ = s.Answer(t.Context(), e.Ask.ID, a)
+		}
+	}
+	if got := told(turn(t, s, see)); got != `call Bash; denied the user refused: enough; result true; ended cancelled ""` || len(ran) != 0 {
+		t.Errorf("%v: %s", ran, got)
+	}
+	if got := told(turn(t, s, see)); !strings.HasSuffix(got, `ended success "ok"`) || len(ran) != 2 {
+		t.Errorf("%v: %s", ran, got)
+	}
+}
+
+// TestStopInASubAgent ends the whole turn.
+func TestStopInASubAgent(t *testing.T) {
+	var ran []string
+	client, _ := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"call":{"name":"Bash","input":{"command":"make a"}}},{"say":"ok"}]`)
+	s := begin(t, engine.Options{Client: client, CanAsk: true}, line(&ran))
+	send(t, s, "go")
+	all := turn(t, s, func(e event.Event) {
+		if e.Kind == event.Question {
+			_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Deny, Stop: true})
+		}
+	})
+	if end := all[len(all)-1].End; end.Reason != engine.Interrupted || len(ran) > 0 || strings.Count(told(all), "call") != strings.Count(told(all), "result") {
+		t.Errorf("%s", told(all))
+	}
+}
+
+// TestEditedSecrets: what a host edits in is without secrets in what is told and sent.
+func TestEditedSecrets(t *testing.T) {
+	var ran []string
+	client, server := scripted(t, bash("make a"))
+	s := begin(t, engine.Options{Client: client, CanAsk: true, Secrets: redact.Known(hiddenKey)}, line(&ran))
+	send(t, s, "go")
+	turn(t, s, func(e event.Event) {
+		if e.Kind == event.Question {
+			_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"echo ` + hiddenKey + `"}`)})
+		}
+		if e.Kind == event.ToolResult && (strings.Contains(string(e.Result.Input), hiddenKey) || !strings.Contains(string(e.Result.Input), redact.Mask)) {
+			t.Errorf("%s", e.Result.Input)
+		}
+	})
+	if strings.Contains(string(server.Requests()[1].Raw), hiddenKey) {
+		t.Error("it was sent")
+	}
+}
+
+// models are clients of one server, by the name of the model.
+func models(t *testing.T, script string) (func(name string, prices *model.Prices) model.Client, *modelserver.Server) {
+	t.Helper()
+	parsed, err := modelserver.ParseScript([]byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := modelserver.Start(parsed, modelserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return func(name string, prices *model.Prices) model.Client {
+		return anthropic.New(anthropic.Options{Base: server.URL(), Key: "k", Model: name, Profile: model.Profile{Model: name, Window: int64(100_000 + len(name)), Prices: prices}})
+	}, server
+}
+
+func asked(server *modelserver.Server) string {
+	var names []string
+	for _, q := range server.Requests() {
+		var body struct{ Model string }
+		_ = json.Unmarshal(q.Raw, &body)
+		names = append(names, body.Model)
+	}
+	return strings.Join(names, ", ")
+}
+
+// TestAnotherModel: the next request goes to it, in the middle of a turn too; the record says so, prices and window follow. What cannot be changed
+// changes nothing.
+func TestAnotherModel(t *testing.T) {
+	client, server := models(t, `[{"call":{"name":"Look","input":{}},"usage":{"input":1000,"output":0}},{"say":"ok","usage":{"input":1000,"output":0}}]`)
+	kept, err := session.Open(t.TempDir()).Create(t.Context(), session.Begin{Provider: "p", Model: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *engine.Session
+	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+		if err := s.Set(context.Background(), agent.Change{Model: "second"}); err != nil {
+			t.Error(err)
+		}
+		return tool.Result{Text: "x"}
+	}}
+	s = begin(t, engine.Options{Client: client("one", &model.Prices{Input: 1}), Journal: kept, Mode: engine.Prompt, Other: func(name string) (engine.Model, error) {
+		switch name {
+		case "bad":
+			return engine.Model{}, errors.New("no such model")
+		case "free":
+			return engine.Model{Client: client(name, nil)}, nil
+		}
+		return engine.Model{Client: client(name, &model.Prices{Input: 100})}, nil
+	}}, kit("Look", look))
+	for _, c := range []agent.Change{{Model: "bad", Mode: engine.Yolo}, {Model: "second", Mode: "wild"}} {
+		if err := s.Set(t.Context(), c); err == nil || s.Facts().Mode != engine.Prompt || s.Facts().Model != "one" {
+			t.Errorf("%+v: %v, %+v", c, err, s.Facts())
+		}
+	}
+	send(t, s, "go")
+	all := turn(t, s, nil)
+	if got := asked(server); got != "one, second" {
+		t.Error(got)
+	}
+	end := all[len(all)-1].End
+	if end.Usage.CostUSD == nil || fmt.Sprintf("%.4f", *end.Usage.CostUSD) != "0.1010" {
+		t.Errorf("%+v", end.Usage)
+	}
+	if f := s.Facts(); f.Model != "second" || f.Window != 100_006 || kept.State().Model != "second" {
+		t.Errorf("%+v, on record %s", f, kept.State().Model)
+	}
+	_ = s.Set(t.Context(), agent.Change{Model: "free"})
+	send(t, s, "again")
+	all = turn(t, s, nil)
+	if u := all[len(all)-1].End.Usage; u.CostUSD != nil && *u.CostUSD != 0 {
+		t.Errorf("a price out of nothing: %v", *u.CostUSD)
+	}
+	_ = kept.Close() // nothing can be kept from here on
+	if err := s.Set(t.Context(), agent.Change{Model: "one", Mode: engine.Yolo}); err == nil || s.Facts().Model != "second" || s.Facts().Mode != engine.Prompt {
+		t.Errorf("%v, %+v", err, s.Facts())
+	}
+	if err := begin(t, engine.Options{Client: client("one", nil)}).Set(t.Context(), agent.Change{Model: "x"}); !errors.Is(err, fault.Unsupported) {
+		t.Error(err)
+	}
+}
+
+// TestBudget runs through all turns and models, and refuses a model whose price nobody knows.
+func TestBudget(t *testing.T) {
+	client, server := models(t, `[{"say":"ok","usage":{"input":1000,"output":0}}]`)
+	s := begin(t, engine.Options{
+		Client: client("one", &model.Prices{Input: 1}), Limits: engine.Limits{CostUSD: 0.0015}, Mode: engine.Prompt,
+		Other: func(name string) (engine.Model, error) { return engine.Model{Client: client(name, nil)}, nil },
+	})
+	if err := s.Set(t.Context(), agent.Change{Model: "two", Mode: engine.Yolo}); !errors.Is(err, fault.Unsupported) || s.Facts().Mode != engine.Prompt {
+		t.Error(err)
+	}
+	for _, want := range []string{"success", "success", "error_max_budget_usd", "error_max_budget_usd"} {
+		send(t, s, "go")
+		all := turn(t, s, nil)
+		if end := all[len(all)-1].End; end.Reason != want || end.OK != (want == "success") {
+			t.Errorf("%+v, want %s", end, want)
+		}
+	}
+	if n := len(server.Requests()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// estimated is a model that does not count.
+type estimated struct{ model.Client }
+
+func (e estimated) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	a, err := e.Client.Ask(ctx, q, hear)
+	if a != nil {
+		a.Usage.Estimated = true
+	}
+	return a, err
+}
+
+// TestBudgetOfAnEstimate: what is only estimated counts for the budget, and is told to nobody as a cost.
+func TestBudgetOfAnEstimate(t *testing.T) {
+	client, _ := models(t, `[{"say":"ok","usage":{"input":1000,"output":0}}]`)
+	s := begin(t, engine.Options{Client: estimated{client("one", &model.Prices{Input: 1})}, Limits: engine.Limits{CostUSD: 0.001}})
+	for _, want := range []string{"success", "error_max_budget_usd"} {
+		send(t, s, "go")
+		all := turn(t, s, nil)
+		if end := all[len(all)-1].End; end.Reason != want || end.Usage != nil && end.Usage.CostUSD != nil {
+			t.Errorf("%+v, want %s", end, want)
+		}
+	}
+}
+
+// TestHelpers: one of the host's has its own instructions, tools and model, and neither asks a person nor begins others.
+func TestHelpers(t *testing.T) {
+	client, server := models(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"find it","subagent_type":"finder"}}},{"call":{"name":"Change","input":{}}},{"say":"found"}]`)
+	ran := 0
+	change := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { ran++; return tool.Result{Text: "changed"} }}
+	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "x"} }}
+	s := begin(t, engine.Options{
+		Client: client("one", nil), CanAsk: true, System: []string{"who you are", "where you are"},
+		Other:   func(name string) (engine.Model, error) { return engine.Model{Client: client(name, nil)}, nil },
+		Helpers: []agent.Helper{{Name: "finder", Description: "finds", Prompt: "You find.", Tools: []string{"Look", "mcp__srv"}, Model: "small"}},
+	}, kit("Look", look), kit("Change", change), kit("mcp__srv__x", look), tool.AskUserQuestion())
+	if got := strings.Join(s.Facts().Helpers, ", "); got != "general-purpose, finder" {
+		t.Error(got)
+	}
+	send(t, s, "go")
+	all := turn(t, s, nil)
+	if !all[len(all)-1].End.OK {
+		t.Fatal(told(all))
+	}
+	var inner struct {
+		System []struct{ Text string }
+		Tools  []struct{ Name string }
+		Model  string
+	}
+	if err := json.Unmarshal(server.Requests()[1].Raw, &inner); err != nil {
+		t.Fatal(err)
+	}
+	names := ""
+	for _, one := range inner.Tools {
+		names += one.Name + " "
+	}
+	if inner.Model != "small" || names != "Look mcp__srv__x " || inner.System[0].Text != "You find." || inner.System[1].Text != "where you are" || len(inner.System) != 3 {
+		t.Errorf("%s, %s, %+v", inner.Model, names, inner.System)
+	}
+	if got := asked(server); ran != 1 || !strings.HasPrefix(got, "one, small, ") { // the conversation itself has the tool
+		t.Errorf("%d, %s", ran, got)
+	}
+}
+
+// TestPersonIsAsked: a form is asked in every mode, an answer in either way is told to the model in words, and nobody else fills it.
+func TestPersonIsAsked(t *testing.T) {
+	question := `{"questions":[{"question":"Which one?","header":"One","options":[{"label":"A","description":"a"},{"label":"B","description":"b"}],"multiSelect":false},{"question":"And?","header":"H","options":[],"multiSelect":true}],"answers":{"Which one?":"by the model"}}`
+	script := `[{"call":{"name":"AskUserQuestion","input":` + question + `}},{"say":"${result}"}]`
+	filled := json.RawMessage(`{"questions":[],"answers":{"Which one?":"B","And?":["x","y"]}}`)
+	for name, tt := range map[string]struct {
+		mode   engine.Mode
+		rules  guard.Rules
+		answer agent.Answer
+		hook   agent.Hook
+		want   string
+		asked  int
+	}{
+		"form":      {engine.Yolo, nil, agent.Answer{Option: engine.Allow, Input: filled}, nil, "The user has answered.\nWhich one?\n-> B\nAnd?\n-> x, y", 1},
+		"text":      {engine.Prompt, nil, agent.Answer{Option: engine.Allow, Text: "neither"}, nil, "The user says: neither", 1},
+		"plan":      {engine.Plan, nil, agent.Answer{Option: engine.Allow, Text: "neither"}, nil, "The user says: neither", 1},
+		"always":    {engine.Prompt, nil, agent.Answer{Option: engine.Always, Text: "neither"}, nil, "The user says: neither", 1},
+		"nothing":   {engine.Prompt, nil, agent.Answer{Option: engine.Allow}, nil, "none of the answers", 1},
+		"garbage":   {engine.Prompt, nil, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`[{]`)}, nil, "none of the answers", 1},
+		"no":        {engine.Prompt, nil, agent.Answer{Option: engine.Deny, Text: "go away"}, nil, "the user refused: go away", 1},
+		"allowed":   {engine.Prompt, guard.Rules{rule(t, guard.Allow, "AskUserQuestion"), rule(t, guard.Allow, "*")}, agent.Answer{Option: engine.Allow, Text: "x"}, nil, "The user says: x", 1},
+		"denied":    {engine.Prompt, guard.Rules{rule(t, guard.Deny, "AskUserQuestion")}, agent.Answer{}, nil, "the deny rule", 0},
+		"deny mode": {engine.DenyAll, nil, agent.Answer{}, nil, "lets no tool run", 0},
+		"hook fills": {engine.Prompt, nil, agent.Answer{}, func(context.Context, agent.Moment) agent.Word {
+			return agent.Word{Decision: engine.Allow, Input: filled}
+		}, "Which one?\n-> B", 0},
+		"hook only allows": {engine.Prompt, nil, agent.Answer{Option: engine.Allow, Text: "me"}, func(context.Context, agent.Moment) agent.Word {
+			return agent.Word{Decision: engine.Allow}
+		}, "The user says: me", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, _ := scripted(t, script)
+			hook := tt.hook
+			if hook != nil {
+				hook = func(ctx context.Context, m agent.Moment) agent.Word {
+					if m.Name != agent.BeforeTool {
+						return agent.Word{}
+					}
+					return tt.hook(ctx, m)
+				}
+			}
+			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: tt.mode, Rules: guard.Judge{Rules: tt.rules}, Hook: hook}, tool.AskUserQuestion())
+			send(t, s, "go")
+			asked := 0
+			all := turn(t, s, func(e event.Event) {
+				if e.Kind == event.Question {
+					asked++
+					if !e.Ask.Form || e.Ask.Tool == nil || e.Ask.Tool.Name != "AskUserQuestion" || !strings.Contains(e.Ask.Text, "Which one?\n- A: a\n- B: b") {
+						t.Errorf("%+v", e.Ask)
+					}
+					_ = s.Answer(t.Context(), e.Ask.ID, tt.answer)
+				}
+			})
+			if end := all[len(all)-1].End; !strings.Contains(end.Text, tt.want) || strings.Contains(end.Text, "by the model") || asked != tt.asked {
+				t.Errorf("asked %d times: %q", asked, end.Text)
+			}
+		})
+	}
+	client, _ := scripted(t, script)
+	s := begin(t, engine.Options{Client: client, CanAsk: true}, tool.AskUserQuestion())
+	s.NobodyAnswers()
+	send(t, s, "go")
+	if got := told(turn(t, s, nil)); !strings.Contains(got, "nobody can be asked") {
+		t.Error(got)
+	}
+}
+
+// TestPlan: what is planned is only done once somebody has agreed, and the model knows where it stands.
+func TestPlan(t *testing.T) {
+	var ran []string
+	script := `[{"call":{"name":"Bash","input":{"command":"make a"}}},{"call":{"name":"ExitPlanMode","input":{"plan":"make a"}}},{"call":{"name":"Bash","input":{"command":"make a"}}},{"say":"ok"}]`
+	for name, tt := range map[string]struct {
+		answer agent.Answer
+		mode   engine.Mode
+		ran    int
+	}{
+		"yes":  {agent.Answer{Option: engine.Allow}, engine.Default, 1},
+		"yolo": {agent.Answer{Option: engine.Allow, Mode: engine.Yolo}, engine.Yolo, 1},
+		"no":   {agent.Answer{Option: engine.Deny, Text: "think again"}, engine.Plan, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ran = nil
+			client, server := scripted(t, script)
+			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Plan, Walls: engine.Whole}, line(&ran), tool.ExitPlanMode())
+			if !strings.Contains(strings.Join(s.Facts().Tools, " "), "ExitPlanMode") {
+				t.Error("it is not offered")
+			}
+			send(t, s, "go")
+			turn(t, s, func(e event.Event) {
+				if e.Kind == event.Question {
+					a := tt.answer
+					if e.Ask.Tool.Name == "Bash" {
+						a = agent.Answer{Option: engine.Allow}
+					}
+					_ = s.Answer(t.Context(), e.Ask.ID, a)
+				}
+			})
+			if s.Facts().Mode != tt.mode || len(ran) != tt.ran {
+				t.Errorf("%s, %v", s.Facts().Mode, ran)
+			}
+			for i, q := range server.Requests() {
+				if offered := strings.Contains(string(q.Raw), `"name":"ExitPlanMode","description"`); offered != (i < 2 || tt.mode == engine.Plan) {
+					t.Errorf("request %d: offered %v", i, offered)
+				}
+			}
+		})
+	}
+	client, server := scripted(t, `[{"call":{"name":"ExitPlanMode","input":{"plan":"x"}}},{"say":"ok"}]`)
+	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Default}, tool.ExitPlanMode())
+	send(t, s, "go")
+	if got := told(turn(t, s, nil)); got != `call ExitPlanMode; result true; ended success "ok"` {
+		t.Errorf("out of no plan: %s", got)
+	}
+	for _, mode := range []engine.Mode{engine.Plan, engine.Default, engine.Yolo} {
+		if err := s.Set(t.Context(), agent.Change{Mode: mode}); err != nil {
+			t.Fatal(err)
+		}
+		send(t, s, "next")
+		before := len(server.Requests())
+		turn(t, s, func(e event.Event) {
+			if e.Kind == event.Question {
+				_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Deny})
+			}
+		})
+		raw := string(server.Requests()[before].Raw)
+		said := raw[strings.LastIndex(raw, "next"):]
+		if told := strings.Contains(said, "(The permission mode is"); told != (mode != engine.Yolo) {
+			t.Errorf("%s: %s", mode, said)
+		}
+	}
+}
+
+// TestPictures go the whole way: of a message and of a tool, to the model and, kept, to the one that goes on.
+func TestPictures(t *testing.T) {
+	png := []byte("\x89PNG\r\n\x1a\npicture")
+	store := session.Open(t.TempDir())
+	kept, err := store.Create(t.Context(), session.Begin{ID: "p", Provider: "p", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, server := scripted(t, `[{"call":{"name":"Look","input":{}}},{"say":"seen"}]`)
+	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+		return tool.Result{Images: []tool.Image{{Media: "image/png", Data: append(png, "of a tool"...)}}}
+	}}
+	s := begin(t, engine.Options{Client: client, Journal: kept}, kit("Look", look))
+	if err := s.Send(t.Context(), []agent.Block{{Text: "what is this?"}, {Media: "image/png", Data: png}, {Media: "application/pdf", Data: []byte("%PDF"), Name: "a.pdf"}}); err != nil {
+		t.Fatal(err)
+	}
+	turn(t, s, nil)
+	_ = kept.Close()
+	encoded := func(data []byte) string { raw, _ := json.Marshal(data); return strings.Trim(string(raw), `"`) }
+	raw := string(server.Requests()[1].Raw)
+	for _, want := range []string{encoded(png) + `"`, encoded(append(png, "of a tool"...)), encoded([]byte("%PDF")), `"media_type":"image/png"`} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("%s is not in %s", want, raw)
+		}
+	}
+	again, err := store.Resume(t.Context(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, server = scripted(t, `[{"say":"yes"}]`)
+	s = begin(t, engine.Options{Client: client, Journal: again})
+	send(t, s, "still?")
+	turn(t, s, nil)
+	if raw := string(server.Requests()[0].Raw); !strings.Contains(raw, encoded(png)+`"`) || !strings.Contains(raw, encoded(append(png, "of a tool"...))) {
+		t.Errorf("%s", raw)
+	}
+	_ = time.Now
+}
