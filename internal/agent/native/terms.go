@@ -75,6 +75,9 @@ func (o *Options) directories() error {
 		if err != nil || !info.IsDir() {
 			return fault.New(fault.FileMissing, "%s is no directory to work in", dir).Because(err)
 		}
+		if real, err := filepath.EvalSymlinks(dir); err != nil || filepath.Dir(real) == real {
+			return fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything", dir).Because(err)
+		}
 		o.Terms.Dirs[i] = filepath.Clean(dir)
 	}
 	return nil

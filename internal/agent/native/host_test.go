@@ -1,0 +1,552 @@
+package native_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/engine"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/modelserver"
+	"omniagent/internal/process"
+	"omniagent/internal/provider"
+	"omniagent/internal/sandbox"
+	"omniagent/internal/session"
+)
+
+// TestMain lets the test binary be what stands between walls and a command.
+func TestMain(m *testing.M) {
+	if process.IsGuard(os.Args) {
+		os.Exit(process.Guard())
+	}
+	if sandbox.IsStage(os.Args) {
+		os.Exit(sandbox.Stage())
+	}
+	os.Exit(m.Run())
+}
+
+// desk is a place for conversations, with a scripted model.
+type desk struct {
+	dir, home string
+	server    *modelserver.Server
+	mu        sync.Mutex
+	logged    []string
+}
+
+func newDesk(t *testing.T, script string) *desk {
+	t.Helper()
+	s, err := modelserver.ParseScript([]byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := modelserver.Start(s, modelserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{dir: filepath.Join(top, "in"), home: filepath.Join(top, "home"), server: server}
+	for _, dir := range []string{d.dir, d.home} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func (d *desk) options(t *testing.T, with func(*native.Options)) native.Options {
+	t.Helper()
+	choice, err := provider.Choose(provider.Options{Provider: provider.Anthropic, Base: d.server.URL(), Model: "claude-sonnet-5-5", Home: d.home, Lookup: func(name string) (string, bool) {
+		return "key-of-a-test", name == "ANTHROPIC_API_KEY"
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := native.Options{
+		Choice: choice, Dir: d.dir, Home: d.home, Store: session.Default(d.home), Mode: engine.Prompt, Sandbox: "off", Env: []string{"PATH=" + os.Getenv("PATH")},
+		Log: func(format string, args ...any) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.logged = append(d.logged, fmt.Sprintf(format, args...))
+		},
+	}
+	if with != nil {
+		with(&o)
+	}
+	return o
+}
+
+func (d *desk) open(t *testing.T, with func(*native.Options)) *native.Conversation {
+	t.Helper()
+	c, err := native.Open(t.Context(), d.options(t, with))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// say sends a message and returns what happens until its end; what is asked is agreed to.
+func say(t *testing.T, c *native.Conversation, text string) []event.Event {
+	t.Helper()
+	if err := c.Send(t.Context(), []agent.Block{{Text: text}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var all []event.Event
+	for {
+		e, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+		switch e.Kind {
+		case event.Question:
+			_ = c.Answer(ctx, e.Ask.ID, agent.Answer{Option: engine.Allow})
+		case event.Ended:
+			return all
+		}
+	}
+}
+
+func end(all []event.Event) *event.End { return all[len(all)-1].End }
+
+func results(all []event.Event) string {
+	var b strings.Builder
+	for _, e := range all {
+		if e.Kind == event.ToolResult {
+			fmt.Fprintf(&b, "%s %v: %s\n", e.Result.Name, e.Result.Failed, e.Result.Output)
+		}
+	}
+	return b.String()
+}
+
+// TestRefusedTerms: what cannot be kept is refused before there is a session.
+func TestRefusedTerms(t *testing.T) {
+	d := newDesk(t, `[]`)
+	serve := func(context.Context, string, []byte) ([]byte, error) { return nil, nil }
+	for name, tt := range map[string]struct {
+		with func(*native.Options)
+		code fault.Code
+		want string
+	}{
+		"schema":          {func(o *native.Options) { o.Schema = []byte(`{"type":"array"}`) }, fault.ArgError, "can only be an object"},
+		"budget":          {func(o *native.Options) { o.Terms.MaxUSD = 1; o.Choice.Known.Prices = nil }, fault.Unsupported, "a budget cannot be kept"},
+		"no limit":        {func(o *native.Options) { o.Terms.MaxTurns = -1 }, fault.ArgError, "below zero"},
+		"two pasts":       {func(o *native.Options) { o.Terms.Continue, o.Resume = true, "x" }, fault.ArgError, "cannot both"},
+		"fork of nothing": {func(o *native.Options) { o.Terms.Fork = true }, fault.ArgError, "nothing to fork"},
+		"no past":         {func(o *native.Options) { o.Terms.Continue = true }, fault.NotFoundCode, "no session of"},
+		"dir":             {func(o *native.Options) { o.Terms.Dirs = []string{filepath.Join(d.dir, "none")} }, fault.FileMissing, "no directory"},
+		"relative dir":    {func(o *native.Options) { o.Terms.Dirs = []string{"x"} }, fault.ArgError, "absolute"},
+		"everything": {func(o *native.Options) {
+			o.Terms.Dirs = []string{filepath.VolumeName(d.dir) + string(filepath.Separator)}
+		}, fault.Unsafe, "everything"},
+		"allow":  {func(o *native.Options) { o.Terms.Allow = []string{"Bash(git"} }, fault.ArgError, "does not parse"},
+		"deny":   {func(o *native.Options) { o.Terms.Deny = []string{"bash"} }, fault.ArgError, "does not parse"},
+		"helper": {func(o *native.Options) { o.Terms.Helpers = []agent.Helper{{Name: "x"}} }, fault.ArgError, "no instructions"},
+		"helper twice": {func(o *native.Options) {
+			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p"}, {Name: "x", Prompt: "p"}}
+		}, fault.ArgError, "no name of its own"},
+		"half a tool": {func(o *native.Options) {
+			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p", Tools: []string{"Bash(ls:*)"}}}
+		}, fault.Unsupported, "a part of a tool"},
+		"helper's price": {func(o *native.Options) {
+			o.Terms.MaxUSD = 1
+			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p", Model: "unheard-of"}}
+		}, fault.Unsupported, "a budget"},
+		"servers": {func(o *native.Options) { o.Terms.Servers = []byte(`[]`) }, fault.ArgError, "MCP servers"},
+		"sse": {func(o *native.Options) {
+			o.Terms.Servers = []byte(`{"a":{"type":"sse","url":"http://127.0.0.1"}}`)
+			o.Services.Serve = serve
+		}, fault.ConfigInvalid, "type sse"},
+		"server in no host": {func(o *native.Options) { o.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) }, fault.Unsupported, "lives in a host"},
+	} {
+		c, err := native.Open(t.Context(), d.options(t, tt.with))
+		if !errors.Is(err, tt.code) || !strings.Contains(fmt.Sprint(err), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c != nil {
+			_, _ = c.Close(t.Context())
+		}
+	}
+	if all, _, _, err := session.Default(d.home).List(t.Context(), session.Filter{}); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestToolsOfTheHost: what there is, for the model and in the facts.
+func TestToolsOfTheHost(t *testing.T) {
+	own := "Read Write Edit MultiEdit NotebookEdit Glob Grep LS Bash BashOutput KillShell TodoWrite Task"
+	for _, tt := range []struct {
+		terms  agent.Terms
+		canAsk bool
+		want   string
+	}{
+		{agent.Terms{}, false, own},
+		{agent.Terms{}, true, own + " AskUserQuestion"},
+		{agent.Terms{Mode: agent.Plan}, true, own + " AskUserQuestion ExitPlanMode"},
+		{agent.Terms{Mode: agent.Plan}, false, own},
+		{agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)"}}, false, "Read Write Edit MultiEdit NotebookEdit Glob Grep LS TodoWrite"},
+		{agent.Terms{Deny: []string{"NotebookEdit", "AskUserQuestion", "Agent"}}, true, "Read Write Edit MultiEdit Glob Grep LS Bash BashOutput KillShell TodoWrite"},
+		{agent.Terms{Tools: []string{"Read", "Bash", "WebSearch", "Skill"}}, true, "Read Bash BashOutput KillShell"},
+		{agent.Terms{Tools: []string{"Read", "Bash"}, Deny: []string{"Bash"}}, true, "Read"},
+		{agent.Terms{Tools: []string{}}, true, ""},
+		{agent.Terms{Deny: []string{"*"}}, true, ""},
+	} {
+		d := newDesk(t, `[{"say":"ok"}]`)
+		c := d.open(t, func(o *native.Options) {
+			o.Terms, o.CanAsk = tt.terms, tt.canAsk
+			if tt.terms.Mode != "" {
+				o.Mode = tt.terms.Mode
+			}
+		})
+		if got := strings.Join(c.Facts().Tools, " "); got != tt.want {
+			t.Errorf("%+v: %s", tt.terms, got)
+		}
+		say(t, c, "go")
+		var q struct{ Tools []struct{ Name string } }
+		_ = json.Unmarshal(d.server.Requests()[0].Raw, &q)
+		var names []string
+		for _, one := range q.Tools {
+			names = append(names, one.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%+v: the model gets %s", tt.terms, got)
+		}
+	}
+}
+
+// TestRulesOfTheHost: what it allows needs no question, what it denies never runs, and the user's own rules stay.
+func TestRulesOfTheHost(t *testing.T) {
+	d := newDesk(t, `[{"call":{"name":"Write","input":{"file_path":"src/a","content":"x"}}},{"call":{"name":"Write","input":{"file_path":"b","content":"x"}}},{"call":{"name":"Read","input":{"file_path":"secret"}}},{"say":"ok"}]`)
+	_ = os.WriteFile(filepath.Join(d.dir, "secret"), []byte("needle"), 0o600)
+	c := d.open(t, func(o *native.Options) {
+		o.Terms.Allow, o.Terms.Deny = []string{"Edit(src/**)", "mcp__x__y", "Agent(finder)"}, []string{"Read(secret)"}
+	})
+	got := results(say(t, c, "go"))
+	if !strings.Contains(got, "Write false") || strings.Count(got, "Write true: It did not run") != 1 || !strings.Contains(got, "Read true: It did not run: the deny rule Read(secret)") {
+		t.Error(got)
+	}
+	for name, want := range map[string]bool{"src/a": true, "b": false} {
+		if _, err := os.Stat(filepath.Join(d.dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDirectoriesOfTheHost: files there are worked on as in the workspace, with the same walls.
+func TestDirectoriesOfTheHost(t *testing.T) {
+	call := func(name, input string) string { return `{"call":{"name":"` + name + `","input":` + input + `}}` }
+	build := func(d *desk, more string) string {
+		quoted := func(parts ...string) string {
+			raw, _ := json.Marshal(filepath.Join(parts...))
+			return string(raw)
+		}
+		steps := []string{
+			call("Write", `{"file_path":`+quoted(more, "new.txt")+`,"content":"needle"}`),
+			call("Read", `{"file_path":`+quoted(more, "new.txt")+`}`),
+			call("Edit", `{"file_path":`+quoted(more, "new.txt")+`,"old_string":"needle","new_string":"needles"}`),
+			call("Grep", `{"pattern":"needle","path":`+quoted(more)+`}`),
+			call("Glob", `{"pattern":"**/*.txt","path":`+quoted(more)+`}`),
+			call("LS", `{"path":`+quoted(more)+`}`),
+			call("Write", `{"file_path":`+quoted(more, ".git", "hooks", "run")+`,"content":"x"}`),
+			call("Write", `{"file_path":`+quoted(more, "hooks", "run")+`,"content":"x"}`),
+			call("Write", `{"file_path":`+quoted(more, "..", "outside")+`,"content":"x"}`),
+			call("Read", `{"file_path":`+quoted(d.home, ".ssh", "id")+`}`),
+			call("Read", `{"file_path":`+quoted(more, "keys", "id")+`}`),
+			call("Read", `{"file_path":`+quoted(more, "secret", "x")+`}`),
+		}
+		return "[" + strings.Join(steps, ",") + `,{"say":"ok"}]`
+	}
+	d := newDesk(t, `[]`)
+	more := filepath.Join(filepath.Dir(d.dir), "more")
+	d = again(t, d, build(d, more))
+	for _, dir := range []string{filepath.Join(more, ".git", "hooks"), filepath.Join(d.home, ".ssh"), filepath.Join(more, "secret")} {
+		_ = os.MkdirAll(dir, 0o700)
+	}
+	_ = os.WriteFile(filepath.Join(d.home, ".ssh", "id"), []byte("pssst"), 0o600)
+	_ = os.WriteFile(filepath.Join(more, "secret", "x"), []byte("pssst"), 0o600)
+	if os.Symlink(".git/hooks", filepath.Join(more, "hooks")) != nil || os.Symlink(filepath.Join(d.home, ".ssh"), filepath.Join(more, "keys")) != nil {
+		t.Skip("there are no links here")
+	}
+	c := d.open(t, func(o *native.Options) {
+		o.Mode, o.Terms.Dirs, o.Terms.Deny = engine.AutoEdit, []string{more, d.home}, []string{"Read(/" + filepath.ToSlash(more) + "/secret/**)"}
+	})
+	got := results(say(t, c, "go"))
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	for _, want := range []string{
+		"Write false: Successfully", "Read false:      1\tneedle", "Edit false", "Grep false: " + filepath.ToSlash(filepath.Join(more, "new.txt")) + ":1:needles", "Glob false: " + filepath.ToSlash(filepath.Join(more, "new.txt")),
+		"LS false",
+	} {
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, want) }) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if strings.Count(got, "Write true") != 3 || strings.Count(got, "Read true") != 3 || strings.Contains(got, "pssst") {
+		t.Error(got)
+	}
+	if files, _ := os.ReadDir(filepath.Join(more, ".git", "hooks")); len(files) > 0 {
+		t.Errorf("%v", files)
+	}
+	if raw := string(d.server.Requests()[0].Raw); !strings.Contains(raw, "Further directories to work in") {
+		t.Error("the model does not know of them")
+	}
+}
+
+// again is the same desk with another script.
+func again(t *testing.T, d *desk, script string) *desk {
+	t.Helper()
+	fresh := newDesk(t, script)
+	fresh.dir, fresh.home = d.dir, d.home
+	return fresh
+}
+
+// TestCommandsInDirectoriesOfTheHost: the kernel lets them write there, and holds what decides what runs later.
+func TestCommandsInDirectoriesOfTheHost(t *testing.T) {
+	d := newDesk(t, `[]`)
+	more := filepath.Join(filepath.Dir(d.dir), "more")
+	_ = os.MkdirAll(filepath.Join(more, ".git", "hooks"), 0o700)
+	_ = os.MkdirAll(filepath.Join(d.home, ".ssh"), 0o700)
+	script := "echo x > " + more + "/made\necho x > " + more + "/.git/hooks/run\necho x > " + more + "/.mcp.json\necho x > " + d.dir + "/../beside\necho the end\n"
+	_ = os.WriteFile(filepath.Join(d.dir, "do.sh"), []byte(script), 0o600)
+	d = again(t, d, `[{"call":{"name":"Bash","input":{"command":"sh do.sh"}}},{"say":"ok"}]`)
+	c := d.open(t, func(o *native.Options) {
+		o.Mode, o.CanAsk, o.Sandbox, o.Terms.Dirs, o.State = engine.Prompt, true, "workspace-write", []string{more}, t.TempDir()
+	})
+	walls := c.Walls()
+	if walls == nil || walls.Name == "none" || walls.Name == "landlock" {
+		t.Skipf("there are no whole walls here: %v", d.logged)
+	}
+	got := results(say(t, c, "go"))
+	if !strings.Contains(got, "the end") {
+		t.Error(got)
+	}
+	for path, want := range map[string]bool{
+		filepath.Join(more, "made"): true, filepath.Join(more, ".git", "hooks", "run"): false, filepath.Join(more, ".mcp.json"): false, filepath.Join(filepath.Dir(d.dir), "beside"): false,
+	} {
+		if info, err := os.Stat(path); (err == nil && info.Mode().IsRegular()) != want {
+			t.Errorf("%s: %v\n%s", path, err, got)
+		}
+	}
+}
+
+// TestGoingOn with the newest session of the directory, or with a copy of it.
+func TestGoingOn(t *testing.T) {
+	d := newDesk(t, `[{"say":"ok"}]`)
+	begin := func(id string, with func(*native.Options)) *native.Conversation {
+		return d.open(t, func(o *native.Options) {
+			if o.ID = id; with != nil {
+				with(o)
+			}
+		})
+	}
+	for _, id := range []string{"first", "second"} {
+		c := begin(id, nil)
+		say(t, c, "I am "+id)
+		_, _ = c.Close(t.Context())
+	}
+	below := filepath.Join(d.dir, "sub")
+	_ = os.Mkdir(below, 0o700)
+	c := begin("elsewhere", func(o *native.Options) { o.Dir = below })
+	say(t, c, "I am elsewhere")
+	_, _ = c.Close(t.Context())
+
+	c = begin("", func(o *native.Options) { o.Terms.Continue = true })
+	if c.ID() != "second" {
+		t.Errorf("it goes on with %s", c.ID())
+	}
+	say(t, c, "still there?")
+	_, _ = c.Close(t.Context())
+	last := func() string { all := d.server.Requests(); return string(all[len(all)-1].Raw) }
+	if !strings.Contains(last(), "I am second") {
+		t.Error(last())
+	}
+	c = begin("third", func(o *native.Options) { o.Terms.Continue, o.Terms.Fork = true, true })
+	if c.ID() != "third" {
+		t.Errorf("the copy is %s", c.ID())
+	}
+	say(t, c, "a copy")
+	_, _ = c.Close(t.Context())
+	if !strings.Contains(last(), "I am second") || !strings.Contains(last(), "still there?") {
+		t.Error(last())
+	}
+	c = begin("", func(o *native.Options) { o.Resume, o.Terms.Fork = "first", true })
+	if c.ID() == "first" || c.ID() == "" {
+		t.Errorf("the copy is %q", c.ID())
+	}
+	say(t, c, "another copy")
+	_, _ = c.Close(t.Context())
+	if !strings.Contains(last(), "I am first") {
+		t.Error(last())
+	}
+	for id, want := range map[string]int{"first": 2, "second": 4, "third": 6} {
+		kept, err := session.Default(d.home).Resume(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(kept.Messages()); n != want {
+			t.Errorf("%s has %d messages", id, n)
+		}
+		_ = kept.Close()
+	}
+}
+
+// TestWordsOfTheHost: in place of ours, and behind them.
+func TestWordsOfTheHost(t *testing.T) {
+	d := newDesk(t, `[{"say":"ok"}]`)
+	for _, own := range []string{"", "You are a poet."} {
+		c := d.open(t, func(o *native.Options) { o.Terms.System, o.Terms.Append = own, "Rhyme." })
+		say(t, c, "go")
+		all := d.server.Requests()
+		raw := string(all[len(all)-1].Raw)
+		if strings.Contains(raw, "You are a coding agent") != (own == "") || !strings.Contains(raw, own) || !strings.Contains(raw, "Rhyme.") || !strings.Contains(raw, "Working directory:") {
+			t.Error(raw)
+		}
+	}
+}
+
+// TestLimitsOfTheHost have ends of their own.
+func TestLimitsOfTheHost(t *testing.T) {
+	for want, terms := range map[string]agent.Terms{"error_max_turns": {MaxTurns: 2}, "error_max_budget_usd": {MaxUSD: 0.005}} {
+		d := newDesk(t, `[{"call":{"name":"LS","input":{"n":1}},"usage":{"input":2000,"output":0}},{"call":{"name":"LS","input":{"n":2}},"usage":{"input":2000,"output":0}},{"say":"never"}]`)
+		c := d.open(t, func(o *native.Options) { o.Terms = terms })
+		if e := end(say(t, c, "go")); e.OK || e.Reason != want {
+			t.Errorf("%+v, want %s", e, want)
+		}
+	}
+}
+
+// inHost is a server in a host, of one tool.
+func inHost(_ context.Context, server string, message []byte) ([]byte, error) {
+	var q struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	_ = json.Unmarshal(message, &q)
+	result := "{}"
+	switch q.Method {
+	case "initialize":
+		result = `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`
+	case "tools/list":
+		result = `{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}`
+	case "tools/call":
+		result = `{"content":[{"type":"text","text":"the sum of ` + server + `"},{"type":"image","mimeType":"image/png","data":"UE5H"}]}`
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, result), nil
+}
+
+// TestServersOfTheHost: in the host and beside it, with those of the user's file or alone; their state is told, their tools fall under the rules.
+func TestServersOfTheHost(t *testing.T) {
+	d := newDesk(t, `[{"call":{"name":"mcp__calc__add","input":{}}},{"say":"ok"}]`)
+	file := filepath.Join(d.home, "mcp.json")
+	_ = os.WriteFile(file, []byte(`{"mcpServers":{"own":{"command":"no-such-program"},"calc":{"command":"no-such-program"}}}`), 0o600)
+	for _, tt := range []struct {
+		only    bool
+		terms   agent.Terms
+		servers string
+		tool    bool
+		failed  bool
+	}{
+		{false, agent.Terms{Allow: []string{"mcp__calc"}}, "[{own failed} {calc connected} {gone failed}]", true, false},
+		{true, agent.Terms{Allow: []string{"mcp__calc__add"}}, "[{calc connected} {gone failed}]", true, false},
+		{true, agent.Terms{Allow: []string{"mcp__calc"}, Tools: []string{}}, "[{calc connected} {gone failed}]", true, false},
+		{true, agent.Terms{}, "[{calc connected} {gone failed}]", true, true},
+		{true, agent.Terms{Deny: []string{"mcp__calc"}}, "[{calc connected} {gone failed}]", false, true},
+		{true, agent.Terms{Deny: []string{"mcp__calc__add"}}, "[{calc connected} {gone failed}]", false, true},
+	} {
+		c := d.open(t, func(o *native.Options) {
+			o.Terms, o.Servers = tt.terms, file
+			o.Terms.OnlyThese, o.Terms.Servers = tt.only, []byte(`{"calc":{"type":"sdk","name":"calc"},"gone":{"type":"stdio","command":"no-such-program"}}`)
+			o.Services.Serve = inHost
+		})
+		f := c.Facts()
+		if got := fmt.Sprint(f.Servers); got != tt.servers || slices.Contains(f.Tools, "mcp__calc__add") != tt.tool {
+			t.Errorf("%+v: %s, %v", tt.terms, got, f.Tools)
+		}
+		got := results(say(t, c, "go"))
+		if strings.Contains(got, "the sum of calc") == tt.failed {
+			t.Errorf("%+v: %s", tt.terms, got)
+		}
+		if all := d.server.Requests(); !tt.failed && !strings.Contains(string(all[len(all)-1].Raw), "UE5H") {
+			t.Error("the picture is not there")
+		}
+	}
+}
+
+// TestCloseIsNotHeldUp by a host that never answers.
+func TestCloseIsNotHeldUp(t *testing.T) {
+	d := newDesk(t, `[{"call":{"name":"mcp__calc__add","input":{}}},{"say":"ok"}]`)
+	called, over := make(chan struct{}), make(chan struct{})
+	defer close(over)
+	c := d.open(t, func(o *native.Options) {
+		o.Mode, o.Terms.Servers = engine.Yolo, []byte(`{"mcpServers":{"calc":{"type":"sdk"}}}`)
+		o.Services.Serve = func(ctx context.Context, server string, message []byte) ([]byte, error) {
+			if strings.Contains(string(message), "tools/call") {
+				close(called)
+				<-over
+			}
+			return inHost(ctx, server, message)
+		}
+	})
+	if err := c.Send(t.Context(), []agent.Block{{Text: "go"}}); err != nil {
+		t.Fatal(err)
+	}
+	<-called
+	began := time.Now()
+	if _, err := c.Close(t.Context()); err != nil || time.Since(began) > 8*time.Second {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+}
+
+// TestFormAndModel: an answer in its form; another model, on record and in the facts; a family for a helper.
+func TestFormAndModel(t *testing.T) {
+	d := newDesk(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p","subagent_type":"finder"}}},{"call":{"name":"StructuredOutput","input":{"n":1}}}]`)
+	c := d.open(t, func(o *native.Options) {
+		o.Schema = []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+		o.Terms.Helpers = []agent.Helper{{Name: "finder", Description: "finds things", Prompt: "You find.", Tools: []string{"Read"}, Model: "haiku"}, {Name: "same", Prompt: "p", Model: "inherit"}}
+	})
+	if f := c.Facts(); f.Model != "claude-sonnet-5-5" || f.Window != 1_000_000 || strings.Join(f.Helpers, " ") != "general-purpose finder same" {
+		t.Errorf("%+v", f)
+	}
+	if err := c.Set(t.Context(), agent.Change{Model: "no model"}); !errors.Is(err, fault.ArgError) || c.Facts().Model != "claude-sonnet-5-5" {
+		t.Error(err)
+	}
+	if err := c.Set(t.Context(), agent.Change{Model: "claude-opus-4-1"}); err != nil {
+		t.Error(err)
+	}
+	e := end(say(t, c, "go"))
+	if !e.OK || string(e.Structured) != `{"n":1}` {
+		t.Errorf("%+v", e)
+	}
+	if f := c.Facts(); f.Model != "claude-opus-4-1" || f.Window != 200_000 || c.Kept.State().Model != "claude-opus-4-1" {
+		t.Errorf("%+v, %s", f, c.Kept.State().Model)
+	}
+	var seen []string
+	for _, q := range d.server.Requests() {
+		var body struct{ Model string }
+		_ = json.Unmarshal(q.Raw, &body)
+		seen = append(seen, body.Model)
+	}
+	if seen[0] != "claude-opus-4-1" || seen[1] != "claude-haiku-5-5" || !strings.Contains(string(d.server.Requests()[0].Raw), "finder: finds things") {
+		t.Errorf("%v", seen)
+	}
+}
