@@ -81,7 +81,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	if v := c.String("protocol-version"); v != "1" {
 		return 0, fault.New(fault.ArgError, "--protocol-version %s is not spoken here; 1 is", v)
 	}
-	p := plan{frames: make(chan stream.Said)}
+	p := plan{frames: make(chan stream.Said, stream.Ahead)}
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)

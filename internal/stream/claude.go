@@ -159,7 +159,9 @@ func (d *Claude) Event(e event.Event) [][]byte {
 	var lines [][]byte
 	switch e.Kind {
 	case event.ToolResult:
-		lines = d.withdraw(func(q claude.Question) bool { return q.Ask.ID == e.Result.ID || q.Ask.Tool != nil && q.Ask.Tool.ID == e.Result.ID })
+		lines = d.withdraw(func(q claude.Question) bool {
+			return q.Ask.ID == e.Result.ID || q.Ask.Tool != nil && q.Ask.Tool.ID == e.Result.ID
+		})
 	case event.Ended:
 		lines = d.withdraw(func(claude.Question) bool { return true })
 	}

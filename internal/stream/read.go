@@ -25,6 +25,10 @@ type Said struct {
 	Err   error // the line is wrong; io.EOF: no more will come
 }
 
+// Ahead is how many frames are read before anybody takes them up. What an agent waits for is among the lines behind them, so that who takes frames
+// may wait for the agent.
+const Ahead = 256
+
 // longestFrame is the longest line that is read; an image of a few megabytes fits.
 const longestFrame = 64 << 20
 
