@@ -48,6 +48,7 @@ type About struct {
 	Aliases        []string // other words that select it
 	Custom         bool     // defined by the user's configuration
 	BuiltIn        bool     // it is a part of this program, and so always here
+	Variables      []string // of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
 }
 
 // Env is what a Driver may know of the surroundings.

@@ -25,6 +25,10 @@ func New() agent.Driver {
 			// Pinned: without a version, npm on node 20 silently takes the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
 			Login:          "claude auth login",
+			Variables: []string{
+				"ANTHROPIC_*", "CLAUDE_*", "IS_SANDBOX", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
+				"MAX_MCP_OUTPUT_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",
+			},
 		},
 		Table:   func(string) agent.Matrix { return table(runtime.GOOS) },
 		OneShot: []string{"-p"},

@@ -26,9 +26,66 @@ func Open(_ context.Context, d agent.Driver, s agent.Spec, sv agent.Services) (a
 	if s.Temp == "" {
 		return nil, fault.New(fault.Internal, "a session needs a private directory")
 	}
+	if err := perTurn(d, &s, sv); err != nil {
+		return nil, err
+	}
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: Readable(d), Origin: setting.Derived}
 	return &session{driver: d, spec: s, services: sv, events: event.NewQueue(0), id: s.Resume, model: s.Shared.Model.Value}, nil
+}
+
+// perTurn puts the mode into a shared flag, and refuses what nothing of an agent would keep that cannot be talked to while it works.
+func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
+	name, t := d.Name(), s.Terms
+	switch t.Mode {
+	case "":
+	case agent.Prompt, agent.Default:
+		s.Shared.Approval = typed(setting.Prompt)
+	case agent.AutoEdit:
+		s.Shared.Approval = typed(setting.AutoEdit)
+	case agent.Yolo:
+		s.Shared.Approval = typed(setting.Yolo)
+	default:
+		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep", name, t.Mode)
+	}
+	for _, no := range []struct {
+		asked bool
+		what  string
+	}{
+		{len(t.Allow) > 0, "--allowedTools"},
+		{len(t.Deny) > 0, "--disallowedTools"},
+		{t.Tools != nil, "--tools"},
+		{t.MaxTurns > 0, "--max-turns"},
+		{t.MaxUSD > 0, "--max-budget-usd"},
+		{len(t.Servers) > 0, "--mcp-config"},
+		{t.OnlyThese, "--strict-mcp-config"},
+		{len(t.Helpers) > 0, "--agents"},
+		{t.Network != "", "--network"},
+		{len(t.Dirs) > 0, "--add-dir"},
+		{t.System != "", "--system-prompt"},
+		{t.Append != "", "--append-system-prompt"},
+		{t.Continue, "--continue"},
+		{t.Fork, "--fork-session"},
+		{sv.Hook != nil, "word of a host in between (hooks)"},
+		{s.Schema != nil && d.Matrix(s.Install.Version).Cell(agent.Schema, "", setting.OneShot).Level != agent.Full, "--json-schema"},
+	} {
+		if no.asked {
+			return fault.New(fault.Unsupported, "%s has no %s in a conversation", name, no.what)
+		}
+	}
+	for _, shared := range []struct {
+		feature, value string
+		asked          bool
+	}{
+		{agent.Approval, string(s.Shared.Approval.Value), t.Mode != ""},
+		{agent.Sandbox, string(s.Shared.Sandbox.Value), s.Shared.Sandbox.Typed()},
+	} {
+		cell := Here(d.Matrix(s.Install.Version).Cell(shared.feature, shared.value, setting.OneShot), s.Machine)
+		if shared.asked && len(d.Matrix(s.Install.Version).Rows) > 0 && cell.Level == agent.None {
+			return fault.New(fault.Unsupported, "%s has no --%s %s%s", name, shared.feature, shared.value, parenthesis(cell.Note))
+		}
+	}
+	return nil
 }
 
 // Readable is the output to ask an agent for where we read it: its stream, or its text where we know no stream of it.

@@ -26,6 +26,7 @@ func New() agent.Driver {
 			Package:        "@openai/codex",
 			InstallCommand: "npm install -g @openai/codex@" + measured,
 			Login:          login,
+			Variables:      []string{"CODEX_*", "OPENAI_*"},
 		},
 		Table:      table,
 		OneShot:    []string{"exec"},

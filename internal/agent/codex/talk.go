@@ -323,47 +323,6 @@ func oneLine(s string) string {
 	return s
 }
 
-// counted is a usage as app-server tells it.
-type counted struct {
-	Input     int64 `json:"inputTokens"`
-	Cached    int64 `json:"cachedInputTokens"`
-	Output    int64 `json:"outputTokens"`
-	Reasoning int64 `json:"reasoningOutputTokens"`
-}
-
-// notice is what a notification may have.
-type notice struct {
-	Thread  string `json:"threadId"`
-	Turn    turn   `json:"turn"`
-	TurnID  string `json:"turnId"`
-	ItemID  string `json:"itemId"`
-	Delta   string `json:"delta"`
-	Message string `json:"message"`
-	Summary string `json:"summary"`
-	Item    thing  `json:"item"`
-	Usage   struct {
-		Total  counted `json:"total"`
-		Window int64   `json:"modelContextWindow"`
-	} `json:"tokenUsage"`
-	Error     json.RawMessage `json:"error"` // of a turn, or a text
-	Retries   bool            `json:"willRetry"`
-	RequestID json.RawMessage `json:"requestId"`
-	Name      string          `json:"name"`
-	Status    json.RawMessage `json:"status"`
-}
-
-type turn struct {
-	ID       string     `json:"id"`
-	Status   string     `json:"status"`
-	Error    *turnError `json:"error"`
-	Duration int64      `json:"durationMs"`
-}
-
-type turnError struct {
-	Message string          `json:"message"`
-	Info    json.RawMessage `json:"codexErrorInfo"`
-}
-
 // told reads a notification.
 func (t *talk) told(m rpc) []event.Event {
 	var n notice

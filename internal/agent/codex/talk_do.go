@@ -121,42 +121,8 @@ func (t *talk) reply(r cli.Reply) error {
 		}
 	}
 	delete(t.questions, q.name)
-	always := r.Option == cli.Always && q.session
-	switch q.method {
-	case "mcpServer/elicitation/request":
-		result := map[string]any{"action": "decline", "content": nil}
-		if r.Stop {
-			result["action"] = "cancel"
-		} else if !denied {
-			result["action"], result["content"] = "accept", map[string]any{}
-			if len(r.Input) > 0 {
-				result["content"] = r.Input
-			}
-		}
-		t.respond(q.id, result)
-		return nil
-	case "item/permissions/requestApproval":
-		result := map[string]any{"permissions": map[string]any{}, "scope": "turn"}
-		if !denied {
-			result["permissions"] = q.call.Input
-		}
-		if always && !denied {
-			result["scope"] = "session"
-		}
-		t.respond(q.id, result)
-	default:
-		decision := "accept"
-		switch {
-		case r.Stop:
-			decision = "cancel"
-		case denied:
-			decision = "decline"
-		case always:
-			decision = "acceptForSession"
-		}
-		t.respond(q.id, map[string]any{"decision": decision})
-	}
-	if denied {
+	t.respond(q.id, q.result(r, denied))
+	if denied && q.call != nil {
 		t.denied[q.call.ID] = true
 		reason := first(r.Text, "the user does not want this to run")
 		t.step.Events = append(t.step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
@@ -164,6 +130,41 @@ func (t *talk) reply(r cli.Reply) error {
 		}})
 	}
 	return nil
+}
+
+// result is the answer in the form of the request.
+func (q *asking) result(r cli.Reply, denied bool) map[string]any {
+	always := r.Option == cli.Always && q.session && !denied
+	switch q.method {
+	case "mcpServer/elicitation/request":
+		switch {
+		case r.Stop:
+			return map[string]any{"action": "cancel", "content": nil}
+		case denied:
+			return map[string]any{"action": "decline", "content": nil}
+		case len(r.Input) > 0:
+			return map[string]any{"action": "accept", "content": r.Input}
+		}
+		return map[string]any{"action": "accept", "content": map[string]any{}}
+	case "item/permissions/requestApproval":
+		switch {
+		case denied:
+			return map[string]any{"permissions": map[string]any{}, "scope": "turn"}
+		case always:
+			return map[string]any{"permissions": q.call.Input, "scope": "session"}
+		}
+		return map[string]any{"permissions": q.call.Input, "scope": "turn"}
+	}
+	decision := "accept"
+	switch {
+	case r.Stop:
+		decision = "cancel"
+	case denied:
+		decision = "decline"
+	case always:
+		decision = "acceptForSession"
+	}
+	return map[string]any{"decision": decision}
 }
 
 // same compares what two texts of JSON say.

@@ -29,6 +29,7 @@ func New() agent.Driver {
 				Package:        "@github/copilot",
 				InstallCommand: "npm install -g @github/copilot@" + measured,
 				Login:          "copilot login",
+				Variables:      []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
 			},
 			Table: func(string) agent.Matrix { return table(runtime.GOOS) },
 		},

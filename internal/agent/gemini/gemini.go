@@ -39,6 +39,7 @@ func New() agent.Driver {
 			Package:        "@google/gemini-cli",
 			InstallCommand: "npm install -g @google/gemini-cli@" + measured,
 			Login:          "gemini, and choose a way to sign in; or set GEMINI_API_KEY",
+			Variables:      []string{"GEMINI_*", "GOOGLE_*"},
 		},
 		Table:      table,
 		UsageCodes: []int{exitInput},

@@ -37,6 +37,7 @@ func New() agent.Driver {
 			Package:        "opencode-ai",
 			InstallCommand: "npm install -g opencode-ai@" + measured,
 			Login:          "opencode auth login",
+			Variables:      []string{"OPENCODE_*"},
 		},
 		Native:  "opencode", // opencode-linux-x64 and its like
 		Table:   table,
