@@ -71,6 +71,21 @@ func (c *Call) record(a answer, status int) {
 	}
 }
 
+// RecordAlso writes a line about a part of this call that has to be on record by itself, before the call has ended. What all lines of a call have in
+// common is filled in.
+func (c *Call) RecordAlso(e audit.Entry) error {
+	known := redact.Known(redact.Secrets(os.Environ())...)
+	for i := range e.Args {
+		e.Args[i] = known.String(e.Args[i])
+	}
+	e.Timestamp, e.RequestID, e.TraceID, e.Cwd = time.Now().UTC(), c.id, c.trace(), c.dir
+	e.Danger, e.Operator, e.InstanceID, e.ToolVersion, e.PID = string(c.Command.Danger), Operator(c.Host), c.instance, c.Program.Version, os.Getpid()
+	if e.Command == "" {
+		e.Command = c.name()
+	}
+	return c.AuditLog().Write(e)
+}
+
 // Operator is the user who calls.
 func Operator(h Host) string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
