@@ -5,6 +5,14 @@ import (
 	"omniagent/internal/setting"
 )
 
+// agentKeys are the settings of the gate in front of agents that programs start through us.
+func agentKeys() []config.Key {
+	return []config.Key{
+		{Name: "agents.allow", Type: config.List, Personal: true, Help: "agents that programs may start through this one; unset: every built-in one. Only in your own file"},
+		{Name: "agents.env", Type: config.List, Personal: true, Help: "variables that agents started so get as well; only in your own file"},
+	}
+}
+
 // nativeKeys are the settings of the native agent. What opens something is the user's alone to say; what closes may come from a project
 // that is trusted, too.
 func nativeKeys() []config.Key {

@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
+	"omniagent/internal/admission"
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/native"
+	"omniagent/internal/audit"
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/engine"
@@ -70,16 +73,33 @@ func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv age
 	if err != nil {
 		return nil, err
 	}
+	if s.Env, err = o.admitted(known[i], s); err != nil {
+		return nil, err
+	}
 	var random [12]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	if s.Fresh == "" {
 		s.Fresh = newUUID()
 	}
 	s.Temp = filepath.Join(o.call.Paths.Temp, "omniagent-"+hex.EncodeToString(random[:]))
-	s.Env = orElse(s.Env, os.Environ())
+	s.Trusted = config.OpenTrust(o.call.TrustFile()).Trusted
 	s.Machine = agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) }}
 	sv.Grace = cmp.Or(sv.Grace, o.call.Config.Duration("grace"))
 	return driver.Open(ctx, s, sv)
+}
+
+// admitted asks the gate, and is the environment that the agent gets.
+func (o opener) admitted(k knownAgent, s agent.Spec) ([]string, error) {
+	root, _ := config.ProjectRoot(s.Dir)
+	gate := admission.Gate{Allow: o.call.Config.List("agents.allow"), More: o.call.Config.List("agents.env"), Roots: []string{s.Dir, root}}
+	if o.call.AuditPath() != "" {
+		command := strings.Join(strings.Fields(o.call.Command.Path), " ") + " --agent " + k.Name()
+		gate.Record = func(e audit.Entry) error {
+			e.Command = command
+			return o.call.RecordAlso(e)
+		}
+	}
+	return gate.Admit(admission.Request{Driver: k.Driver, Custom: k.from != nil, Install: s.Install, Env: orElse(s.Env, os.Environ())})
 }
 
 func orElse[T any](a, b []T) []T {

@@ -5,6 +5,8 @@
 package command
 
 import (
+	"slices"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/codex"
@@ -36,7 +38,7 @@ func app() contract.App {
 			"sandbox": "the walls around commands",
 			"session": "conversations of the native agent",
 		},
-		Keys:   append(shim.Keys(), nativeKeys()...),
+		Keys:   slices.Concat(shim.Keys(), agentKeys(), nativeKeys()),
 		Direct: func() *contract.Direct { return directCalls(drivers()) },
 		Commands: []*contract.Command{
 			acpCommand(),
