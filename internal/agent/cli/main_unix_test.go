@@ -52,6 +52,10 @@ func forEver() {
 
 // stub is the agent. Long because it is a table.
 func stub() {
+	if len(os.Args) > 1 && os.Args[1] == "live" {
+		liveStub()
+		return
+	}
 	data, _ := io.ReadAll(os.Stdin)
 	word, rest, _ := strings.Cut(string(data), " ")
 	session := "s1"

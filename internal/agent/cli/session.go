@@ -73,6 +73,9 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 			return fault.New(fault.Unsupported, "%s has no %s in a conversation", name, no.what)
 		}
 	}
+	if off := d.Matrix(s.Install.Version).Cell(agent.RepoConfig, "off", setting.OneShot); s.Env != nil && len(off.Env) > 0 {
+		s.Env = Environ(s.Env, off.Env) // what a repository says is for a person to look at first
+	}
 	for _, shared := range []struct {
 		feature, value string
 		asked          bool

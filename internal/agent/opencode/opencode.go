@@ -225,5 +225,8 @@ func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 
 // Open begins a conversation.
 func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	if s.Env != nil { // what a repository says is for a person to look at first
+		s.Env = cli.Environ(s.Env, []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1"})
+	}
 	return cli.Open(ctx, d, s, sv)
 }
