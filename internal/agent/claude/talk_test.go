@@ -1,0 +1,331 @@
+package claude
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// captured are the lines of a conversation with the CLI, in both directions, one object each.
+func captured(t testing.TB) (out, in []byte) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/live.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l struct {
+			Dir string
+			Msg json.RawMessage
+		}
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Dir == "out" {
+			out = append(append(out, l.Msg...), '\n')
+		} else {
+			in = append(append(in, l.Msg...), '\n')
+		}
+	}
+	return out, in
+}
+
+// greeted is a wire whose greeting was answered and that was given a message.
+func greeted(t testing.TB, o options) *talk {
+	t.Helper()
+	n := 0
+	o.id = func() string { n++; return "m" + string(rune('0'+n)) }
+	w := newTalk(o)
+	step := w.Begin()
+	if len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"initialize"`)) {
+		t.Fatalf("%s", step.Lines)
+	}
+	if step, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}}); err != nil || len(step.Lines) != 0 {
+		t.Fatalf("a message is sent before the greeting was answered: %s, %v", step.Lines, err)
+	}
+	step = w.Feed([]byte(`{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-1","response":{}}}` + "\n"))
+	if len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"uuid":"m1"`)) {
+		t.Fatalf("%s", step.Lines)
+	}
+	return w
+}
+
+// brief is what happened, in short.
+func brief(events []event.Event) string {
+	var words []string
+	for _, e := range events {
+		word := string(e.Kind)
+		switch {
+		case e.Ask != nil:
+			word += "=" + e.Ask.ID
+		case e.Call != nil:
+			word += "=" + e.Call.Name
+		case e.Result != nil:
+			word += "=" + e.Result.Output
+		case e.End != nil:
+			word += "=" + e.End.Reason
+		case e.Denial != nil:
+			word += "=" + e.Denial.Tool
+		case e.Text != "":
+			word += "=" + e.Text
+		}
+		if e.Unasked {
+			word += "!"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, "; ")
+}
+
+// lines divides pieces behind each line as well: the other side waits for answers.
+func lines(pieces [][]byte) (all [][]byte) {
+	for _, p := range pieces {
+		all = append(all, bytes.SplitAfter(p, []byte("\n"))...)
+	}
+	return all
+}
+
+// TestReplay plays the capture to a wire, whole and cut at every byte.
+func TestReplay(t *testing.T) {
+	out, _ := captured(t)
+	play := func(pieces ...[]byte) string {
+		w := greeted(t, options{mode: agent.Prompt})
+		var events []event.Event
+		for _, p := range lines(pieces) {
+			for _, e := range w.Feed(p).Events {
+				if e.Kind == event.Question {
+					step, err := w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+					if err != nil || !bytes.Contains(step.Lines[0], []byte(`"updatedInput":{"command":"python3 -c 'open(\"made\",\"w\")'"}`)) {
+						t.Fatalf("%s, %v", step.Lines, err)
+					}
+				}
+				events = append(events, e)
+			}
+		}
+		return brief(append(events, w.End(agent.Exit{})...))
+	}
+	const id = "f908602c-d524-41e5-b0c5-9f625836efc2"
+	want := "started; turn-began; tool-call=Bash; question=" + id + "; tool-result=(Bash completed with no output); text=done; ended=completed; turn-began; text=second turn; ended=completed!"
+	if got := play(out); got != want {
+		t.Fatalf("got %s\nwant %s", got, want)
+	}
+	for i := 1; i < len(out); i += 13 {
+		if got := play(out[:i], out[i:]); got != want {
+			t.Fatalf("cut at %d: %s", i, got)
+		}
+	}
+	var bits [][]byte
+	for i := range out {
+		bits = append(bits, out[i:i+1])
+	}
+	if got := play(bits...); got != want {
+		t.Fatalf("byte by byte: %s", got)
+	}
+}
+
+const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t1","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"localSettings"}]}}` + "\n"
+
+// TestAnswers: each thing that a host may say, in the CLI's words.
+func TestAnswers(t *testing.T) {
+	tests := []struct {
+		name  string
+		reply cli.Reply
+		want  []string
+		code  fault.Code
+	}{
+		{"allow", cli.Reply{Answer: agent.Answer{Option: "allow"}}, []string{`"behavior":"allow"`, `"updatedInput":{"command":"ls"}`}, ""},
+		{"edited", cli.Reply{Answer: agent.Answer{Option: "allow", Input: json.RawMessage(`{"command":"pwd"}`)}}, []string{`"updatedInput":{"command":"pwd"}`}, ""},
+		{"always", cli.Reply{Answer: agent.Answer{Option: "always"}}, []string{`"updatedPermissions":[{`, `"destination":"session"`, `"ruleContent":"ls"`}, ""},
+		{"rules", cli.Reply{Answer: agent.Answer{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}}}, []string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`}, ""},
+		{"mode", cli.Reply{Answer: agent.Answer{Option: "allow", Mode: agent.AutoEdit}}, []string{`"setMode"`, `"acceptEdits"`}, ""},
+		{"a mode that is none", cli.Reply{Answer: agent.Answer{Option: "allow", Mode: "odd"}}, []string{`"behavior":"deny"`}, ""},
+		{"broken input", cli.Reply{Answer: agent.Answer{Option: "allow", Input: json.RawMessage(`{`)}}, []string{`"behavior":"deny"`}, ""},
+		{"deny", cli.Reply{Answer: agent.Answer{Option: "deny", Text: "no"}}, []string{`"behavior":"deny"`, `"message":"no"`}, ""},
+		{"stop", cli.Reply{Answer: agent.Answer{Option: "allow", Stop: true}}, []string{`"behavior":"deny"`, `"interrupt":true`}, ""},
+		{"nobody", cli.Reply{ByUs: true, Answer: agent.Answer{Option: "allow"}}, []string{`"behavior":"deny"`}, ""},
+		{"no such option", cli.Reply{Answer: agent.Answer{Option: "perhaps"}}, nil, fault.ArgError},
+		{"no such question", cli.Reply{Question: "r2", Answer: agent.Answer{Option: "allow"}}, nil, fault.NotFoundCode},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := greeted(t, options{mode: agent.Prompt})
+			if got := brief(w.Feed([]byte(askLine)).Events); got != "question=r1" {
+				t.Fatal(got)
+			}
+			if tt.reply.Question == "" {
+				tt.reply.Question = "r1"
+			}
+			step, err := w.Do(cli.Command{Answer: &tt.reply})
+			if tt.code != "" {
+				if fault.Of(err).Code != tt.code || len(step.Lines) != 0 {
+					t.Errorf("%s, %v", step.Lines, err)
+				}
+				return
+			}
+			if err != nil || len(step.Lines) != 1 {
+				t.Fatalf("%s, %v", step.Lines, err)
+			}
+			for _, part := range append(tt.want, `"request_id":"r1"`) {
+				if !bytes.Contains(step.Lines[0], []byte(part)) {
+					t.Errorf("%s is not in %s", part, step.Lines[0])
+				}
+			}
+			if denied := bytes.Contains(step.Lines[0], []byte(`"deny"`)); denied != (len(step.Events) == 1) {
+				t.Errorf("%s: told %s", step.Lines[0], brief(step.Events))
+			} else if denied && step.Events[0].Denial.ByUser == tt.reply.ByUs {
+				t.Errorf("%+v", step.Events[0].Denial)
+			}
+			if _, err := w.Do(cli.Command{Answer: &tt.reply}); err == nil {
+				t.Error("it can be answered twice")
+			}
+		})
+	}
+}
+
+// TestWithdrawn: what the CLI does not want to know any more.
+func TestWithdrawn(t *testing.T) {
+	w := greeted(t, options{})
+	w.Feed([]byte(askLine))
+	if got := brief(w.Feed([]byte(`{"type":"control_cancel_request","request_id":"r1"}` + "\n")).Events); got != "withdrawn=r1" {
+		t.Error(got)
+	}
+	w.Feed([]byte(askLine))
+	if got := brief(w.Feed([]byte(`{"type":"result","subtype":"success","is_error":false,"result":"x"}` + "\n")).Events); !strings.HasPrefix(got, "withdrawn=r1") {
+		t.Error(got)
+	}
+}
+
+// TestWoken: a result belongs to the message only if the CLI has taken that up.
+func TestWoken(t *testing.T) {
+	life := func(state string) string {
+		return `{"type":"command_lifecycle","command_uuid":"m1","state":"` + state + `"}` + "\n"
+	}
+	const plain, woken = `{"type":"result","subtype":"success","is_error":false,"result":"x"}` + "\n",
+		`{"type":"result","subtype":"success","is_error":false,"result":"x","origin":{"kind":"task-notification"}}` + "\n"
+	for said, want := range map[string]string{
+		plain:                                    "ended=success",
+		life("queued") + woken + plain:           "ended=success!; ended=success",
+		woken + plain:                            "ended=success!; ended=success",
+		life("started") + woken:                  "ended=success",
+		life("started") + plain + woken:          "ended=success; ended=success!",
+		life("queued") + life("started") + plain: "ended=success",
+	} {
+		w := greeted(t, options{})
+		var ends []event.Event
+		for _, e := range w.Feed([]byte(said)).Events {
+			if e.Kind == event.Ended {
+				ends = append(ends, e)
+			}
+		}
+		if got := brief(ends); got != want {
+			t.Errorf("%s\n%s, want %s", said, got, want)
+		}
+	}
+}
+
+// TestInterruptedEarly: an interruption that comes before the CLI has begun is said again when it begins.
+func TestInterruptedEarly(t *testing.T) {
+	w := greeted(t, options{})
+	if step, _ := w.Do(cli.Command{Interrupt: true}); len(step.Lines) != 1 {
+		t.Errorf("%s", step.Lines)
+	}
+	step := w.Feed([]byte(`{"type":"command_lifecycle","command_uuid":"m1","state":"started"}` + "\n"))
+	if len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"interrupt"`)) {
+		t.Errorf("%s", step.Lines)
+	}
+}
+
+// TestUnwilling: a CLI that does not take what a conversation is opened with gets no message.
+func TestUnwilling(t *testing.T) {
+	w := newTalk(options{})
+	w.Begin()
+	if _, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}}); err != nil {
+		t.Fatal(err)
+	}
+	step := w.Feed([]byte(`{"type":"control_response","response":{"subtype":"error","request_id":"omniagent-1","error":"no"}}` + "\n"))
+	if got := brief(step.Events); got != "failed; ended=no" || len(step.Lines) != 0 {
+		t.Errorf("%s, %s", got, step.Lines)
+	}
+	if _, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}}); err == nil {
+		t.Error("a further message is taken")
+	}
+}
+
+// TestPieces: what was told by pieces is not told again, and calls come behind the answer that they belong to.
+func TestPieces(t *testing.T) {
+	w := greeted(t, options{})
+	said := strings.Join([]string{
+		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"a1","model":"m"}}}`,
+		`{"type":"stream_event","event":{"type":"content_block_start"}}`,
+		`{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"hel"}}}`,
+		`{"type":"assistant","message":{"id":"a1","content":[{"type":"text","text":"hello"}]}}`,
+		`{"type":"assistant","message":{"id":"a1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}`,
+		`{"type":"stream_event","event":{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"input_tokens":3,"output_tokens":2}}}`,
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}}`, "",
+	}, "\n")
+	events := w.Feed([]byte(said)).Events
+	if got := brief(events); got != "text=hel; text=lo; answered; tool-call=Bash; tool-result=x" {
+		t.Fatal(got)
+	}
+	if a := events[2].Answer; a.ID != "a1" || a.Reason != "tool_use" || a.Usage.Output != 2 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// FuzzTalk: whatever the CLI says, nothing breaks, a message has at most one end, and what we say is lines of JSON.
+func FuzzTalk(f *testing.F) {
+	out, _ := captured(f)
+	f.Add(out, 100)
+	f.Add([]byte(askLine+`{"type":"control_cancel_request","request_id":"r1"}`), 3)
+	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","input":{"hook_event_name":"PreToolUse","tool_name":"Bash"}}}`+"\n"), 9)
+	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"mcp_message","server_name":"s","message":{"id":[1]}}}`+"\n"), 9)
+	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{"questions":[{},{}]}}}`+"\n"), 9)
+	f.Fuzz(func(t *testing.T, data []byte, cut int) {
+		w := greeted(t, options{mode: agent.AskAll, hooks: true, servers: []string{"s"}})
+		if len(data) > 0 {
+			cut = ((cut % len(data)) + len(data)) % len(data)
+		} else {
+			cut = 0
+		}
+		ends := 0
+		take := func(step cli.Step) {
+			for _, line := range step.Lines {
+				if !json.Valid(line) || bytes.IndexByte(line, '\n') != len(line)-1 {
+					t.Fatalf("%q", line)
+				}
+			}
+			for _, e := range step.Events {
+				if e.Kind == event.Ended && !e.Unasked {
+					ends++
+				}
+				if e.Kind == event.Question {
+					_, _ = w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+				}
+			}
+			for _, n := range step.Needs {
+				answered, _ := w.Do(cli.Command{Met: &cli.Met{Need: n.ID}})
+				for _, line := range answered.Lines {
+					if !json.Valid(line) {
+						t.Fatalf("%q", line)
+					}
+				}
+			}
+		}
+		take(w.Feed(data[:cut]))
+		take(w.Feed(data[cut:]))
+		take(cli.Step{Events: w.End(agent.Exit{})})
+		if ends > 1 {
+			t.Fatalf("%d ends for one message", ends)
+		}
+	})
+}

@@ -1,0 +1,275 @@
+package codex
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// capturedLive is what app-server said in a conversation.
+func capturedLive(t testing.TB) (out []byte) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/live.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l struct {
+			Dir string
+			Msg map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Dir != "out" {
+			continue
+		}
+		if id := l.Msg["id"]; l.Msg["method"] == nil { // the capture counts from 0
+			l.Msg["id"] = json.RawMessage([]byte{id[0] + 1})
+		}
+		line, _ := json.Marshal(l.Msg)
+		out = append(append(out, line...), '\n')
+	}
+	return out
+}
+
+func given(t testing.TB, o options) *talk {
+	t.Helper()
+	w := newTalk(o)
+	if step := w.Begin(); len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"initialize"`)) {
+		t.Fatalf("%s", step.Lines)
+	}
+	if step, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}}); err != nil || len(step.Lines) != 0 {
+		t.Fatalf("a message is sent before there is a thread: %s, %v", step.Lines, err)
+	}
+	return w
+}
+
+func brief(events []event.Event) string {
+	var words []string
+	for _, e := range events {
+		word := string(e.Kind)
+		switch {
+		case e.Ask != nil:
+			word += "=" + e.Ask.ID
+		case e.Call != nil:
+			word += "=" + e.Call.Name
+		case e.Result != nil:
+			word += "=" + strings.TrimSpace(e.Result.Output)
+		case e.End != nil:
+			word += "=" + e.End.Reason
+		case e.Denial != nil:
+			word += "=" + e.Denial.Tool
+		case e.Text != "" && e.Kind != event.Notice:
+			word += "=" + e.Text
+		}
+		if e.Unasked {
+			word += "!"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, "; ")
+}
+
+// TestReplayLive plays the capture to a wire, whole and cut everywhere.
+func TestReplayLive(t *testing.T) {
+	out := capturedLive(t)
+	play := func(pieces ...[]byte) (told, said string) {
+		w := given(t, options{mode: agent.Prompt, dir: "/ws"})
+		var events []event.Event
+		var lines []byte
+		take := func(step cli.Step) {
+			for _, line := range step.Lines {
+				lines = append(lines, line...)
+			}
+			events = append(events, step.Events...)
+		}
+		for _, piece := range pieces {
+			for _, p := range bytes.SplitAfter(piece, []byte("\n")) {
+				step := w.Feed(p)
+				take(step)
+				for _, e := range step.Events {
+					if e.Kind != event.Question {
+						continue
+					}
+					answer, err := w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					take(answer)
+				}
+			}
+		}
+		return brief(append(events, w.End(agent.Exit{})...)), string(lines)
+	}
+	const want = "started; notice; turn-began; tool-call=command_execution; question=q1; tool-result=esc; text=done; ended=completed"
+	told, said := play(out)
+	if told != want {
+		t.Fatalf("got %s\nwant %s", told, want)
+	}
+	for _, part := range []string{`"sandbox":"read-only"`, `"approvalPolicy":"untrusted"`, `{"id":1,"result":{"decision":"accept"}}`, `"type":"readOnly"`, `"method":"initialized"`} {
+		if !strings.Contains(said, part) {
+			t.Errorf("%s was not said: %s", part, said)
+		}
+	}
+	for i := 1; i < len(out); i += 13 {
+		if again, lines := play(out[:i], out[i:]); again != want || lines != said {
+			t.Fatalf("cut at %d: %s", i, again)
+		}
+	}
+	var bits [][]byte
+	for i := range out {
+		bits = append(bits, out[i:i+1])
+	}
+	if again, lines := play(bits...); again != want || lines != said {
+		t.Fatalf("byte by byte: %s", again)
+	}
+}
+
+// begun is a wire in the middle of a turn.
+func begun(t testing.TB, o options) *talk {
+	t.Helper()
+	w := given(t, o)
+	w.Feed([]byte(`{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"},"model":"m"}}` + "\n" + `{"id":3,"result":{"turn":{"id":"U"}}}` + "\n"))
+	return w
+}
+
+func TestAnswersInItsWords(t *testing.T) {
+	const command = `{"id":7,"method":"item/commandExecution/requestApproval","params":{"itemId":"i","command":"ls","threadId":"T"}}` + "\n"
+	const file = `{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"i","threadId":"T"}}` + "\n"
+	const more = `{"id":7,"method":"item/permissions/requestApproval","params":{"itemId":"i","permissions":{"network":{"enabled":true}},"threadId":"T"}}` + "\n"
+	const elicit = `{"id":7,"method":"mcpServer/elicitation/request","params":{"serverName":"s","message":"m","mode":"form","threadId":"T"}}` + "\n"
+	yes := agent.Answer{Option: cli.Allow}
+	tests := []struct {
+		name, request string
+		reply         cli.Reply
+		want          string
+	}{
+		{"allow", command, cli.Reply{Answer: yes}, `{"decision":"accept"}`},
+		{"always", command, cli.Reply{Answer: agent.Answer{Option: cli.Always}}, `{"decision":"acceptForSession"}`},
+		{"deny", command, cli.Reply{Answer: agent.Answer{Option: cli.Deny}}, `{"decision":"decline"}`},
+		{"stop", command, cli.Reply{Answer: agent.Answer{Option: cli.Deny, Stop: true}}, `{"decision":"cancel"}`},
+		{"the same input", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Input: json.RawMessage(`{ "command":"ls"}`)}}, `{"decision":"accept"}`},
+		{"another input", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Input: json.RawMessage(`{"command":"pwd"}`)}}, `{"decision":"decline"}`},
+		{"rules", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Rules: []string{"Bash"}}}, `{"decision":"decline"}`},
+		{"a stricter mode", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Mode: agent.Plan}}, `{"decision":"decline"}`},
+		{"a wider mode", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Mode: agent.AutoEdit}}, `{"decision":"accept"}`},
+		{"nobody", command, cli.Reply{ByUs: true, Answer: yes}, `{"decision":"decline"}`},
+		{"a file", file, cli.Reply{Answer: yes}, `{"decision":"accept"}`},
+		{"more", more, cli.Reply{Answer: yes}, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
+		{"more, for long", more, cli.Reply{Answer: agent.Answer{Option: cli.Always}}, `{"permissions":{"network":{"enabled":true}},"scope":"session"}`},
+		{"no more", more, cli.Reply{Answer: agent.Answer{Option: cli.Deny}}, `{"permissions":{},"scope":"turn"}`},
+		{"a form", elicit, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Input: json.RawMessage(`{"a":1}`)}}, `{"action":"accept","content":{"a":1}}`},
+		{"no form", elicit, cli.Reply{Answer: agent.Answer{Option: cli.Deny}}, `{"action":"decline","content":null}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := begun(t, options{mode: agent.Prompt})
+			if got := brief(w.Feed([]byte(tt.request)).Events); got != "question=q7" {
+				t.Fatal(got)
+			}
+			tt.reply.Question = "q7"
+			step, err := w.Do(cli.Command{Answer: &tt.reply})
+			if err != nil || len(step.Lines) != 1 || string(step.Lines[0]) != `{"id":7,"result":`+tt.want+"}\n" {
+				t.Fatalf("%s, %v", step.Lines, err)
+			}
+			if _, err := w.Do(cli.Command{Answer: &tt.reply}); !errorsIs(err, fault.NotFoundCode) {
+				t.Error("it can be answered twice")
+			}
+		})
+	}
+	w := begun(t, options{mode: agent.Prompt})
+	q := w.Feed([]byte(`{"id":"x","method":"item/tool/requestUserInput","params":{"itemId":"i","questions":[{"id":"a","question":"A?","options":[{"label":"one"}]},{"id":"b","question":"B?"}]}}` + "\n"))
+	if got := brief(q.Events); got != `question=q"x"; question=q"x"/b` {
+		t.Fatal(got)
+	}
+	if step, err := w.Do(cli.Command{Answer: &cli.Reply{Question: `q"x"/b`, Answer: agent.Answer{Text: "two"}}}); err != nil || len(step.Lines) != 0 {
+		t.Fatalf("%s, %v", step.Lines, err)
+	}
+	step, err := w.Do(cli.Command{Answer: &cli.Reply{Question: `q"x"`, Answer: agent.Answer{Option: "one"}}})
+	if err != nil || string(step.Lines[0]) != `{"id":"x","result":{"answers":{"a":{"answers":["one"]},"b":{"answers":["two"]}}}}`+"\n" {
+		t.Errorf("%s, %v", step.Lines, err)
+	}
+	if step := w.Feed([]byte(`{"id":9,"method":"account/chatgptAuthTokens/refresh","params":{}}` + "\n")); !bytes.Contains(step.Lines[0], []byte(`"error"`)) {
+		t.Errorf("%s", step.Lines)
+	}
+}
+
+func errorsIs(err error, code fault.Code) bool { return err != nil && fault.Of(err).Code == code }
+
+func TestTurnsOfOthers(t *testing.T) {
+	w := begun(t, options{mode: agent.Prompt})
+	said := func(text string) string { return brief(w.Feed([]byte(text + "\n")).Events) }
+	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`); got != "ended=completed!" {
+		t.Error(got)
+	}
+	if got := said(`{"method":"turn/completed","params":{"threadId":"other","turn":{"id":"U","status":"completed"}}}`); got != "" {
+		t.Error(got)
+	}
+	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"failed","error":{"message":"no","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}}}}`); got != "failed; ended=no" {
+		t.Error(got)
+	}
+	if out := w.End(agent.Exit{}); len(out) != 0 {
+		t.Error(brief(out))
+	}
+	w = begun(t, options{mode: agent.Prompt})
+	if step, _ := w.Do(cli.Command{Interrupt: true}); !bytes.Contains(step.Lines[0], []byte(`"turnId":"U"`)) {
+		t.Errorf("%s", step.Lines)
+	}
+	w = given(t, options{mode: agent.Prompt})
+	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "ended=interrupted" || len(step.Lines) != 0 {
+		t.Errorf("%s", step.Lines)
+	}
+	if _, err := begun(t, options{mode: agent.Yolo}).Do(cli.Command{Change: &agent.Change{Mode: agent.Prompt}}); !errorsIs(err, fault.Unsupported) {
+		t.Error(err)
+	}
+}
+
+// FuzzTalk: whatever Codex says, nothing breaks, a message has at most one end, and what we say is lines of JSON.
+func FuzzTalk(f *testing.F) {
+	f.Add(capturedLive(f), 100)
+	f.Add([]byte(`{"id":[],"method":"item/permissions/requestApproval","params":{"questions":[{}]}}`+"\n"), 3)
+	f.Add([]byte(`{"id":"a","method":"item/tool/requestUserInput","params":{"questions":[{},{"id":"x"}]}}`+"\n"), 3)
+	f.Fuzz(func(t *testing.T, data []byte, cut int) {
+		w := begun(t, options{mode: agent.Prompt, schema: []byte("{}")})
+		if len(data) > 0 {
+			cut = ((cut % len(data)) + len(data)) % len(data)
+		} else {
+			cut = 0
+		}
+		ends := 0
+		var take func(step cli.Step)
+		take = func(step cli.Step) {
+			for _, line := range step.Lines {
+				if !json.Valid(line) || bytes.IndexByte(line, '\n') != len(line)-1 {
+					t.Fatalf("%q", line)
+				}
+			}
+			for _, e := range step.Events {
+				if e.Kind == event.Ended && !e.Unasked {
+					ends++
+				}
+				if e.Kind == event.Question {
+					answer, _ := w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+					take(answer)
+				}
+			}
+		}
+		take(w.Feed(data[:cut]))
+		take(w.Feed(data[cut:]))
+		take(cli.Step{Events: w.End(agent.Exit{})})
+		if ends > 1 {
+			t.Fatalf("%d ends for one message", ends)
+		}
+	})
+}
