@@ -247,7 +247,7 @@ func (c *conversation) answer(question string, said agent.Answer) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closing)
 		defer cancel()
-		if err := session.Answer(ctx, question, said); err != nil {
+		if err := session.Answer(ctx, question, said); err != nil && said.Option != deny { // a no that comes too late changes nothing
 			c.host.Log("an answer came too late: %v", err)
 		}
 	}()

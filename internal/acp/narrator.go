@@ -43,6 +43,7 @@ type call struct {
 	since  time.Time
 	asked  string // the question about it; empty: there was none
 	told   bool   // that it runs
+	denied bool   // and that it does not
 	change []wire.Content
 }
 
@@ -219,6 +220,9 @@ func (n *narrator) running() []wire.Update {
 func (n *narrator) result(r *event.Result) []wire.Update {
 	c := n.calls[r.ID]
 	delete(n.calls, r.ID)
+	if c != nil && c.denied { // that was told
+		return nil
+	}
 	t := &wire.Tool{ID: r.ID, Status: wire.Completed}
 	if r.Failed {
 		t.Status = wire.FailedCall
@@ -234,7 +238,7 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 		if t.New {
 			t.Terminal.Dir = n.dir
 		}
-	case r.Change != nil && !r.Failed:
+	case r.Change != nil && !r.Failed && (r.Change.Old == nil || *r.Change.Old != r.Change.New):
 		t.Content = []wire.Content{{Diff: &wire.Diff{Path: r.Change.Path, Old: r.Change.Old, New: r.Change.New}}}
 	case c.change != nil && !r.Failed: // the diff says it
 	case output != "":
@@ -253,7 +257,7 @@ func (n *narrator) denied(d *event.Denial) []wire.Update {
 	if c == nil {
 		return nil
 	}
-	c.told = true
+	c.told, c.denied = true, true
 	return []wire.Update{{Kind: wire.Called, Tool: &wire.Tool{ID: c.ID, Status: wire.FailedCall, Content: []wire.Content{{Text: "It did not run: " + d.Reason}}}}}
 }
 

@@ -70,8 +70,8 @@ func (c *conversation) changed(id json.RawMessage, change agent.Change) {
 	}
 	c.spec = with(c.spec, change)
 	options := c.options
-	c.host.put(wire.Reply(id, c.encoder.Changed(options)))
 	c.tell(wire.Update{Kind: wire.Optioned, Options: &options})
+	c.host.put(wire.Reply(id, c.encoder.Changed(options)))
 	c.next()
 }
 
