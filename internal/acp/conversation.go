@@ -196,9 +196,9 @@ func (c *conversation) finish() {
 		c.finished(&event.End{Reason: "cancelled"})
 	}
 	c.drop()
+	c.record.Close() // whoever waits for the end may want the session at once
 	c.host.forget(c)
 	close(c.ended)
-	c.record.Close()
 	for {
 		select {
 		case do := <-c.inbox: // what came last has its answer as well
