@@ -201,9 +201,9 @@ func (c *conversation) finish() {
 	close(c.ended)
 	for {
 		select {
-		case do := <-c.inbox: // what came last has its answer as well
+		case do := <-c.inbox: // what comes last has its answer as well
 			do()
-		default:
+		case <-time.After(time.Second):
 			return
 		}
 	}

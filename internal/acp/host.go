@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -276,4 +275,4 @@ func (h *Host) answered(m wire.Message) {
 }
 
 // shown is an id of a request, as a key.
-func shown(id json.RawMessage) string { return fmt.Sprintf("%s", id) }
+func shown(id json.RawMessage) string { return string(id) }

@@ -98,7 +98,7 @@ func TestVersion2OfOthers(t *testing.T) {
 // acpx runs the command-line client with our program as its agent.
 func (p place) acpx(t *testing.T, dir string, args ...string) (string, int) {
 	t.Helper()
-	words := append([]string{filepath.Join(dir, "acpx", "dist", "cli.js"), "--agent", program + " " + strings.Join(p.args, " "), "--ttl", "1"}, args...)
+	words := append([]string{filepath.Join(dir, "acpx", "dist", "cli.js"), "--agent", program + " " + strings.Join(p.args, " "), "--ttl", "60"}, args...)
 	cmd := exec.Command(filepath.Join(dir, ".bin", "node"), words...)
 	cmd.Env, cmd.Dir = p.env, p.work
 	late := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
@@ -120,6 +120,7 @@ func TestAcpx(t *testing.T) {
 	if out, code := p.acpx(t, dir, "sessions", "new"); code != 0 || !strings.Contains(out, "sess-") {
 		t.Fatalf("exit %d: %s", code, out)
 	}
+	defer p.acpx(t, dir, "sessions", "close") // its process that keeps ours ends with it
 	if out, code := p.acpx(t, dir, "--deny-all", "prompt", "go"); code != 5 || p.read("b.txt") != "no file" {
 		t.Errorf("exit %d: %s", code, out)
 	}
@@ -146,6 +147,7 @@ func TestAcpxCancel(t *testing.T) {
 	if out, code := p.acpx(t, dir, "sessions", "new"); code != 0 {
 		t.Fatalf("exit %d: %s", code, out)
 	}
+	defer p.acpx(t, dir, "sessions", "close")
 	type outcome struct {
 		out  string
 		code int

@@ -156,7 +156,9 @@ func TestCancelQuestion(t *testing.T) {
 	if got := c.reply(first); dig(got, "result", "stopReason") != "cancelled" {
 		t.Error(got)
 	}
-	c.await(0, func(m object) bool { return m["method"] == "$/cancel_request" && dig(m, "params", "requestId") == question["id"] })
+	c.await(0, func(m object) bool {
+		return m["method"] == "$/cancel_request" && dig(m, "params", "requestId") == question["id"]
+	})
 	c.say(object{"jsonrpc": "2.0", "id": question["id"], "result": object{"outcome": object{"outcome": "selected", "optionId": "allow"}}})
 	c.call("session/list", object{})
 	if p.read("w.txt") != "no file" {
@@ -281,8 +283,14 @@ func TestBadLines(t *testing.T) {
 		line string
 		code float64
 	}{
-		{"garbage", -32700}, {"{", -32700}, {`"x"`, -32600}, {"[]", -32600}, {`{"jsonrpc":"2.0"}`, -32600}, {`{"jsonrpc":"1.0","id":77,"method":"x"}`, -32600},
-		{strings.Repeat("[", 100_000), -32700}, {"\x00\xff\xfe", -32700},
+		{"garbage", -32700},
+		{"{", -32700},
+		{`"x"`, -32600},
+		{"[]", -32600},
+		{`{"jsonrpc":"2.0"}`, -32600},
+		{`{"jsonrpc":"1.0","id":77,"method":"x"}`, -32600},
+		{strings.Repeat("[", 100_000), -32700},
+		{"\x00\xff\xfe", -32700},
 	} {
 		c.raw(bad.line + "\n")
 		if n, at = code(at); n != bad.code {
