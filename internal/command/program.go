@@ -62,6 +62,7 @@ func app() contract.App {
 			generateMan(),
 			generateSkills(),
 			manifest(),
+			mcpServer(drivers()),
 			sandboxExplain(),
 			sandboxRun(),
 			sessionDelete(),

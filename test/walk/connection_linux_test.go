@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNoConnection shows that no command but start and chat opens a connection, in two ways of falling reach. The first takes the network away and
-// looks whether anything is missed. The second watches the system calls, of children too. The two talk to the model API that the caller names,
+// TestNoConnection shows that no command but start, chat, acp and mcp opens a connection, in two ways of falling reach. The first takes the network away and
+// looks whether anything is missed. The second watches the system calls, of children too. They talk to the model API that the caller names,
 // and to nothing else; a call of theirs that asks no model connects no more than any other.
 func TestNoConnection(t *testing.T) {
 	t.Run("declared", testDeclaredNetwork)
@@ -21,8 +21,8 @@ func TestNoConnection(t *testing.T) {
 	t.Run("demo_alone", testDemoAlone)
 }
 
-// talkers are the commands that talk to a model. A third would be news for the decision that names them.
-func talkers() []string { return []string{"chat", "start"} }
+// talkers are the commands that talk to a model. One more would be news for the decision that names them.
+func talkers() []string { return []string{"acp", "chat", "mcp", "start"} }
 
 func testDeclaredNetwork(t *testing.T) {
 	declared := []string{}
@@ -168,6 +168,9 @@ func testNoSystemCall(t *testing.T) {
 func testModelAlone(t *testing.T) {
 	for _, key := range talkers() {
 		c := commandNamed(t, key)
+		if c.ext.Class == "stream" && c.serves() {
+			continue // it talks when it is asked to, as the others do
+		}
 		base := says(t)
 		_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(base, "/v1"), "http://"), ":")
 		model := "sin_port=htons(" + port + `), sin_addr=inet_addr("127.0.0.1")`

@@ -15,7 +15,8 @@ import (
 // TestEveryStream makes the checks with the commands whose standard output is a protocol of its own: lines of JSON, a result at the end of what
 // was asked, and message_stop. What their schema and their help are made of is the same as of any command.
 func TestEveryStream(t *testing.T) {
-	everyOne(t, ofStream(t, false), map[string]func(*testing.T, *command){
+	talkative := slices.DeleteFunc(of(t, "stream"), (*command).serves)
+	everyOne(t, talkative, map[string]func(*testing.T, *command){
 		"answers":               streamAnswers,
 		"no_server":             streamWithoutServer,
 		"help":                  checkHelp,

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/delegate"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
+
+// mcpServer lets one agent ask another.
+func mcpServer(drivers []agent.Driver) *contract.Command {
+	modes := []string{}
+	for _, m := range delegate.Modes() {
+		modes = append(modes, string(m))
+	}
+	var children []contract.Subprocess
+	for _, d := range drivers {
+		children = append(children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
+	}
+	return &contract.Command{
+		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server on standard input and output", Class: contract.Stream, Danger: contract.Mutating,
+		Detail: "For an agent's configuration of MCP servers: docs/mcp.md has the lines. Its tools are list_agents and ask_agent. An agent that is asked gets no\n" +
+			"more than --allow-mode and --dir say; nobody can be asked meanwhile, so what would need an answer is denied or comes back as a question.",
+		Scopes: []string{},
+		Params: []contract.Param{
+			{Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read), Help: "what an agent may do at most that is asked"},
+			{Name: "dir", Kind: contract.File, Repeat: true, Help: "where agents may work; default: here"},
+			{Name: "ask-timeout", Kind: contract.Duration, Default: "10m", Help: "time limit of a call that names none"},
+		},
+		Children: children,
+		Network:  &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second},
+		Files:    []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the input has ended"},
+			{Code: contract.GeneralError, When: "standard output cannot be written"},
+			{Code: contract.ArgError, When: "wrong call, or no such directory"},
+		},
+		Examples: []contract.Example{
+			{Description: "Agents that only read", Command: "omniagent mcp"},
+			{Description: "Agents that may change files of a project", Command: "omniagent mcp --allow-mode edit --dir ."},
+		},
+		Serve: quiet(func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+			return serveMCP(ctx, c, signals, drivers)
+		}),
+	}
+}
+
+func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, drivers []agent.Driver) (int, error) {
+	roots, err := mcpRoots(c)
+	if err != nil {
+		return 0, err
+	}
+	timeout := c.Duration("ask-timeout")
+	if timeout < time.Second || timeout > delegate.MaxTimeout {
+		return 0, fault.New(fault.ArgError, "--ask-timeout is from 1s to %s", delegate.MaxTimeout)
+	}
+	log := logger(c)
+	if c.Host.StdinTerminal {
+		log("an MCP client is expected on standard input, not a person; docs/mcp.md has the lines for its configuration")
+	}
+	o := opener{call: c, log: log, detail: func(string, ...any) {}, drivers: drivers}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	status := make(chan int, 1)
+	go func() {
+		select {
+		case s := <-signals:
+			status <- map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143}[s]
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	err = delegate.Serve(ctx, c.Host.Stdin, c.Host.Stdout, delegate.Options{
+		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent, error) { return askable(c, drivers) }, Open: o.open,
+		Ceiling: delegate.Mode(c.String("allow-mode")), Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup), Timeout: timeout, Log: log,
+	})
+	select {
+	case code := <-status:
+		return code, nil
+	default:
+	}
+	if err != nil {
+		return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+	}
+	return 0, nil
+}
+
+// mcpRoots are the directories in which agents may work.
+func mcpRoots(c *contract.Call) ([]string, error) {
+	roots := []string{}
+	for _, dir := range append(c.Strings("dir"), "")[:max(1, len(c.Strings("dir")))] {
+		path := c.Dir()
+		if dir != "" {
+			path = c.Abs(dir)
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return nil, fault.New(fault.ArgError, "there is no directory %s", path).Because(err)
+		}
+		if info, err := os.Stat(real); err != nil || !info.IsDir() {
+			return nil, fault.New(fault.ArgError, "%s is not a directory", path)
+		}
+		roots = append(roots, real)
+	}
+	return roots, nil
+}
+
+// askable are the agents that there are, with what this version of them can do. Nothing is started.
+func askable(c *contract.Call, drivers []agent.Driver) ([]delegate.Agent, error) {
+	known, err := knownAgents(c, drivers)
+	if err != nil {
+		return nil, err
+	}
+	all := []delegate.Agent{}
+	for _, k := range known {
+		row, install := k.locate(c)
+		about, matrix := k.Describe(), k.Matrix(install.Version)
+		does := func(feature, value string) bool {
+			return matrix.Cell(feature, value, setting.OneShot).Level != agent.None
+		}
+		a := delegate.Agent{
+			Name: k.Name(), Title: about.Title, Installed: row.Installed, Version: install.Version, Modes: []delegate.Mode{},
+			GoesOn: does(agent.Resume, ""), TellsDenials: does(agent.Denials, ""), Aliases: about.Aliases,
+		}
+		if !a.Installed {
+			a.Install = about.InstallCommand
+		}
+		for i, approval := range setting.Approvals() { // in the same order as ours
+			if does(agent.Approval, string(approval)) {
+				a.Modes = append(a.Modes, delegate.Modes()[i])
+			}
+		}
+		if len(a.Modes) == 0 { // nothing is known to hold it
+			a.Modes = []delegate.Mode{delegate.Yolo}
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}

@@ -1,0 +1,360 @@
+// Package delegate lets one agent ask another: a server of the Model Context Protocol on standard input and output, with the tools list_agents
+// and ask_agent.
+//
+// It promises that an agent which is asked gets no more than the server was started with, neither in what it may do nor in where; that every
+// call ends, by its own clock, by a cancellation, or because the other side is gone, and that nothing of it is alive then; that what is not
+// known is not claimed; and that no input, however long or wrong, ends the server but the end of that input.
+//
+// It refuses to answer for a person: a question of the agent is the answer of the call, and nothing happens in its place. It refuses to be a
+// ladder: an agent that is asked may ask another one, and that is the end of it. It decides neither which agents may be asked nor what they see
+// of the environment: that is for who opens the conversations.
+package delegate
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+)
+
+// Mode is what an agent may do that is asked.
+type Mode string
+
+// The modes, from the strictest.
+const (
+	Read Mode = "read" // it reads, and what else it has that changes nothing
+	Edit Mode = "edit" // it changes files in its directory
+	Yolo Mode = "yolo" // everything
+)
+
+// Modes lists them, from the strictest.
+func Modes() []Mode { return []Mode{Read, Edit, Yolo} }
+
+// Agent is one that could be asked.
+type Agent struct {
+	Name         string   `json:"name"`
+	Title        string   `json:"title"`
+	Installed    bool     `json:"installed"`
+	Version      string   `json:"version,omitempty"`
+	Install      string   `json:"install_command,omitempty"` // of one that is not installed
+	Modes        []Mode   `json:"modes"`                     // in which it can be asked here
+	GoesOn       bool     `json:"goes_on"`                   // with an earlier session
+	TellsDenials bool     `json:"tells_denials"`             // none told means none
+	Aliases      []string `json:"-"`
+}
+
+// Options are a server.
+type Options struct {
+	Name, Version string
+	Agents        func() ([]Agent, error) // starts nothing
+	Open          agent.Opener
+	Ceiling       Mode
+	Roots         []string      // directories in and beneath which agents may work, absolute; the first is where they do unless told otherwise
+	Env           []string      // of the agents, but for the variable that counts the depth
+	Depth         int           // how many of us are above
+	Timeout       time.Duration // of a call, unless it names one
+	Log           func(format string, args ...any)
+}
+
+// The limits.
+const (
+	MaxTimeout = time.Hour
+	maxDepth   = 2       // servers above each other
+	maxAtOnce  = 4       // calls
+	maxLine    = 8 << 20 // bytes of a message
+	maxPrompt  = 1 << 20 // bytes
+	maxText    = 256 << 10
+	closing    = 10 * time.Second // for an agent to end
+	leaving    = time.Second      // for the last lines to be read
+	beat       = 5 * time.Second  // between two signs of life
+)
+
+// The codes of JSON-RPC.
+const (
+	noJSON       = -32700
+	noRequest    = -32600
+	noSuchMethod = -32601
+	wrongParams  = -32602
+)
+
+func versions() []string { return []string{"2025-06-18", "2025-03-26", "2024-11-05"} }
+
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  any             `json:"result,omitempty"`
+	Error   *refusal        `json:"error,omitempty"`
+}
+
+type refusal struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+type server struct {
+	o     Options
+	slots chan struct{}
+	lines chan []byte
+	dead  chan struct{} // closed when nobody reads any more
+	life  context.Context
+	begun bool // a client has said hello
+
+	mu       sync.Mutex
+	running  map[string]context.CancelCauseFunc // by the id of the request
+	sessions map[string]conversation            // that were begun here
+
+	calls sync.WaitGroup
+}
+
+// conversation is one that may go on.
+type conversation struct {
+	agent, dir string
+}
+
+// errCancelled is why a call ended that nobody waits for any more.
+var errCancelled = errors.New("the call was cancelled")
+
+// Serve speaks with one client until its input ends, or ctx does. When it returns no call runs any more. The error says that standard output could
+// not be written.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	s := &server{
+		o: o, slots: make(chan struct{}, maxAtOnce), lines: make(chan []byte, 64), dead: make(chan struct{}),
+		running: map[string]context.CancelCauseFunc{}, sessions: map[string]conversation{},
+	}
+	life, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s.life = life
+	written := make(chan error, 1)
+	go func() {
+		for line := range s.lines {
+			if _, err := out.Write(line); err != nil {
+				close(s.dead)
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	heard, quit := make(chan heardLine), make(chan struct{})
+	defer close(quit)
+	go listen(in, heard, quit)
+	over := false
+	for !over {
+		select {
+		case h := <-heard:
+			if over = h.err != nil; !over {
+				s.hear(life, h)
+			}
+		case <-life.Done():
+			over = true
+		case <-s.dead:
+			over = true
+		}
+	}
+	end(errors.New("the other side is gone"))
+	s.calls.Wait()
+	close(s.lines)
+	select {
+	case err := <-written:
+		return err
+	case <-time.After(leaving):
+		return nil
+	}
+}
+
+// heardLine is a line of the other side, or that it has ended.
+type heardLine struct {
+	text []byte
+	long bool
+	err  error
+}
+
+// listen reads lines. Of one that is too long nothing is kept.
+func listen(in io.Reader, to chan<- heardLine, quit <-chan struct{}) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var h heardLine
+	for {
+		part, err := r.ReadSlice('\n')
+		if h.long = h.long || len(h.text)+len(part) > maxLine; h.long {
+			h.text = nil
+		} else {
+			h.text = append(h.text, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if len(h.text) > 0 || h.long { // also one whose end never came
+			select {
+			case to <- h:
+			case <-quit:
+				return
+			}
+		}
+		if err != nil {
+			select {
+			case to <- heardLine{err: err}:
+			case <-quit:
+			}
+			return
+		}
+		h = heardLine{}
+	}
+}
+
+// say sends a message. Where nobody reads it waits, as long as the other side is there and we are wanted.
+func (s *server) say(m message) {
+	m.Version = "2.0"
+	line, err := json.Marshal(m)
+	if err != nil {
+		s.o.Log("an answer is no JSON: %v", err)
+		line, _ = json.Marshal(message{Version: "2.0", ID: m.ID, Error: &refusal{-32603, "the answer could not be written"}})
+	}
+	line = append(line, '\n')
+	select {
+	case s.lines <- line: // also when it is over: what has an answer gets it
+		return
+	default:
+	}
+	select {
+	case s.lines <- line:
+	case <-s.dead:
+	case <-s.life.Done():
+	}
+}
+
+// murmur sends what may be lost.
+func (s *server) murmur(m message) {
+	m.Version = "2.0"
+	if line, err := json.Marshal(m); err == nil {
+		select {
+		case s.lines <- append(line, '\n'):
+		default:
+		}
+	}
+}
+
+func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	s.say(message{ID: id, Error: &refusal{code, fmt.Sprintf(format, args...)}})
+}
+
+// hear takes a line.
+func (s *server) hear(ctx context.Context, h heardLine) {
+	if h.long {
+		s.refuse(nil, noRequest, "a message has at most %d bytes", maxLine)
+		return
+	}
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  *string         `json:"method"`
+		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
+	}
+	var any json.RawMessage
+	switch {
+	case len(trim(h.text)) == 0:
+		return
+	case json.Unmarshal(h.text, &any) != nil:
+		s.refuse(nil, noJSON, "that is no JSON")
+		return
+	case json.Unmarshal(h.text, &m) != nil:
+		s.refuse(nil, noRequest, "that is no request")
+		return
+	case m.Method == nil && (m.Result != nil || m.Error != nil):
+		return // an answer: we ask nothing
+	case m.Method == nil || m.Version != "2.0":
+		s.refuse(usable(m.ID), noRequest, "that is no request of JSON-RPC 2.0")
+		return
+	case len(m.ID) == 0:
+		s.notified(*m.Method, m.Params)
+		return
+	case usable(m.ID) == nil:
+		s.refuse(nil, noRequest, "an id is a text or a number")
+		return
+	}
+	s.asked(ctx, m.ID, *m.Method, m.Params)
+}
+
+// usable is an id that can be one.
+func usable(id json.RawMessage) json.RawMessage {
+	if len(id) == 0 || len(id) > 1000 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return nil
+	}
+	return id
+}
+
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
+		b = b[1:]
+	}
+	return b
+}
+
+func (s *server) notified(method string, params json.RawMessage) {
+	if method != "notifications/cancelled" {
+		return
+	}
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	s.mu.Lock()
+	cancel := s.running[string(p.ID)]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(errCancelled)
+	}
+}
+
+func (s *server) asked(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
+	switch {
+	case method == "ping":
+		s.say(message{ID: id, Result: struct{}{}})
+	case method == "initialize":
+		s.greet(id, params)
+	case !s.begun:
+		s.refuse(id, noRequest, "the first request is initialize")
+	case method == "tools/list":
+		s.say(message{ID: id, Result: map[string]any{"tools": s.tools()}})
+	case method == "tools/call":
+		s.call(ctx, id, params)
+	default:
+		s.refuse(id, noSuchMethod, "there is no method %.100q", method)
+	}
+}
+
+func (s *server) greet(id, params json.RawMessage) {
+	var p struct {
+		Version string `json:"protocolVersion"`
+	}
+	if json.Unmarshal(params, &p) != nil || p.Version == "" {
+		s.refuse(id, wrongParams, "initialize needs a protocolVersion")
+		return
+	}
+	version := versions()[0]
+	if slices.Contains(versions(), p.Version) {
+		version = p.Version
+	}
+	s.begun = true
+	s.say(message{ID: id, Result: map[string]any{
+		"protocolVersion": version,
+		"capabilities":    map[string]any{"tools": struct{}{}},
+		"serverInfo":      map[string]any{"name": s.o.Name, "title": "Other coding agents", "version": s.o.Version},
+		"instructions":    "list_agents tells which coding agents can be asked here; ask_agent asks one and waits for its answer.",
+	}})
+}

@@ -1,0 +1,301 @@
+package delegate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// tools are the declarations. The words are for a model: what it gets, and what that costs.
+func (s *server) tools() []map[string]any {
+	type object = map[string]any
+	allowed := s.allowed()
+	return []object{
+		{
+			"name": "list_agents", "title": "List coding agents",
+			"description": "Which other coding agents are on this machine and can be asked with ask_agent: name, version, the modes that are allowed here. Starts nothing.",
+			"inputSchema": object{"type": "object", "properties": object{}, "additionalProperties": false},
+			"annotations": object{"readOnlyHint": true, "openWorldHint": false},
+		},
+		{
+			"name": "ask_agent", "title": "Ask a coding agent",
+			"description": "Give another coding agent a task and wait for its answer. It starts without any knowledge of this conversation, so the prompt has to say all " +
+				"that it needs. It cannot ask back: a question of its comes as the result with status needs_input; answer by asking again with the session. " +
+				"What it was not allowed to do is listed in denials.",
+			"inputSchema": object{
+				"type": "object", "required": []string{"agent", "prompt"}, "additionalProperties": false,
+				"properties": object{
+					"agent":           object{"type": "string", "description": "its name, from list_agents"},
+					"prompt":          object{"type": "string", "minLength": 1, "description": "the whole task"},
+					"dir":             object{"type": "string", "description": "where it works; default: " + s.o.Roots[0]},
+					"mode":            object{"type": "string", "enum": allowed, "default": Read, "description": "read: it changes nothing; edit: it may change files; yolo: everything"},
+					"model":           object{"type": "string", "description": "in the agent's own words; default: its own"},
+					"session":         object{"type": "string", "description": "goes on with an earlier answer's session"},
+					"timeout_seconds": object{"type": "integer", "minimum": 1, "maximum": int(MaxTimeout.Seconds()), "default": int(s.o.Timeout.Seconds())},
+				},
+			},
+			"annotations": object{"readOnlyHint": s.o.Ceiling == Read, "destructiveHint": s.o.Ceiling != Read, "openWorldHint": true},
+		},
+	}
+}
+
+// allowed are the modes up to the ceiling.
+func (s *server) allowed() []Mode { return Modes()[:slices.Index(Modes(), s.o.Ceiling)+1] }
+
+// outcome is what a tool gives back.
+type outcome struct {
+	Content    []content `json:"content"`
+	Structured any       `json:"structuredContent,omitempty"`
+	Failed     bool      `json:"isError,omitempty"`
+}
+
+type content struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func said(text string, structured any) outcome {
+	return outcome{Content: []content{{"text", text}}, Structured: structured}
+}
+
+// mistake is a call that a model can make better.
+func mistake(format string, args ...any) outcome {
+	o := said(fmt.Sprintf(format, args...), nil)
+	o.Failed = true
+	return o
+}
+
+// call carries out a tool in its own time.
+func (s *server) call(ctx context.Context, id, params json.RawMessage) {
+	var p struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		s.refuse(id, wrongParams, "tools/call needs a name and arguments")
+		return
+	}
+	if p.Name != "list_agents" && p.Name != "ask_agent" {
+		s.refuse(id, wrongParams, "there is no tool %.100q", p.Name)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	_, twice := s.running[string(id)]
+	if !twice {
+		s.running[string(id)] = cancel
+	}
+	s.mu.Unlock()
+	if twice {
+		cancel(nil)
+		s.refuse(id, noRequest, "a request with that id is not answered yet")
+		return
+	}
+	s.calls.Go(func() {
+		defer cancel(nil)
+		var result outcome
+		if p.Name == "list_agents" {
+			result = s.list(p.Arguments)
+		} else {
+			result = s.ask(ctx, p.Arguments, s.progress(p.Meta.Token))
+		}
+		s.mu.Lock()
+		delete(s.running, string(id))
+		s.mu.Unlock()
+		if !errors.Is(context.Cause(ctx), errCancelled) { // who cancels waits for nothing
+			s.say(message{ID: id, Result: result})
+		}
+	})
+}
+
+// progress tells of a call that runs, to who asked for that.
+func (s *server) progress(token json.RawMessage) func(string) {
+	if usable(token) == nil {
+		return func(string) {}
+	}
+	n := 0
+	return func(what string) {
+		n++
+		params, _ := json.Marshal(map[string]any{"progressToken": token, "progress": n, "message": what})
+		s.murmur(message{Method: "notifications/progress", Params: params})
+	}
+}
+
+func (s *server) list(arguments json.RawMessage) outcome {
+	if err := strict(arguments, &struct{}{}); err != nil {
+		return mistake("list_agents takes no arguments: %v", err)
+	}
+	all, err := s.agents()
+	if err != nil {
+		return mistake("%v", err)
+	}
+	var b strings.Builder
+	for _, a := range all {
+		fmt.Fprintf(&b, "%s: %s", a.Name, a.Title)
+		switch {
+		case !a.Installed:
+			fmt.Fprintf(&b, ", not installed (%s)\n", a.Install)
+			continue
+		case a.Version != "":
+			fmt.Fprintf(&b, " %s", a.Version)
+		}
+		fmt.Fprintf(&b, "; modes: %s\n", strings.Join(words(a.Modes), ", "))
+	}
+	fmt.Fprintf(&b, "Directories: %s\n", strings.Join(s.o.Roots, ", "))
+	return said(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
+}
+
+// agents are those that there are, each with the modes that are allowed.
+func (s *server) agents() ([]Agent, error) {
+	all, err := s.o.Agents()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Modes = slices.DeleteFunc(slices.Clone(all[i].Modes), func(m Mode) bool { return !slices.Contains(s.allowed(), m) })
+	}
+	return all, nil
+}
+
+func words(modes []Mode) []string {
+	out := make([]string, len(modes))
+	for i, m := range modes {
+		out[i] = string(m)
+	}
+	return out
+}
+
+// request is what ask_agent is called with.
+type request struct {
+	Agent   string   `json:"agent"`
+	Prompt  string   `json:"prompt"`
+	Dir     string   `json:"dir"`
+	Mode    Mode     `json:"mode"`
+	Model   string   `json:"model"`
+	Session string   `json:"session"`
+	Timeout *float64 `json:"timeout_seconds"`
+
+	limit time.Duration
+}
+
+// strict reads an object and refuses what nobody knows.
+func strict(raw json.RawMessage, into any) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more than one value")
+		}
+	}
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// check makes a request whole, or says what is wrong with it.
+func (s *server) check(raw json.RawMessage) (request, error) {
+	r := request{}
+	if err := strict(raw, &r); err != nil {
+		return r, err
+	}
+	all, err := s.agents()
+	if err != nil {
+		return r, err
+	}
+	names := []string{}
+	for _, a := range all {
+		names = append(names, a.Name)
+	}
+	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == r.Agent || slices.Contains(a.Aliases, r.Agent) })
+	switch {
+	case i < 0:
+		return r, fmt.Errorf("there is no agent %.100q; there are %s", r.Agent, strings.Join(names, ", "))
+	case !all[i].Installed:
+		return r, fmt.Errorf("%s is not installed; a person can do that: %s", all[i].Title, all[i].Install)
+	case strings.TrimSpace(r.Prompt) == "":
+		return r, errors.New("the prompt is empty: say what is to be done")
+	case len(r.Prompt) > maxPrompt || !utf8.ValidString(r.Prompt):
+		return r, fmt.Errorf("a prompt is a text of at most %d bytes; put what is longer into a file and name it", maxPrompt)
+	}
+	r.Agent = all[i].Name
+	switch r.Mode {
+	case "":
+		r.Mode = Read
+	case "prompt": // as it is called elsewhere here
+		r.Mode = Read
+	case "auto-edit":
+		r.Mode = Edit
+	}
+	switch {
+	case !slices.Contains(Modes(), r.Mode):
+		return r, fmt.Errorf("there is no mode %.100q; there are %s", r.Mode, strings.Join(words(s.allowed()), ", "))
+	case !slices.Contains(s.allowed(), r.Mode):
+		return r, fmt.Errorf("the mode %s is more than this server was started with (--allow-mode %s); only a person can change that", r.Mode, s.o.Ceiling)
+	case !slices.Contains(all[i].Modes, r.Mode):
+		return r, fmt.Errorf("%s has no mode %s; it has %s", r.Agent, r.Mode, strings.Join(words(all[i].Modes), ", "))
+	}
+	r.limit = s.o.Timeout
+	if r.Timeout != nil {
+		if *r.Timeout < 1 || *r.Timeout > MaxTimeout.Seconds() {
+			return r, fmt.Errorf("timeout_seconds is a number from 1 to %d", int(MaxTimeout.Seconds()))
+		}
+		r.limit = time.Duration(*r.Timeout * float64(time.Second))
+	}
+	return r, s.place(&r)
+}
+
+// place finds out where the agent works.
+func (s *server) place(r *request) error {
+	if r.Session != "" {
+		s.mu.Lock()
+		before, known := s.sessions[r.Session]
+		s.mu.Unlock()
+		switch {
+		case !known:
+			return fmt.Errorf("the session %.100q was not begun here; leave it out to begin one", r.Session)
+		case before.agent != r.Agent:
+			return fmt.Errorf("the session %s is one of %s", r.Session, before.agent)
+		case r.Dir == "":
+			r.Dir = before.dir
+		}
+	}
+	if r.Dir == "" {
+		r.Dir = s.o.Roots[0]
+	}
+	if !filepath.IsAbs(r.Dir) {
+		r.Dir = filepath.Join(s.o.Roots[0], r.Dir)
+	}
+	real, err := filepath.EvalSymlinks(r.Dir)
+	if err != nil {
+		return fmt.Errorf("there is no directory %.300q", r.Dir)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return fmt.Errorf("%.300q is no directory", r.Dir)
+	}
+	for _, root := range s.o.Roots {
+		if resolved, err := filepath.EvalSymlinks(root); err == nil {
+			if rel, err := filepath.Rel(resolved, real); err == nil && (rel == "." || filepath.IsLocal(rel)) {
+				r.Dir = real
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%.300q is not in a directory that this server was started with: %s", r.Dir, strings.Join(s.o.Roots, ", "))
+}
