@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -27,14 +28,17 @@ func (s *stage) over() (refused, wrong string) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return "", err.Error()
 	}
-	r, err := process.Run(ctx, process.Spec{
-		Argv: []string{s.o.Self, "--agent", s.Driver.Name(), "--trace-translate=only"}, Dir: home, Stdin: letters(limit+1, "the end"), Grace: s.o.Grace,
-		Env: cli.Environ(s.env, []string{"HOME=" + home, "USERPROFILE=" + home}),
+	errs := &kept{most: 64 << 10, end: true}
+	x := s.wait(ctx, process.Plan{
+		Path: s.o.Self, Argv: []string{"omniagent", "--agent", s.Driver.Name(), "--trace-translate=only"}, Dir: home, Stdin: bytes.NewReader(letters(limit+1, "the end")), Stderr: errs,
+		Env: cli.Environ(s.env, []string{"HOME=" + home, "USERPROFILE=" + home}), Grace: s.o.Grace,
 	})
 	switch {
-	case err != nil:
-		return "", "this program did not answer: " + err.Error()
-	case r.ExitCode != 2 || !strings.Contains(string(r.Stderr), "longer than"):
+	case x.Failed != nil:
+		return "", "this program cannot be started: " + x.Failed.Error()
+	case x.ByUs != "":
+		return "", "this program did not answer"
+	case x.Code != 2 || !strings.Contains(string(errs.bytes()), "longer than"):
 		return "", "one character more was not refused"
 	}
 	return "; one more is refused with exit code 2", ""

@@ -2,7 +2,9 @@ package rehearsal
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -12,6 +14,7 @@ type places struct {
 	mu      sync.Mutex
 	free    int
 	waiting []*waiter
+	made    int // temporary directories
 }
 
 type waiter struct {
@@ -71,4 +74,12 @@ func (p *places) next() {
 	}
 	close(p.waiting[best].turn)
 	p.waiting = slices.Delete(p.waiting, best, best+1)
+}
+
+// temp is a directory of its own beneath dir. It is not made.
+func (p *places) temp(dir string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made++
+	return filepath.Join(dir, strconv.Itoa(p.made))
 }

@@ -34,7 +34,7 @@ type bench struct {
 	work    string // a repository without a commit
 	outside string // beside the workspace
 	marks   string // what a hostile repository starts leaves a mark here
-	temp    string
+	temp    string // its path is short: sockets are made in it, whose paths must be
 }
 
 // outcome is what is known of a run that has ended.
@@ -230,7 +230,7 @@ func (s *stage) bench(t trial) (bench, error) {
 		return s.outcome(t.goesOn).bench, nil
 	}
 	base := filepath.Join(s.base, t.name)
-	b := bench{filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "outside"), filepath.Join(base, "marks"), filepath.Join(s.o.Temp, s.Driver.Name()+"-"+t.name)}
+	b := bench{filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "outside"), filepath.Join(base, "marks"), s.places.temp(s.o.Temp)}
 	for _, dir := range []string{b.home, b.outside, b.marks, b.temp, filepath.Join(b.work, ".git", "objects"), filepath.Join(b.work, ".git", "refs", "heads")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return b, err

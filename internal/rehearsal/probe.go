@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/modelserver"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // probe is one claim, the run that shows whether it holds, and how that is seen.
@@ -228,7 +229,19 @@ func judgeWalls(s *stage, c claim, o *outcome) ruling {
 	return holds("%s%s", seen, network)
 }
 
+// because is what the first command of a run came to.
 func because(o *outcome) string {
+	const most = 200
+	for _, r := range slices.Backward(o.asked) {
+		for _, m := range r.Messages {
+			for _, b := range m.Blocks {
+				if clean, _ := text.Clean(b.Text); b.Kind == modelserver.Result && strings.TrimSpace(clean) != "" {
+					clean = strings.Join(strings.Fields(clean), " ")
+					return ": " + clean[:min(len(clean), most)]
+				}
+			}
+		}
+	}
 	if o.fault != nil {
 		return ": " + o.fault.Error()
 	}

@@ -66,7 +66,7 @@ type Subject struct {
 type Options struct {
 	Env   []string // of the caller
 	State string   // private homes and workspaces are made beneath it; not the system's temporary directory, where some agents refuse to work
-	Temp  string   // temporary files of the agents; it exists, and goes with the call
+	Temp  string   // temporary files of the agents: a directory with a short path, which goes with the call
 	Self  string   // this program, which has to refuse prompts that are too long; empty: not tried
 	Tool  string   // our version
 

@@ -158,6 +158,22 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestTooLong: this program has to refuse what is longer than the agent takes.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	for careless, want := range map[string]Verdict{"": Holds, "1": Differs} {
+		g := newGround(t)
+		o := g.options()
+		s := install(t, "good")
+		o.Self, o.Env = s.Install.Path, append(o.Env, "STUB_CARELESS="+careless)
+		f := find(t, Run(t.Context(), []Subject{s}, o)[0], PromptSize, "")
+		if f.Verdict != want || want == Holds && f.Observed != "50000 bytes arrived whole; one more is refused with exit code 2" || want == Differs && f.Observed != "one character more was not refused" {
+			t.Errorf("%+v", f)
+		}
+		g.clean(t)
+	}
+}
+
 // TestOneRunHangs: what the others show is known all the same.
 func TestOneRunHangs(t *testing.T) {
 	t.Parallel()
