@@ -52,12 +52,6 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-// describeAgent tells what can be told without starting anything.
-func describeAgent(c *contract.Call, d knownAgent) agentRow {
-	row, _ := d.locate(c)
-	return row
-}
-
 // askAgent also asks the program where nothing else tells its version.
 func askAgent(ctx context.Context, c *contract.Call, d knownAgent) agentRow {
 	row, install := d.locate(c)

@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/rehearsal"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
@@ -29,10 +30,16 @@ type promptLimit struct {
 }
 
 type featureData struct {
-	Feature     string   `json:"feature"`
-	Value       string   `json:"value"`
-	OneShot     cellData `json:"one_shot"`
-	Interactive cellData `json:"interactive"`
+	Feature     string    `json:"feature"`
+	Value       string    `json:"value"`
+	OneShot     cellData  `json:"one_shot"`
+	Interactive cellData  `json:"interactive"`
+	Seen        *seenCell `json:"seen" doc:"what omniagent doctor --rehearse saw of this very program; null: it was not tried, or something is another since"`
+}
+
+type seenCell struct {
+	Verdict  string `json:"verdict" enum:"holds,differs,cannot-be-tried,unknown"`
+	Observed string `json:"observed"`
 }
 
 type cellData struct {
@@ -78,7 +85,7 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 }
 
 func showAgent(c *contract.Call, d knownAgent) agentData {
-	row := describeAgent(c, d)
+	row, install := d.locate(c)
 	version := ""
 	if row.Version != nil {
 		version = *row.Version
@@ -88,8 +95,14 @@ func showAgent(c *contract.Call, d knownAgent) agentData {
 	if m.Limit != (agent.Limit{}) {
 		data.Limit = &promptLimit{m.Limit.Characters, m.Limit.Bytes, m.Limit.Note}
 	}
+	seen := map[[2]string]*seenCell{}
+	if record, state := rehearsals(c).Load(d.Name(), install); row.Installed && state == rehearsal.Fresh {
+		for _, f := range record.Findings {
+			seen[[2]string{f.Feature, f.Value}] = &seenCell{string(f.Verdict), f.Observed}
+		}
+	}
 	for _, r := range m.Rows {
-		data.Features = append(data.Features, featureData{r.Feature, r.Value, cellOf(r.Cell(setting.OneShot)), cellOf(r.Cell(setting.Interactive))})
+		data.Features = append(data.Features, featureData{r.Feature, r.Value, cellOf(r.Cell(setting.OneShot)), cellOf(r.Cell(setting.Interactive)), seen[[2]string{r.Feature, r.Value}]})
 	}
 	return data
 }
@@ -127,10 +140,13 @@ func (d agentData) PlainText() string {
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(f.Feature+" "+f.Value))
 		if reflect.DeepEqual(f.OneShot, f.Interactive) {
 			f.OneShot.describe(&b, "")
-			continue
+		} else {
+			f.OneShot.describe(&b, "one-shot: ")
+			f.Interactive.describe(&b, "interactive: ")
 		}
-		f.OneShot.describe(&b, "one-shot: ")
-		f.Interactive.describe(&b, "interactive: ")
+		if f.Seen != nil {
+			fmt.Fprintf(&b, "  seen here: %s; %s\n", strings.ReplaceAll(f.Seen.Verdict, "-", " "), f.Seen.Observed)
+		}
 	}
 	return b.String()
 }

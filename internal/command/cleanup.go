@@ -32,7 +32,7 @@ func cleanup() *contract.Command {
 	return &contract.Command{
 		Path: "cleanup", Summary: "delete what earlier calls left behind", Class: contract.Envelope, Danger: contract.Destructive, Version: "1.0.0",
 		Detail: "Shows what it would delete; --live does it. Only what this program made is ever touched: its own temporary directories, results\n" +
-			"kept for idempotency keys, records of ended children, caches, and rotated audit logs.",
+			"kept for idempotency keys, records of ended children, homes of rehearsals, caches, and rotated audit logs.",
 		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true, Steps: []string{"temp", "cache", "logs"}, Resumable: true, LongRunning: true,
 		Scopes: []string{}, Output: contract.TypeOf[cleanupData](), Volatile: []string{"cleaned", "total_bytes_freed"},
 		Params: []contract.Param{
@@ -110,6 +110,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 			kept = young
 		}
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "idempotency"), kept, func(path string) bool { return strings.HasSuffix(path, ".json") })...)
+		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young, func(string) bool { return true })...) // of one that was killed
 		return append(list, endedSessions(filepath.Join(c.Paths.State, "sessions"), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })

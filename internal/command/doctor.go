@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
@@ -46,24 +48,32 @@ type doctorData struct {
 	Checks       []check      `json:"checks"`
 	Dependencies []dependency `json:"dependencies"`
 	Sandbox      sandboxData  `json:"sandbox"`
+
+	Rehearsals []rehearsalData `json:"rehearsals" doc:"of each installed agent"`
 }
 
 func doctor(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
 		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Nothing is changed. An agent without files that tell its version is asked once, with --version. What the kernel can enforce is tried, not read off a version. No connection is\n" +
-			"opened: the proxy settings are only shown.",
+			"opened: the proxy settings are only shown.\n\n" +
+			"With --rehearse each installed agent is run on a scripted model on this machine, in a private home and a private workspace, and what it does is\n" +
+			"compared with what is claimed of it: see docs/rehearsal.md. Nothing of yours is read or changed; the result is kept with the program's version and\n" +
+			"hash, and is stale when either is another.",
+		Timeout: 10 * time.Minute, Params: rehearseParams(), Validate: rehearseRules(drivers),
 		LooseConfig: true, LongRunning: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](), Volatile: []string{"checks.detail"},
-		Children: append(askedForVersion(drivers), contract.Subprocess{Binary: "git", FixedArgs: []string{"--version"}}),
+		Children: slices.Concat(rehearsed(drivers), askedForVersion(drivers), []contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}}),
 		Tools:    map[string]string{"git": gitMinimum},
-		Files:    []contract.FileEffect{{Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp"}, versionsFile()},
+		Files:    append(rehearsalFiles(), contract.FileEffect{Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp"}, versionsFile()),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every required check is well"},
-			{Code: contract.GeneralError, When: "a required check failed; checks[] has the fix", Changed: contract.None},
+			{Code: contract.GeneralError, When: "a required check failed, or a rehearsed agent is not as claimed; checks[] has the fix", Changed: contract.None},
 		},
 		Examples: []contract.Example{
 			{Description: "Everything", Command: "omniagent doctor"},
 			{Description: "Only what can be enforced", Command: "omniagent doctor --fields sandbox"},
+			{Description: "Try every installed agent, without login or network", Command: "omniagent doctor --rehearse"},
+			{Description: "Only one, as a table", Command: "omniagent doctor --rehearse codex --output plain"},
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			data := doctorData{Platform: runtime.GOOS + "/" + runtime.GOARCH, Dependencies: []dependency{}}
@@ -71,6 +81,8 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			git, gitCheck := checkGit(ctx, c)
 			data.Dependencies, data.Checks = append(data.Dependencies, git), append(data.Checks, gitCheck)
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
+			rows, tried := checkRehearsals(ctx, c, drivers)
+			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
 			data.Checks = append(data.Checks, checkProxy(c), checkShell(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // what was not tried is not known: no claim
@@ -111,6 +123,11 @@ func (d doctorData) PlainText() string {
 		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-4s  %-24s  %s", mark, k.Name, strings.Join(about, "  ")), " "))
 		if k.Fix != nil {
 			fmt.Fprintf(&b, "%32sfix: %s\n", "", *k.Fix)
+		}
+	}
+	for _, r := range d.Rehearsals {
+		if len(r.Findings) > 0 {
+			r.table(&b)
 		}
 	}
 	fmt.Fprintf(&b, "\nWalls that can be built here: %s", d.Sandbox.Tier)

@@ -1,0 +1,295 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/rehearsal"
+)
+
+type rehearsalData struct {
+	Agent    string              `json:"agent"`
+	State    string              `json:"state" enum:"never,other-version,other-program,other-tool,other-machine,fresh" doc:"of the record that is kept: fresh, or what is another since"`
+	Version  *string             `json:"version" doc:"that was tried"`
+	Date     *string             `json:"date"`
+	TookMS   int64               `json:"took_ms"`
+	Holds    int                 `json:"holds"`
+	Differs  int                 `json:"differs"`
+	Untried  int                 `json:"cannot_be_tried"`
+	Unknown  int                 `json:"unknown"`
+	Program  []rehearsal.File    `json:"program"`
+	Findings []rehearsal.Finding `json:"findings" doc:"claim beside observation; empty without --rehearse"`
+}
+
+// rehearsals are what is kept of earlier calls.
+func rehearsals(c *contract.Call) rehearsal.Store {
+	return rehearsal.Store{State: c.Paths.State, Tool: Version}
+}
+
+func rehearsalFiles() []contract.FileEffect {
+	return []contract.FileEffect{
+		{Path: "~/.local/state/omniagent/rehearsals", Type: "state"},
+		{Path: "~/.local/state/omniagent/rehearsal", Type: "temp", ClearableWith: "omniagent cleanup --scope temp"},
+	}
+}
+
+// rehearsed declares the agents as children with arguments of ours.
+func rehearsed(drivers []agent.Driver) []contract.Subprocess {
+	var all []contract.Subprocess
+	for _, d := range drivers {
+		all = append(all, contract.Subprocess{Binary: d.Describe().Binary})
+	}
+	return all
+}
+
+func rehearseParams() []contract.Param {
+	return []contract.Param{
+		{Name: "rehearse", Kind: contract.Bool, Help: "run each installed agent on a scripted model, and compare what it does with what is claimed"},
+		{Name: "agent", Kind: contract.ID, Position: 1, Variadic: true, Help: "with --rehearse: only these"},
+	}
+}
+
+// rehearseRules finds out what is wrong with the names.
+func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem {
+	return func(c *contract.Call) []fault.Problem {
+		var problems []fault.Problem
+		for _, name := range c.Strings("agent") {
+			_, known := builtIn(drivers, name)
+			switch {
+			case !c.Bool("rehearse"):
+				problems = append(problems, fault.Problem{Param: "agent", Code: fault.ArgError, Value: name, Message: "an agent is named only with --rehearse"})
+			case !known:
+				names := []string{}
+				for _, d := range drivers {
+					names = append(names, d.Name())
+				}
+				problems = append(problems, fault.Problem{Param: "agent", Code: fault.ArgError, Value: name, Message: "there is no agent " + name + " to rehearse; there are " + strings.Join(names, ", ")})
+			}
+		}
+		return problems
+	}
+}
+
+func builtIn(drivers []agent.Driver, name string) (agent.Driver, bool) {
+	i := slices.IndexFunc(drivers, func(d agent.Driver) bool { return knownAgent{Driver: d}.answersTo(strings.ToLower(name)) })
+	if i < 0 {
+		return nil, false
+	}
+	return drivers[i], true
+}
+
+// checkRehearsals says of each installed agent whether there is a fresh rehearsal, and with --rehearse makes one before.
+func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driver) ([]rehearsalData, []check) {
+	named := []string{}
+	for _, name := range c.Strings("agent") {
+		if d, ok := builtIn(drivers, name); ok {
+			named = append(named, d.Name())
+		}
+	}
+	var data []rehearsalData
+	var checks []check
+	var subjects []rehearsal.Subject
+	for _, d := range drivers {
+		if len(named) > 0 && !slices.Contains(named, d.Name()) {
+			continue
+		}
+		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of})
+		theirs := workspaceOf(c)
+		switch {
+		case err != nil && len(named) > 0:
+			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true}, fault.New(fault.NotInstalled, "%s is not installed", d.Describe().Title), d.Describe().InstallCommand))
+		case err != nil: // another check tells
+		case theirs.Brings(install.Path, os.Environ()) || theirs.Brings(install.RealPath, os.Environ()):
+			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: len(named) > 0}, fault.New(fault.Unsafe, "%s comes with the workspace, so it was not tried", install.Path), "cd to another directory"))
+		default:
+			subjects = append(subjects, rehearsal.Subject{Driver: d, Install: install})
+		}
+	}
+	if c.Bool("rehearse") {
+		if err := rehearseAll(ctx, c, subjects); err != nil {
+			checks = append(checks, failed(check{Name: "rehearsal", Required: true}, err, ""))
+		}
+	}
+	for _, s := range subjects {
+		row, k := describeRehearsal(c, s)
+		data, checks = append(data, row), append(checks, k)
+	}
+	return data, checks
+}
+
+// rehearseAll tries the agents and keeps what came of it.
+func rehearseAll(ctx context.Context, c *contract.Call, subjects []rehearsal.Subject) error {
+	if c.Paths.State == "" {
+		return fault.New(fault.NoHome, "there is no place for the homes of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
+	}
+	temp, err := shortTemp(c)
+	if err != nil {
+		return err
+	}
+	path, _ := os.Executable()
+	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
+		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version, Grace: min(c.Config.Duration("grace"), 2*time.Second),
+		Tell: func(p rehearsal.Progress) { tellRehearsal(c, p) },
+	})
+	if ctx.Err() != nil { // what was not tried is not kept
+		return context.Cause(ctx)
+	}
+	for _, r := range records {
+		if err := rehearsals(c).Save(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortTemp is a temporary directory of this call with a path as short as can be, since agents make sockets in theirs. As others of ours it has a
+// mark, by which cleanup knows it.
+func shortTemp(c *contract.Call) (string, error) {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	id := hex.EncodeToString(random[:])
+	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		c.OnCleanup(func() { _ = os.RemoveAll(dir) })
+		err = os.WriteFile(filepath.Join(dir, ".made-by-call"), []byte(id), 0o600)
+	}
+	if err != nil {
+		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made", dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+	}
+	return dir, nil
+}
+
+// tellRehearsal shows a person how far it is: an agent a line, with --verbose a run a line.
+func tellRehearsal(c *contract.Call, p rehearsal.Progress) {
+	took := p.Took.Round(100 * time.Millisecond)
+	switch {
+	case p.Record == nil:
+		c.Progress("%s: %s took %s; %d of %d runs", p.Agent, p.Run, took, p.Done, p.Runs)
+	case c.Host.StderrTerminal && !c.Bool("quiet"):
+		sayLine(c, "%s: %s, in %s", p.Agent, counted(p.Record.Counts()), took)
+	default:
+		c.Progress("%s: %s, in %s", p.Agent, counted(p.Record.Counts()), took)
+	}
+}
+
+func counted(n map[rehearsal.Verdict]int) string {
+	parts := []string{}
+	for _, v := range []struct {
+		verdict   rehearsal.Verdict
+		one, many string
+	}{{rehearsal.Holds, "holds", "hold"}, {rehearsal.Differs, "differs", "differ"}, {rehearsal.Untried, "cannot be tried", "cannot be tried"}, {rehearsal.Unknown, "is unknown", "are unknown"}} {
+		switch n[v.verdict] {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+v.one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n[v.verdict], v.many))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// describeRehearsal is the row and the line of one agent. A rehearsal that was just made counts: what differs fails the call.
+func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, check) {
+	name := s.Driver.Name()
+	record, state := rehearsals(c).Load(name, s.Install)
+	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: orNil(record.Version)}
+	row := rehearsalData{Agent: name, State: string(state), Program: []rehearsal.File{}, Findings: []rehearsal.Finding{}}
+	again := "omniagent doctor --rehearse " + name
+	if state == rehearsal.Never {
+		k.Detail, k.Fix = orNil("never tried on this machine"), &again
+		return row, k
+	}
+	n := record.Counts()
+	date := record.Date.Format("2006-01-02T15:04:05Z")
+	row.Version, row.Date, row.TookMS = orNil(record.Version), &date, record.TookMS
+	row.Holds, row.Differs, row.Untried, row.Unknown = n[rehearsal.Holds], n[rehearsal.Differs], n[rehearsal.Untried], n[rehearsal.Unknown]
+	k.Detail = orNil(date[:10] + ": " + counted(n))
+	if state != rehearsal.Fresh {
+		k = failed(k, fault.New(fault.PreflightFailed, "%s", stale(state)), again)
+	}
+	if bad := record.Failed(); len(bad) > 0 {
+		why, fix := amiss(bad, len(record.Findings)), again
+		switch {
+		case n[rehearsal.Differs] == 0:
+			fix = "omniagent --agent " + name + " --rehearse -p hello" // shows what it says
+		case s.Driver.Matrix(record.Version).Measured != record.Version:
+			fix = s.Driver.Describe().InstallCommand
+		}
+		k = failed(k, fault.New(fault.PreflightFailed, "%s", why), fix)
+	}
+	if c.Bool("rehearse") {
+		k.Required = true
+		row.Program, row.Findings = append(row.Program, record.Program...), append(row.Findings, record.Findings...)
+	}
+	return row, k
+}
+
+// amiss says what is not as claimed, and what is not known and why.
+func amiss(bad []rehearsal.Finding, all int) string {
+	var differs, unknown []string
+	why := ""
+	for _, f := range bad {
+		name := strings.TrimSpace(f.Feature + " " + f.Value)
+		if f.Verdict == rehearsal.Differs {
+			differs = append(differs, name)
+			continue
+		}
+		if unknown = append(unknown, name); why == "" {
+			why = f.Observed
+		}
+	}
+	parts := []string{}
+	if len(differs) > 0 {
+		parts = append(parts, "not as claimed: "+strings.Join(differs, ", "))
+	}
+	switch {
+	case len(unknown) > all/2:
+		parts = append(parts, "next to nothing is known: "+why)
+	case len(unknown) > 0:
+		parts = append(parts, "not known: "+strings.Join(unknown, ", ")+": "+why)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func stale(f rehearsal.Freshness) string {
+	switch f {
+	case rehearsal.OtherVersion:
+		return "another version was tried"
+	case rehearsal.OtherProgram:
+		return "the program is another than the one that was tried"
+	case rehearsal.OtherTool:
+		return "it was tried by another version of omniagent"
+	}
+	return "it was tried under another kernel, or by another user"
+}
+
+// table is the rehearsal for people: a line a claim, and what a difference means below it.
+func (d rehearsalData) table(b *strings.Builder) {
+	version := ""
+	if d.Version != nil {
+		version = " " + *d.Version
+	}
+	fmt.Fprintf(b, "\n%s%s, tried in %.1f s\n", d.Agent, version, float64(d.TookMS)/1000)
+	for _, f := range d.Findings {
+		level, rest, _ := strings.Cut(f.Claim, ": ")
+		if f.Feature == rehearsal.PromptSize {
+			level, rest = "", f.Claim
+		}
+		fmt.Fprintf(b, "  %-15s  %-23s  %-7s  %s\n", strings.ReplaceAll(string(f.Verdict), "-", " "), strings.TrimSpace(f.Feature+" "+f.Value), level, f.Observed)
+		if f.Verdict == rehearsal.Differs {
+			fmt.Fprintf(b, "%19sclaimed: %s\n%19smeans: %s\n", "", strings.Trim(level+": "+rest, ": "), "", f.Means)
+		}
+	}
+}
