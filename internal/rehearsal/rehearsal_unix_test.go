@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -51,7 +52,7 @@ func (g ground) clean(t *testing.T) {
 			t.Errorf("%s has %v", dir, entries)
 		}
 	}
-	out, _ := exec.Command("ps", "-eo", "args").Output()
+	out, _ := exec.Command("ps", "axeww").Output() // with their environment, in which their home is
 	if strings.Contains(string(out), g.base) {
 		t.Errorf("processes are left:\n%s", out)
 	}
@@ -90,6 +91,8 @@ func TestDifferences(t *testing.T) {
 	for kind, want := range map[string][]string{
 		"liar":          {"sandbox workspace-write"},
 		"leaks":         {"sandbox workspace-write"},
+		"hides":         {"sandbox workspace-write"},
+		"writes":        {"sandbox workspace-write"},
 		"unasked":       {"approval prompt", "approval auto-edit"},
 		"useless":       {"approval auto-edit", "approval yolo"},
 		"silent":        {"denials "},
@@ -305,6 +308,24 @@ func TestPlaces(t *testing.T) {
 	all.Wait()
 	if p.free != 2 || len(p.waiting) != 0 || most.Load() > 2 {
 		t.Errorf("%+v, %d at a time", p, most.Load())
+	}
+	for range 2000 { // a place that comes when nobody wants it any more goes to the next
+		p := newPlaces(0)
+		ctx, stop := context.WithCancel(t.Context())
+		all.Go(func() {
+			if p.take(ctx, 0) {
+				p.give()
+			}
+		})
+		for p.count() != 1 {
+			runtime.Gosched()
+		}
+		all.Go(p.give)
+		stop()
+		all.Wait()
+		if p.free != 1 {
+			t.Fatal("a place is lost")
+		}
 	}
 	one := newPlaces(1)
 	one.take(t.Context(), 0)

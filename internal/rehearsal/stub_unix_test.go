@@ -162,6 +162,9 @@ func stub(args []string) int {
 	}
 	prompt, _ := io.ReadAll(os.Stdin)
 	home := os.Getenv("HOME")
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" { // as many programs do
+		_ = os.WriteFile(filepath.Join(dir, "stub"), nil, 0o600)
+	}
 	switch {
 	case w.kind == "hangs":
 		signal.Ignore(syscall.SIGTERM)
@@ -285,6 +288,8 @@ func act(w wants, c call) (string, bool) {
 	switch {
 	case w.kind == "unasked" && w.approval != "yolo":
 	case w.kind == "liar": // it says that it has a sandbox
+	case w.kind == "hides" && strings.Contains(in["command"], "$D/"):
+	case w.kind == "writes" && !shell && outside:
 	case w.sandbox == "workspace-write" && (outside || strings.Contains(in["command"], "/dev/tcp")) && !(w.kind == "leaks" && strings.Contains(in["command"], "/dev/tcp")):
 		return "not permitted", true
 	}

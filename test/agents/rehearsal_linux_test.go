@@ -59,7 +59,7 @@ func TestRehearsal(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Join(b.base, "tmp")); len(entries) > 0 {
 		t.Errorf("the temporary directory has %v", entries)
 	}
-	ps, _ := exec.Command("ps", "-eo", "args").Output()
+	ps, _ := exec.Command("ps", "axeww").Output() // with their environment, in which their home is
 	if strings.Contains(string(ps), b.base) {
 		t.Errorf("processes are left:\n%s", ps)
 	}
