@@ -157,7 +157,7 @@ func demoAgents(c *contract.Call, drivers []agent.Driver) ([]demoAgent, demoNext
 	const try = `omniagent -p 'What is in this directory?' --agent `
 	var next, login, install demoNext
 	for _, d := range drivers {
-		known := describeAgent(c, knownAgent{Driver: d})
+		known, _ := knownAgent{Driver: d}.locate(c)
 		row := demoAgent{Name: d.Name(), Installed: known.Installed, Version: known.Version, Login: "unknown"}
 		about := d.Describe()
 		if d.Name() == native.Name {
