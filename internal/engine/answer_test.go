@@ -143,6 +143,22 @@ func TestAnswerThatStops(t *testing.T) {
 	}
 }
 
+// TestStopIsNoConsent, whatever else the answer says.
+func TestStopIsNoConsent(t *testing.T) {
+	var ran []string
+	client, _ := scripted(t, bash("make a"))
+	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Prompt}, line(&ran))
+	send(t, s, "go")
+	got := told(turn(t, s, func(e event.Event) {
+		if e.Kind == event.Question {
+			_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Always, Stop: true, Mode: engine.Yolo, Rules: []string{"*"}})
+		}
+	}))
+	if len(ran) > 0 || s.Facts().Mode != engine.Prompt || !strings.Contains(got, "ended cancelled") {
+		t.Errorf("%v: %s", ran, got)
+	}
+}
+
 // TestStopInASubAgent ends the whole turn.
 func TestStopInASubAgent(t *testing.T) {
 	var ran []string
@@ -343,6 +359,33 @@ func TestHelpers(t *testing.T) {
 	}
 	if got := asked(server); ran != 1 || !strings.HasPrefix(got, "one, small, ") { // the conversation itself has the tool
 		t.Errorf("%d, %s", ran, got)
+	}
+}
+
+// TestWhatASubAgentHasNot: nobody answers it, it makes no plan and its answer has no form; and it begins no others.
+func TestWhatASubAgentHasNot(t *testing.T) {
+	form, err := engine.NewForm([]byte(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, server := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"call":{"name":"StructuredOutput","input":{}}},{"say":"x"}]`)
+	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "x"} }}
+	var heard []string
+	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Plan, Form: form, Hook: func(_ context.Context, m agent.Moment) agent.Word {
+		if m.Call != nil {
+			heard = append(heard, m.Call.Name)
+		}
+		return agent.Word{}
+	}}, kit("Look", look), tool.AskUserQuestion(), tool.ExitPlanMode())
+	send(t, s, "go")
+	turn(t, s, nil)
+	var inner struct{ Tools []struct{ Name string } }
+	_ = json.Unmarshal(server.Requests()[1].Raw, &inner)
+	if len(inner.Tools) != 1 || inner.Tools[0].Name != "Look" {
+		t.Errorf("%+v", inner.Tools)
+	}
+	if got := strings.Join(heard, " "); got != "Task Task" { // the answer is no call that anybody decides about
+		t.Error(got)
 	}
 }
 

@@ -167,7 +167,7 @@ func (l *loop) heed(s *step, said agent.Answer) *event.Denial {
 	}
 	l.session.mu.Lock()
 	l.session.policy.rules.Rules = slices.Concat(l.session.policy.rules.Rules, rules)
-	if said.Option == Always && !s.action.Person {
+	if said.Option == Always {
 		l.session.policy.rules.Memory.Remember(Described(s.call.Name, s.action), guard.Allow)
 	}
 	l.session.mu.Unlock()

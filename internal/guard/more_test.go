@@ -18,6 +18,14 @@ func TestFurtherDirectories(t *testing.T) {
 			}
 		}
 	}
+	tree := Place{Root: "/w/.claude/trees/x", More: []string{"/w"}, Dir: "/w/.claude/trees/x"} // the inner one counts, in whatever order
+	for path, want := range map[string]Word{"/w/.claude/trees/x/a": Allow, "/w/.claude/trees/y/a": Deny, "/w/a": Allow} {
+		for _, place := range []Place{tree, {Root: "/w", More: []string{tree.Root}, Dir: "/w"}} {
+			if v := Tools.Write(path, place); v.Word != want && !(want == Deny && v.Firm) {
+				t.Errorf("%s in %+v: %s", path, place, v.Word)
+			}
+		}
+	}
 	for line, want := range map[string][2]Word{
 		"cat /w/more/a": {Ask, Allow}, "cat /etc/hosts": {Ask, Ask}, "cat ../more/a": {Ask, Allow}, "echo x > /w/more/.git/hooks/a": {Deny, Deny}, "cat /home/u/.ssh/id": {Deny, Deny},
 	} {

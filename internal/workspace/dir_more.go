@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"path/filepath"
-	"slices"
 
 	"omniagent/internal/fault"
 )
@@ -23,15 +22,7 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 			return nil, more.Close()
 		}
 	}
-	// Of two that lie in each other the inner one is found first: what is withheld there counts.
-	at := slices.IndexFunc(d.more, func(other *Dir) bool {
-		_, around := beneathPath(more.real, other.real, foldsCase(other.path))
-		return !around
-	})
-	if at < 0 {
-		at = len(d.more)
-	}
-	d.more = slices.Insert(d.more, at, more)
+	d.more = append(d.more, more) // it may lie around others, and never in one: the inner ones are found first
 	return more, nil
 }
 

@@ -274,6 +274,9 @@ func TestDirectoriesOfTheHost(t *testing.T) {
 			call("Read", `{"file_path":`+quoted(d.home, ".ssh", "id")+`}`),
 			call("Read", `{"file_path":`+quoted(more, "keys", "id")+`}`),
 			call("Read", `{"file_path":`+quoted(more, "secret", "x")+`}`),
+			call("Grep", `{"pattern":"pss","path":`+quoted(more)+`}`),
+			call("Grep", `{"pattern":"pss","path":`+quoted(d.home, "way")+`}`),
+			call("Grep", `{"pattern":"ps+t","path":`+quoted(d.home, "open")+`}`),
 		}
 		return "[" + strings.Join(steps, ",") + `,{"say":"ok"}]`
 	}
@@ -285,6 +288,9 @@ func TestDirectoriesOfTheHost(t *testing.T) {
 	}
 	_ = os.WriteFile(filepath.Join(d.home, ".ssh", "id"), []byte("pssst"), 0o600)
 	_ = os.WriteFile(filepath.Join(more, "secret", "x"), []byte("pssst"), 0o600)
+	_ = os.MkdirAll(filepath.Join(d.home, ".config"), 0o700)
+	_ = os.WriteFile(filepath.Join(d.home, ".config", "seen"), []byte("psst"), 0o600) // what is found shows that the search goes there
+	_, _ = os.Symlink(".config", filepath.Join(d.home, "open")), os.Symlink(".ssh", filepath.Join(d.home, "way"))
 	if os.Symlink(".git/hooks", filepath.Join(more, "hooks")) != nil || os.Symlink(filepath.Join(d.home, ".ssh"), filepath.Join(more, "keys")) != nil {
 		t.Skip("there are no links here")
 	}
@@ -301,7 +307,7 @@ func TestDirectoriesOfTheHost(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	if strings.Count(got, "Write true") != 3 || strings.Count(got, "Read true") != 3 || strings.Contains(got, "pssst") {
+	if strings.Count(got, "Write true") != 3 || strings.Count(got, "Read true") != 3 || strings.Contains(got, "pssst") || !strings.Contains(got, "seen:1:psst") {
 		t.Error(got)
 	}
 	if files, _ := os.ReadDir(filepath.Join(more, ".git", "hooks")); len(files) > 0 {
