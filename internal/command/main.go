@@ -43,7 +43,7 @@ func Main() int {
 	})
 	program := Program()
 	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
-		translated, code := nestedArgs(args)
+		translated, code := nestedArgs(program, args)
 		if translated == nil {
 			return code
 		}
@@ -64,8 +64,16 @@ func Main() int {
 }
 
 // nestedArgs are the flags of Claude Code in our words. What is ignored is named; what cannot be meant ends the call, and is told in its stream.
-func nestedArgs(args []string) (translated []string, code int) {
-	translated, ignored, err := claude.Args(args[1:])
+func nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
+	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
+		name := strings.TrimLeft(flag, "-")
+		for _, p := range start().Params {
+			if p.Name == name || p.Short != "" && p.Short == name {
+				return true, p.Kind != contract.Bool
+			}
+		}
+		return program.Shared(name)
+	})
 	if err != nil {
 		f := fault.New(fault.ArgError, "%v", err)
 		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())

@@ -112,6 +112,16 @@ func (p *Program) Shares(flag string) bool {
 	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()), func(q Param) bool { return flag != "" && (q.Name == flag || q.Short == flag) })
 }
 
+// Shared says whether a flag is shared by commands, and whether a value follows it.
+func (p *Program) Shared(flag string) (known, value bool) {
+	for _, q := range slices.Concat(p.rootCommand().Params, p.sharedUsed()) {
+		if flag != "" && (q.Name == flag || q.Short == flag) {
+			return true, q.Kind != Bool
+		}
+	}
+	return false, false
+}
+
 // CommandBehind says whether options stand before a command that exists.
 func (p *Program) CommandBehind(rest []string) bool {
 	word, found := p.firstWord(rest)

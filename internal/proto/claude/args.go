@@ -10,11 +10,10 @@ import (
 type takes uint8
 
 const (
-	nothing  takes = iota
-	one            // a value
-	maybe          // a value, where one stands behind an equals sign or is the next argument and no flag
-	several        // every argument up to the next flag
-	ourValue       // a value, of a flag of ours
+	nothing takes = iota
+	one           // a value
+	maybe         // a value, where one stands behind an equals sign or is the next argument and no flag
+	several       // every argument up to the next flag
 )
 
 // Fate is what becomes of a flag of Claude Code's.
@@ -38,7 +37,7 @@ type Flag struct {
 	value func(string) string // of that flag; nil: as it was
 }
 
-// Flags is the table. A flag that is not in it is refused by the command itself, since it may be a limit.
+// Flags is the table. A flag that is neither in it nor one of ours is refused, since it may be a limit.
 func Flags() []Flag {
 	list := func(fate Fate, t takes, note string, names ...string) (all []Flag) {
 		for _, n := range names {
@@ -104,11 +103,6 @@ func Flags() []Flag {
 	return append(all, list(Refused, maybe, "there is nothing like it here", "--worktree", "-w", "--tmux", "--teleport", "--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
 }
 
-// own are flags of ours with a value, which may stand beside those of Claude Code, as in the script that a host starts.
-func own() []string {
-	return []string{"--dialect", "--provider", "-P", "--cwd", "--api-base", "--sandbox", "--network", "--web", "--history-file", "--protocol-version", "--questions"}
-}
-
 // Speaks says whether a command line is for this dialect.
 func Speaks(argv []string) bool {
 	for i, arg := range argv {
@@ -122,16 +116,14 @@ func Speaks(argv []string) bool {
 	return false
 }
 
-// Args is Claude Code's command line in our words. Ignored are the flags that change nothing here. The error names what is refused, and why.
-func Args(argv []string) (args, ignored []string, err error) {
-	t := translation{flags: map[string]Flag{}}
+// Args is Claude Code's command line in our words. Ignored are the flags that change nothing here; knows says which flags the command has besides,
+// and whether a value follows. The error names what is refused, and why.
+func Args(argv []string, knows func(flag string) (known, value bool)) (args, ignored []string, err error) {
+	t := translation{flags: map[string]Flag{}, knows: knows}
 	for _, f := range Flags() {
 		for _, n := range f.Names {
 			t.flags[n] = f
 		}
-	}
-	for _, name := range own() {
-		t.flags[name] = Flag{Names: []string{name}, takes: ourValue}
 	}
 	if err := t.read(argv); err != nil {
 		return nil, nil, err
@@ -141,6 +133,7 @@ func Args(argv []string) (args, ignored []string, err error) {
 
 type translation struct {
 	flags  map[string]Flag
+	knows  func(flag string) (known, value bool)
 	out    []string
 	given  map[string]string // flags of ours, with their last values
 	prompt []string
@@ -179,8 +172,16 @@ func (t *translation) read(argv []string) error {
 			continue
 		}
 		f, known := t.flags[name]
-		if !known { // the command's own, or one that it will refuse
+		if !known {
+			ours, value := t.knows(name)
+			if !ours {
+				return fmt.Errorf("%s is refused: it is not known here, and may be a limit", clipped(name))
+			}
 			t.out = append(t.out, arg)
+			if value && !joined && i+1 < len(argv) {
+				i++
+				t.out = append(t.out, argv[i])
+			}
 			continue
 		}
 		values, err := f.values(joined, value, argv[i+1:])
@@ -240,9 +241,6 @@ func (t *translation) agent(value string, given bool) error {
 // take puts one flag into our words.
 func (t *translation) take(name string, f Flag, values []string) error {
 	switch {
-	case f.takes == ourValue:
-		t.out = append(t.out, name, values[0])
-		return nil
 	case f.Fate == Ignored:
 		t.passed = append(t.passed, name)
 		return nil

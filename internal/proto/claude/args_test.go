@@ -9,6 +9,10 @@ import (
 	"omniagent/internal/proto/claude"
 )
 
+func ours(flag string) (known, value bool) {
+	return slices.Contains([]string{"--ours", "--dialect", "--provider", "--api-base", "--quiet"}, flag), flag != "--quiet"
+}
+
 // TestArgs: command lines of Claude Code's hosts in our words.
 func TestArgs(t *testing.T) {
 	const stream = "--input-format=stream-json --output-format=stream-json"
@@ -31,7 +35,7 @@ func TestArgs(t *testing.T) {
 		{"-p x --effort low --debug --betas a b", "--input-format=text --output-format=text --questions=none --prompt=x", "--effort --debug --betas"},
 		{"-p x --tools ", "--input-format=text --output-format=text --questions=none --prompt=x", ""}, // replaced below
 		{"-p -- -x", "--input-format=text --output-format=text --questions=none --prompt=-x", ""},
-		{"-p x --nosuch=1", "--nosuch=1 --input-format=text --output-format=text --questions=none --prompt=x", ""},
+		{"--quiet -p --ours 1 x", "--quiet --ours 1 --input-format=text --output-format=text --questions=none --prompt=x", ""},
 		{"-p x --max-budget-usd 0.5 --strict-mcp-config --include-partial-messages --replay-user-messages", "--include-partial-messages=true --input-format=text --max-budget-usd=0.5 --output-format=text --questions=none --replay-user-messages=true --strict-mcp-config=true --prompt=x", ""},
 		{"-p x --add-dir a b --mcp-config c.json d.json", "--add-dir=a --add-dir=b --mcp-config=c.json --mcp-config=d.json --input-format=text --output-format=text --questions=none --prompt=x", ""},
 	} {
@@ -42,7 +46,7 @@ func TestArgs(t *testing.T) {
 		case strings.HasSuffix(c.in, "--tools "):
 			argv, want = []string{"-p", "x", "--tools="}, "--tools= --input-format=text --output-format=text --questions=none --prompt=x"
 		}
-		args, ignored, err := claude.Args(argv)
+		args, ignored, err := claude.Args(argv, ours)
 		if err != nil || strings.Join(args, " ") != want || strings.Join(ignored, " ") != c.ignored {
 			t.Errorf("%q: %v\n%s\n%s\n%q", argv, err, strings.Join(args, " "), want, ignored)
 		}
@@ -68,9 +72,10 @@ func TestRefusedArgs(t *testing.T) {
 		"-p x --model":                            "--model needs a value",
 		"-p x --allowedTools":                     "--allowedTools needs a value",
 		"-p=1 x":                                  "-p takes no value",
+		"-p x --nosuch=1":                         "--nosuch is refused: it is not known here",
 		"-p x --worktree":                         "--worktree is refused",
 	} {
-		if args, _, err := claude.Args(strings.Fields(in)); err == nil || !strings.Contains(err.Error(), want) {
+		if args, _, err := claude.Args(strings.Fields(in), ours); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q %v", in, args, err)
 		}
 	}
@@ -144,7 +149,7 @@ func FuzzArgs(f *testing.F) {
 		if slices.Contains(argv, "--") {
 			return
 		}
-		args, _, err := claude.Args(argv)
+		args, _, err := claude.Args(argv, ours)
 		swallowed := len(argv) > 1 && !strings.Contains(argv[len(argv)-2], "=") && strings.HasPrefix(argv[len(argv)-2], "-") // as the value of the flag before
 		if err == nil && !swallowed && !slices.Contains(args, "--disallowed-tools=Canary") {
 			t.Errorf("%q: %q", argv, args)

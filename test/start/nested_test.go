@@ -1,0 +1,248 @@
+package start
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// nested starts the program as a host of Claude Code's does.
+func nested(t *testing.T, script string, more ...string) *running {
+	t.Helper()
+	p := newPlace(t)
+	args, env, _ := wires()[3].scripted(t, script)
+	args = append([]string{"--dialect", "claude"}, append(args, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json")...)
+	return p.launch(t, env, append(args, more...)...)
+}
+
+func userLine(text string) string {
+	return fmt.Sprintf(`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`, text)
+}
+
+// found counts the messages that match.
+func found(messages []map[string]any, match func(m map[string]any) bool) (n int) {
+	for _, m := range messages {
+		if match(m) {
+			n++
+		}
+	}
+	return n
+}
+
+func ofType(kind, subtype string) func(map[string]any) bool {
+	return func(m map[string]any) bool { return m["type"] == kind && (subtype == "" || m["subtype"] == subtype) }
+}
+
+// answerTo finds the response to a request of the host's.
+func answerTo(messages []map[string]any, id string) map[string]any {
+	for _, m := range messages {
+		if r, ok := m["response"].(map[string]any); ok && m["type"] == "control_response" && r["request_id"] == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// TestNestedGarbage: whatever a host says that means nothing, the session lives on; where the protocol has an error for it, the host gets that.
+func TestNestedGarbage(t *testing.T) {
+	t.Parallel()
+	r := nested(t, `[{"say":"You said ${input}"}]`)
+	r.say(`garbage`)
+	r.say(`{"type":"keep_alive"}`)
+	r.say(`{"type":"control_request","request_id":"i1","request":{"subtype":"initialize","systemPrompt":[""]}}`)
+	r.say(`[]`)
+	r.say(`{"type":"dance"}`)
+	r.say(`{"type":"control_request","request_id":"q1","request":{"subtype":"dance"}}`)
+	r.say(`{"type":"control_request","request_id":"q2"}`)
+	r.say(`{"type":"control_request","request_id":"q3","request":{"subtype":"set_permission_mode","mode":"auto"}}`)
+	r.say(`{"type":"control_request","request_id":"q4","request":{"subtype":"set_permission_mode","mode":"bypassPermissions"}}`)
+	r.say(`{"type":"control_request","request_id":"q5","request":{"subtype":"set_permission_mode","mode":7}}`)
+	r.say(`{"type":"control_request","request_id":"q6","request":{"subtype":"set_permission_mode","mode":"plan"}}`)
+	r.say(`{"type":"control_request","request_id":"q7","request":{"subtype":"mcp_status"}}`)
+	r.say(`{"type":"control_request","request_id":"q8","request":{"subtype":"interrupt"}}`)
+	r.say(`{"type":"control_request","request_id":"q9","request":{"subtype":"initialize"}}`)
+	r.say(`{"type":"control_response","response":{"subtype":"success","request_id":"nobody","response":{"behavior":"allow"}}}`)
+	r.say(`{"type":"control_response","response":{"subtype":"odd"}}`)
+	r.say(`{"type":"control_cancel_request","request_id":"nobody"}`)
+	r.say(`{"type":"user","message":{"role":"user","content":""}}`)
+	r.say(userLine("one"))
+	r.say(strings.Repeat("x", 100<<20))
+	r.say(userLine("two"))
+	if _, err := io.WriteString(r.stdin, `{"type":"user","mess`); err != nil {
+		t.Fatal(err)
+	}
+	messages, exit := r.end()
+	var results []string
+	for _, m := range messages {
+		if m["type"] == "result" {
+			results = append(results, fmt.Sprint(m["result"]))
+		}
+	}
+	if strings.Join(results, "|") != "You said one|You said two" || exit != 0 {
+		t.Errorf("exit %d, %q", exit, results)
+	}
+	for id, want := range map[string]string{
+		"i1": "success", "q1": "Unsupported control request subtype: dance", "q2": "no request with a subtype", "q3": "a model of its vendor", "q4": "was not launched with", "q5": "not what it should be",
+		"q6": "success", "q7": "success", "q8": "success", "q9": "initialize comes first",
+	} {
+		a := answerTo(messages, id)
+		if got := fmt.Sprint(a["subtype"], a["error"]); !strings.Contains(got, want) {
+			t.Errorf("%s: %v", id, a)
+		}
+	}
+	if n := found(messages, ofType("system", "init")); n != 2 {
+		t.Errorf("%d inits", n)
+	}
+	stderr := r.stderr.String()
+	for _, word := range []string{"one JSON object", `"dance"`, "control_response", "content is empty", "longer than 64 MiB", "unexpected end"} {
+		if !strings.Contains(stderr, word) {
+			t.Errorf("nothing is said of %q: %s", word, stderr)
+		}
+	}
+}
+
+// TestNestedQuestion: the host is asked; one that goes away has not agreed.
+func TestNestedQuestion(t *testing.T) {
+	t.Parallel()
+	const script = `[{"shell":"touch made"},{"say":"done"}]`
+	ask := func(line string) bool { return strings.Contains(line, `"can_use_tool"`) }
+	for _, c := range []struct {
+		name  string
+		flags []string
+		then  func(r *running, id string)
+		made  bool
+		asked bool
+	}{
+		{"allow", []string{"--permission-prompt-tool", "stdio"}, func(r *running, id string) {
+			r.say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":{"behavior":"allow"}}}`)
+		}, true, true},
+		{"error", []string{"--permission-prompt-tool", "stdio"}, func(r *running, id string) {
+			r.say(`{"type":"control_response","response":{"subtype":"error","request_id":"` + id + `","error":"it threw"}}`)
+		}, false, true},
+		{"gone", []string{"--permission-prompt-tool", "stdio"}, func(*running, string) {}, false, true},
+		{"nobody", nil, nil, false, false},
+		{"dontAsk", []string{"--permission-prompt-tool", "stdio", "--permission-mode", "dontAsk"}, nil, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := nested(t, script, c.flags...)
+			r.say(userLine("go"))
+			if c.then != nil {
+				r.await(ask)
+				id := ""
+				for _, line := range r.all() {
+					if ask(line) {
+						_, rest, _ := strings.Cut(line, `"request_id":"`)
+						id, _, _ = strings.Cut(rest, `"`)
+					}
+				}
+				c.then(r, id)
+			}
+			messages, exit := r.end()
+			_, err := os.Stat(filepath.Join(r.cmd.Args[3], "made"))
+			if (err == nil) != c.made || exit != 0 || found(messages, ofType("result", "success")) != 1 {
+				t.Errorf("made %v, exit %d: %v", err == nil, exit, messages)
+			}
+			if n := found(messages, func(m map[string]any) bool { return m["type"] == "control_request" }); (n == 1) != c.asked {
+				t.Errorf("asked %d times", n)
+			}
+			for _, m := range messages {
+				if m["type"] == "result" && (len(m["permission_denials"].([]any)) == 1) == c.made {
+					t.Errorf("%v", m)
+				}
+			}
+		})
+	}
+}
+
+// TestNestedBeginnings: what cannot be meant ends the call before there is a conversation, by name and with a result.
+func TestNestedBeginnings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		flags []string
+		first string // what the host says
+		exit  int
+		words []string // of the result
+	}{
+		{"a limit", []string{"--no-session-persistence"}, "", 2, []string{"--no-session-persistence is refused"}},
+		{"a mode", []string{"--permission-mode", "auto"}, "", 2, []string{"--permission-mode auto is refused"}},
+		{"unknown", []string{"--restrict-all"}, "", 2, []string{"--restrict-all"}},
+		{"no session", []string{"--resume", "0b0b0b0b-1111-4222-8333-444444444444"}, userLine("x"), 1, []string{"No conversation found with session ID: 0b0b0b0b-1111-4222-8333-444444444444"}},
+		{"settings", []string{"--settings", `{"forbidEverything":true}`}, userLine("x"), 2, []string{"forbidEverything means nothing here"}},
+		{"no agent", []string{"--agent", "nobody"}, userLine("x"), 2, []string{"there is no agent nobody"}},
+		{"a hook", nil, `{"type":"control_request","request_id":"i1","request":{"subtype":"initialize","hooks":{"PermissionRequest":[{"hookCallbackIds":["a"]}]}}}`, 2, []string{"PermissionRequest would never be called"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := nested(t, `[{"say":"no"}]`, c.flags...)
+			if c.first != "" {
+				r.say(c.first)
+			}
+			messages, exit := r.end()
+			n := len(messages)
+			if n == 0 || messages[n-1]["type"] != "result" || messages[n-1]["subtype"] != "error_during_execution" || messages[n-1]["is_error"] != true || exit != c.exit {
+				t.Fatalf("exit %d: %v\n%s", exit, messages, r.stderr.String())
+			}
+			for _, w := range c.words {
+				if !strings.Contains(fmt.Sprint(messages[n-1]["errors"]), w) || !strings.Contains(r.stderr.String(), w) {
+					t.Errorf("%s is not said: %v\n%s", w, messages[n-1], r.stderr.String())
+				}
+			}
+			if a := answerTo(messages, "i1"); c.name == "a hook" && (a == nil || a["subtype"] != "error") {
+				t.Errorf("%v", messages)
+			}
+		})
+	}
+}
+
+// TestNestedSources: of the files of a workspace what they forbid counts, and not what they allow.
+func TestNestedSources(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, ".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"disableBypassPermissionsMode":"disable"}}`)
+	args, env, _ := wires()[3].scripted(t, `[{"shell":"touch made"},{"say":"done"}]`)
+	args = append([]string{"--dialect", "claude"}, append(args, "--output-format=stream-json", "--input-format=stream-json", "--setting-sources=project")...)
+	r := p.launch(t, env, args...)
+	r.say(userLine("go"))
+	messages, _ := r.end()
+	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil || found(messages, ofType("result", "success")) != 1 {
+		t.Errorf("%v: %v", err, messages)
+	}
+	refused := p.launch(t, env, append(args, "--permission-mode=bypassPermissions")...)
+	refused.say(userLine("go"))
+	if messages, exit := refused.end(); exit != 2 || !strings.Contains(fmt.Sprint(messages), "forbids the permission mode") {
+		t.Errorf("exit %d: %v", exit, messages)
+	}
+}
+
+// TestNestedOneShot: the command line of people and scripts.
+func TestNestedOneShot(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flags []string
+		stdin string
+		want  string
+		exit  int
+	}{
+		{[]string{"-p", "the prompt"}, "", "You said the prompt\n", 0},
+		{[]string{"-p", "the prompt"}, "and more", "You said the prompt\nand more\n", 0},
+		{[]string{"-p"}, "from standard input", "You said from standard input\n", 0},
+		{[]string{"the prompt", "-p", "--effort", "low"}, "", "You said the prompt\n", 0},
+		{[]string{"-p", "--output-format", "json", "x"}, "", `"result":"You said x"`, 0},
+		{[]string{"-p", "x", "y"}, "", "", 2},
+	} {
+		p := newPlace(t)
+		args, env, _ := wires()[3].scripted(t, `[{"say":"You said ${input}"}]`)
+		cmd := exec.Command(program, append(append([]string{"start", "--dialect=claude", "--cwd", p.work}, args...), c.flags...)...)
+		cmd.Env, cmd.Stdin = append(p.env, env...), strings.NewReader(c.stdin)
+		out, _ := cmd.Output()
+		if got := string(out); !strings.Contains(got, c.want) || c.want == "" && got != "" || cmd.ProcessState.ExitCode() != c.exit {
+			t.Errorf("%q: exit %d, %q", c.flags, cmd.ProcessState.ExitCode(), got)
+		}
+	}
+}
