@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/relay"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -30,18 +31,24 @@ func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agen
 	}, s, sv)
 }
 
-// live is the launch of a process for many turns.
+// Relayed is the launch of a process whose lines go to a host of the same dialect as they are.
+func (d driver) Relayed(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
+	if mode := cli.ModeOf(s); mode == agent.AskAll || mode == agent.DenyAll {
+		return agent.Launch{}, fault.New(fault.Unsupported, "Claude Code itself has no mode %s", mode)
+	}
+	return d.launch(s, w)
+}
+
+// live is the launch of a process for many turns, with whom we talk.
 func (d driver) live(s agent.Spec) (agent.Launch, error) {
+	return d.launch(s, relay.Wishes{CanAsk: true, Pieces: true})
+}
+
+func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	mode := cli.ModeOf(s)
-	if word(mode) == "" {
-		return agent.Launch{}, fault.New(fault.Unsupported, "Claude Code has no mode %s", mode)
-	}
-	if n := s.Terms.Network; n != "" && (n != "on" || s.Shared.Sandbox.Value == setting.WorkspaceWrite) {
-		return agent.Launch{}, fault.New(fault.Unsupported, "Claude Code takes no --network %s: what its commands reach is in the settings of its sandbox", n)
-	}
-	_, outside := servers(s.Terms.Servers)
-	if len(s.Terms.Servers) > 0 && outside == nil {
-		return agent.Launch{}, fault.New(fault.ArgError, "--mcp-config is no JSON object of servers")
+	outside, err := able(s)
+	if err != nil {
+		return agent.Launch{}, err
 	}
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
@@ -61,7 +68,13 @@ func (d driver) live(s agent.Spec) (agent.Launch, error) {
 	if mode == agent.Plan {
 		ours[slices.Index(ours, modeFlag)+1] = word(mode)
 	}
-	ours = append(ours, "--input-format=stream-json", "--permission-prompt-tool=stdio", "--include-partial-messages")
+	ours = append(ours, "--input-format=stream-json")
+	if w.CanAsk {
+		ours = append(ours, "--permission-prompt-tool=stdio")
+	}
+	if w.Pieces {
+		ours = append(ours, "--include-partial-messages")
+	}
 	if mode != agent.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite && (!s.Machine.Root || deliberate(l.Env)) {
 		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host may change to it
 	}
@@ -87,6 +100,22 @@ func (d driver) live(s agent.Spec) (agent.Launch, error) {
 	}
 	l.Args, l.Translated = append(ours, l.Args[l.Translated:]...), len(ours)
 	return l, nil
+}
+
+// able refuses what the CLI cannot keep. It returns the MCP servers in the CLI's form.
+func able(s agent.Spec) ([]byte, error) {
+	mode := cli.ModeOf(s)
+	if word(mode) == "" {
+		return nil, fault.New(fault.Unsupported, "Claude Code has no mode %s", mode)
+	}
+	if n := s.Terms.Network; n != "" && (n != "on" || s.Shared.Sandbox.Value == setting.WorkspaceWrite) {
+		return nil, fault.New(fault.Unsupported, "Claude Code takes no --network %s: what its commands reach is in the settings of its sandbox", n)
+	}
+	_, all := servers(s.Terms.Servers)
+	if len(s.Terms.Servers) > 0 && all == nil {
+		return nil, fault.New(fault.ArgError, "--mcp-config is no JSON object of servers")
+	}
+	return all, nil
 }
 
 // terms are the flags for what a host asks beyond the shared ones. Lists are given one by one: a rule may have a comma in it.
