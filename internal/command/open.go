@@ -23,6 +23,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/provider"
+	"omniagent/internal/relay"
 	"omniagent/internal/session"
 )
 
@@ -57,6 +58,16 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 
 // installed opens a conversation with an agent of this machine.
 func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	driver, err := o.prepare(name, &s)
+	if err != nil {
+		return nil, err
+	}
+	sv.Grace = cmp.Or(sv.Grace, o.call.Config.Duration("grace"))
+	return driver.Open(ctx, s, sv)
+}
+
+// prepare finds the agent, asks the gate, and fills in what belongs to this machine.
+func (o opener) prepare(name string, s *agent.Spec) (agent.Driver, error) {
 	known, err := knownAgents(o.call, o.drivers)
 	if err != nil {
 		return nil, err
@@ -69,11 +80,14 @@ func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv age
 		return nil, fault.New(fault.NotFoundCode, "there is no agent %s", name).Hint("omniagent agents list")
 	}
 	driver, host := known[i].Driver, o.call.Host
+	if s.Dir == "" {
+		s.Dir = o.call.Dir()
+	}
 	s.Install, err = driver.Locate(agent.Env{Lookup: host.Lookup, Dir: s.Dir, Said: versions(o.call.Paths).Of})
 	if err != nil {
 		return nil, err
 	}
-	if s.Env, err = o.admitted(known[i], s); err != nil {
+	if s.Env, err = o.admitted(known[i], *s); err != nil {
 		return nil, err
 	}
 	var random [12]byte
@@ -84,8 +98,25 @@ func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv age
 	s.Temp = filepath.Join(o.call.Paths.Temp, "omniagent-"+hex.EncodeToString(random[:]))
 	s.Trusted = config.OpenTrust(o.call.TrustFile()).Trusted
 	s.Machine = agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) }}
-	sv.Grace = cmp.Or(sv.Grace, o.call.Config.Duration("grace"))
-	return driver.Open(ctx, s, sv)
+	return driver, nil
+}
+
+// relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are. Of r it fills in what belongs to the agent.
+// An agent that does not speak them is a fault of code UNSUPPORTED.
+func (o opener) relay(ctx context.Context, name string, s agent.Spec, w relay.Wishes, r relay.Relay) (int, error) {
+	driver, err := o.prepare(name, &s)
+	if err != nil {
+		return 0, err
+	}
+	speaker, ok := driver.(relay.Speaker)
+	if !ok {
+		return 0, fault.New(fault.Unsupported, "%s does not speak these lines itself", name)
+	}
+	if r.Launch, err = speaker.Relayed(s, w); err != nil {
+		return 0, err
+	}
+	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
+	return r.Run(ctx)
 }
 
 // admitted asks the gate, and is the environment that the agent gets.
