@@ -61,7 +61,10 @@ func TestSecretsStayInside(t *testing.T) {
 	}}
 	client := &parrot{answers: []model.Answer{call}, fail: &model.Error{Trouble: model.NoLogin, Message: "wrong key " + hiddenKey}}
 	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
-		return tool.Result{Text: "A=" + hiddenKey + "\nghp_" + strings.Repeat("A1b2", 9)}
+		old := "old " + hiddenKey
+		return tool.Result{
+			Text: "A=" + hiddenKey + "\nghp_" + strings.Repeat("A1b2", 9), Change: &event.Change{Path: "/a", Old: &old, New: "new " + hiddenKey + " ghp_" + strings.Repeat("A1b2", 9)},
+		}
 	}}
 	s := begin(t, engine.Options{Client: client, System: []string{"the project says " + hiddenKey}, Journal: kept, Secrets: redact.Known(hiddenKey)}, kit("Look", look))
 	send(t, s, "my key is "+hiddenKey)
@@ -77,6 +80,9 @@ func TestSecretsStayInside(t *testing.T) {
 		}
 		if e.Kind == event.ToolResult && !strings.Contains(e.Result.Output, "2 secrets that are not shown") {
 			t.Errorf("%q", e.Result.Output)
+		}
+		if e.Kind == event.ToolResult && (e.Result.Change == nil || *e.Result.Change.Old != "old "+redact.Mask || !strings.HasPrefix(e.Result.Change.New, "new "+redact.Mask)) {
+			t.Errorf("%+v", e.Result.Change)
 		}
 		if text := fmt.Sprintf("%s %+v", data, e.Fault); strings.Contains(text, hiddenKey) || strings.Contains(text, "A1b2A1b2") {
 			t.Errorf("%s", text)
