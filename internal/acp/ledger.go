@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -50,8 +52,13 @@ const ending = ".jsonl"
 
 func (l Ledger) file(id string) string { return filepath.Join(l.Dir, id+ending) }
 
-// NewID is an id for a new session.
-func (Ledger) NewID() string { return session.NewID() }
+// NewID is an id for a new session: a UUID, which agents take for their own.
+func (Ledger) NewID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
 
 func noLedger(id string) error { return fault.New(fault.NotFoundCode, "there is no session %s", id) }
 

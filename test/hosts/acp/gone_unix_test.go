@@ -5,6 +5,7 @@ package acp
 import (
 	"bufio"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -73,7 +74,8 @@ func TestDoesNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func() { _, _ = cmd.Process.Wait(); close(ended) }()
+	var state *os.ProcessState
+	go func() { state, _ = cmd.Process.Wait(); close(ended) }()
 	select {
 	case <-ended:
 	case <-time.After(15 * time.Second):
@@ -82,6 +84,9 @@ func TestDoesNotRead(t *testing.T) {
 		t.Error("the signal is not heard")
 	}
 	<-wrote
+	if most := peak(state.SysUsage()); most > 200<<20 {
+		t.Errorf("%d MB", most>>20)
+	}
 	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("it took %s", took)
 	}

@@ -168,3 +168,48 @@ func TestAcpxCancel(t *testing.T) {
 		t.Errorf("still there: %v", left)
 	}
 }
+
+// TestInstalled: an agent of others through us, from a message to the loaded session.
+func TestInstalled(t *testing.T) {
+	t.Parallel()
+	dir := os.Getenv("OMNIAGENT_TEST_AGENTS")
+	if dir == "" {
+		t.Skip("the agents are not here: OMNIAGENT_TEST_AGENTS=$(scripts/agents) go test ./test/hosts/acp")
+	}
+	p := newPlace(t, `[{"write":{"path":"w.txt","content":"one\n"}},{"say":"You said ${input}"}]`)
+	p.args = []string{"acp", "--agent", "claude"}
+	for i, v := range p.env {
+		if strings.HasPrefix(v, "PATH=") {
+			p.env[i] = "PATH=" + dir + string(os.PathListSeparator) + v[len("PATH="):]
+		}
+	}
+	p.env = append(p.env, "ANTHROPIC_BASE_URL="+p.server.URL())
+	c := p.launch(t)
+	id := c.begin(1, p.work, nil)
+	if got := c.prompt(id, "one"); got["stopReason"] != "end_turn" || p.read("w.txt") != "no file" || !strings.Contains(c.said("agent_message_chunk"), "You said one") {
+		t.Fatal(got, c.shown())
+	}
+	c.call("session/set_mode", object{"sessionId": id, "modeId": "auto-edit"})
+	if got := c.prompt(id, "two"); got["stopReason"] != "end_turn" || p.read("w.txt") != "one\n" {
+		t.Error(got, c.shown())
+	}
+	c.end()
+	c = p.launch(t)
+	c.greet(1, nil)
+	if list := c.call("session/list", object{"cwd": p.work}); dig(list, "sessions", 0, "sessionId") != id || dig(list, "sessions", 0, "title") != "one" {
+		t.Error(list)
+	}
+	c.call("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})
+	if c.said("user_message_chunk") != "onetwo" || !strings.Contains(c.said("agent_message_chunk"), "You said two") || len(c.updates("tool_call")) != 2 {
+		t.Error(c.shown())
+	}
+	c.prompt(id, "three")
+	requests := p.server.Requests()
+	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "You said one") || !strings.Contains(raw, "three") {
+		t.Error("the agent does not know what was said before:", raw)
+	}
+	if code, message := c.fails("session/prompt", object{"sessionId": id, "prompt": []object{{"type": "image", "mimeType": "image/png", "data": "YQ=="}}}); code != -32602 {
+		t.Error(code, message)
+	}
+	c.end()
+}
