@@ -117,10 +117,11 @@ func (l *link) close() error {
 
 // offered is the list with what holds now in it.
 func offered(list []wire.Choice, now string) []wire.Choice {
+	list = slices.DeleteFunc(slices.Clone(list), func(o wire.Choice) bool { return o.ID == "" })
 	if now == "" || slices.ContainsFunc(list, func(o wire.Choice) bool { return o.ID == now }) {
 		return list
 	}
-	return append(slices.Clone(list), wire.Choice{ID: now, Name: now})
+	return append(list, wire.Choice{ID: now, Name: now})
 }
 
 // hearken passes the events on.

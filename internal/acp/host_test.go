@@ -71,7 +71,13 @@ func (p *played) Answer(_ context.Context, _ string, a agent.Answer) error {
 func (p *played) Set(context.Context, agent.Change) error {
 	return fault.New(fault.Unsupported, "it cannot be changed as it runs")
 }
-func (p *played) Interrupt(context.Context) error { return nil }
+
+// Interrupt ends the turn as some agents do: with a failure.
+func (p *played) Interrupt(context.Context) error {
+	p.events.Put(event.Event{Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AgentFailed, "aborted")})
+	p.events.Put(event.Event{Kind: event.Ended, End: &event.End{Reason: "aborted"}})
+	return nil
+}
 
 func (p *played) Close(context.Context) (agent.Outcome, error) {
 	p.mu.Lock()
@@ -495,4 +501,24 @@ func TestPreview(t *testing.T) {
 			t.Errorf("%s: %q instead of %q", in, got, want)
 		}
 	}
+}
+
+// TestCancelIsHeard: a turn that was cancelled is that, whatever the agent makes of it.
+func TestCancelIsHeard(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, ledger(t), []event.Event{{Kind: event.Text, Text: "I"}})
+	session, _ := b.begin(`{}`)
+	b.prompt(3, session, "go")
+	b.until(func(m object) bool { return dig(m, "params", "update", "sessionUpdate") == "agent_message_chunk" })
+	b.say(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"` + session + `"}}`)
+	if got := b.reply(3); dig(got, "result", "stopReason") != "cancelled" {
+		t.Error(got)
+	}
+	b.prompt(4, session, "again")
+	b.until(func(m object) bool { return dig(m, "params", "update", "sessionUpdate") == "agent_message_chunk" })
+	b.say(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":4}}`)
+	if got := b.reply(4); dig(got, "result", "stopReason") != "cancelled" {
+		t.Error(got)
+	}
+	b.end()
 }

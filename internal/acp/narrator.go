@@ -27,6 +27,7 @@ type narrator struct {
 	past    bool // it was told before: no file is as it was then
 	mask    func(string) string
 	window  int64
+	used    int64 // tokens of the context, as they were last
 	cost    float64
 	costs   bool
 	number  int
@@ -123,11 +124,12 @@ func (n *narrator) answered(e event.Event) []wire.Update {
 	if e.Parent != "" || u == nil || n.window <= 0 || u.Input+u.Output <= 0 {
 		return nil
 	}
-	return []wire.Update{{Kind: wire.Used, Usage: n.usage(u.Input + u.Output)}}
+	n.used = u.Input + u.Output
+	return []wire.Update{{Kind: wire.Used, Usage: n.usage()}}
 }
 
-func (n *narrator) usage(used int64) *wire.Usage {
-	u := &wire.Usage{Used: used, Size: n.window}
+func (n *narrator) usage() *wire.Usage {
+	u := &wire.Usage{Used: n.used, Size: n.window}
 	if n.costs {
 		cost := n.cost
 		u.CostUSD = &cost
@@ -145,6 +147,9 @@ func (n *narrator) end(end *event.End) []wire.Update {
 	n.calls = map[string]*call{}
 	if end != nil && end.Usage != nil && end.Usage.CostUSD != nil {
 		n.cost, n.costs = n.cost+*end.Usage.CostUSD, true
+		if n.used > 0 {
+			updates = append(updates, wire.Update{Kind: wire.Used, Usage: n.usage()})
+		}
 	}
 	return updates
 }

@@ -30,7 +30,7 @@ func acpCommand() *contract.Command {
 		Params: []contract.Param{
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
 			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
-			{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
+			{Name: "model", Short: "m", Kind: contract.Text, Help: "model; several: a,b, of which the editor can choose"},
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
 			{Name: "permission-mode", Kind: contract.Enum, Enum: modeWords(), Default: string(agent.Prompt), Help: "what may run without a question at first"},
 			{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
@@ -89,18 +89,18 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := opener{call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"), base: c.String("api-base")}
-	mode := agent.Mode(c.String("permission-mode"))
+	mode, models := agent.Mode(c.String("permission-mode")), modelsOf(c.String("model"))
 	host := &acp.Host{
 		Agent: c.String("agent"), Open: opens.open, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log, Signals: signals, Mask: known.String,
 		Spec: acp.WithMode(agent.Spec{
 			Shared: setting.Shared{
-				Model:   typed(c.String("model")),
+				Model:   typed(models[0].ID),
 				Sandbox: typed(setting.Sandbox(c.String("sandbox"))),
 				Web:     typed(c.String("web") == "on"),
 			},
 			Terms: agent.Terms{Network: c.String("network")},
 		}, mode),
-		Options: wire.Options{Mode: string(mode), Model: c.String("model")},
+		Options: wire.Options{Mode: string(mode), Model: models[0].ID, Models: models},
 		About:   wire.About{Name: "omniagent", Version: Version},
 	}
 	about := hostNative
@@ -111,6 +111,20 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 		return 0, err
 	}
 	return host.Run(ctx), nil
+}
+
+// modelsOf are the models of a list, at least one; the first is the agent's own where none is named.
+func modelsOf(list string) []wire.Choice {
+	var models []wire.Choice
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			models = append(models, wire.Choice{ID: name, Name: name})
+		}
+	}
+	if models == nil {
+		models = []wire.Choice{{}}
+	}
+	return models
 }
 
 // hostNative is what the host knows of our own agent.

@@ -58,7 +58,7 @@ func newPlace(t *testing.T, script string) place {
 	t.Cleanup(func() { _ = server.Close() })
 	p := place{home: t.TempDir(), work: t.TempDir(), server: server}
 	p.env = []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "USERPROFILE=" + p.home, "ANTHROPIC_API_KEY=secret-of-a-test"}
-	p.args = []string{"acp", "--provider", "anthropic", "--model", "test-model", "--api-base", server.URL()}
+	p.args = []string{"acp", "--provider", "anthropic", "--model", "test-model,other-model", "--api-base", server.URL()}
 	return p
 }
 

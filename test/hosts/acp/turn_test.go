@@ -188,6 +188,15 @@ func TestModes(t *testing.T) {
 			t.Error(wrong, code)
 		}
 	}
+	begun = c.call("session/set_config_option", object{"sessionId": id, "configId": "model", "value": "other-model"})
+	if dig(begun, "configOptions", 1, "currentValue") != "other-model" || len(dig(begun, "configOptions", 1, "options").([]any)) != 2 {
+		t.Error(begun)
+	}
+	c.prompt(id, "with another")
+	requests := p.server.Requests()
+	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, `"other-model"`) || !strings.Contains(raw, "with another") || strings.Count(raw, "go") < 3 {
+		t.Error("the other model does not know what was said:", raw)
+	}
 	c.end()
 }
 
