@@ -32,6 +32,8 @@ func mcpServer(drivers []agent.Driver) *contract.Command {
 		Params: []contract.Param{
 			{Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read), Help: "what an agent may do at most that is asked"},
 			{Name: "dir", Kind: contract.File, Repeat: true, Help: "where agents may work; default: here"},
+			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
+			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
 			{Name: "ask-timeout", Kind: contract.Duration, Default: "10m", Help: "time limit of a call that names none"},
 		},
 		Children: children,
@@ -65,7 +67,7 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 	if c.Host.StdinTerminal {
 		log("an MCP client is expected on standard input, not a person; docs/mcp.md has the lines for its configuration")
 	}
-	o := opener{call: c, log: log, detail: func(string, ...any) {}, drivers: drivers}
+	o := opener{call: c, log: log, detail: func(string, ...any) {}, drivers: drivers, provider: c.String("provider"), base: c.String("api-base")}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	status := make(chan int, 1)
