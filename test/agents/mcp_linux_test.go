@@ -39,6 +39,17 @@ func TestAsksThroughUs(t *testing.T) {
 			raw, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"omniagent": server}})
 			return []string{"--", "--mcp-config", b.put(filepath.Join(b.home, "servers.json"), string(raw)), "--allowedTools", "mcp__omniagent__ask_agent"}
 		}},
+		"codex": {"ask_agent", func(_ *bench, server map[string]any) []string {
+			args := []string{"--yolo", "--"}
+			for name, value := range server {
+				text, _ := json.Marshal(value)
+				if env, ok := value.(map[string]string); ok {
+					text = []byte("{OPENAI_BASE_URL=\"" + env["OPENAI_BASE_URL"] + "\",OPENAI_API_KEY=\"" + env["OPENAI_API_KEY"] + "\"}")
+				}
+				args = append(args, "-c", "mcp_servers.omniagent."+name+"="+string(text))
+			}
+			return args
+		}},
 	} {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -367,12 +368,24 @@ func TestDepth(t *testing.T) {
 
 // TestNested: the native agent has this very server among its own, and asks itself until the limit.
 func TestNested(t *testing.T) {
+	t.Run("counted", func(t *testing.T) { nested(t, nil) })
+	t.Run("seen", func(t *testing.T) { // the agent in between does not hand the variable on
+		if runtime.GOOS != "linux" {
+			t.Skip("the processes above are looked at on Linux alone")
+		}
+		nested(t, map[string]string{"OMNIAGENT_DEPTH": ""})
+	})
+}
+
+func nested(t *testing.T, set map[string]string) {
+	t.Helper()
 	p := newPlace(t, `[{"call":{"name":"mcp__omniagent__ask_agent","input":{"agent":"native","prompt":"again","model":"m"}}},{"say":"below: ${result}"}]`)
 	config := filepath.Join(p.home, ".config", "omniagent")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	env := map[string]string{}
+	maps.Copy(env, set)
 	for _, entry := range p.env {
 		name, value, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, "OPENAI_") {
