@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
+	"omniagent/internal/contract"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
 )
@@ -68,18 +70,54 @@ func abilityRows() [][2]string {
 	}
 }
 
-// readmePage is README.md as it stands, with the table as it is.
+// readmePage is README.md as it stands, with its tables as they are.
 func readmePage(t *testing.T, drivers []agent.Driver) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, tail, found := strings.Cut(string(raw), "<!-- generated:matrix -->\n")
-	_, after, ended := strings.Cut(tail, "<!-- /generated -->")
+	return generated(t, generated(t, string(raw), "exits", exitTable(drivers)), "matrix", agentTable(drivers))
+}
+
+// generated is a page with a text between the marks of that name.
+func generated(t *testing.T, page, name, text string) string {
+	t.Helper()
+	begin, end := "<!-- generated:"+name+" -->\n", "<!-- /generated -->"
+	before, tail, found := strings.Cut(page, begin)
+	_, after, ended := strings.Cut(tail, end)
 	if !found || !ended {
-		t.Fatal("README.md has no place for the table of agents")
+		t.Fatalf("README.md has no place for %s", name)
 	}
+	return before + begin + text + end + after
+}
+
+// exitTable has what commands share beside what a call without a command ends with.
+func exitTable(drivers []agent.Driver) string {
+	direct, numbers := map[int]string{}, []int{}
+	for _, e := range directCalls(drivers).Exits {
+		n, _ := strconv.Atoi(e.Number)
+		direct[n], numbers = e.When, append(numbers, n)
+	}
+	shared := map[int]contract.SharedExit{}
+	for _, e := range contract.SharedExits() {
+		shared[e.Number], numbers = e, append(numbers, e.Number)
+	}
+	slices.Sort(numbers)
+	var b strings.Builder
+	b.WriteString("| Exit | An agent: `omniagent -p …` | A command: `omniagent COMMAND` | Name there |\n|---|---|---|---|\n")
+	for _, n := range slices.Compact(numbers) {
+		name := string(shared[n].Code)
+		if name != "" {
+			name = "`" + name + "`"
+		}
+		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", n, direct[n], shared[n].Means, name)
+	}
+	return b.String()
+}
+
+// agentTable has the flags and abilities of every agent.
+func agentTable(drivers []agent.Driver) string {
 	var b strings.Builder
 	b.WriteString("| |")
 	for _, d := range drivers {
@@ -100,7 +138,7 @@ func readmePage(t *testing.T, drivers []agent.Driver) string {
 	for _, r := range abilityRows() {
 		line(r[1], r[0], "")
 	}
-	return before + "<!-- generated:matrix -->\n" + b.String() + "<!-- /generated -->" + after
+	return b.String()
 }
 
 // levels are those of the two modes, as one where they agree.

@@ -61,28 +61,45 @@ type standard struct {
 	number  int
 	changed Extent
 	kind    fault.Kind
+	means   string
+}
+
+// SharedExit is an exit code that means the same wherever a command declares it.
+type SharedExit struct {
+	Number int
+	Code   Code
+	Means  string
+}
+
+// SharedExits are those codes, by number.
+func SharedExits() []SharedExit {
+	list := []SharedExit{}
+	for _, s := range standards() {
+		list = append(list, SharedExit{s.number, s.code, s.means})
+	}
+	return list
 }
 
 // standards is the table of the shared codes. Some kinds have two exits: signals are told apart by the signal.
 func standards() []standard {
 	return []standard{
-		{Success, 0, Complete, ""},
-		{GeneralError, 1, Some, fault.General},
-		{ArgError, 2, None, fault.Input},
-		{PartialFailure, 3, Some, fault.Partial},
-		{PreconditionFailed, 4, None, fault.Precondition},
-		{NotFound, 5, None, fault.NotFound},
-		{Conflict, 6, None, fault.Conflict},
-		{PermissionDenied, 7, None, fault.Denied},
-		{AuthRequired, 8, None, fault.Auth},
-		{PaymentRequired, 9, None, fault.Payment},
-		{TimedOut, 10, Some, fault.Timeout},
-		{RateLimited, 11, None, fault.RateLimited},
-		{Unavailable, 12, None, fault.Unavailable},
-		{Redirected, 13, None, fault.Redirected},
-		{Hangup, 129, Some, fault.Cancelled},
-		{Interrupted, 130, Some, fault.Cancelled},
-		{Terminated, 143, Some, fault.Cancelled},
+		{Success, 0, Complete, "", "done"},
+		{GeneralError, 1, Some, fault.General, "something failed that has no code of its own"},
+		{ArgError, 2, None, fault.Input, "the input is wrong; nothing was done"},
+		{PartialFailure, 3, Some, fault.Partial, "part was done, part failed"},
+		{PreconditionFailed, 4, None, fault.Precondition, "something that must hold does not"},
+		{NotFound, 5, None, fault.NotFound, "what was named does not exist"},
+		{Conflict, 6, None, fault.Conflict, "another change is in the way"},
+		{PermissionDenied, 7, None, fault.Denied, "the system refuses"},
+		{AuthRequired, 8, None, fault.Auth, "credentials or rights are missing"},
+		{PaymentRequired, 9, None, fault.Payment, "a service wants to be paid"},
+		{TimedOut, 10, Some, fault.Timeout, "the time limit passed"},
+		{RateLimited, 11, None, fault.RateLimited, "a service wants to be called less often"},
+		{Unavailable, 12, None, fault.Unavailable, "a service does not answer"},
+		{Redirected, 13, None, fault.Redirected, "the command has another name now"},
+		{Hangup, 129, Some, fault.Cancelled, "SIGHUP ended it"},
+		{Interrupted, 130, Some, fault.Cancelled, "SIGINT ended it"},
+		{Terminated, 143, Some, fault.Cancelled, "SIGTERM ended it"},
 	}
 }
 
