@@ -1,0 +1,180 @@
+//go:build unix
+
+package manual
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"omniagent/internal/measure"
+	"omniagent/internal/modelserver"
+)
+
+const repository = "../.."
+
+// program is the built program.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(measure.WithProgram(repository, func(file string) int {
+		program = file
+		return m.Run()
+	}))
+}
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources(repository); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reader is somebody at a terminal: Ann, in a project of hers.
+type reader struct {
+	root, home, app, bin, model string
+}
+
+// wrapper stands in front of the program: an agent is not started unless it is ours, and a model is the one that is here.
+const wrapper = `#!/bin/sh
+case ${1-} in
+start | chat) set -- "$@" --api-base "$MODEL" ;;
+-V | --version | -h | --help) ;;
+-*)
+	case " $* " in
+	*" native "*) ;;
+	*) set -- --trace-translate=only "$@" ;;
+	esac
+	;;
+esac
+exec "$PROGRAM" "$@"
+`
+
+// newReader has an empty home and, with git, a repository in which one file was changed.
+func newReader(t *testing.T) reader {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(beyond(t))
+	must(t, err)
+	home := filepath.Join(root, "home", "ann")
+	r := reader{root: root, home: home, app: filepath.Join(home, "app"), bin: filepath.Join(root, "bin")}
+	for _, dir := range []string{filepath.Join(r.app, ".git"), r.bin, filepath.Join(root, "tmp")} {
+		must(t, os.MkdirAll(dir, 0o755))
+	}
+	must(t, os.WriteFile(filepath.Join(r.bin, "omniagent"), []byte(wrapper), 0o755))
+	if git, err := exec.LookPath("git"); err == nil {
+		note := filepath.Join(r.app, "note.txt")
+		must(t, os.WriteFile(note, []byte("one\n"), 0o644))
+		for _, args := range [][]string{{"init", "-q"}, {"add", "."}} {
+			cmd := exec.Command(git, args...)
+			cmd.Dir, cmd.Env = r.app, []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH")}
+			must(t, cmd.Run())
+		}
+		must(t, os.WriteFile(note, []byte("two\n"), 0o644))
+	}
+	backend, err := modelserver.ParseScript([]byte(`[{"say": "None of them."}]`))
+	must(t, err)
+	server, err := modelserver.Start(backend, modelserver.Options{})
+	must(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	r.model = server.URL()
+	return r
+}
+
+// beyond is an empty directory outside of those for temporary files, which behind walls are others, where there is a place for one.
+func beyond(t *testing.T) string {
+	t.Helper()
+	for _, base := range []string{os.Getenv("HOME"), repository} {
+		base, err := filepath.Abs(base)
+		if made, wrong := os.MkdirTemp(base, ".test-"); err == nil && wrong == nil {
+			t.Cleanup(func() { _ = os.RemoveAll(made) })
+			if !strings.HasPrefix(made, "/tmp/") && !strings.HasPrefix(made, "/var/tmp/") {
+				return made
+			}
+		}
+	}
+	return t.TempDir()
+}
+
+// stubs puts programs with the names of the agents where they are found.
+func (r reader) stubs(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"claude", "codex", "copilot", "gemini", "opencode"} {
+		must(t, os.WriteFile(filepath.Join(r.bin, name), []byte("#!/bin/sh\nexit 0\n"), 0o755))
+	}
+}
+
+// types has a shell do a text, in a terminal, and returns what stands there in the end and the exit code. What is typed meanwhile is a
+// message and the end of a conversation, for those that read.
+func (r reader) types(t *testing.T, options, text string) (string, int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", options, text)
+	cmd.Dir, cmd.WaitDelay = r.app, time.Second
+	cmd.Env = []string{
+		"HOME=" + r.home, "PATH=" + r.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(r.root, "tmp"), "USER=ann", "TERM=xterm", "LC_ALL=C",
+		"PROGRAM=" + program, "MODEL=" + r.model, "ANTHROPIC_API_KEY=sk-reader",
+	}
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 300})
+	must(t, err)
+	defer func() { _ = terminal.Close() }()
+	var shown bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&shown, terminal)
+	}()
+	if strings.Contains(text, "omniagent chat") {
+		_, err = terminal.WriteString("hello\n/exit\n")
+		must(t, err)
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v\n%s", err, shown.String())
+	}
+	<-read
+	return strings.ReplaceAll(strings.ReplaceAll(shown.String(), "\r\n", "\n"), r.root, ""), cmd.ProcessState.ExitCode()
+}
+
+// block is a piece of code in a page.
+type block struct {
+	kind, text string
+	line       int
+	file       bool // what stands in a file, not what is typed
+}
+
+// blocks are those of a page, but for the recording of the demo, which has a test of its own.
+func blocks(t *testing.T, page string) []block {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(repository, page))
+	must(t, err)
+	text := string(raw)
+	if before, rest, ok := strings.Cut(text, "<!-- demo -->"); ok {
+		demo, after, _ := strings.Cut(rest, "<!-- /demo -->")
+		text = before + strings.Repeat("\n", strings.Count(demo, "\n")) + after
+	}
+	list := []block{}
+	for _, at := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatchIndex(text, -1) {
+		file := strings.HasSuffix(text[:at[0]], " -->\n") && strings.Contains(text[max(0, at[0]-80):at[0]], "\n<!-- file: ")
+		list = append(list, block{text[at[2]:at[3]], text[at[4]:at[5]], strings.Count(text[:at[0]], "\n") + 1, file})
+	}
+	return list
+}
