@@ -50,16 +50,18 @@ func must(t *testing.T, err error) {
 // reader is somebody at a terminal: Ann, in a project of hers.
 type reader struct {
 	root, home, app, bin, model string
+	agents                      string // where the real ones are
 }
 
 // wrapper stands in front of the program: an agent is not started unless it is ours, and a model is the one that is here.
 const wrapper = `#!/bin/sh
+[ -z "${REAL-}" ] || exec "$PROGRAM" "$@"
 case ${1-} in
 start | chat) set -- "$@" --api-base "$MODEL" ;;
 -V | --version | -h | --help) ;;
 -*)
 	case " $* " in
-	*" native "*) ;;
+	*" native "* | *" scribe "* | *" sc "*) ;; # ours, and that of docs/custom-agents.md
 	*) set -- --trace-translate=only "$@" ;;
 	esac
 	;;
@@ -132,6 +134,9 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 		"HOME=" + r.home, "PATH=" + r.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(r.root, "tmp"), "USER=ann", "TERM=xterm", "LC_ALL=C",
 		"PROGRAM=" + program, "MODEL=" + r.model, "ANTHROPIC_API_KEY=sk-reader",
 	}
+	if r.agents != "" {
+		cmd.Env = append(cmd.Env, "REAL=1", "PATH="+r.bin+":"+r.agents+":/usr/local/bin:/usr/bin:/bin")
+	}
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 300})
 	must(t, err)
 	defer func() { _ = terminal.Close() }()
@@ -154,11 +159,29 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 	return strings.ReplaceAll(strings.ReplaceAll(shown.String(), "\r\n", "\n"), r.root, ""), cmd.ProcessState.ExitCode()
 }
 
+// files puts the files that a page shows where the page says, or where the reader stands.
+func (r reader) files(t *testing.T, list []block) {
+	t.Helper()
+	for _, b := range list {
+		dir := r.app
+		switch {
+		case b.file == "":
+			continue
+		case b.kind == "sh":
+			dir = r.bin
+		case b.kind == "toml":
+			dir = filepath.Join(r.home, ".config", "omniagent", "agents")
+		}
+		must(t, os.MkdirAll(dir, 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, b.file), []byte(b.text), 0o755))
+	}
+}
+
 // block is a piece of code in a page.
 type block struct {
 	kind, text string
 	line       int
-	file       bool // what stands in a file, not what is typed
+	file       string // of what stands in a file, its name: that is not typed
 }
 
 // blocks are those of a page, but for the recording of the demo, which has a test of its own.
@@ -173,8 +196,11 @@ func blocks(t *testing.T, page string) []block {
 	}
 	list := []block{}
 	for _, at := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatchIndex(text, -1) {
-		file := strings.HasSuffix(text[:at[0]], " -->\n") && strings.Contains(text[max(0, at[0]-80):at[0]], "\n<!-- file: ")
-		list = append(list, block{text[at[2]:at[3]], text[at[4]:at[5]], strings.Count(text[:at[0]], "\n") + 1, file})
+		b := block{kind: text[at[2]:at[3]], text: text[at[4]:at[5]], line: strings.Count(text[:at[0]], "\n") + 1}
+		if m := regexp.MustCompile(`<!-- file: (\S+) -->\n$`).FindStringSubmatch(text[:at[0]]); m != nil {
+			b.file = m[1]
+		}
+		list = append(list, b)
 	}
 	return list
 }

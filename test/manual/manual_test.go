@@ -35,31 +35,57 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestPages types the commands of the other pages. The answers of agents are not here to be compared: those pages are left to the tests that
-// have the agents. What docs/install.md shows needs packages, and is typed in test/packages.
+// TestPages types the commands of the other pages, and compares the answers where those are of this program. What docs/install.md shows needs
+// packages, and is typed in test/packages.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
 	must(t, err)
 	for _, path := range pages {
 		name := filepath.Base(path)
-		for _, b := range blocks(t, "docs/"+name) {
-			compared := b.kind == "console" && slices.Contains([]string{"configuration.md", "output.md"}, name)
-			if name == "install.md" || b.file || b.kind != "sh" && !compared {
+		list := blocks(t, "docs/"+name)
+		for _, b := range list {
+			compared := b.kind == "console" && slices.Contains([]string{"configuration.md", "custom-agents.md", "output.md"}, name)
+			if name == "install.md" || b.file != "" || b.kind != "sh" && !compared {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s_line_%d", name, b.line), func(t *testing.T) {
 				r := newReader(t)
-				r.stubs(t)
 				if _, code := r.types(t, "-euc", "omniagent config set audit.keep 10"); code != 0 {
 					t.Fatal("there is no configuration")
 				}
 				if compared {
+					r.files(t, list)
 					answers(t, r, "docs/"+name, b)
-				} else if shown, code := r.types(t, "-euc", b.text); code != 0 {
+					return
+				}
+				r.stubs(t)
+				shown, code := r.types(t, "-euc", b.text)
+				t.Log(shown)
+				if code != 0 {
 					t.Errorf("docs/%s:%d: exit code %d\n%s", name, b.line, code, shown)
 				}
 			})
 		}
+	}
+}
+
+// TestRehearsals types the calls of docs/shim.md that need no login, with the real agents.
+func TestRehearsals(t *testing.T) {
+	agents := os.Getenv("OMNIAGENT_TEST_AGENTS")
+	if agents == "" {
+		t.Skip("OMNIAGENT_TEST_AGENTS names no directory with the real agents")
+	}
+	list := blocks(t, "docs/shim.md")
+	for _, b := range list {
+		if b.kind != "console" || !strings.Contains(b.text, "--rehearse=") && !strings.Contains(b.text, "--strict") {
+			continue
+		}
+		t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) {
+			r := newReader(t)
+			r.agents = agents
+			r.files(t, list)
+			answers(t, r, "docs/shim.md", b)
+		})
 	}
 }
 
