@@ -57,7 +57,13 @@ type reader struct {
 const wrapper = `#!/bin/sh
 [ -z "${REAL-}" ] || exec "$PROGRAM" "$@"
 case ${1-} in
-start | chat) set -- "$@" --api-base "$MODEL" ;;
+acp | mcp) exec "$PROGRAM" "$@" </dev/null ;; # a host that has gone
+start | chat)
+	case " $* " in
+	*" --dialect claude --agent codex "*) shift 5 && set -- start --dialect claude "$@" && export ANTHROPIC_BASE_URL="$MODEL" ;;
+	*) set -- "$@" --api-base "$MODEL" ;;
+	esac
+	;;
 -V | --version | -h | --help) ;;
 -*)
 	case " $* " in

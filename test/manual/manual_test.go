@@ -18,6 +18,14 @@ func TestReadme(t *testing.T) {
 	for _, b := range blocks(t, "README.md") {
 		t.Run(fmt.Sprintf("%s_line_%d", b.kind, b.line), func(t *testing.T) {
 			switch {
+			case b.file != "": // a program for a host, which calls it as it calls Claude Code
+				r := newReader(t)
+				r.stubs(t)
+				r.files(t, []block{b})
+				shown, code := r.types(t, "-euc", b.file+" -p hello --model claude-sonnet-4-5 --output-format stream-json --verbose")
+				if code != 0 || !strings.Contains(shown, `"type":"result","subtype":"success"`) {
+					t.Errorf("README.md:%d: exit code %d\n%s", b.line, code, shown)
+				}
 			case strings.Contains(b.text, "go install"):
 				install(t, b.text)
 			case b.kind == "sh":
