@@ -8,23 +8,7 @@ import (
 	"testing"
 
 	"omniagent/internal/mcp"
-	"omniagent/internal/modelserver"
 )
-
-// scripted is a model that says what is written down.
-func scripted(t *testing.T, script string) *modelserver.Server {
-	t.Helper()
-	backend, err := modelserver.ParseScript([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := modelserver.Start(backend, modelserver.Options{Key: "sk-of-the-test-0123456789"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return server
-}
 
 // TestAsksThroughUs: real agents have our server among theirs, and ask the native one through it. Each has a model of its own.
 func TestAsksThroughUs(t *testing.T) {
