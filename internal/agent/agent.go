@@ -100,14 +100,14 @@ type Terms struct {
 	Fork      bool     // what is gone on with stays as it is, and a copy of it goes on
 	Allow     []string // calls that need no question, in the words of docs/rules.md
 	Deny      []string // calls that never run; a bare name takes the tool away
-	Tools     []string // the tools that there are; nil: all
+	Tools     []string // the agent's own tools that there are, beside those of servers; nil: all
 	Network   string   // what commands reach: off, on, or hosts separated by commas; empty: as the agent has it
 	Dirs      []string // further directories in which files may be worked on, absolute
 	System    string   // in place of the agent's own instructions
 	Append    string   // behind them
 	MaxTurns  int      // answers of the model in a turn; 0: any number
-	MaxUSD    float64  // what a turn may cost; 0: anything
-	Servers   []byte   // MCP servers, as the JSON object mcpServers
+	MaxUSD    float64  // what the conversation may cost from its opening on; 0: anything
+	Servers   []byte   // MCP servers, as the JSON object mcpServers; those of the type sdk are reached through Services.Serve
 	OnlyThese bool     // no other servers than those
 	Helpers   []Helper // sub-agents beside the agent's own
 }
