@@ -31,7 +31,6 @@ type Claude struct {
 	over     sync.Once
 	greeting *claude.Request // initialize, while it has no answer
 	words    *claude.Initialize
-	began    bool                       // a conversation is there
 	asked    map[string]claude.Question // by the id of our request
 	scene    claude.Scene
 }
@@ -62,13 +61,10 @@ func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (init *claude.In
 				d.host.Log("a line on standard input was passed over: %v", said.Err)
 				continue
 			}
-			d.mu.Lock()
-			init = d.words
-			d.mu.Unlock()
-			if init != nil {
-				return init, further, true
+			if said.Frame.greeting == nil {
+				return nil, append(further, said), true
 			}
-			return nil, append(further, said), true
+			return d.initialize(*said.Frame.greeting), further, true
 		case <-ctx.Done():
 			return nil, further, false
 		}
@@ -97,7 +93,10 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 		}
 		return d.do(func(ctx context.Context) { d.answer(ctx, *f.Reply) }), nil
 	case f.Request != nil && f.Request.Subtype == "initialize":
-		return d.initialize(*f.Request), nil
+		late := func(context.Context) {
+			d.tell(claude.No(f.Request.ID, "the conversation has begun: initialize comes first, and once"))
+		}
+		return Frame{Do: late, greeting: f.Request}, nil
 	case f.Request != nil:
 		return d.do(func(ctx context.Context) { d.carryOut(ctx, *f.Request) }), nil
 	}
@@ -106,23 +105,16 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 
 func (d *Claude) do(what func(context.Context)) Frame { return Frame{Do: what} }
 
-// initialize is taken before the conversation begins; later it is too late for what it says.
-func (d *Claude) initialize(r claude.Request) Frame {
+// initialize takes what a host says before the conversation begins. Where that is a limit which would not be kept, there is none without it.
+func (d *Claude) initialize(r claude.Request) *claude.Initialize {
 	init, err := claude.ReadInitialize(r.Body)
+	if err != nil {
+		init = &claude.Initialize{Refused: err}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case d.words == nil && !d.began && err == nil:
-		d.words, d.greeting = init, &r
-		return d.do(func(context.Context) {})
-	case d.words == nil && !d.began:
-		// What the host asked for is a limit that would not be kept, so there is no conversation without it.
-		d.words, d.greeting = &claude.Initialize{Refused: err}, &r
-		return d.do(func(context.Context) {})
-	}
-	return d.do(func(context.Context) {
-		d.tell(claude.No(r.ID, "the conversation has begun: initialize comes first, and once"))
-	})
+	d.words, d.greeting = init, &r
+	return init
 }
 
 // Deny answers initialize with why there is no conversation.
@@ -145,7 +137,6 @@ func (d *Claude) Know(id string, f agent.Facts) (lines [][]byte) {
 	d.Encoder.Mode = claude.Word(f.Mode, d.Unasked)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.began = true
 	d.scene = claude.Scene{Session: d.Encoder.Session(), Dir: f.Dir, Mode: d.Encoder.Mode}
 	if d.greeting != nil {
 		lines = append(lines, claude.OK(d.greeting.ID, d.Encoder.Welcome(d.Models, len(d.words.Hooks) > 0)))

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/proto/claude"
 )
 
 // Frame is what a line of the other side wants.
@@ -17,6 +18,8 @@ type Frame struct {
 	User  []agent.Block         // a message
 	Taken func()                // called when the message was taken
 	Do    func(context.Context) // anything else; the Host calls it between events
+
+	greeting *claude.Request // it is what a host says before the conversation
 }
 
 // Said is a line of the other side, or that it has ended.
