@@ -67,7 +67,7 @@ func Main() int {
 func nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
-		for _, p := range start().Params {
+		for _, p := range startParams() {
 			if p.Name == name || p.Short != "" && p.Short == name {
 				return true, p.Kind != contract.Bool
 			}

@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -155,4 +156,29 @@ func FuzzArgs(f *testing.F) {
 			t.Errorf("%q: %q", argv, args)
 		}
 	})
+}
+
+// TestPage: the page for users names every flag, and says what becomes of it.
+func TestPage(t *testing.T) {
+	data, err := os.ReadFile("../../../docs/start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page, _ := strings.Cut(string(data), "\nHonoured:\n")
+	honoured, page, _ := strings.Cut(page, "\nRefused,")
+	refused, page, _ := strings.Cut(page, "\nIgnored,")
+	ignored, _, _ := strings.Cut(page, "\n\n")
+	for _, f := range claude.Flags() {
+		part := map[claude.Fate]string{claude.Honoured: honoured, claude.Refused: refused, claude.Ignored: ignored}[f.Fate]
+		for _, n := range f.Names {
+			if !strings.Contains(part, "`"+n+"`") {
+				t.Errorf("%s is %s, and the page does not say so", n, f.Fate)
+			}
+		}
+	}
+	for _, m := range claude.Modes() {
+		if !strings.Contains(string(data), "| `"+m.Word+"` | ") && !strings.Contains(string(data), "`"+m.Word+"` | `"+m.Flag+"`") && !strings.Contains(string(data), "`"+m.Word+"`, `manual` | `"+m.Flag+"`") {
+			t.Errorf("the mode %s is not on the page", m.Word)
+		}
+	}
 }
