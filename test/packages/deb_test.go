@@ -34,15 +34,18 @@ func TestDeb(t *testing.T) {
 					t.Errorf("%d sums for %d files", named, len(there))
 				}
 			})
-			t.Run("lintian", func(t *testing.T) {
-				lintian := needs(t, "lintian")
-				p := newPlace(t)
-				if out, err := p.command(lintian, "--allow-root", "--fail-on", "error,warning", "--no-tag-display-limit", name).CombinedOutput(); err != nil {
-					t.Errorf("%v\n%s", err, out)
-				}
-			})
 		})
 	}
+	t.Run("lintian", func(t *testing.T) {
+		lintian := needs(t, "lintian")
+		args := []string{"--allow-root", "--fail-on", "error,warning", "--no-tag-display-limit"}
+		for _, arch := range []string{"amd64", "arm64"} {
+			args = append(args, filepath.Join(dir, "omniagent_"+version+"-1_"+arch+".deb"))
+		}
+		if out, err := newPlace(t).command(lintian, args...).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
 	t.Run("installed", func(t *testing.T) { debInstalled(t, dir) })
 }
 
