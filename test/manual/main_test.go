@@ -57,6 +57,11 @@ type reader struct {
 const wrapper = `#!/bin/sh
 [ -z "${REAL-}" ] || exec "$PROGRAM" "$@"
 case ${1-} in
+doctor)
+	case " $* " in
+	*" --rehearse"*) set -- "$@" --validate-only ;; # which runs the agents: those here are none
+	esac
+	;;
 acp | mcp) exec "$PROGRAM" "$@" </dev/null ;; # a host that has gone
 start | chat)
 	case " $* " in
