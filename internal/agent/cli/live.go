@@ -54,7 +54,7 @@ func OpenLive(_ context.Context, l Live, s agent.Spec, sv agent.Services) (agent
 	life, end := context.WithCancel(context.Background())
 	v := &live{
 		Live: l, spec: s, services: sv, canAsk: sv.CanAsk, events: event.NewQueue(0), id: s.Resume, life: life, endLife: end,
-		questions: map[string]*question{}, settling: map[int]chan error{},
+		questions: map[string]*question{}, calls: map[string]*agent.Answer{}, settling: map[int]chan error{},
 	}
 	if s.Terms.Fork {
 		v.id = "" // the copy has another
@@ -82,7 +82,8 @@ type live struct {
 	run       *run // the process; nil: none
 	turn      bool // a message is with the agent
 	waiting   [][]agent.Block
-	questions map[string]*question // open ones
+	questions map[string]*question     // open ones
+	calls     map[string]*agent.Answer // that have no result yet, with what a host said of them before it was asked
 	settling  map[int]chan error
 	token     int
 	closed    bool
@@ -91,9 +92,10 @@ type live struct {
 	outcome   agent.Outcome
 }
 
+// question is one that is open, by the id under which the host knows it: that of the call where it is about one.
 type question struct {
+	wire  string // its id on the wire
 	clock *time.Timer
-	call  *event.Call
 }
 
 func (v *live) ID() string {
@@ -173,10 +175,14 @@ func (v *live) hand(blocks []agent.Block) error {
 	return nil
 }
 
-// Answer answers a question.
+// Answer answers a question. It may come before the question: a host that sees a call knows what it will be asked.
 func (v *live) Answer(_ context.Context, id string, a agent.Answer) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if _, called := v.calls[id]; called && v.questions[id] == nil {
+		v.calls[id] = &a
+		return nil
+	}
 	if v.questions[id] == nil || v.run == nil {
 		return fault.New(fault.NotFoundCode, "there is no open question %s", id)
 	}
@@ -185,11 +191,13 @@ func (v *live) Answer(_ context.Context, id string, a agent.Answer) error {
 
 // answer is called with the lock. A denial that nobody said is told: an agent takes every denial for that of a person.
 func (v *live) answer(r Reply) error {
+	id := r.Question
+	r.Question = v.questions[id].wire
 	step, err := v.run.proto.Do(Command{Answer: &r})
 	if err != nil {
 		return err
 	}
-	v.forget(r.Question)
+	v.forget(id)
 	v.take(v.run, step)
 	return nil
 }

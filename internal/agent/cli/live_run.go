@@ -112,17 +112,24 @@ func (v *live) tell(r *run, e *event.Event) {
 	case event.TurnBegan:
 		r.proto.Know(&v.facts)
 	case event.Question:
-		if !v.asked(r, e) {
-			return
-		}
+		v.asked(r, e)
+		return
 	case event.Withdrawn:
-		if v.questions[e.Ask.ID] == nil {
-			return // it was answered meanwhile
+		for id, q := range v.questions {
+			if q.wire == e.Ask.ID {
+				v.forget(id)
+				v.put(&event.Event{Kind: e.Kind, Session: e.Session, Ask: &event.Ask{ID: id}})
+			}
 		}
-		v.forget(e.Ask.ID)
+		return // else it was answered meanwhile
 	case event.Denied, event.Failed:
 		r.told = append(r.told, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
+	case event.ToolResult:
+		delete(v.calls, e.Result.ID)
 	case event.Text, event.ToolCall:
+		if e.Kind == event.ToolCall {
+			v.calls[e.Call.ID] = nil
+		}
 		if n := len(r.told); n == 0 || r.told[n-1].Kind != event.Text {
 			r.told = append(r.told, event.Event{Kind: event.Text, Text: "…"})
 		}
@@ -147,16 +154,27 @@ func (v *live) learn(r *run, id string) {
 	}
 }
 
-// asked says whether somebody is asked. If not, it is denied.
-func (v *live) asked(r *run, e *event.Event) bool {
-	id := e.Ask.ID
-	q := &question{call: e.Ask.Tool}
-	v.questions[id] = q
+// asked passes a question on. Where nobody can be asked it is denied, and where it was answered before, that counts.
+func (v *live) asked(r *run, e *event.Event) {
+	q := &question{wire: e.Ask.ID}
+	ask := *e.Ask
+	if ask.Tool != nil && ask.Tool.ID != "" && v.questions[ask.Tool.ID] == nil {
+		ask.ID = ask.Tool.ID
+	}
+	id := ask.ID
+	e.Ask, v.questions[id] = &ask, q
 	if !v.canAsk {
 		if v.answer(Reply{Question: id, ByUs: true, Answer: agent.Answer{Option: Deny, Text: "it needs approval, and nobody can be asked"}}) != nil {
 			v.forget(id) // it was withdrawn already
 		}
-		return false
+		return
+	}
+	v.put(e)
+	if early := v.calls[id]; early != nil {
+		v.calls[id] = nil
+		if v.answer(Reply{Question: id, Answer: *early}) == nil {
+			return
+		}
 	}
 	q.clock = time.AfterFunc(v.Patience, func() {
 		v.mu.Lock()
@@ -166,12 +184,12 @@ func (v *live) asked(r *run, e *event.Event) bool {
 			v.put(&event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: id}, Synthetic: true})
 		}
 	})
-	return true
 }
 
 // ended ends a turn, and begins the next. What is still asked is asked no more.
 func (v *live) ended(r *run, e *event.Event) {
 	v.withdraw()
+	clear(v.calls)
 	if e.Unasked || !v.turn {
 		e.Unasked = true
 		v.put(e)

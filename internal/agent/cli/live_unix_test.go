@@ -76,6 +76,14 @@ func liveStub() {
 			text, _ = in.ReadString('\n')
 			say("text", strings.TrimSuffix(text, "\n"))
 			end("done")
+		case "call": // and asks only when it is told to go on
+			line(map[string]any{"kind": "tool-call", "text": rest})
+			_, _ = in.ReadString('\n')
+			line(map[string]any{"kind": "set"})
+			line(map[string]any{"kind": "question", "text": "q1", "call": rest})
+			text, _ = in.ReadString('\n')
+			say("text", strings.TrimSuffix(text, "\n"))
+			end("done")
 		case "withdraw":
 			line(map[string]any{"kind": "question", "text": "q1", "session": session})
 			line(map[string]any{"kind": "withdrawn", "text": "q1", "session": session})
@@ -132,11 +140,19 @@ func newWire(agent.Spec) cli.Proto {
 			w.step.Settled = append(w.step.Settled, cli.Settled{Token: w.token, Err: fault.New(fault.Unsupported, "odd")})
 			return nil
 		}
+		var more struct{ Call string }
+		_ = json.Unmarshal(data, &more)
 		events := parse(data)
 		for i := range events {
 			e := &events[i]
 			if e.Kind == event.Question || e.Kind == event.Withdrawn {
 				e.Ask = &event.Ask{ID: e.Text, Options: []string{"allow", "deny"}}
+				if more.Call != "" {
+					e.Ask.Tool = &event.Call{ID: more.Call}
+				}
+			}
+			if e.Kind == event.ToolCall {
+				e.Call = &event.Call{ID: e.Text}
 			}
 			if e.Kind == event.Ended {
 				e.Unasked = !w.open
@@ -312,8 +328,19 @@ func TestQuestions(t *testing.T) {
 	if err := s.Answer(t.Context(), "q1", agent.Answer{Option: "allow"}); !errors.Is(err, fault.NotFoundCode) {
 		t.Error(err)
 	}
+	send(t, s, "call c1")
+	next(t, s)
+	if err := s.Answer(t.Context(), "c1", agent.Answer{Option: "allow", Text: "early"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set(within(t), agent.Change{Mode: agent.Plan}); err != nil { // it goes on with that
+		t.Fatal(err)
+	}
+	if got := told(turn(t, s)); got != "question=q1; text=allow early; ended=done" {
+		t.Error(got)
+	}
 	send(t, s, "withdraw")
-	if got := told(turn(t, s)); got != "question=q1; withdrawn=q1; ended=done" {
+	if got := told(turn(t, s)); got != "question=q1; withdrawn; ended=done" {
 		t.Error(got)
 	}
 	send(t, s, "ask 3")
