@@ -92,7 +92,9 @@ func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 // policies are what a mode is in Codex's words. A question about a command is about running it outside of the sandbox:
 //
 //	plan       read-only, and nothing is asked
-//	prompt     read-only; every command is asked about that is not known to read only, and every change of a file
+//	prompt     every command is asked about that is not known to read only, and every change of a file. What was allowed runs in a sandbox that
+//	           holds the workspace, and where that stops it Codex asks again; in one that is read-only it would fail, and on a busy machine
+//	           Codex does not notice why. With nobody to ask the sandbox is read-only
 //	default    likewise; with nobody to ask, what the sandbox holds in the workspace runs
 //	auto-edit  the sandbox holds the workspace, in which it asks for nothing; it asks before anything beyond
 //	yolo       all, without a sandbox; with --sandbox workspace-write in that
@@ -109,7 +111,7 @@ func policies(m agent.Mode, o options) (approval string, sandbox map[string]any,
 		switch {
 		case m == agent.Default && !o.canAsk && o.sandbox != string(setting.Off):
 			approval, box = "never", "workspaceWrite"
-		case o.sandbox == typed:
+		case o.sandbox == typed, o.canAsk && o.sandbox == "":
 			box = "workspaceWrite"
 		case o.sandbox == string(setting.Off):
 			box = "dangerFullAccess"
