@@ -1,0 +1,165 @@
+package agents
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// driven is the built program with an installed agent behind it, as a GUI drives it.
+type driven struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	lines  chan map[string]any
+	errors bytes.Buffer
+	heard  []map[string]any
+}
+
+// drives starts the program for a conversation over lines, with a scripted model in the place of the agent's own.
+func (b *bench) drives(script string, args ...string) *driven {
+	b.t.Helper()
+	if out, _ := exec.Command(program, "start", "--help").CombinedOutput(); !strings.Contains(string(out), "--agent") {
+		b.t.Skip("start has no --agent in this tree")
+	}
+	m := scripted(b.t, script)
+	d := &driven{t: b.t, lines: make(chan map[string]any, 1000)}
+	d.cmd = exec.Command(program, append([]string{"start", "--agent", b.agent, "--input-format", "stream-json"}, args...)...)
+	d.cmd.Dir = b.work
+	d.cmd.Env = append(b.environ(), "ANTHROPIC_BASE_URL="+m.URL(), "ANTHROPIC_API_KEY=k0123456789012345678901234567890", "CLAUDE_CODE_MAX_RETRIES=0",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CODEX_TEST_KEY=k", "OTHER_VENDOR_KEY=secret")
+	if b.agent == "codex" {
+		b.put(filepath.Join(b.home, ".codex", "config.toml"), fmt.Sprintf("model = \"gpt-5\"\nmodel_provider = \"test\"\n[model_providers.test]\nname = \"test\"\n"+
+			"base_url = %q\nenv_key = \"CODEX_TEST_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n[analytics]\nenabled = false\n[features]\nplugins = false\n", m.URL()+"/v1"))
+	}
+	var err error
+	if d.in, err = d.cmd.StdinPipe(); err != nil {
+		b.t.Fatal(err)
+	}
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	d.cmd.Stderr = &d.errors
+	if err := d.cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = d.cmd.Process.Kill() })
+	go func() {
+		defer close(d.lines)
+		read := bufio.NewScanner(out)
+		read.Buffer(nil, 16<<20)
+		for read.Scan() {
+			var line map[string]any
+			if json.Unmarshal(read.Bytes(), &line) != nil {
+				line = map[string]any{"type": "no JSON: " + read.Text()}
+			}
+			d.lines <- line
+		}
+	}()
+	return d
+}
+
+func (d *driven) say(frame string) {
+	d.t.Helper()
+	if _, err := io.WriteString(d.in, frame+"\n"); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// until hears lines up to one of that type.
+func (d *driven) until(kind string) map[string]any {
+	d.t.Helper()
+	over := time.After(time.Minute)
+	for {
+		select {
+		case line, open := <-d.lines:
+			if !open {
+				d.t.Fatalf("no %s: %v\n%s", kind, d.heard, d.errors.String())
+			}
+			d.heard = append(d.heard, line)
+			if line["type"] == kind {
+				return line
+			}
+		case <-over:
+			d.t.Fatalf("no %s in a minute: %v\n%s", kind, d.heard, d.errors.String())
+		}
+	}
+}
+
+// ends lets it end by itself and returns the exit code.
+func (d *driven) ends() int {
+	d.t.Helper()
+	_ = d.in.Close()
+	for range d.lines { //nolint:revive // what is left
+	}
+	limit := time.AfterFunc(20*time.Second, func() { _ = d.cmd.Process.Kill() })
+	defer limit.Stop()
+	_ = d.cmd.Wait()
+	return d.cmd.ProcessState.ExitCode()
+}
+
+// TestDriven: the same conversation with each agent that can be asked, through the built program.
+func TestDriven(t *testing.T) {
+	needAgents(t)
+	for agent, script := range map[string]string{"claude": python, "codex": touch} {
+		t.Run(agent, func(t *testing.T) {
+			b := newBench(t, agent)
+			d := b.drives(script, "--permission-mode", "prompt")
+			turn := func(approved bool) map[string]any {
+				d.heard = nil
+				d.say(`{"type":"user","content":"go"}`)
+				call := d.until("tool_use")
+				d.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":%v}`, call["id"], approved))
+				return d.until("result")
+			}
+			if r := turn(true); r["is_error"] != false || !b.took("made") {
+				t.Errorf("allowed: %v", d.heard)
+			}
+			if r := turn(false); r["is_error"] != false || b.took("made") {
+				t.Errorf("denied: %v", d.heard)
+			}
+			d.heard = nil
+			d.say(`{"type":"user","content":"go"}`)
+			d.until("tool_use")
+			d.say(`{"type":"interrupt"}`)
+			if r := d.until("result"); r["is_error"] != true || b.took("made") {
+				t.Errorf("interrupted: %v", d.heard)
+			}
+			d.say(`{"type":"set_permission_mode","mode":"auto"}`)
+			d.say(`{"type":"user","content":"go"}`)
+			if r := d.until("result"); r["is_error"] != false || !b.took("made") {
+				t.Errorf("auto: %v\n%s", d.heard, d.errors.String())
+			}
+			if code := d.ends(); code != 0 {
+				t.Errorf("exit code %d: %s", code, d.errors.String())
+			}
+			data, err := os.ReadFile(filepath.Join(b.home, ".local", "share", "omniagent", "audit.jsonl"))
+			if err != nil || !strings.Contains(string(data), `"command":"start --agent `+agent+`"`) || !strings.Contains(string(data), "real_path=") {
+				t.Errorf("%v: %s", err, data)
+			}
+		})
+	}
+}
+
+// TestDrivenEnvironment: what is not the agent's stays with us.
+func TestDrivenEnvironment(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	d := b.drives(`[{"shell": "env > seen"}, {"say": "done"}]`, "--permission-mode", "auto")
+	d.say(`{"type":"user","content":"go"}`)
+	d.until("result")
+	d.ends()
+	seen, err := os.ReadFile(filepath.Join(b.work, "seen"))
+	if err != nil || !strings.Contains(string(seen), "HOME=") || strings.Contains(string(seen), "OTHER_VENDOR_KEY") || strings.Contains(string(seen), "CODEX_TEST_KEY") {
+		t.Errorf("%v: %s", err, seen)
+	}
+}
