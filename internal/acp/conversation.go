@@ -452,7 +452,17 @@ func (c *conversation) hear(e event.Event) {
 		}
 	case event.Started:
 		c.known()
+	case event.Withdrawn:
+		if request, open := c.asked[e.Ask.ID]; open {
+			delete(c.asked, e.Ask.ID)
+			c.host.unask(request)
+		}
+		return
 	case event.Ended:
+		if e.Unasked { // the turn that a message began goes on
+			c.tell(c.narrator.end(e.End)...)
+			return
+		}
 		c.finished(e.End)
 		return
 	}

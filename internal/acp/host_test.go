@@ -479,3 +479,21 @@ func TestCancelIsHeard(t *testing.T) {
 	}
 	b.end()
 }
+
+// TestUnasked: the end of a turn that nobody asked for is not that of a message, and a question that is withdrawn is withdrawn here as well.
+func TestUnasked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, ledger(t), []event.Event{
+		{Kind: event.Ended, Unasked: true, End: &event.End{OK: true}}, {Kind: event.Text, Text: "I"}, questions(false, 1), done("ok"),
+	})
+	session, p := b.begin(`{}`)
+	b.prompt(3, session, "go")
+	q := b.until(func(m object) bool { return m["method"] == "session/request_permission" })
+	p.events.Put(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q"}})
+	b.until(func(m object) bool { return m["method"] == "$/cancel_request" && dig(m, "params", "requestId") == q["id"] })
+	p.answers <- agent.Answer{Option: "deny"} // the agent answers itself
+	if got := b.reply(3); dig(got, "result", "stopReason") != "end_turn" {
+		t.Error(got)
+	}
+	b.end()
+}
