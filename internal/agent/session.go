@@ -54,6 +54,10 @@ type Server struct {
 // this machine.
 type Opener func(ctx context.Context, name string, s Spec, sv Services) (Session, error)
 
+// DepthVariable counts in the environment how many agents have asked each other, one the other. Servers of an agent that is asked get it; not every
+// agent hands its own environment on.
+const DepthVariable = "OMNIAGENT_DEPTH"
+
 // Block is a part of a message: text, or with Media an image or a document.
 type Block struct {
 	Text  string

@@ -21,7 +21,8 @@ type demoData struct {
 	Scenes []demo.Scene `json:"scenes"`
 	Agents []demoAgent  `json:"agents" doc:"what is installed here, by files alone: nothing was started or asked"`
 	Next   demoNext     `json:"next"`
-	TookMS int64        `json:"took_ms"`
+
+	took time.Duration
 }
 
 type demoAgent struct {
@@ -43,10 +44,10 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 		Detail: "Three scenes run in a private directory; nothing of them is left. They are: a CLI that says 0 and is not believed, a tool that the kernel keeps in its\n" +
 			"workspace, a small task from the failing check to the passing one. A script takes the place of the model, and this program that of the CLI.\n" +
 			"Then it tells which agents are installed here and gives one command for this machine. No agent is started for that.",
-		LooseConfig: true, LongRunning: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[demoData](), Volatile: []string{"scenes", "agents", "next", "took_ms"},
+		LooseConfig: true, LongRunning: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[demoData](), Volatile: []string{"scenes", "agents", "next"},
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}, {Binary: "claude", FixedArgs: []string{"-p"}}},
 		Files: []contract.FileEffect{
-			{Path: "~/.local/state/omniagent/demo", Type: "temp", TTLSeconds: int(demoLeft.Seconds())},
+			{Path: "~/.local/state/omniagent/demo", Type: "temp", TTLSeconds: int(demoLeft.Seconds()), ClearableWith: "omniagent cleanup --scope temp"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every scene saw what it claims"},
@@ -74,9 +75,11 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 				return contract.Result{}, err
 			}
 			data.Agents, data.Next = demoAgents(c, drivers)
-			data.TookMS = time.Since(began).Milliseconds()
+			data.took = time.Since(began)
 			var amiss []string
+			measured := []demo.Measured{}
 			for _, sc := range data.Scenes {
+				measured = append(measured, sc.Measured())
 				if !sc.OK {
 					amiss = append(amiss, sc.Name)
 				}
@@ -84,7 +87,11 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 			if len(amiss) > 0 {
 				return contract.Result{Data: data}, fault.New(fault.SceneFailed, "not as claimed: %s", strings.Join(amiss, ", ")).With("scenes", amiss)
 			}
-			return contract.Result{Data: data}, nil
+			meta := map[string]any{"measured": measured}
+			if c.Bool("stable-output") {
+				meta = nil
+			}
+			return contract.Result{Data: data, Meta: meta}, nil
 		},
 	}
 }
@@ -248,6 +255,6 @@ func (d demoData) PlainText() string {
 		b.WriteString(strings.TrimRight(fmt.Sprintf("   %-10s %-12s %s", a.Name, version, login), " ") + "\n")
 	}
 	b.WriteString("\n" + demo.Paragraph("Next: "+d.Next.Why+"."))
-	fmt.Fprintf(&b, "   $ %s\n\n%.1f s in all.\n", d.Next.Command, float64(d.TookMS)/1000)
+	fmt.Fprintf(&b, "   $ %s\n\n%.1f s in all.\n", d.Next.Command, d.took.Seconds())
 	return b.String()
 }

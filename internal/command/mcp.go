@@ -31,7 +31,8 @@ func mcpServer(drivers []agent.Driver) *contract.Command {
 		Scopes: []string{},
 		Params: []contract.Param{
 			{Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read), Help: "what an agent may do at most that is asked"},
-			{Name: "dir", Kind: contract.File, Repeat: true, Help: "where agents may work; default: here"},
+			{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
+			{Name: "dir", Kind: contract.File, Repeat: true, Help: "where agents may work; default: where it works itself"},
 			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
 			{Name: "ask-timeout", Kind: contract.Duration, Default: "10m", Help: "time limit of a call that names none"},

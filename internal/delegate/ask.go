@@ -128,8 +128,8 @@ func (c *chat) spec() agent.Spec {
 	if c.Model != "" {
 		shared.Model = setting.Chosen[string]{Value: c.Model, Origin: setting.Typed}
 	}
-	env := slices.DeleteFunc(slices.Clone(c.o.Env), func(entry string) bool { return strings.HasPrefix(entry, DepthVariable+"=") })
-	env = append(env, DepthVariable+"="+strconv.Itoa(c.o.Depth+1))
+	env := slices.DeleteFunc(slices.Clone(c.o.Env), func(entry string) bool { return strings.HasPrefix(entry, agent.DepthVariable+"=") })
+	env = append(env, agent.DepthVariable+"="+strconv.Itoa(c.o.Depth+1))
 	return agent.Spec{Dir: c.Dir, Resume: c.Session, Shared: shared, Env: env, Terms: agent.Terms{Mode: mode}}
 }
 

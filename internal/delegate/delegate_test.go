@@ -79,7 +79,7 @@ func asked(t *testing.T, p *played, arguments string) (got answer, o outcome) {
 	s := &server{
 		slots: make(chan struct{}, maxAtOnce), sessions: map[string]conversation{},
 		o: Options{
-			Ceiling: Yolo, Roots: []string{t.TempDir()}, Timeout: time.Minute, Depth: 1, Env: []string{"A=b", DepthVariable + "=7"},
+			Ceiling: Yolo, Roots: []string{t.TempDir()}, Timeout: time.Minute, Depth: 1, Env: []string{"A=b", agent.DepthVariable + "=7"},
 			Agents: func() ([]Agent, error) { return []Agent{{Name: "x", Installed: true, Modes: Modes()}}, nil },
 			Open: func(_ context.Context, _ string, spec agent.Spec, _ agent.Services) (agent.Session, error) {
 				p.spec = spec

@@ -1,15 +1,16 @@
 package delegate
 
-import "strconv"
+import (
+	"strconv"
 
-// DepthVariable counts how many servers are above each other. Not every agent hands its environment on, so it is not the only way to know.
-const DepthVariable = "OMNIAGENT_DEPTH"
+	"omniagent/internal/agent"
+)
 
 // Depth is how many servers are above this process: what the variable says, or what can be seen, whichever is more. A variable that is no number
 // counts as the limit: nobody but us sets it.
 func Depth(lookup func(string) (string, bool)) int {
 	depth := 0
-	if value, ok := lookup(DepthVariable); ok && value != "" {
+	if value, ok := lookup(agent.DepthVariable); ok && value != "" {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || n > maxDepth {
 			n = maxDepth

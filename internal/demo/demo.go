@@ -46,7 +46,8 @@ type Scene struct {
 	Files     []File   `json:"files" doc:"looked at by the demo itself, not by the agent"`
 	Seen      []string `json:"seen" doc:"what happened, in sentences"`
 	Different []string `json:"different" doc:"what was not as expected"`
-	TookMS    int64    `json:"took_ms"`
+
+	took time.Duration
 }
 
 // Step is a command that ran.
@@ -59,9 +60,8 @@ type Step struct {
 	Stdout    string `json:"stdout" doc:"empty where it is a stream, of which calls are what matters"`
 	Stderr    string `json:"stderr"`
 	Calls     []Call `json:"calls" doc:"tools that the model called"`
-	Input     int64  `json:"input_tokens"`
-	Output    int64  `json:"output_tokens"`
-	TookMS    int64  `json:"took_ms"`
+
+	input, output int64 // tokens
 }
 
 // Call is a tool that was called, and what came of it.
@@ -79,6 +79,23 @@ type File struct {
 	After  *string `json:"after"`
 }
 
+// Measured is what a scene took, and what its model was told and said. It differs from run to run, so it is no part of the scene.
+type Measured struct {
+	Scene  string `json:"scene"`
+	TookMS int64  `json:"took_ms"`
+	Input  int64  `json:"input_tokens"`
+	Output int64  `json:"output_tokens"`
+}
+
+// Measured is what the scene took.
+func (sc Scene) Measured() Measured {
+	m := Measured{Scene: sc.Name, TookMS: sc.took.Milliseconds()}
+	for _, step := range sc.Steps {
+		m.Input, m.Output = m.Input+step.input, m.Output+step.output
+	}
+	return m
+}
+
 // Play plays all scenes. The error is one of the stage; what goes wrong in a scene is in it.
 func (s Stage) Play(ctx context.Context) ([]Scene, error) {
 	if err := s.build(); err != nil {
@@ -92,7 +109,7 @@ func (s Stage) Play(ctx context.Context) ([]Scene, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		scene.OK, scene.TookMS = len(scene.Different) == 0, time.Since(began).Milliseconds()
+		scene.OK, scene.took = len(scene.Different) == 0, time.Since(began)
 		scenes = append(scenes, scene)
 	}
 	return scenes, nil
@@ -193,7 +210,7 @@ func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string,
 	step := Step{Command: typed(argv), Expected: fmt.Sprintf("exit code %d", expected), Calls: []Call{}}
 	program := append([]string{filepath.Join(s.bin(), executable(argv[0]))}, argv[1:]...)
 	result, err := s.Run(ctx, s.work(sc.Name), env, program...)
-	step.Exit, step.TookMS = result.ExitCode, result.Duration.Milliseconds()
+	step.Exit = result.ExitCode
 	step.Stdout, step.Stderr = string(result.Stdout), string(result.Stderr)
 	step.Observed = fmt.Sprintf("exit code %d", result.ExitCode)
 	if result.Signal != "" {
@@ -240,7 +257,7 @@ func (s *player) reported(ctx context.Context, sc *Scene, expected int, env []st
 	}
 	step.AgentExit = report.AgentExit
 	if report.Usage != nil {
-		step.Input, step.Output = report.Usage.Input, report.Usage.Output
+		step.input, step.output = report.Usage.Input, report.Usage.Output
 	}
 	return step, report, ok
 }

@@ -44,13 +44,10 @@ func Text(scenes []Scene) string {
 
 // measured is how long a scene took, and what its model was told and said.
 func measured(sc Scene) string {
-	told := fmt.Sprintf("%.1f s", float64(sc.TookMS)/1000)
-	var in, out int64
-	for _, step := range sc.Steps {
-		in, out = in+step.Input, out+step.Output
-	}
-	if in+out > 0 {
-		told += fmt.Sprintf("; %d tokens in and %d out", in, out)
+	m := sc.Measured()
+	told := fmt.Sprintf("%.1f s", float64(m.TookMS)/1000)
+	if m.Input+m.Output > 0 {
+		told += fmt.Sprintf("; %d tokens in and %d out", m.Input, m.Output)
 	}
 	return "Measured: " + told
 }

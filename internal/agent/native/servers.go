@@ -60,15 +60,26 @@ func withHosts(own, hosts []mcp.Server) []mcp.Server {
 	return append(own, hosts...)
 }
 
+// serverEnv is what all servers get: what is handed on, and how many agents have asked each other.
+func (o Options) serverEnv() []string {
+	environ := o.inheritance()
+	environ.Opens = true
+	env := environ.Of(o.Env)
+	for _, entry := range o.Env {
+		if strings.HasPrefix(entry, agent.DepthVariable+"=") {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
 // servers connects to the MCP servers of the user's own file and of the host. One that does not answer is told and left out: the conversation goes on
 // without its tools.
 func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []agent.Server) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	environ := o.inheritance()
-	environ.Opens = true
-	env := environ.Of(o.Env)
+	env := o.serverEnv()
 	conns, states := make([]*mcp.Conn, len(list)), make([]agent.Server, len(list))
 	var wait sync.WaitGroup
 	for i, s := range list {
