@@ -100,7 +100,9 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 	case wire.List:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.list(context.WithoutCancel(ctx), w) }) // it is short, and answered to the last
 	case wire.Delete:
-		h.aside(ctx, id, func(ctx context.Context) (any, error) { return wire.Done(), h.delete(context.WithoutCancel(ctx), w.Session) })
+		h.aside(ctx, id, func(ctx context.Context) (any, error) {
+			return wire.Done(), h.delete(context.WithoutCancel(ctx), w.Session)
+		})
 	case wire.Close:
 		h.aside(ctx, id, func(context.Context) (any, error) {
 			if c := h.talk(w.Session); c != nil {
