@@ -55,7 +55,7 @@ func rehearsed(drivers []agent.Driver) []contract.Subprocess {
 func rehearseParams() []contract.Param {
 	return []contract.Param{
 		{Name: "rehearse", Kind: contract.Bool, Help: "run each installed agent on a scripted model, and compare what it does with what is claimed"},
-		{Name: "agent", Kind: contract.ID, Position: 1, Variadic: true, Help: "with --rehearse: only these"},
+		{Name: "agent", Kind: contract.ID, Position: 1, Variadic: true, Stdin: true, Help: "with --rehearse: only these"},
 	}
 }
 
