@@ -61,7 +61,7 @@ func TestNestedGarbage(t *testing.T) {
 	r.say(`{"type":"control_request","request_id":"q3","request":{"subtype":"set_permission_mode","mode":"auto"}}`)
 	r.say(`{"type":"control_request","request_id":"q4","request":{"subtype":"set_permission_mode","mode":"bypassPermissions"}}`)
 	r.say(`{"type":"control_request","request_id":"q5","request":{"subtype":"set_permission_mode","mode":7}}`)
-	r.say(`{"type":"control_request","request_id":"q6","request":{"subtype":"set_permission_mode","mode":"plan"}}`)
+	r.say(`{"type":"control_request","request_id":"q6","request":{"subtype":"set_permission_mode","mode":"default"}}`)
 	r.say(`{"type":"control_request","request_id":"q7","request":{"subtype":"mcp_status"}}`)
 	r.say(`{"type":"control_request","request_id":"q8","request":{"subtype":"interrupt"}}`)
 	r.say(`{"type":"control_request","request_id":"q9","request":{"subtype":"initialize"}}`)
