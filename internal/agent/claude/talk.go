@@ -20,7 +20,8 @@ type talk struct {
 	o    options
 	step cli.Step
 
-	ready   bool // the greeting was answered
+	ready   bool // messages need not wait for the answer to the greeting
+	hooking bool // our own hook is registered
 	failed  *fault.Fault
 	message []byte // waits for that
 	asked   string // the id of the message that has no result yet
@@ -97,9 +98,14 @@ func newID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Begin greets. Messages wait for the answer: a CLI that did not take the hooks would run without them.
+// Begin greets. Messages wait for the answer where something stands in the greeting that has to hold: a CLI that did not take it would run without.
+// Hooks make its start slower, so they are registered where they are needed only.
 func (t *talk) Begin() cli.Step {
-	names := []agent.MomentName{agent.BeforeTool} // the modes that ask about everything, or deny it, need this one
+	var names []agent.MomentName
+	if t.o.hooks || keptByUs(t.mode) {
+		names = append(names, agent.BeforeTool)
+		t.hooking = true
+	}
 	if t.o.hooks {
 		names = append(names, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins, agent.SessionEnds, agent.TurnEnds,
 			agent.HelperBegins, agent.HelperEnds, agent.Shortening)
@@ -126,9 +132,13 @@ func (t *talk) Begin() cli.Step {
 		}
 		greeting["agents"] = agents
 	}
+	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
 	t.say(t.control(request{greeting: true}, greeting))
 	return t.done()
 }
+
+// keptByUs says whether a mode is kept by our own hook.
+func keptByUs(m agent.Mode) bool { return m == agent.AskAll || m == agent.DenyAll }
 
 // done is what came together, and begins anew.
 func (t *talk) done() cli.Step {

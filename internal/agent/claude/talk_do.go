@@ -88,6 +88,8 @@ func (t *talk) change(c agent.Change, token int) error {
 	switch {
 	case c.Mode != "" && mode == "":
 		return fault.New(fault.Unsupported, "Claude Code has no mode %s", c.Mode)
+	case keptByUs(c.Mode) && !t.hooking:
+		return cli.Anew{}
 	case c.Mode == agent.Yolo && t.o.sandbox:
 		return fault.New(fault.Unsupported, "with --sandbox workspace-write there is no --permission-mode bypassPermissions: it would free the file tools from it")
 	}
@@ -297,7 +299,7 @@ func (t *talk) reply(r cli.Reply) error {
 	}
 	denied := r.ByUs || r.Stop || r.Option == cli.Deny && len(q.questions) == 0
 	switch {
-	case r.Mode != "" && word(r.Mode) == "", r.Mode == agent.Yolo && t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
+	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == agent.Yolo && t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
 		denied = true // what cannot be heeded makes a no of it
 	case len(q.questions) > 0 && !denied && len(r.Input) == 0:
 		return t.filled(q, r)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"syscall"
@@ -244,6 +245,18 @@ func (v *live) Set(ctx context.Context, c agent.Change) error {
 	v.token++
 	token, settled := v.token, make(chan error, 1)
 	step, err := v.run.proto.Do(Command{Change: &c, Token: token})
+	if errors.Is(err, Anew{}) && !v.turn {
+		defer v.mu.Unlock()
+		if _, err := v.Launch(changed); err != nil {
+			return err
+		}
+		v.run.leaves(v.services.Grace)
+		v.adopt(changed)
+		return nil
+	}
+	if errors.Is(err, Anew{}) {
+		err = fault.New(fault.Unsupported, "%s does not change to that in the middle of a turn", v.Driver.Name()).Hint("wait for its end, or interrupt it")
+	}
 	if err != nil {
 		v.mu.Unlock()
 		return err

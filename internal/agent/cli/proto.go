@@ -71,6 +71,11 @@ type Met struct {
 	Err     error
 }
 
+// Anew is the error of a change that the agent takes only when it is started: between two turns that is what happens to it.
+type Anew struct{}
+
+func (Anew) Error() string { return "the agent takes that only when it is started" }
+
 // The options of a question whether a tool may run.
 const (
 	Allow  = "allow"

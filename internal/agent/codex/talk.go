@@ -95,6 +95,8 @@ func newTalk(o options) *talk {
 // Begin greets.
 func (t *talk) Begin() cli.Step {
 	t.request("initialize", map[string]any{"clientInfo": map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}}, 0)
+	t.say(map[string]any{"method": "initialized"}) // it hears one after the other, so nothing has to wait
+	t.open()
 	return t.done()
 }
 
@@ -203,9 +205,6 @@ func (t *talk) answered(m rpc) []event.Event {
 		return t.unwilling(w.method, oneLine(m.Error.Message))
 	}
 	switch w.method {
-	case "initialize":
-		t.say(map[string]any{"method": "initialized"})
-		t.open()
 	case "thread/list":
 		var r struct {
 			Data []struct {
