@@ -1,0 +1,264 @@
+// Command relay prints what a conversation through us costs beside one with the agent itself: the time to the first event, on the scripted model, and the
+// cost of an event, of a line of 100 MB and of a host that reads slowly.
+//
+//	go run ./bench/relay [-n 9] [-agents DIR]
+//
+// DIR holds the programs of the agents; without it only what needs none is measured.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/claude"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/agent/codex"
+	"omniagent/internal/event"
+	"omniagent/internal/modelserver"
+	"omniagent/internal/process"
+	"omniagent/internal/relay"
+	"omniagent/internal/setting"
+)
+
+func main() {
+	if process.IsGuard(os.Args) {
+		os.Exit(process.Guard())
+	}
+	n := flag.Int("n", 9, "start each agent `N` times, in turn")
+	dir := flag.String("agents", os.Getenv("OMNIAGENT_TEST_AGENTS"), "`DIR` of the agents' programs")
+	flag.Parse()
+	if err := lines(); err != nil {
+		fmt.Fprintln(os.Stderr, "relay:", err)
+		os.Exit(1)
+	}
+	if *dir == "" {
+		fmt.Println("the time to the first event was not measured: there is no -agents")
+		return
+	}
+	for _, d := range []agent.Driver{claude.New(), codex.New()} {
+		if err := first(d, *dir, *n); err != nil {
+			fmt.Fprintf(os.Stderr, "relay: %s: %v\n", d.Name(), err)
+			os.Exit(1)
+		}
+	}
+}
+
+// lines measures what passes through.
+func lines() error {
+	piece := []byte(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of it "}},` +
+		`"session_id":"d72cb6b5-8bd8-4597-ab0f-6b0f09b4342a","parent_tool_use_id":null,"uuid":"218752f9-e4b7-451b-bfde-e7852f549bfb"}` + "\n")
+	data := bytes.Repeat(piece, 100_000)
+	const block = 64 << 10
+	pass := func(write func([]byte)) time.Duration {
+		best := time.Hour
+		for range 5 {
+			began := time.Now()
+			for i := 0; i < len(data); i += block {
+				write(data[i:min(i+block, len(data))])
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	scan := pass(func(p []byte) {
+		for i := bytes.IndexByte(p, '\n'); i >= 0; i = bytes.IndexByte(p, '\n') {
+			p = p[i+1:]
+		}
+	})
+	watch := relay.NewWatch(io.Discard)
+	same := pass(func(p []byte) { _, _ = watch.Write(p) })
+	events := 0
+	decoder := claude.New().Decode(setting.StreamJSON)
+	decoded := pass(func(p []byte) { events += len(decoder.Feed(p)) })
+	speed := func(d time.Duration) float64 { return float64(len(data)) / d.Seconds() / 1e9 }
+	fmt.Printf("ends of lines alone   %6.2f GB/s\n", speed(scan))
+	fmt.Printf("relayed               %6.2f GB/s  %.2f of it, %.0f ns a line\n", speed(same), float64(scan)/float64(same), float64(same.Nanoseconds())/100_000)
+	fmt.Printf("decoded               %6.2f GB/s  %.2f µs an event\n", speed(decoded), float64(decoded.Microseconds())/100_000)
+	long := []byte(`{"type":"assistant","x":"` + strings.Repeat("x", 100<<20) + "\"}\n")
+	began := time.Now()
+	for i := 0; i < len(long); i += block {
+		_, _ = watch.Write(long[i:min(i+block, len(long))])
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Printf("a line of 100 MB      %6.0f ms, relayed; %d MiB from the system since the start\n", float64(time.Since(began).Milliseconds()), m.Sys>>20)
+	return slow(data)
+}
+
+// slow is a host that takes a nap at every event, in front of an agent that prints as fast as it can.
+func slow(data []byte) error {
+	file, err := os.CreateTemp("", "omniagent-relay-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	if _, err := file.Write(data); err != nil {
+		return err
+	}
+	out := &sleepy{}
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	r := relay.Relay{
+		Launch: agent.Launch{Path: cat, Args: []string{file.Name()}, Env: os.Environ()}, Name: "cat", In: strings.NewReader(""), Out: out, Stays: true,
+		Log: func(string, ...any) {},
+	}
+	if _, err := r.Run(context.Background()); err != nil {
+		return err
+	}
+	if out.bytes != len(data) {
+		return fmt.Errorf("%d bytes of %d arrived", out.bytes, len(data))
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Printf("a slow reader         %6.0f ms for %d MB, all of it arrived; %d MiB of heap\n", float64(time.Since(began).Milliseconds()), len(data)/1e6, m.HeapInuse>>20)
+	return nil
+}
+
+type sleepy struct{ bytes int }
+
+func (s *sleepy) Write(p []byte) (int, error) {
+	time.Sleep(time.Millisecond)
+	s.bytes += len(p)
+	return len(p), nil
+}
+
+// first measures the time from the start to the first event that the model had a part in, through us and alone, in turn.
+func first(d agent.Driver, dir string, n int) error {
+	script, err := modelserver.ParseScript([]byte(`[{"say":"hello"}]`))
+	if err != nil {
+		return err
+	}
+	server, err := modelserver.Start(script, modelserver.Options{Hurry: true})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	base, err := os.MkdirTemp("/var/tmp", "omniagent-relay-") // codex makes no home beneath the system's temporary directory
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(base)
+	work := filepath.Join(base, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return err
+	}
+	if err := exec.Command("git", "init", "-q", work).Run(); err != nil {
+		return err
+	}
+	env := []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + base, "IS_SANDBOX=1"}
+	lookup := func(name string) (string, bool) { return cli.Lookup(env, name) }
+	in, err := d.Locate(agent.Env{Lookup: lookup, Dir: work})
+	if err != nil {
+		return err
+	}
+	spec := agent.Spec{
+		Install: in, Dir: work, Env: env, Temp: filepath.Join(base, "private"), Mode: setting.OneShot, Terms: agent.Terms{Mode: agent.Prompt},
+		Machine:   agent.Machine{Root: true, OS: runtime.GOOS, Has: func(string) bool { return false }},
+		Rehearsal: &agent.Rehearsal{URL: server.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: base},
+	}
+	spec.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON}
+	var through, alone []time.Duration
+	for i := range n + 1 {
+		a, err := ours(d, spec)
+		if err != nil {
+			return err
+		}
+		b, err := theirs(d, spec)
+		if err != nil {
+			return err
+		}
+		if i > 0 { // the first of each fills caches
+			through, alone = append(through, a), append(alone, b)
+		}
+	}
+	slices.Sort(through)
+	slices.Sort(alone)
+	fmt.Printf("%-8s first event   through us %v, alone %v: %.2f times\n", d.Name(), through[n/2].Round(time.Millisecond), alone[n/2].Round(time.Millisecond),
+		float64(through[n/2])/float64(alone[n/2]))
+	return nil
+}
+
+func ours(d agent.Driver, s agent.Spec) (time.Duration, error) {
+	began := time.Now()
+	session, err := d.Open(context.Background(), s, agent.Services{CanAsk: true})
+	if err != nil {
+		return 0, err
+	}
+	defer session.Close(context.Background())
+	if err := session.Send(context.Background(), []agent.Block{{Text: "go"}}); err != nil {
+		return 0, err
+	}
+	for {
+		e, err := session.Next(context.Background())
+		if err != nil {
+			return 0, err
+		}
+		switch e.Kind {
+		case event.Text:
+			return time.Since(began), nil
+		case event.Ended:
+			return 0, errors.New("the turn ended without an answer")
+		}
+	}
+}
+
+// theirs is the agent's own one-shot run, whose lines are looked at for the first word of the answer.
+func theirs(d agent.Driver, s agent.Spec) (time.Duration, error) {
+	launch, _, err := d.Command(s)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range launch.Files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return 0, err
+		}
+		if err := os.WriteFile(f.Path, f.Data, 0o600); err != nil {
+			return 0, err
+		}
+	}
+	if d.Name() == "claude" {
+		launch.Args = append(launch.Args, "--include-partial-messages")
+	}
+	cmd := exec.Command(launch.Path, launch.Args...)
+	cmd.Env, cmd.Dir, cmd.Stdin = launch.Env, launch.Dir, strings.NewReader("go")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	defer func() { _ = cmd.Wait() }()
+	lines := json.NewDecoder(out)
+	took := time.Duration(0)
+	for {
+		var line json.RawMessage
+		if err := lines.Decode(&line); err != nil {
+			break
+		}
+		if took == 0 && (bytes.Contains(line, []byte(`"text_delta"`)) || bytes.Contains(line, []byte(`"agent_message"`))) {
+			took = time.Since(began)
+		}
+	}
+	if took == 0 {
+		return 0, errors.New("alone it gave no answer")
+	}
+	return took, nil
+}
