@@ -490,7 +490,9 @@ func TestUnasked(t *testing.T) {
 	b.prompt(3, session, "go")
 	q := b.until(func(m object) bool { return m["method"] == "session/request_permission" })
 	p.events.Put(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q"}})
-	b.until(func(m object) bool { return m["method"] == "$/cancel_request" && dig(m, "params", "requestId") == q["id"] })
+	b.until(func(m object) bool {
+		return m["method"] == "$/cancel_request" && dig(m, "params", "requestId") == q["id"]
+	})
 	p.answers <- agent.Answer{Option: "deny"} // the agent answers itself
 	if got := b.reply(3); dig(got, "result", "stopReason") != "end_turn" {
 		t.Error(got)
