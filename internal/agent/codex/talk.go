@@ -363,7 +363,7 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 	case "thread/tokenUsage/updated":
 		if !other {
 			u := n.Usage.Total
-			t.now = usage{u.Input, u.Cached, u.Output, u.Reasoning}
+			t.now = usage(u)
 			t.facts.Window = n.Usage.Window
 		}
 		return nil
