@@ -105,7 +105,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 		if c.Paths.State == "" {
 			return list
 		}
-		list = append(list, oldIn(filepath.Join(c.Paths.State, "demo"), young, func(string) bool { return true })...)
+		list = append(list, oldIn(demoBase(c), young, func(string) bool { return true })...)
 		kept := time.Now().Add(-contract.KeptFor)
 		if young.Before(kept) {
 			kept = young

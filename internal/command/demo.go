@@ -47,7 +47,7 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 		LooseConfig: true, LongRunning: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[demoData](), Volatile: []string{"scenes", "agents", "next"},
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}, {Binary: "claude", FixedArgs: []string{"-p"}}},
 		Files: []contract.FileEffect{
-			{Path: "~/.local/state/omniagent/demo", Type: "temp", TTLSeconds: int(demoLeft.Seconds()), ClearableWith: "omniagent cleanup --scope temp"},
+			{Path: "~/.local/state/omniagent-demo", Type: "temp", TTLSeconds: int(demoLeft.Seconds()), ClearableWith: "omniagent cleanup --scope temp"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every scene saw what it claims"},
@@ -99,11 +99,10 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 // demoLeft is after how long what a killed demo has left is nobody's any more.
 const demoLeft = time.Hour
 
-// demoPlace makes a private directory for the scenes, among our state, and else among temporary files. It ends with the call, and so do the
-// directories around it that were not there before.
+// demoPlace makes a private directory for the scenes, beside our state, and else among temporary files: in our own directories no tool of an agent
+// reads or writes. It ends with the call, and so do the directories around it that were not there before.
 func demoPlace(c *contract.Call) (string, error) {
-	if c.Paths.State != "" {
-		base := filepath.Join(c.Paths.State, "demo")
+	if base := demoBase(c); base != "" {
 		children := filepath.Join(c.Paths.State, "sessions") // where those of a call are on record
 		missing, missingToo := firstMissing(base), firstMissing(children)
 		if err := os.MkdirAll(base, 0o700); err == nil {
@@ -112,8 +111,8 @@ func demoPlace(c *contract.Call) (string, error) {
 			if err == nil {
 				c.OnCleanup(func() {
 					_ = os.RemoveAll(dir)
-					removeEmpty(base, missing)
 					removeEmpty(children, missingToo)
+					removeEmpty(base, missing)
 				})
 				return dir, nil
 			}
@@ -129,6 +128,16 @@ func demoPlace(c *contract.Call) (string, error) {
 		return "", fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	return dir, nil
+}
+
+// demoBase is where the directories of demos are, "" where no state is kept.
+func demoBase(c *contract.Call) string {
+	for dir := c.Paths.State; dir != "" && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == c.Program.Name {
+			return dir + "-demo"
+		}
+	}
+	return ""
 }
 
 // firstMissing is the outermost directory on the way to a path that is not there; "" when all are.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -234,6 +235,33 @@ func TestHomeBeneathTmp(t *testing.T) {
 	walled(t, a)
 	if sc := a.scene(t, "walls"); code != 0 || sc.Title != "A tool tries to leave the workspace, and does not get out" {
 		t.Errorf("exit %d, %+v", code, sc)
+	}
+}
+
+// TestHomeOfTheAccount: in the home that the system knows of, in which the walls hide more than in another.
+func TestHomeOfTheAccount(t *testing.T) {
+	account, err := user.Current()
+	if err != nil || !filepath.IsAbs(account.HomeDir) {
+		t.Skip("the account has no home directory")
+	}
+	around := filepath.Join(account.HomeDir, ".local", "state")
+	if made, err := os.MkdirTemp(account.HomeDir, ".test-"); err != nil || os.Remove(made) != nil {
+		t.Skipf("the home of the account cannot be written: %v", err)
+	}
+	list := func() string {
+		entries, _ := os.ReadDir(around)
+		names := []string{}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return strings.Join(names, " ")
+	}
+	before := list()
+	if a, code := played(t, newRoom(t, "HOME="+account.HomeDir)); code != 0 {
+		t.Errorf("exit %d, %+v", code, a)
+	}
+	if after := list(); after != before {
+		t.Errorf("it left %q, there was %q", after, before)
 	}
 }
 
