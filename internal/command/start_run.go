@@ -1,10 +1,12 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -14,6 +16,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
+	"omniagent/internal/relay"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
 	"omniagent/internal/stream"
@@ -85,6 +88,9 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)
+	if p.passes(c) {
+		return p.relay(ctx, c, dialect, log, detail, signals, quit)
+	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
 	host.Log, host.Detail, host.Signals = log, detail, signals
 	if _, err := attended(ctx, signals, func(context.Context) (any, error) { return nil, p.listen(c, dialect, quit) }); err != nil {
@@ -107,6 +113,49 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	defer conversation.Close(ctx)
 	host.Session, host.Quiet = conversation, p.spec.Terms.Mode == agent.DenyAll
 	return host.Run(ctx), nil
+}
+
+// passes says whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked for that needs us in between.
+func (p *plan) passes(c *contract.Call) bool {
+	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) || c.Bool("replay-user-messages") {
+		return false
+	}
+	i := slices.IndexFunc(drivers(), func(d agent.Driver) bool { return d.Name() == c.String("agent") })
+	if i < 0 {
+		return false
+	}
+	_, speaks := drivers()[i].(relay.Speaker)
+	for _, flag := range []string{"settings", "setting-sources", "agents"} { // what stands there is read by us, and held by us
+		speaks = speaks && !c.Given(flag)
+	}
+	return speaks && (c.String("input-format") == "stream-json" || c.Given("prompt"))
+}
+
+// relay passes the lines between host and agent.
+func (p *plan) relay(
+	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal, quit <-chan struct{},
+) (int, error) {
+	in := c.Host.Stdin
+	if p.stays = !c.Given("prompt"); !p.stays {
+		if _, err := attended(ctx, signals, func(context.Context) (any, error) { return nil, p.listen(c, d, quit) }); err != nil {
+			return 0, err
+		}
+		var said strings.Builder
+		for _, block := range p.prompt {
+			said.WriteString(block.Text)
+		}
+		in = bytes.NewReader(relay.Message(said.String()))
+	} else if in == nil || c.Host.StdinTerminal {
+		return 0, fault.New(fault.ArgError, "there is no message: give --prompt, or a message or frames on standard input").
+			Hint("omniagent start -p 'What is in this directory?'")
+	}
+	if err := p.choose(c, log, detail); err != nil {
+		return 0, err
+	}
+	w := relay.Wishes{CanAsk: p.services.CanAsk, Denied: p.unasked, Pieces: c.Bool("include-partial-messages")}
+	return p.opener.relay(ctx, p.agent, p.spec, w, relay.Relay{
+		In: in, Out: c.Host.Stdout, Signals: signals, Stays: p.stays, Quiet: true, // the codes are Claude Code's: a denial is none
+	})
 }
 
 // unopened tells that there is no conversation. A host of Claude Code's knows one reason by its words and its code.

@@ -108,8 +108,10 @@ func (r Relay) code(end process.Ending, w *Watch) int {
 	case end.Signal != "":
 		r.Log("the agent was ended by %s", end.Signal)
 		return failed
-	case end.ExitCode != 0 && (last == nil || !last.IsError):
-		r.Log("the agent ended with exit code %d", end.ExitCode)
+	case end.ExitCode != 0:
+		if last == nil || !last.IsError {
+			r.Log("the agent ended with exit code %d", end.ExitCode)
+		}
 		return failed
 	case r.Stays:
 		return done
@@ -140,6 +142,7 @@ type Speaker interface {
 type Wishes struct {
 	CanAsk bool // it answers questions
 	Pieces bool // it wants messages while they are made
+	Denied bool // what would be asked about is denied, although it answers questions
 }
 
 // longest is the longest line of a host that is read; images of some megabytes fit.

@@ -87,7 +87,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"good", false, false, 0},
 		{"bad", false, false, 1},
-		{"bad", true, false, 0},
+		{"bad", true, false, 1}, // the code is its own
 		{"denied", false, false, 3},
 		{"denied", false, true, 0},
 		{"denied", true, false, 0},

@@ -166,6 +166,8 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
 			h.heed(ctx, said)
 		case h.signal = <-h.heard:
 			h.interrupt(ctx)
+		case <-h.out.written: // nothing more can be, although nothing was to be written just now
+			h.gone = h.out.failure
 		case <-h.out.hurry:
 			h.giveUp(ctx, events)
 			return h.code()
@@ -260,7 +262,9 @@ func (h *Host) hear(_ context.Context, e event.Event) {
 	case event.Failed:
 		h.Log("%s", e.Fault.Sentence())
 	case event.Ended:
-		h.turns = max(h.turns-1, 0)
+		if !e.Unasked { // an agent may go on by itself, as when something ends that it had begun
+			h.turns = max(h.turns-1, 0)
+		}
 		h.last = e.End
 		if h.Form == Text && e.End.OK {
 			clean, _ := text.Clean(e.End.Text) // it may go to a terminal

@@ -68,6 +68,9 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	if mode == agent.Plan {
 		ours[slices.Index(ours, modeFlag)+1] = word(mode)
 	}
+	if w.Denied {
+		ours[slices.Index(ours, modeFlag)+1] = "dontAsk"
+	}
 	ours = append(ours, "--input-format=stream-json")
 	if w.CanAsk {
 		ours = append(ours, "--permission-prompt-tool=stdio")

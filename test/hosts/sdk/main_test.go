@@ -128,7 +128,8 @@ func take[T any](t *testing.T, o observed, name string) (v T) {
 // stage is one scenario on one executable.
 type stage struct {
 	home, work, beside string
-	ours               bool
+	ours               bool // our program, else Claude Code
+	through            bool // our program with Claude Code behind it
 
 	mu       sync.Mutex
 	requests []*modelserver.Request
@@ -177,8 +178,13 @@ func (s *stage) play(t *testing.T, name, script string) observed {
 		path, node = dir+":"+path, filepath.Join(dir, "node")
 	}
 	wrapped := program + " start --dialect claude"
+	if s.through {
+		wrapped += " --agent claude"
+	}
 	if !s.ours {
 		wrapped = filepath.Join(os.Getenv(agents), "claude")
+	}
+	if !s.ours || s.through {
 		s.seed(t)
 	}
 	// What the host says is kept beside what it hears, for whoever looks into a failure.
