@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,10 @@ func (d driver) table(string) agent.Matrix {
 			agent.Both(agent.Model, "", yes("", "--model")),
 			agent.Both(agent.Web, "on", yes("pages, and the model API's own search", "--web=on")),
 			agent.Both(agent.Web, "off", yes("", "--web=off")),
-			agent.Both(agent.Schema, "", no("asked for in the prompt")),
+			{
+				Feature: agent.Schema, Interactive: no("only one-shot runs"),
+				OneShot: yes("one of an object; any other is asked for in the prompt", "--json-schema"),
+			},
 			agent.Both(agent.Resume, "", yes("", "--resume")),
 			agent.Both(agent.SessionID, "", yes("", "--session-id")),
 			{Feature: agent.Ask, Interactive: yes("approvals"), OneShot: no("")},
@@ -100,6 +104,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		session = s.Fresh
 		t.Args = append(t.Args, "--session-id="+s.Fresh)
 	}
+	native := s.Mode == setting.OneShot && ofObject(s.Schema) && !cli.Passed(s.Passthrough, "--json-schema")
+	if native {
+		t.Args = append(t.Args, "--json-schema="+string(s.Schema))
+	}
 	var remove []string
 	if r := s.Rehearsal; r != nil {
 		t.Args = append(t.Args, "--provider=openai", "--api-base="+r.URL+"/v1")
@@ -111,8 +119,17 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	}
 	l := d.Launch(s, t)
 	l.Env = cli.Environ(s.Env, t.Env, remove...)
-	l.Session = session
+	l.Session, l.Native = session, native
 	return l, t.Warnings, nil
+}
+
+// longestSchema fits into an argument on every system, with room for the others.
+const longestSchema = 16 << 10
+
+// ofObject says whether the model can answer by a call whose input is what the schema describes.
+func ofObject(schema []byte) bool {
+	var s struct{ Type string }
+	return len(schema) <= longestSchema && json.Unmarshal(schema, &s) == nil && s.Type == "object"
 }
 
 // Observe reads the journal.

@@ -94,6 +94,7 @@ type spoken struct {
 	Usage    *spokenUsage    `json:"usage"`
 	Denials  []denial        `json:"permission_denials"`
 	Errors   []string        `json:"errors"`
+	Answer   json.RawMessage `json:"structured_output"`
 	Metadata struct {
 		Trigger string `json:"trigger"`
 		Before  int64  `json:"pre_tokens"`
@@ -164,7 +165,7 @@ func (d *Decoder) result(m spoken, e event.Event) []event.Event {
 		events = append(events, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: no.ID, Tool: no.Tool}})
 	}
 	e.Kind, e.Model = event.Ended, d.model
-	e.End = &event.End{OK: !m.IsError, Text: m.Result, Reason: m.Subtype, Turns: m.Turns, Notes: m.Errors}
+	e.End = &event.End{OK: !m.IsError, Text: m.Result, Reason: m.Subtype, Turns: m.Turns, Notes: m.Errors, Structured: m.Answer}
 	if u := m.Usage; u != nil {
 		e.End.Usage = &event.Usage{Input: u.Input + u.Written + u.Cached, Output: u.Output, Cached: u.Cached, Written: u.Written, CostUSD: m.Cost, Estimated: m.Guessed}
 	}

@@ -1,0 +1,33 @@
+package native_test
+
+import (
+	"slices"
+	"testing"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/event"
+	"omniagent/internal/setting"
+)
+
+// TestSchema: what the model can answer by a call is held by the engine; the rest stands in the prompt. What was held is told apart from the words.
+func TestSchema(t *testing.T) {
+	for schema, held := range map[string]bool{`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false, ``: false, `nonsense`: false} {
+		s := agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Schema: []byte(schema)}
+		launch, _, err := native.New("1").Command(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if passed := slices.Contains(launch.Args, "--json-schema="+schema); passed != held || launch.Native != held {
+			t.Errorf("%q: passed %t, told %t", schema, passed, launch.Native)
+		}
+	}
+	decoder := native.New("1").Decode(setting.StreamJSON)
+	var last event.Event
+	for _, e := range decoder.Feed([]byte(`{"type":"result","subtype":"success","result":"seven","structured_output":{"n":7}}` + "\n")) {
+		last = e
+	}
+	if last.End == nil || string(last.End.Structured) != `{"n":7}` {
+		t.Errorf("%+v", last)
+	}
+}
