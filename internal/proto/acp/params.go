@@ -232,7 +232,7 @@ func (p *reading) decode(v Version) any {
 
 // Greeting reads initialize, which comes before there is a version.
 func Greeting(raw json.RawMessage) (Initialize, *Error) {
-	p := &reading{method: "initialize"}
+	p := &reading{}
 	if err := json.Unmarshal(raw, &p.in); err != nil || len(raw) == 0 || raw[0] != '{' {
 		// Of a client that is newer than we are not even the form is known.
 		p.in = params{}
