@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
@@ -106,6 +107,7 @@ func runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, er
 	for _, pair := range rules.Contradictions() {
 		data.Contradictions = append(data.Contradictions, [2]ruleRow{rowOf(pair.Allow), rowOf(pair.Against)})
 	}
+	strength := native.Strength(walls, true) // it says what would be behind walls, also where somebody works without
 	judge := guard.Judge{Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home}}
 	words := c.Strings("subject")
 	if data.Kind = c.String("as"); data.Kind == "" {
@@ -117,15 +119,15 @@ func runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, er
 		for _, e := range policy.Explain(path, report) {
 			data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
 		}
-		data.judge(judge, strengthOf(walls), "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
-		data.judge(judge, strengthOf(walls), "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
+		data.judge(judge, strength, "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
+		data.judge(judge, strength, "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
 		return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 	}
 	data.Subject = words[0]
 	if len(words) > 1 {
 		data.Subject = lineOf(words)
 	}
-	data.judge(judge, strengthOf(walls), "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
+	data.judge(judge, strength, "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
 	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 }
 
@@ -144,16 +146,6 @@ func expandHome(path, home string) string {
 		return filepath.Join(home, rest)
 	}
 	return path
-}
-
-func strengthOf(walls *enclosure.Enclosure) engine.Walls {
-	switch {
-	case walls.Whole():
-		return engine.Whole
-	case walls != nil:
-		return engine.Partial
-	}
-	return engine.Missing
 }
 
 // judge fills in what the rules and the modes say about a call.

@@ -25,6 +25,7 @@ import (
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/shell"
 	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
@@ -125,7 +126,7 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 	s.File, s.Project = o.instructions(root)
 	c.Session = engine.New(engine.Options{
 		ID: c.Kept.ID(), Client: o.Choice.Client(), Retry: o.Choice.Patience(), Mode: o.Mode, CanAsk: o.CanAsk, Limits: o.Limits, Search: o.searches(t.away), Journal: c.Kept, Todos: env.Todos,
-		System: engine.System(s), Secrets: o.known, Walls: c.strength(o),
+		System: engine.System(s), Secrets: o.known, Walls: Strength(c.walls, o.Sandbox != string(setting.Off)),
 		Rules: guard.Judge{Rules: o.Rules, Place: guard.Place{Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home}},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task

@@ -91,14 +91,14 @@ func (o *Options) stricter(held session.Held) {
 	}
 }
 
-// strength is what the walls mean for who has to be asked.
-func (c *Conversation) strength(o Options) engine.Walls {
+// Strength is what walls mean for who has to be asked. wanted: they were asked for, or it was left open.
+func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 	switch {
-	case c.walls.Whole():
+	case walls.Whole():
 		return engine.Whole
-	case c.walls != nil:
+	case walls != nil:
 		return engine.Partial
-	case o.Sandbox == string(setting.Off):
+	case !wanted:
 		return engine.Unwanted
 	}
 	return engine.Missing
