@@ -36,6 +36,7 @@ func acpCommand() *contract.Command {
 			{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
 			{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
+			{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count; each session names where it works"},
 			{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
 		},
 		Exits: []contract.Exit{

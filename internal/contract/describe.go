@@ -237,7 +237,7 @@ func (p Param) entry() object {
 	if p.Default != "" {
 		o = append(o, member{"default", p.typed()})
 	}
-	if p.wireType() == "enum" {
+	if p.Kind == Enum { // of a list, those of each element
 		o = append(o, member{"enum_values", names(p.Enum)})
 	}
 	if p.Short != "" {

@@ -278,7 +278,7 @@ func truncation(p *probe) {
 	lengths := 0
 	p.need(3, every(p.extensions(), func(_ string, x value) bool {
 		return every(members(x.at("parameters")), func(_ string, param value) bool {
-			if kind := param.str("type"); kind != "string" && kind != "array" {
+			if kind := param.str("type"); kind != "string" && kind != "array" || param.has("enum_values") {
 				return true
 			}
 			lengths++
