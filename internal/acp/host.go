@@ -43,6 +43,7 @@ type Host struct {
 	hurry   chan struct{} // closed when nothing is waited for any more
 	failure error         // of Out; read it behind written
 	over    chan struct{} // closed when everything is being ended
+	ended   chan struct{} // closed when no more is to be written
 
 	mu        sync.Mutex
 	encoder   wire.Encoder
@@ -74,7 +75,7 @@ const (
 // Run talks until the client goes away or a signal comes, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
 	h.lines, h.written = make(chan []byte, 64), make(chan struct{})
-	h.hurry, h.over = make(chan struct{}), make(chan struct{})
+	h.hurry, h.over, h.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	h.talks, h.opening, h.requests, h.asked = map[string]*conversation{}, map[string]bool{}, map[string]context.CancelFunc{}, map[int64]question{}
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,11 +101,29 @@ func (h *Host) Run(ctx context.Context) int {
 // writeAll is what alone writes, so that a client which does not read keeps no signal from being heard.
 func (h *Host) writeAll() {
 	defer close(h.written)
-	for line := range h.lines {
-		if _, h.failure = h.Out.Write(line); h.failure != nil {
-			return
-		}
+	write := func(line []byte) bool {
+		_, h.failure = h.Out.Write(line)
 		h.writing.Add(1)
+		return h.failure == nil
+	}
+	for {
+		select {
+		case line := <-h.lines:
+			if !write(line) {
+				return
+			}
+		case <-h.ended:
+			for {
+				select {
+				case line := <-h.lines:
+					if !write(line) {
+						return
+					}
+				default:
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -134,7 +153,7 @@ func (h *Host) watch() {
 }
 
 func (h *Host) finish(signal os.Signal) int {
-	close(h.lines)
+	close(h.ended) // and not lines: the client may still be heard, and be answered
 	select {
 	case <-h.written:
 	case <-h.hurry:
