@@ -29,6 +29,7 @@ const (
 	mostWaiting = 4096 // events that are not heard yet, before the agent has to wait
 	patience    = 5 * time.Minute
 	defaultStop = 5 * time.Second
+	settles     = 10 * time.Second // until an agent has said whether a change holds
 )
 
 // OpenLive begins a conversation with an agent that stays for many turns: one process, started for the first message.
@@ -264,8 +265,12 @@ func (v *live) Set(ctx context.Context, c agent.Change) error {
 	v.settling[token] = settled
 	v.take(v.run, step)
 	v.mu.Unlock()
+	late := time.NewTimer(settles)
+	defer late.Stop()
 	select {
 	case err = <-settled:
+	case <-late.C:
+		return fault.New(fault.TimedOut, "%s did not say within %s whether it changed", v.Driver.Name(), settles)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
