@@ -56,6 +56,9 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 	entry := audit.Entry{Args: []string{
 		"agent=" + name, "path=" + r.Install.Path, "real_path=" + r.Install.RealPath, "version=" + r.Install.Version, "interpreter=" + interpreter,
 	}}
+	if r.Install.Program != "" {
+		entry.Args = append(entry.Args, "program="+r.Install.Program)
+	}
 	if err != nil {
 		entry.ErrorCode = string(fault.Of(err).Code)
 	}
@@ -79,10 +82,15 @@ func (g Gate) listed(name string, custom bool) error {
 	return nil
 }
 
-// fit looks at the program, and at the one that its first line names.
+// fit looks at the program, at the one that its first line names, and at the one that is started in its place.
 func (g Gate) fit(name string, in agent.Install, env []string) (interpreter string, err error) {
 	if err := g.sound(name, in.RealPath, env); err != nil {
 		return "", err
+	}
+	if in.Program != "" {
+		if err := g.sound(name, in.Program, env); err != nil {
+			return "", err
+		}
 	}
 	interpreter, err = Interpreter(in.RealPath, env)
 	if err != nil || interpreter == "" {

@@ -48,6 +48,11 @@ func put(t *testing.T, path, text string, mode os.FileMode) agent.Install {
 	return agent.Install{Path: path, RealPath: path, Version: "1.2.3"}
 }
 
+func hands(in agent.Install, program string) agent.Install {
+	in.Program = program
+	return in
+}
+
 func TestWhoMayBeStarted(t *testing.T) {
 	dir := place(t)
 	fine := put(t, dir+"/bin/x", "\x7fELF", 0o755)
@@ -88,6 +93,7 @@ func TestProgramsThatOthersMayChange(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(open.Path), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	fine, script := put(t, dir+"/bin/fine", "\x7fELF", 0o755), put(t, dir+"/bin/script", "#!/usr/bin/env node\n", 0o755)
 	for _, tt := range []struct {
 		name    string
 		install agent.Install
@@ -103,6 +109,9 @@ func TestProgramsThatOthersMayChange(t *testing.T) {
 		{"for what is not there", put(t, dir+"/bin/g", "#!/usr/bin/env nodeless\n", 0o755), false},
 		{"for a bad one", put(t, dir+"/bin/h", "#!"+open.Path+"\n", 0o755), false},
 		{"for one of the workspace", put(t, dir+"/bin/i", "#!"+work+"/tools/c\n", 0o755), false},
+		{"a script for a good program", hands(script, fine.Path), true},
+		{"a script for a program that others may write", hands(script, dir+"/bin/b"), false},
+		{"a script for a program of the workspace", hands(script, work+"/tools/c"), false},
 		{"that is not there", agent.Install{Path: dir + "/none", RealPath: dir + "/none"}, false},
 	} {
 		g := admission.Gate{Roots: []string{work}}

@@ -70,6 +70,9 @@ type Install struct {
 	RealPath    string // Path without symbolic links
 	Version     string // empty: unknown
 	VersionFrom string // FromPackageJSON, FromProgram, or empty
+	// Program is the executable that the script at RealPath would hand over to, where that is known for sure: conversations start it in the
+	// script's place. Empty: what is started is Path.
+	Program string
 }
 
 // Spec is what is wanted of an agent.

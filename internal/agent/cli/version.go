@@ -84,6 +84,11 @@ func plain(version string) string {
 	return version
 }
 
+// Manifest reads the name and the version of the package in a directory.
+func Manifest(dir string) (name, version string, ok bool) {
+	return manifest(filepath.Join(dir, "package.json"))
+}
+
 // manifest reads the name and the version from a package.json. Whatever it cannot read as one is no package.
 func manifest(path string) (name, version string, ok bool) {
 	data, whole := head(path, maxManifest)

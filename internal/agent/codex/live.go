@@ -47,9 +47,13 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	if s.Rehearsal != nil {
 		files, remove = rehearse(&t, s, p), privateVariables()
 	}
+	path := s.Install.Path
+	if s.Install.Program != "" {
+		path, t.Env, remove = s.Install.Program, append(t.Env, managed(s.Install)...), append(remove, managers()...)
+	}
 	args := append([]string{"app-server"}, t.Args...)
 	return agent.Launch{
-		Path: s.Install.Path, Args: append(slices.Clone(args), s.Passthrough...), Translated: len(args), Env: cli.Environ(s.Env, t.Env, remove...),
+		Path: path, Args: append(slices.Clone(args), s.Passthrough...), Translated: len(args), Env: cli.Environ(s.Env, t.Env, remove...),
 		Dir: s.Dir, Files: files, Session: s.Resume, Spec: s, Native: s.Schema != nil, UsageCodes: d.UsageCodes,
 	}, nil
 }
