@@ -1,4 +1,4 @@
-// Command relay prints what a conversation through us costs beside one with the agent itself: the time to the first event, on the scripted model, and the
+// Command relay prints what a conversation through us costs beside one with the agent itself: the times to the first event and to the first word, on the scripted model, and the
 // cost of an event, of a line of 100 MB and of a host that reads slowly.
 //
 //	go run ./bench/relay [-n 9] [-agents DIR]
@@ -138,7 +138,8 @@ func (s *sleepy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// first measures the time from the start to the first event that the model had a part in, through us and alone, in turn.
+// first measures the times from the start to the first event, which tells the session, and to the first that the model had a part in, through us and
+// alone, in turn.
 func first(d agent.Driver, dir string, n int) error {
 	script, err := modelserver.ParseScript([]byte(`[{"say":"hello"}]`))
 	if err != nil {
@@ -173,63 +174,101 @@ func first(d agent.Driver, dir string, n int) error {
 		Rehearsal: &agent.Rehearsal{URL: server.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: base},
 	}
 	spec.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON}
-	var through, alone []time.Duration
+	ways := []way{{"through us", func() (moments, error) { return ours(d, spec) }}, {"alone", func() (moments, error) { return theirs(d, spec) }}}
+	if in.Program != "" {
+		direct := spec
+		direct.Install.Path = in.Program
+		ways = append(ways, way{"alone, without its script", func() (moments, error) { return theirs(d, direct) }})
+	}
+	took := make([][]moments, len(ways))
 	for i := range n + 1 {
-		a, err := ours(d, spec)
-		if err != nil {
-			return err
-		}
-		b, err := theirs(d, spec)
-		if err != nil {
-			return err
-		}
-		if i > 0 { // the first of each fills caches
-			through, alone = append(through, a), append(alone, b)
+		for w := range ways {
+			m, err := ways[w].run()
+			if err != nil {
+				return err
+			}
+			if i > 0 { // the first of each fills caches
+				took[w] = append(took[w], m)
+			}
 		}
 	}
-	slices.Sort(through)
-	slices.Sort(alone)
-	fmt.Printf("%-8s first event   through us %v, alone %v: %.2f times\n", d.Name(), through[n/2].Round(time.Millisecond), alone[n/2].Round(time.Millisecond),
-		float64(through[n/2])/float64(alone[n/2]))
+	for _, moment := range []struct {
+		name string
+		of   func(moments) time.Duration
+	}{
+		{"first event", func(m moments) time.Duration { return m.started }},
+		{"first word", func(m moments) time.Duration { return m.word }},
+	} {
+		fmt.Printf("%-8s %-12s", d.Name(), moment.name)
+		us := median(took[0], moment.of)
+		for w := range ways {
+			m := median(took[w], moment.of)
+			fmt.Printf("  %s %v", ways[w].name, m.Round(time.Millisecond))
+			if w > 0 {
+				fmt.Printf(" (%.2f times)", float64(us)/float64(m))
+			}
+		}
+		fmt.Println()
+	}
 	return nil
 }
 
-func ours(d agent.Driver, s agent.Spec) (time.Duration, error) {
+// moments are counted from the start.
+type moments struct{ started, word time.Duration }
+
+type way struct {
+	name string
+	run  func() (moments, error)
+}
+
+func median(all []moments, of func(moments) time.Duration) time.Duration {
+	var took []time.Duration
+	for _, m := range all {
+		took = append(took, of(m))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+func ours(d agent.Driver, s agent.Spec) (m moments, err error) {
 	began := time.Now()
 	session, err := d.Open(context.Background(), s, agent.Services{CanAsk: true})
 	if err != nil {
-		return 0, err
+		return m, err
 	}
 	defer session.Close(context.Background())
 	if err := session.Send(context.Background(), []agent.Block{{Text: "go"}}); err != nil {
-		return 0, err
+		return m, err
 	}
 	for {
 		e, err := session.Next(context.Background())
 		if err != nil {
-			return 0, err
+			return m, err
 		}
 		switch e.Kind {
+		case event.Started:
+			m.started = time.Since(began)
 		case event.Text:
-			return time.Since(began), nil
+			m.word = time.Since(began)
+			return m, nil
 		case event.Ended:
-			return 0, errors.New("the turn ended without an answer")
+			return m, errors.New("the turn ended without an answer")
 		}
 	}
 }
 
-// theirs is the agent's own one-shot run, whose lines are looked at for the first word of the answer.
-func theirs(d agent.Driver, s agent.Spec) (time.Duration, error) {
+// theirs is the agent's own one-shot run, whose lines are looked at for the first event and the first word of the answer.
+func theirs(d agent.Driver, s agent.Spec) (m moments, err error) {
 	launch, _, err := d.Command(s)
 	if err != nil {
-		return 0, err
+		return m, err
 	}
 	for _, f := range launch.Files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-			return 0, err
+			return m, err
 		}
 		if err := os.WriteFile(f.Path, f.Data, 0o600); err != nil {
-			return 0, err
+			return m, err
 		}
 	}
 	if d.Name() == "claude" {
@@ -239,26 +278,28 @@ func theirs(d agent.Driver, s agent.Spec) (time.Duration, error) {
 	cmd.Env, cmd.Dir, cmd.Stdin = launch.Env, launch.Dir, strings.NewReader("go")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return 0, err
+		return m, err
 	}
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return m, err
 	}
 	defer func() { _ = cmd.Wait() }()
 	lines := json.NewDecoder(out)
-	took := time.Duration(0)
 	for {
 		var line json.RawMessage
 		if err := lines.Decode(&line); err != nil {
 			break
 		}
-		if took == 0 && (bytes.Contains(line, []byte(`"text_delta"`)) || bytes.Contains(line, []byte(`"agent_message"`))) {
-			took = time.Since(began)
+		if m.started == 0 && (bytes.Contains(line, []byte(`"init"`)) || bytes.Contains(line, []byte(`"thread.started"`))) {
+			m.started = time.Since(began)
+		}
+		if m.word == 0 && (bytes.Contains(line, []byte(`"text_delta"`)) || bytes.Contains(line, []byte(`"agent_message"`))) {
+			m.word = time.Since(began)
 		}
 	}
-	if took == 0 {
-		return 0, errors.New("alone it gave no answer")
+	if m.word == 0 {
+		return m, errors.New("alone it gave no answer")
 	}
-	return took, nil
+	return m, nil
 }
