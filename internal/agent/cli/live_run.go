@@ -39,6 +39,8 @@ type run struct {
 
 // start starts the agent. It is called with the lock.
 func (v *live) start() error {
+	standby := process.Prepare() // it takes about as long as what comes before the agent is started
+	defer standby.Dismiss()
 	spec := v.spec
 	if v.id != "" {
 		spec.Resume = v.id
@@ -56,7 +58,7 @@ func (v *live) start() error {
 	observer := v.Driver.Observe(launch)
 	child, err := process.Start(process.Plan{
 		Path: launch.Path, Argv: append([]string{v.Driver.Describe().Binary}, launch.Args...), Dir: launch.Dir, Env: launch.Env,
-		Stdin: &r.out, Stdout: r, Stderr: &r.stderr, Grace: v.services.Grace,
+		Stdin: &r.out, Stdout: r, Stderr: &r.stderr, Grace: v.services.Grace, Standby: standby,
 	})
 	if err != nil {
 		return err
