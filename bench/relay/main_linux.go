@@ -174,10 +174,15 @@ func first(d agent.Driver, dir string, n int) error {
 		Rehearsal: &agent.Rehearsal{URL: server.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: base},
 	}
 	spec.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON}
+	return compare(d, spec, n)
+}
+
+// compare runs it in each way, in turn, and prints the medians.
+func compare(d agent.Driver, spec agent.Spec, n int) error {
 	ways := []way{{"through us", func() (moments, error) { return ours(d, spec) }}, {"alone", func() (moments, error) { return theirs(d, spec) }}}
-	if in.Program != "" {
+	if program := spec.Install.Program; program != "" {
 		direct := spec
-		direct.Install.Path = in.Program
+		direct.Install.Path = program
 		ways = append(ways, way{"alone, without its script", func() (moments, error) { return theirs(d, direct) }})
 	}
 	took := make([][]moments, len(ways))
