@@ -68,6 +68,13 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 		defer feed.Close()
 		r.forward(feed)
 	}()
+	go func() {
+		select {
+		case <-process.Unheard(r.Out):
+			watch.lose(errors.New("nobody reads it"))
+		case <-over:
+		}
+	}()
 	heard := make(chan os.Signal, 1)
 	go func() {
 		select {
@@ -265,21 +272,26 @@ const mark = `"type":"result"`
 // Write hands on and looks.
 func (w *Watch) Write(p []byte) (int, error) {
 	if _, err := w.out.Write(p); err != nil {
-		w.mu.Lock()
-		first := w.lost == nil
-		if first {
-			w.lost = err
-		}
-		w.mu.Unlock()
-		if first && w.gone != nil {
-			w.gone()
-		}
+		w.lose(err)
 		return len(p), nil // the agent is ended by a signal, not by a pipe that breaks
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(p)
 	return len(p), nil
+}
+
+// lose notes, once, that nothing can be handed on any more.
+func (w *Watch) lose(why error) {
+	w.mu.Lock()
+	first := w.lost == nil
+	if first {
+		w.lost = why
+	}
+	w.mu.Unlock()
+	if first && w.gone != nil {
+		w.gone()
+	}
 }
 
 func (w *Watch) look(p []byte) {

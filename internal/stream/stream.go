@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/text"
 )
 
@@ -71,6 +72,7 @@ type Host struct {
 	Signals <-chan os.Signal
 
 	out   *writer
+	lost  <-chan struct{} // closed when nobody reads standard output any more
 	heard chan os.Signal
 
 	turns  int // sent and not ended
@@ -82,7 +84,7 @@ type Host struct {
 
 // New is a host that can write, and be asked things by a session that is not open yet.
 func New(out io.Writer, d Dialect, form Form) *Host {
-	h := &Host{Dialect: d, Form: form, out: newWriter(out)}
+	h := &Host{Dialect: d, Form: form, out: newWriter(out), lost: process.Unheard(out)}
 	if b, binds := d.(interface{ bind(*Host) }); binds {
 		b.bind(h)
 	}
@@ -168,6 +170,12 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
 			h.interrupt(ctx)
 		case <-h.out.written: // nothing more can be, although nothing was to be written just now
 			h.gone = h.out.failure
+		case <-h.lost:
+			if h.turns == 0 { // it went in peace
+				h.close(ctx)
+				return h.code()
+			}
+			h.gone = errors.New("nobody reads it")
 		case <-h.out.hurry:
 			h.giveUp(ctx, events)
 			return h.code()

@@ -3,8 +3,10 @@ package start
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -106,4 +108,54 @@ func marked(mark string) string {
 		}
 	}
 	return found.String()
+}
+
+// TestHostIsGoneWhileACommandRuns: a host that goes away while a command runs takes the turn with it at once, although nothing is to be written, and all is saved.
+func TestHostIsGoneWhileACommandRuns(t *testing.T) {
+	t.Parallel()
+	args, env, _ := wires()[2].scripted(t, `[{"shell":"touch made; sleep 1000 & setsid sleep 1001 & sleep 1002"},{"say":"done"}]`)
+	p := newPlace(t)
+	mark := fmt.Sprintf("OMNI_TEST_MARK=gone.%d", os.Getpid())
+	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "--session-id", "s", "--permission-mode", "auto"}, args...)...)
+	cmd.Env, cmd.Dir = append(append(p.env, env...), mark), p.home
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	_ = w.Close()
+	if _, err := io.WriteString(in, `{"type":"user","content":"go"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	for over := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
+			break
+		}
+		if time.Now().After(over) {
+			t.Fatal("the command does not run")
+		}
+	}
+	_, _ = in.Close(), out.Close()
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(15 * time.Second):
+		t.Fatalf("it goes on without a host:\n%s", marked(mark))
+	}
+	if left := marked(mark); left != "" {
+		t.Errorf("left:\n%s", left)
+	}
+	journal, _ := os.ReadFile(filepath.Join(p.home, ".yume", "sessions", "s.jsonl"))
+	if !bytes.Contains(journal, []byte("interrupted")) {
+		t.Errorf("not saved: %s", journal)
+	}
 }
