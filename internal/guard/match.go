@@ -103,7 +103,38 @@ func withoutFlags(name string, argv []word) []word {
 	return append([]word{argv[0]}, argv[i:]...)
 }
 
-func (r Rule) matchesWords(argv []word) certainty {
+// matchesWords is how sure it is that a rule which denies or asks covers a command. A star is read in both ways: within its word, and as any run of
+// words, as other agents read it. What one of them covers is covered.
+func (r Rule) matchesWords(argv []word) certainty { return max(r.matchesEach(argv), r.matchesRun(argv)) }
+
+// matchesRun reads the rule's stars as any text, blanks too.
+func (r Rule) matchesRun(argv []word) certainty {
+	if !slices.ContainsFunc(r.tokens, func(t token) bool { return t.star }) {
+		return no
+	}
+	pattern, line := make([]string, len(r.tokens)), make([]string, len(argv))
+	for i, t := range r.tokens {
+		pattern[i] = strings.ToLower(t.text)
+	}
+	if r.prefix {
+		pattern[len(pattern)-1] += "*"
+	}
+	for i, a := range argv {
+		if line[i] = strings.ToLower(a.text); !a.literal() {
+			first, _, _ := strings.Cut(pattern[0], "*")
+			if i == 0 || strings.HasPrefix(line[0], first) {
+				return perhaps
+			}
+			return no
+		}
+	}
+	if !glob(strings.Join(pattern, " "), strings.Join(line, " ")) {
+		return no
+	}
+	return yes
+}
+
+func (r Rule) matchesEach(argv []word) certainty {
 	for i, t := range r.tokens {
 		if i >= len(argv) {
 			return no
