@@ -247,7 +247,7 @@ func (p *plan) settings(c *contract.Call, from string, data []byte, strict bool)
 	if s.Walls {
 		p.spec.Shared.Sandbox = typed(setting.WorkspaceWrite)
 	}
-	if s.HostsGiven {
+	if s.HostsGiven && t.Network != "off" { // what was closed by a flag stays closed
 		if t.Network = strings.Join(s.Hosts, ","); len(s.Hosts) == 0 {
 			t.Network = "off"
 		}

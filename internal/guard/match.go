@@ -105,7 +105,9 @@ func withoutFlags(name string, argv []word) []word {
 
 // matchesWords is how sure it is that a rule which denies or asks covers a command. A star is read in both ways: within its word, and as any run of
 // words, as other agents read it. What one of them covers is covered.
-func (r Rule) matchesWords(argv []word) certainty { return max(r.matchesEach(argv), r.matchesRun(argv)) }
+func (r Rule) matchesWords(argv []word) certainty {
+	return max(r.matchesEach(argv), r.matchesRun(argv))
+}
 
 // matchesRun reads the rule's stars as any text, blanks too.
 func (r Rule) matchesRun(argv []word) certainty {

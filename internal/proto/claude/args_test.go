@@ -58,6 +58,10 @@ func TestArgs(t *testing.T) {
 func TestRefusedArgs(t *testing.T) {
 	for in, want := range map[string]string{
 		"-p x --permission-mode auto":             "--permission-mode auto is refused",
+		"-p x --max-turns 0":                      "--max-turns 0 is refused",
+		"-p x --max-budget-usd 0.00":              "--max-budget-usd 0.00 is refused",
+		"-p x --max-turns 1 --max-turns=5":        "--max-turns is refused: it stands there twice",
+		"-p x --settings a --settings b":          "--settings is refused: it stands there twice",
 		"-p x --permission-mode bogus":            "it is none of default",
 		"-p x --permission-prompt-tool mcp__a__b": "only stdio is asked",
 		"-p x --permission-prompts bogus":         "takes host or none",

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -198,13 +199,20 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	}
 	if name == agent.BeforeTool {
 		switch d := out.More.Decision; d {
-		case "", "defer":
+		case "":
 		case "allow", "ask", "deny":
-			w.Decision, w.Reason = d, out.More.Reason
+			if w.Decision != "deny" { // said twice, the stricter counts
+				w.Decision, w.Reason = d, out.More.Reason
+			}
+		case "defer":
+			return agent.Word{}, errors.New("it puts the call off, which is not done here")
 		default:
 			return agent.Word{}, fmt.Errorf("its permissionDecision %q is none of allow, ask and deny", clipped(d))
 		}
-		if !empty(out.More.Input) && len(out.More.Input) > 0 {
+		if raw := bytes.TrimSpace(out.More.Input); len(raw) > 0 && string(raw) != "null" {
+			if raw[0] != '{' {
+				return agent.Word{}, errors.New("its updatedInput is no object")
+			}
 			w.Input = out.More.Input
 		}
 	}
