@@ -75,6 +75,8 @@ type Host struct {
 	lost  <-chan struct{} // closed when nobody reads standard output any more
 	heard chan os.Signal
 
+	course course
+
 	turns  int // sent and not ended
 	last   *event.End
 	denied bool
@@ -259,6 +261,12 @@ func (h *Host) giveUp(ctx context.Context, events <-chan event.Event) {
 }
 
 func (h *Host) hear(_ context.Context, e event.Event) {
+	for _, e := range h.course.put(e) {
+		h.tell(e)
+	}
+}
+
+func (h *Host) tell(e event.Event) {
 	switch e.Kind {
 	case event.Retry:
 		h.Detail("asking again in %s, attempt %d of %d failed: %s", e.Retry.After.Round(time.Millisecond), e.Retry.Attempt, e.Retry.Of, e.Retry.Reason)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"omniagent/internal/measure"
+	"omniagent/internal/order"
 )
 
 // program is the built program.
@@ -200,7 +201,7 @@ func (r *running) wait() ([]map[string]any, int) {
 		}
 		messages = append(messages, m)
 	}
-	if err := inOrder(r.lines); err != nil && !slices.Contains(r.cmd.Args, "claude") { // whose lines have an order of their own
+	if err := order.Flat(r.lines); err != nil && !slices.Contains(r.cmd.Args, "claude") { // whose lines have an order of their own
 		r.t.Errorf("%v\n%s", err, strings.Join(r.lines, "\n"))
 	}
 	return messages, r.cmd.ProcessState.ExitCode()

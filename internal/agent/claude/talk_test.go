@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/order"
 )
 
 // captured are the lines of a conversation with the CLI, in both directions, one object each.
@@ -94,6 +96,23 @@ func lines(pieces [][]byte) (all [][]byte) {
 		all = append(all, bytes.SplitAfter(p, []byte("\n"))...)
 	}
 	return all
+}
+
+// TestTranslated: the capture is, in both dialects of hosts, a stream that keeps the rules.
+func TestTranslated(t *testing.T) {
+	out, _ := captured(t)
+	w := greeted(t, options{mode: agent.Prompt})
+	var events []event.Event
+	for _, p := range lines([][]byte{out}) {
+		for _, e := range w.Feed(p).Events {
+			e.Raw = nil
+			events = append(events, e)
+		}
+	}
+	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), agent.Facts{Agent: "claude"})
+	if err := errors.Join(order.Flat(flat), order.Nested(nested)); err != nil || strings.Count(strings.Join(flat, "\n"), `"message_stop"`) != 2 {
+		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
+	}
 }
 
 // TestReplay plays the capture to a wire, whole and cut at every byte.

@@ -174,7 +174,7 @@ func callOf(it item) *event.Call {
 		call.Kind = event.Write
 		if len(it.Changes) > 0 {
 			call.Path = it.Changes[0].Path
-			call.Input, _ = json.Marshal(it.Changes)
+			call.Input, _ = json.Marshal(map[string]any{"changes": it.Changes})
 		}
 	case "mcp_tool_call":
 		call.Kind, call.Name, call.Input = event.MCP, it.Server+"/"+it.Tool, it.Arguments

@@ -103,7 +103,7 @@ func (i thing) call() *event.Call {
 	case "fileChange":
 		if len(i.Changes) > 0 {
 			call.Path = i.Changes[0].Path
-			call.Input, _ = json.Marshal(i.Changes)
+			call.Input, _ = json.Marshal(map[string]any{"changes": i.Changes})
 		}
 	}
 	return call

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/order"
 )
 
 // capturedLive is what app-server said in a conversation.
@@ -79,6 +81,22 @@ func brief(events []event.Event) string {
 		words = append(words, word)
 	}
 	return strings.Join(words, "; ")
+}
+
+// TestTranslated: the capture is, in both dialects of hosts, a stream that keeps the rules.
+func TestTranslated(t *testing.T) {
+	w := given(t, options{mode: agent.Prompt, dir: "/ws"})
+	var events []event.Event
+	for p := range bytes.Lines(capturedLive(t)) {
+		for _, e := range w.Feed(p).Events {
+			e.Raw = nil
+			events = append(events, e)
+		}
+	}
+	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), agent.Facts{Agent: "codex"})
+	if err := errors.Join(order.Flat(flat), order.Nested(nested)); err != nil || !strings.Contains(strings.Join(flat, "\n"), `"is_error":false,"result":"done"`) {
+		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
+	}
 }
 
 // TestReplayLive plays the capture to a wire, whole and cut everywhere.

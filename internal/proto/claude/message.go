@@ -41,6 +41,9 @@ func (m *message) add(e *Encoder, ev event.Event) (lines [][]byte) {
 		m = e.message(m.parent)
 	}
 	if ev.Text == "" {
+		if !ev.Delta && m.kind == ev.Kind { // there is no more of it
+			lines = append(lines, m.flush(e, false)...)
+		}
 		return lines
 	}
 	if m.kind != "" && m.kind != ev.Kind {

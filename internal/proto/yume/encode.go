@@ -34,8 +34,11 @@ type Encoder struct {
 	thinking bool // a piece of thinking was the last
 	answered bool // something of an answer came
 	denials  []denial
-	calls    map[string]json.RawMessage
+	calls    map[string]json.RawMessage // of this turn
 	failure  *fault.Fault
+	open     string          // the call of the agent itself that was told and has no result
+	later    []event.Event   // what waits for that result
+	held     map[string]bool // calls among them
 }
 
 type denial struct {
@@ -65,12 +68,73 @@ func (e *Encoder) Init() [][]byte {
 	return encode(init)
 }
 
-// Event is what an event looks like: no line, or several.
+// Event is what an event looks like: no line, or several. Calls that run side by side are told one behind the other, each with its result.
 func (e *Encoder) Event(ev event.Event) [][]byte {
+	if e.waits(ev) {
+		ev.Raw = nil
+		e.later = append(e.later, ev)
+		return nil
+	}
+	var lines [][]byte
+	switch ev.Kind {
+	case event.ToolCall:
+		if ev.Parent == "" {
+			e.open = ev.Call.ID
+		}
+	case event.Ended:
+		e.open = ""
+		lines = e.goOn()
+		e.open = ""
+	}
+	lines = append(lines, e.line(ev)...)
+	if ev.Kind == event.ToolResult && ev.Result.ID == e.open {
+		e.open = ""
+		lines = append(lines, e.goOn()...)
+	}
+	return lines
+}
+
+// waits says whether something comes too early: while a call has no result only that, and what its sub-agent does, is told.
+func (e *Encoder) waits(ev event.Event) bool {
+	if e.open == "" {
+		return false
+	}
+	own := ev.Parent == ""
+	wait := !own && e.held[ev.Parent]
+	switch ev.Kind {
+	case event.Text, event.Thinking:
+		wait = wait || own
+	case event.ToolCall:
+		if wait = wait || own; wait {
+			if e.held == nil {
+				e.held = map[string]bool{}
+			}
+			e.held[ev.Call.ID] = true
+		}
+	case event.ToolResult:
+		wait = wait || own && ev.Result.ID != e.open
+	case event.Denied:
+		wait = wait || e.held[ev.Denial.CallID]
+	}
+	return wait
+}
+
+// goOn tells what has waited, up to the next call that has no result.
+func (e *Encoder) goOn() (lines [][]byte) {
+	waiting := e.later
+	e.later, e.held = nil, nil
+	for _, ev := range waiting {
+		lines = append(lines, e.Event(ev)...)
+	}
+	return lines
+}
+
+func (e *Encoder) line(ev event.Event) [][]byte {
 	var lines [][]byte
 	if e.thinking && ev.Parent == "" && ev.Kind != event.Thinking && ev.Kind != event.Retry {
 		e.thinking = false
-		lines = encode(ordered{{"type", "thinking"}, {"is_thinking", false}})
+		e.said++
+		lines = encode(ordered{{"type", "thinking"}, {"is_thinking", false}, {"id", "t" + strconv.Itoa(e.said)}})
 	}
 	return append(lines, e.event(ev)...)
 }
@@ -87,7 +151,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		return lines
 	case event.Thinking:
 		e.answered = true
-		e.thinking = e.thinking || ev.Parent == ""
+		e.thinking = e.thinking || ev.Parent == "" && ev.Text != ""
 		var lines [][]byte
 		for piece := range pieces(ev.Text) {
 			e.said++
@@ -106,10 +170,13 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		e.calls[ev.Call.ID] = input
 		return encode(of(ev, ordered{{"type", "tool_use"}, {"id", ev.Call.ID}, {"name", ev.Call.Name}, {"input", input}}))
 	case event.ToolResult:
-		delete(e.calls, ev.Result.ID)
 		return encode(of(ev, ordered{{"type", "tool_result"}, {"tool_use_id", ev.Result.ID}, {"content", ev.Result.Output}, {"is_error", ev.Result.Failed}}))
 	case event.Denied:
-		e.denials = append(e.denials, denial{ev.Denial.Tool, ev.Denial.CallID, e.calls[ev.Denial.CallID]})
+		input := e.calls[ev.Denial.CallID]
+		if input == nil {
+			input = json.RawMessage("{}")
+		}
+		e.denials = append(e.denials, denial{ev.Denial.Tool, ev.Denial.CallID, input})
 	case event.Compacted:
 		return encode(of(ev, ordered{
 			{"type", "system"},
@@ -197,7 +264,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		}
 		result = append(result, member{"errors", notes})
 	}
-	e.denials, e.failure, e.answered = nil, nil, false
+	e.denials, e.failure, e.answered, e.calls = nil, nil, false, nil
 	lines = append(lines, encode(result)...)
 	return append(lines, encode(ordered{{"type", "message_stop"}})...)
 }

@@ -1,4 +1,7 @@
-package start
+// Package order holds streams against the rules of the dialect that they are in, whatever they say. The tests of everything that speaks one share it.
+//
+// It promises that a stream which breaks a rule is an error that names the line. It refuses to know an agent.
+package order
 
 import (
 	"encoding/json"
@@ -6,10 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// inOrder holds a stream against the rules of the dialect, whatever it says: init first and once, unless the call never began; ids unique; a call
-// directly followed by its result; text of sub-agents marked; usage above zero; usage, result, message_stop at the end of each turn; an error
-// only in front of a result that is one; no two equal lines of text.
-func inOrder(lines []string) error {
+// Flat is the order of the flat dialect: init first and once, unless the call never began; ids unique; a call directly followed by its result; text of
+// sub-agents marked; usage above zero; usage, result, message_stop at the end of each turn; an error only in front of a result that is one; no two
+// equal lines of text.
+//
+// Long because it is the list of the rules.
+func Flat(lines []string) error {
 	var (
 		begun, stopped, failed bool
 		open                   string // the call that waits for its result

@@ -1,0 +1,84 @@
+package stream
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// TestCourse: what agents tell in a way of their own is told in one.
+func TestCourse(t *testing.T) {
+	text := func(s string, delta bool) event.Event { return event.Event{Kind: event.Text, Text: s, Delta: delta} }
+	call := func(id string) event.Event {
+		return event.Event{Kind: event.ToolCall, Call: &event.Call{ID: id, Kind: event.Shell, Command: "ls"}}
+	}
+	result := func(id string) event.Event {
+		return event.Event{Kind: event.ToolResult, Result: &event.Result{ID: id, Output: "o"}}
+	}
+	failed := func(code fault.Code) event.Event {
+		return event.Event{Kind: event.Failed, Terminal: true, Fault: fault.New(code, "it is %s", code)}
+	}
+	ended := func(ok bool, reason string) event.Event {
+		return event.Event{Kind: event.Ended, End: &event.End{OK: ok, Reason: reason}}
+	}
+	for _, tt := range []struct {
+		name   string
+		events []event.Event
+		want   string
+	}{
+		{"the whole repeats the pieces", []event.Event{text("a", true), text("b", true), text("ab", false), ended(true, "stop")}, "text a+; text b+; text ; ended success ab"},
+		{"the whole says more", []event.Event{text("a", true), text("abc", false), ended(true, "")}, "text a+; text bc+; text ; ended success abc"},
+		{"the whole says something else", []event.Event{text("a", true), text("xyz", false), ended(true, "")}, "text a+; text xyz; ended success xyz"},
+		{"a call in between", []event.Event{text("a", true), call("1"), result("1"), text("a", false), ended(true, "")}, `text a+; tool-call 1 {"command":"ls"}; tool-result 1 o; text a; ended success a`},
+		{"no result", []event.Event{call("1"), call("2"), result("1"), ended(false, "x")}, `tool-call 1 {"command":"ls"}; tool-call 2 {"command":"ls"}; tool-result 1 o; tool-result 2 ` + noResult + "!; ended error_during_execution "},
+		{"no call", []event.Event{result("1"), ended(true, "")}, "notice a result without its call; ended success "},
+		{"overcome", []event.Event{failed(fault.ContextFull), text("a", false), ended(true, "")}, "text a; ended success a it is CONTEXT_FULL"},
+		{"not overcome", []event.Event{failed(fault.ContextFull), failed(fault.AgentFailed), text("a", false), ended(false, "stop")}, "text a; failed CONTEXT_FULL; ended error_during_execution "},
+		{"the better word comes later", []event.Event{failed(fault.AgentFailed), failed(fault.AuthRequired), ended(false, "")}, "failed AUTH_REQUIRED; ended error_during_execution "},
+		{"interrupted", []event.Event{failed(fault.Interrupted), ended(false, "aborted_tools")}, "ended cancelled "},
+		{"interrupted, codex", []event.Event{ended(false, "interrupted")}, "ended cancelled "},
+		{"limits", []event.Event{ended(false, "max_turns")}, "ended error_max_turns "},
+		{"the next turn", []event.Event{failed(fault.APIError), ended(false, ""), text("b", false), ended(true, "")}, "failed API_ERROR; ended error_during_execution ; text b; ended success b"},
+	} {
+		var c course
+		var words []string
+		for _, e := range tt.events {
+			for _, e := range c.put(e) {
+				words = append(words, toldWord(e))
+			}
+		}
+		if got := strings.Join(words, "; "); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	odd := object(event.Call{Input: json.RawMessage(`[1]`), Path: "p"})
+	if string(odd) != `{"file_path":"p","input":[1]}` {
+		t.Errorf("%s", odd)
+	}
+}
+
+func toldWord(e event.Event) string {
+	word := string(e.Kind) + " "
+	switch {
+	case e.Call != nil:
+		word += e.Call.ID + " " + string(e.Call.Input)
+	case e.Result != nil:
+		word += e.Result.ID + " " + e.Result.Output
+		if e.Result.Failed {
+			word += "!"
+		}
+	case e.Fault != nil:
+		word += string(e.Fault.Code)
+	case e.End != nil:
+		word += strings.Join(append([]string{e.End.Reason, e.End.Text}, e.End.Notes...), " ")
+	default:
+		word += e.Text
+		if e.Delta {
+			word += "+"
+		}
+	}
+	return word
+}
