@@ -89,6 +89,11 @@ func stub() {
 		_, _ = os.Stderr.WriteString(strings.Repeat("x", 100<<10) + "last words")
 		code, _ := strconv.Atoi(rest)
 		os.Exit(code)
+	case "words":
+		code, words, _ := strings.Cut(rest, " ")
+		_, _ = os.Stderr.WriteString(words)
+		status, _ := strconv.Atoi(code)
+		os.Exit(status)
 	case "garbage":
 		_, _ = os.Stdout.WriteString("\x00\xff{{{\n\n[]\nnull\n" + `{"kind":"text","text":"half`)
 	case "cut": // the last line has no end

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -108,6 +109,7 @@ type session struct {
 
 	mu       sync.Mutex
 	id       string
+	chosen   string // by us, for a session that the agent has yet to begin
 	model    string
 	turns    int
 	turn     *turn // the one that runs
@@ -119,7 +121,7 @@ type session struct {
 func (s *session) ID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.id
+	return cmp.Or(s.id, s.chosen)
 }
 
 // Facts are what is known before the agent says more.
@@ -214,7 +216,7 @@ func (s *session) begin(launch agent.Launch, prompt string) error {
 	if err != nil {
 		return err
 	}
-	t.child, s.turn = child, t
+	t.child, s.turn, s.chosen = child, t, launch.Session
 	s.turns++
 	go s.finish(t, observer)
 	return nil
@@ -233,7 +235,9 @@ func (s *session) finish(t *turn, observer agent.Observer) {
 	evidence := observer.After(x)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.events.Put(last) // who hears it has to wait for the lock to do anything about it
+	for _, e := range s.mended(t, last, x, evidence) {
+		s.events.Put(e) // who hears it has to wait for the lock to do anything about it
+	}
 	if evidence.Session != "" {
 		s.id = evidence.Session
 	}

@@ -75,10 +75,10 @@ func TestEnds(t *testing.T) {
 		code          int
 		signal        string
 	}{
-		{"die now", "text=half; ended=the agent ended without a result!", -1, "SIGKILL"},
-		{"exit 7", "ended=the agent ended without a result!", 7, ""},
-		{"exit 0", "ended=the agent ended without a result!", 0, ""},
-		{"garbage", strings.Repeat("notice=a line that cannot be read; ", 4) + "ended=the agent ended without a result!", 0, ""},
+		{"die now", "text=half; failed!; ended=the agent ended without a result!", -1, "SIGKILL"},
+		{"exit 7", "failed!; ended=the agent ended without a result!", 7, ""},
+		{"exit 0", "failed!; ended=the agent ended without a result!", 0, ""},
+		{"garbage", strings.Repeat("notice=a line that cannot be read; ", 4) + "failed!; ended=the agent ended without a result!", 0, ""},
 		{"cut", "ended=done", 0, ""},
 		{"twice", "text=more; notice=the agent went on after an end; text=trailing; ended=second", 0, ""},
 	}
@@ -100,6 +100,25 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%d bytes of stderr", len(o.Exit.Stderr))
 			}
 		})
+	}
+}
+
+// TestLastWords: a turn without a result ends with what the agent said on standard error, without secrets and not at length.
+func TestLastWords(t *testing.T) {
+	for message, want := range map[string]string{
+		"words 1 some noise\nthe\tdisk \x1b[31mis full\x1b[0m, token=ghp_0123456789012345678901234567890123456\n   at main.js:1\n": "the agent ended with exit code 1: some noise; the disk is full, token=[REDACTED]",
+		"words 7 key of-the-environment-0123\n": "the agent ended with exit code 7: key [REDACTED]",
+		"words 0 ": "the agent ended without a result",
+		"words 1 " + strings.Repeat("é", 1000): "the agent ended with exit code 1: …" + strings.Repeat("é", 150),
+	} {
+		t.Setenv("STUB_API_KEY", "of-the-environment-0123")
+		s := open(t, agentOf{})
+		send(t, s, message)
+		events := turn(t, s)
+		if f := events[0].Fault; len(events) != 2 || f == nil || f.Message != want || f.Code != fault.AgentFailed || !events[0].Terminal {
+			t.Errorf("%s\n%s: %+v", message, told(events), f)
+		}
+		rest(t, s)
 	}
 }
 
@@ -192,7 +211,7 @@ func TestInterrupt(t *testing.T) {
 	if err := s.Interrupt(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(turn(t, s)); got != "ended=the agent ended without a result!" {
+	if got := told(turn(t, s)); got != "failed!; ended=the agent ended without a result!" {
 		t.Error(got)
 	}
 	send(t, s, "late") // it has ended its turn, but never exits: the result is kept
@@ -249,7 +268,7 @@ func TestNothingIsLeft(t *testing.T) {
 						t.Errorf("%d is alive: %v", pid, err)
 					}
 				}
-				if left, _ := rest(t, s); len(left) != 1 || left[0].Kind != event.Ended {
+				if left, _ := rest(t, s); len(left) != 2 || left[0].Fault == nil || left[0].Fault.Code != fault.Interrupted || left[1].Kind != event.Ended {
 					t.Errorf("%s", told(left))
 				}
 			})
@@ -346,7 +365,7 @@ func TestPromptAsArgument(t *testing.T) {
 	}
 	send(t, s, "hello world")
 	// Nothing stands on standard input, so the stub says nothing: that is no answer.
-	if got := told(turn(t, s)); got != "ended!" {
+	if got := told(turn(t, s)); got != "failed!; ended!" {
 		t.Error(got)
 	}
 }
@@ -371,7 +390,7 @@ func TestPlainText(t *testing.T) {
 	}
 	s = open(t, agentOf{silent: true})
 	send(t, s, "exit 1")
-	if end := turn(t, s)[0].End; end.OK {
+	if end := turn(t, s)[1].End; end.OK {
 		t.Errorf("%+v", end)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -20,7 +21,8 @@ type turn struct {
 
 	mu      sync.Mutex // taken before the session's
 	decoder agent.Decoder
-	end     *event.Event // held back
+	end     *event.Event  // held back
+	told    []event.Event // as far as Classify looks at it
 	over    bool
 	stderr  ending
 }
@@ -74,8 +76,24 @@ func (t *turn) tell(events []event.Event) {
 			}
 			e = event.Event{Kind: event.Notice, Text: "the agent went on after an end", Raw: old.Raw}
 		}
+		t.note(e)
 		s.events.Put(e)
 	}
+}
+
+// note keeps what the end of the turn is judged by. Of many texts one is as good as all.
+func (t *turn) note(e event.Event) {
+	answered := func(o event.Event) bool { return o.Kind == event.Text || o.Kind == event.ToolCall }
+	switch e.Kind {
+	case event.Text, event.ToolCall:
+		if slices.ContainsFunc(t.told, answered) {
+			return
+		}
+	case event.Denied, event.Failed:
+	default:
+		return
+	}
+	t.told = append(t.told, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
 }
 
 // ending keeps the last 64 KiB.

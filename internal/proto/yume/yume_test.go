@@ -245,7 +245,10 @@ func TestSideBySide(t *testing.T) {
 	lines := encoded([]event.Event{
 		call("a", ""), call("b", ""), call("c", ""), call("a1", "a"), call("b1", "b"), result("b1", "b"), result("c", ""),
 		{Kind: event.Denied, Denial: &event.Denial{CallID: "b", Tool: "n"}},
-		result("b", ""), result("a1", "a"), {Kind: event.Text, Text: "between"}, result("a", ""), {Kind: event.Ended, End: &event.End{OK: true, Reason: "success"}},
+		result("b", ""), result("a1", "a"),
+		{Kind: event.Text, Text: "between"},
+		result("a", ""),
+		{Kind: event.Ended, End: &event.End{OK: true, Reason: "success"}},
 	})
 	var got []string
 	for _, line := range lines[1:] {
@@ -256,7 +259,7 @@ func TestSideBySide(t *testing.T) {
 		_ = json.Unmarshal([]byte(line), &m)
 		got = append(got, strings.TrimSpace(m.Type+" "+m.ID+m.Of))
 	}
-	want := "tool_use a; tool_use a1; tool_result a1; tool_result a; tool_use b; tool_use b1; tool_result b1; tool_result b; tool_use c; tool_result c; text t1; result ; message_stop "
+	want := "tool_use a; tool_use a1; tool_result a1; tool_result a; tool_use b; tool_use b1; tool_result b1; tool_result b; tool_use c; tool_result c; text t1; result; message_stop"
 	if strings.Join(got, "; ") != want || !strings.Contains(lines[len(lines)-2], `"permission_denials":[{"tool_name":"n","tool_use_id":"b","tool_input":{}}]`) {
 		t.Errorf("%s\n%s", strings.Join(got, "; "), lines[len(lines)-2])
 	}
