@@ -151,18 +151,18 @@ func (l Ledger) read(id string, take func(entry) bool) (time.Time, error) {
 	if session.CheckID(id) != nil {
 		return time.Time{}, noLedger(id)
 	}
-	f, err := os.Open(l.file(id))
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(l.file(id)) // before it is opened: a pipe would be waited for
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return time.Time{}, noLedger(id)
 	}
 	if err != nil {
 		return time.Time{}, fault.New(fault.PermissionDenied, "the session %s cannot be read", id).Because(err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return time.Time{}, noLedger(id)
+	f, err := os.Open(l.file(id))
+	if err != nil {
+		return time.Time{}, fault.New(fault.PermissionDenied, "the session %s cannot be read", id).Because(err)
 	}
+	defer f.Close()
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
 		line, err := in.ReadBytes('\n')
