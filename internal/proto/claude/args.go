@@ -318,17 +318,23 @@ func (t *translation) named(name string, f Flag, values []string) error {
 				t.out = append(t.out, "--setting-sources="+source)
 			}
 		}
-	case "max-turns", "max-budget-usd", "settings", "json-schema": // one of two would be lost
-		if before, given := t.given[f.to]; given && before != values[0] {
-			return fmt.Errorf("%s is refused: it stands there twice, and only one would be kept", name)
-		}
-		if strings.HasPrefix(f.to, "max-") && strings.Trim(values[0], "0.") == "" {
-			return fmt.Errorf("%s %s is refused: nothing would be left to run", name, clipped(values[0]))
-		}
-		t.set(f.to, values[0])
+	case "max-turns", "max-budget-usd", "settings", "json-schema":
+		return t.once(name, f, values[0])
 	default:
 		t.set(f.to, values[0])
 	}
+	return nil
+}
+
+// once notes a limit: of two, one would be lost.
+func (t *translation) once(name string, f Flag, value string) error {
+	if before, given := t.given[f.to]; given && before != value {
+		return fmt.Errorf("%s is refused: it stands there twice, and only one would be kept", name)
+	}
+	if strings.HasPrefix(f.to, "max-") && strings.Trim(value, "0.") == "" {
+		return fmt.Errorf("%s %s is refused: nothing would be left to run", name, clipped(value))
+	}
+	t.set(f.to, value)
 	return nil
 }
 

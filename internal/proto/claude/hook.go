@@ -162,6 +162,7 @@ func HookRequest(callback string, s Scene, m agent.Moment) any {
 }
 
 // ReadWord is what the host said.
+// Long because it is one case after the other.
 func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	var out struct {
 		Async    bool   `json:"async"`
