@@ -108,8 +108,8 @@ func TestLastWords(t *testing.T) {
 	for message, want := range map[string]string{
 		"words 1 some noise\nthe\tdisk \x1b[31mis full\x1b[0m, token=ghp_0123456789012345678901234567890123456\n   at main.js:1\n": "the agent ended with exit code 1: some noise; the disk is full, token=[REDACTED]",
 		"words 7 key of-the-environment-0123\n": "the agent ended with exit code 7: key [REDACTED]",
-		"words 0 ": "the agent ended without a result",
-		"words 1 " + strings.Repeat("é", 1000): "the agent ended with exit code 1: …" + strings.Repeat("é", 150),
+		"words 0 ":                              "the agent ended without a result",
+		"words 1 " + strings.Repeat("é", 1000):  "the agent ended with exit code 1: …" + strings.Repeat("é", 150),
 	} {
 		t.Setenv("STUB_API_KEY", "of-the-environment-0123")
 		s := open(t, agentOf{})
