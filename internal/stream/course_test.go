@@ -1,10 +1,12 @@
 package stream
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
@@ -81,4 +83,74 @@ func toldWord(e event.Event) string {
 		}
 	}
 	return word
+}
+
+// TestOneAtATime: a message that comes too early for the agent waits for its turn; an interruption ends those that wait as well.
+func TestOneAtATime(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		var out board
+		s := &single{events: event.NewQueue(0)}
+		frames := make(chan Said, 3)
+		h := New(&out, &Yume{}, Lines)
+		h.Session, h.Frames, h.Stays = s, frames, true
+		h.Log, h.Detail = func(f string, a ...any) { t.Errorf(f, a...) }, func(string, ...any) {}
+		for _, m := range []string{"one", "two", "three"} {
+			frames <- Said{Frame: Frame{User: []agent.Block{{Text: m}}}}
+		}
+		s.full = func() {
+			if interrupted {
+				frames <- Said{Frame: Frame{Do: h.interrupt}}
+			} else {
+				s.end(true)
+			}
+			close(frames)
+		}
+		if code := h.Run(t.Context()); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		all := strings.Join(out.lines(), "\n")
+		if n := strings.Count(all, `"type":"message_stop"`); n != 3 || interrupted != (strings.Join(s.took, " ") == "one") || interrupted != strings.Contains(all, "cancelled") {
+			t.Errorf("%q\n%s", s.took, all)
+		}
+	}
+}
+
+// single is an agent that takes a message at a time. It ends the first turn when it is told to, and the others at once.
+type single struct {
+	agent.Session
+	events *event.Queue
+	took   []string
+	tried  int
+	busy   bool
+	full   func() // all three have been tried
+}
+
+func (s *single) ID() string                                    { return "s" }
+func (s *single) Facts() agent.Facts                            { return agent.Facts{} }
+func (s *single) Next(ctx context.Context) (event.Event, error) { return s.events.Next(ctx) }
+func (s *single) Interrupt(context.Context) error               { s.end(false); return nil }
+func (s *single) Close(context.Context) (agent.Outcome, error) {
+	s.events.Close()
+	return agent.Outcome{}, nil
+}
+
+func (s *single) Send(_ context.Context, blocks []agent.Block) error {
+	if s.busy {
+		s.full()
+		return fault.New(fault.LockHeld, "it still works")
+	}
+	s.took = append(s.took, blocks[0].Text)
+	if s.busy = true; len(s.took) > 1 {
+		s.end(true)
+	}
+	return nil
+}
+
+func (s *single) end(ok bool) {
+	s.busy = false
+	reason := "stop"
+	if !ok {
+		reason = "interrupted"
+	}
+	s.events.Put(event.Event{Kind: event.Ended, End: &event.End{OK: ok, Reason: reason}})
 }

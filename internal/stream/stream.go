@@ -77,11 +77,14 @@ type Host struct {
 
 	course course
 
-	turns  int // sent and not ended
-	last   *event.End
-	denied bool
-	signal os.Signal
-	gone   error // standard output cannot be written
+	turns   int             // sent and not ended
+	later   [][]agent.Block // messages for an agent that takes one at a time
+	dropped int             // messages that waited when the turn was interrupted
+	why     fault.Code      // what the last turn failed with
+	last    *event.End
+	denied  bool
+	signal  os.Signal
+	gone    error // standard output cannot be written
 }
 
 // New is a host that can write, and be asked things by a session that is not open yet.
@@ -198,7 +201,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
 
 // over says that nothing more will happen.
 func (h *Host) over(frames <-chan Said) bool {
-	return h.turns == 0 && (!h.Stays || frames == nil || h.signal != nil)
+	return h.turns == 0 && len(h.later) == 0 && (!h.Stays || frames == nil || h.signal != nil)
 }
 
 // listen passes the events on; stop ends that.
@@ -223,7 +226,16 @@ func (h *Host) listen(ctx context.Context) (<-chan event.Event, func()) {
 }
 
 func (h *Host) send(ctx context.Context, said []agent.Block) {
-	if err := h.Session.Send(ctx, said); err != nil {
+	if len(h.later) > 0 {
+		h.later = append(h.later, said)
+		return
+	}
+	err := h.Session.Send(ctx, said)
+	if h.turns > 0 && errors.Is(err, fault.LockHeld) { // it waits while another turn runs
+		h.later = append(h.later, said)
+		return
+	}
+	if err != nil {
 		h.Log("the message was not taken: %v", err)
 		return
 	}
@@ -232,6 +244,8 @@ func (h *Host) send(ctx context.Context, said []agent.Block) {
 
 // interrupt ends the turn that runs, and those that wait: each has its end.
 func (h *Host) interrupt(ctx context.Context) {
+	h.dropped += len(h.later)
+	h.later = nil
 	if err := h.Session.Interrupt(ctx); err != nil {
 		h.Log("the turn could not be interrupted: %v", err)
 	}
@@ -260,9 +274,22 @@ func (h *Host) giveUp(ctx context.Context, events <-chan event.Event) {
 	}
 }
 
-func (h *Host) hear(_ context.Context, e event.Event) {
+func (h *Host) hear(ctx context.Context, e event.Event) {
 	for _, e := range h.course.put(e) {
 		h.tell(e)
+	}
+	if e.Kind != event.Ended || h.turns > 0 {
+		return
+	}
+	for ; h.dropped > 0; h.dropped-- {
+		h.tell(event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: cancelled}})
+	}
+	for len(h.later) > 0 && h.turns == 0 {
+		next := h.later[0]
+		waiting := h.later[1:]
+		h.later = nil
+		h.send(ctx, next)
+		h.later = append(h.later, waiting...)
 	}
 }
 
@@ -276,6 +303,9 @@ func (h *Host) tell(e event.Event) {
 		h.denied = h.denied || !e.Denial.ByUser
 		h.Detail("%s was denied: %s", e.Denial.Tool, e.Denial.Reason)
 	case event.Failed:
+		if e.Terminal {
+			h.why = e.Fault.Code
+		}
 		h.Log("%s", e.Fault.Sentence())
 	case event.Ended:
 		if !e.Unasked { // an agent may go on by itself, as when something ends that it had begun

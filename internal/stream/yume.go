@@ -101,6 +101,8 @@ func (y *Yume) Code(h *Host, last *event.End) int {
 	switch {
 	case last == nil && h.Stays:
 		return done
+	case last != nil && !last.OK && !h.Stays && h.denied && h.why == fault.Blocked: // it ended with the denial
+		return blocked
 	case last == nil || !last.OK && !h.Stays:
 		return failed
 	case h.denied && !h.Quiet && !h.Stays:
