@@ -137,3 +137,56 @@ func TestTranslated(t *testing.T) {
 		}
 	}
 }
+
+// TestTranslatedQuestion: an agent that asks, asks the host of Claude Code's in that host's own words.
+func TestTranslatedQuestion(t *testing.T) {
+	needAgents(t)
+	for agent, script := range map[string]string{"claude": python, "codex": touch} {
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, agent)
+			d := b.drives(script, "--dialect", "claude", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio")
+			for _, allowed := range []bool{true, false} {
+				d.say(`{"type":"user","message":{"role":"user","content":"go"},"parent_tool_use_id":null,"session_id":""}`)
+				q := d.until("control_request")
+				request, _ := q["request"].(map[string]any)
+				input, _ := json.Marshal(request["input"])
+				if request["subtype"] != "can_use_tool" || request["tool_name"] == "" || !strings.Contains(string(input), "made") {
+					t.Errorf("%v", q)
+				}
+				answer := fmt.Sprintf(`{"behavior":"allow","updatedInput":%s}`, input)
+				if !allowed {
+					answer = `{"behavior":"deny","message":"not today"}`
+				}
+				d.say(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`, q["request_id"], answer))
+				r := d.until("result")
+				denials, _ := r["permission_denials"].([]any)
+				if b.took("made") != allowed || r["is_error"] != false || (len(denials) == 0) != allowed {
+					t.Errorf("allowed %v: %v\n%s", allowed, d.heard, d.errors.String())
+				}
+			}
+			if code := d.ends(); code != 0 {
+				t.Errorf("exit code %d: %s", code, d.errors.String())
+			}
+		})
+	}
+}
+
+// TestTranslatedCost: Claude Code adds up what a session costs; a turn costs what is new, in a session that goes on in another process as well.
+func TestTranslatedCost(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	b := newBench(t, "claude")
+	say := func(text string) string { return fmt.Sprintf(`{"type":"user","content":%q}`, text) }
+	const script = `[{"say":"You said ${input}"}]`
+	first := b.hears("yume", script, []string{say("one"), say("two")})
+	again := b.hears("yume", script, nil, "--resume", fmt.Sprint(first.result["session_id"]))
+	for _, h := range []translated{first, again} {
+		cost, _ := h.result["total_cost_usd"].(float64)
+		usage, _ := h.result["usage"].(map[string]any)
+		tokens, _ := usage["input_tokens"].(float64)
+		if perToken := cost / tokens; perToken < 3e-6 || perToken > 5e-6 {
+			t.Errorf("%v of %v tokens: %v", cost, tokens, h)
+		}
+	}
+}

@@ -141,8 +141,12 @@ type result struct {
 	Cost       *float64                   `json:"total_cost_usd"`
 	Usage      *usage                     `json:"usage"`
 	Models     map[string]json.RawMessage `json:"modelUsage"`
-	Errors     []string                   `json:"errors"`
-	Denials    []struct {
+	// Since is what is new in this result. The cost in all begins with that of the session in an earlier process.
+	Since map[string]struct {
+		Cost *float64 `json:"costUSD"`
+	} `json:"model_usage_since_last_result"`
+	Errors  []string `json:"errors"`
+	Denials []struct {
 		Tool string `json:"tool_name"`
 		ID   string `json:"tool_use_id"`
 	} `json:"permission_denials"`
@@ -398,6 +402,26 @@ func (d *decoder) failure(l *line, r result) *fault.Fault {
 	return ended(l.Subtype, r.Ending, r.Errors)
 }
 
+// spent is what a turn has cost: what its result says is new, or what is more than in the result before.
+func (d *decoder) spent(r result) *float64 {
+	if r.Cost == nil {
+		return nil
+	}
+	cost := max(0, *r.Cost-d.cost)
+	d.cost = *r.Cost
+	if len(r.Since) > 0 {
+		sum := 0.0
+		for _, m := range r.Since {
+			if m.Cost == nil {
+				return &cost
+			}
+			sum += *m.Cost
+		}
+		cost = sum
+	}
+	return &cost
+}
+
 func (d *decoder) end(l *line, r result) *event.End {
 	e := &event.End{OK: !r.IsError, Text: r.Text, Structured: r.Structured, Turns: r.Turns}
 	if r.IsError {
@@ -406,11 +430,7 @@ func (d *decoder) end(l *line, r result) *event.End {
 	e.Reason = firstOf(r.Ending, l.Subtype, r.StopReason)
 	if r.Usage != nil {
 		e.Usage = r.Usage.event()
-		if r.Cost != nil { // in all since the start: what is new is this turn's
-			cost := max(0, *r.Cost-d.cost)
-			d.cost = *r.Cost
-			e.Usage.CostUSD = &cost
-		}
+		e.Usage.CostUSD = d.spent(r)
 	}
 	return e
 }

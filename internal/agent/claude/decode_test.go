@@ -303,3 +303,19 @@ func TestToolKinds(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestCostOfATurn: of a session that goes on in another process a result tells what it cost in all.
+func TestCostOfATurn(t *testing.T) {
+	const usage = `"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s","usage":{"input_tokens":1,"output_tokens":1}`
+	events := decode([]byte(`{` + usage + `,"total_cost_usd":0.5,"model_usage_since_last_result":{"a":{"costUSD":0.125},"b":{"costUSD":0.125}}}` + "\n" +
+		`{` + usage + `,"total_cost_usd":0.625}` + "\n"))
+	var costs []float64
+	for _, e := range events {
+		if e.Kind == event.Ended {
+			costs = append(costs, *e.End.Usage.CostUSD)
+		}
+	}
+	if fmt.Sprint(costs) != "[0.25 0.125]" {
+		t.Error(costs)
+	}
+}
