@@ -265,28 +265,34 @@ func (v *live) Set(ctx context.Context, c agent.Change) error {
 	v.settling[token] = settled
 	v.take(v.run, step)
 	v.mu.Unlock()
+	if err = v.settled(ctx, settled); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	changed = v.spec // others may have changed it meanwhile
+	if c.Mode != "" {
+		changed.Terms.Mode = c.Mode
+	}
+	if c.Model != "" {
+		changed.Shared.Model = typed(c.Model)
+	}
+	v.adopt(changed)
+	return nil
+}
+
+// settled waits for the agent's word about a change.
+func (v *live) settled(ctx context.Context, word <-chan error) error {
 	late := time.NewTimer(settles)
 	defer late.Stop()
 	select {
-	case err = <-settled:
+	case err := <-word:
+		return err
 	case <-late.C:
 		return fault.New(fault.TimedOut, "%s did not say within %s whether it changed", v.Driver.Name(), settles)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err == nil {
-		changed = v.spec // others may have changed it meanwhile
-		if c.Mode != "" {
-			changed.Terms.Mode = c.Mode
-		}
-		if c.Model != "" {
-			changed.Shared.Model = typed(c.Model)
-		}
-		v.adopt(changed)
-	}
-	return err
 }
 
 func (v *live) adopt(s agent.Spec) {
