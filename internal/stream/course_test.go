@@ -120,7 +120,6 @@ type single struct {
 	agent.Session
 	events *event.Queue
 	took   []string
-	tried  int
 	busy   bool
 	full   func() // all three have been tried
 }
