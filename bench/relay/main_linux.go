@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -185,6 +186,9 @@ func compare(d agent.Driver, spec agent.Spec, n int) error {
 		direct.Install.Path = program
 		ways = append(ways, way{"alone, without its script", func() (moments, error) { return theirs(d, direct) }})
 	}
+	if d.Name() == "codex" {
+		ways = append(ways, way{"its app-server alone", func() (moments, error) { return served(d, spec) }})
+	}
 	took := make([][]moments, len(ways))
 	for i := range n + 1 {
 		for w := range ways {
@@ -307,4 +311,56 @@ func theirs(d agent.Driver, s agent.Spec) (m moments, err error) {
 		return m, errors.New("alone it gave no answer")
 	}
 	return m, nil
+}
+
+// served is codex app-server with a host that says the least: what codex itself offers to those who want to be asked.
+func served(d agent.Driver, s agent.Spec) (m moments, err error) {
+	launch, _, err := d.Command(s)
+	if err != nil {
+		return m, err
+	}
+	args := []string{"app-server"}
+	for i, arg := range launch.Args[:len(launch.Args)-1] {
+		if arg == "-c" {
+			args = append(args, arg, launch.Args[i+1])
+		}
+	}
+	cmd := exec.Command(launch.Path, args...)
+	cmd.Env, cmd.Dir = launch.Env, launch.Dir
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return m, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return m, err
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return m, err
+	}
+	defer func() { _ = in.Close(); _ = cmd.Wait() }()
+	say := func(line string) { _, _ = in.Write([]byte(line + "\n")) }
+	say(`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"bench","title":"bench","version":"1"}}}`)
+	say(`{"method":"initialized"}`)
+	say(`{"id":2,"method":"thread/start","params":{"cwd":` + strconv.Quote(s.Dir) + `,"sandbox":"read-only","approvalPolicy":"on-request"}}`)
+	lines := json.NewDecoder(out)
+	for {
+		var line struct {
+			ID     int
+			Method string
+			Result struct{ Thread struct{ ID string } }
+		}
+		if err := lines.Decode(&line); err != nil {
+			return m, errors.New("app-server gave no answer")
+		}
+		switch {
+		case line.ID == 2:
+			m.started = time.Since(began)
+			say(`{"id":3,"method":"turn/start","params":{"threadId":` + strconv.Quote(line.Result.Thread.ID) + `,"input":[{"type":"text","text":"go"}]}}`)
+		case line.Method == "item/agentMessage/delta":
+			m.word = time.Since(began)
+			return m, nil
+		}
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/modelserver"
 )
 
 // driven is the built program with an installed agent behind it, as a GUI drives it.
@@ -51,12 +53,14 @@ func (b *bench) wired(url string) []string {
 // drives starts the program for a conversation over lines, with a scripted model in the place of the agent's own.
 func (b *bench) drives(script string, args ...string) *driven {
 	b.t.Helper()
-	if out, _ := exec.Command(program, "start", "--help").CombinedOutput(); !strings.Contains(string(out), "--agent") {
-		b.t.Skip("start has no --agent in this tree")
-	}
-	m := scripted(b.t, script)
+	return b.runs(scripted(b.t, script), append([]string{"start", "--agent", b.agent, "--input-format", "stream-json"}, args...)...)
+}
+
+// runs starts the program in the environment of the agent, whose model that is.
+func (b *bench) runs(m *modelserver.Server, args ...string) *driven {
+	b.t.Helper()
 	d := &driven{t: b.t, lines: make(chan map[string]any, 1000)}
-	d.cmd = exec.Command(program, append([]string{"start", "--agent", b.agent, "--input-format", "stream-json"}, args...)...)
+	d.cmd = exec.Command(program, args...)
 	d.cmd.Dir = b.work
 	d.cmd.Env = b.wired(m.URL())
 	var err error
@@ -97,6 +101,12 @@ func (d *driven) say(frame string) {
 // until hears lines up to one of that type.
 func (d *driven) until(kind string) map[string]any {
 	d.t.Helper()
+	return d.untilOne(kind, func(line map[string]any) bool { return line["type"] == kind })
+}
+
+// untilOne hears lines up to one of that kind.
+func (d *driven) untilOne(kind string, is func(map[string]any) bool) map[string]any {
+	d.t.Helper()
 	over := time.After(time.Minute)
 	for {
 		select {
@@ -105,7 +115,7 @@ func (d *driven) until(kind string) map[string]any {
 				d.t.Fatalf("no %s: %v\n%s", kind, d.heard, d.errors.String())
 			}
 			d.heard = append(d.heard, line)
-			if line["type"] == kind {
+			if is(line) {
 				return line
 			}
 		case <-over:
