@@ -48,6 +48,7 @@ type About struct {
 	Aliases        []string // other words that select it
 	Custom         bool     // defined by the user's configuration
 	BuiltIn        bool     // it is a part of this program, and so always here
+	Lasting        bool     // its conversations are one process for many turns, which takes images and further directories and asks its questions
 	Variables      []string // of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
 }
 

@@ -166,13 +166,16 @@ func hostInstalled(h *acp.Host, o opener, known *redact.Values) error {
 	h.Agent = driver.Name()
 	about, matrix := driver.Describe(), driver.Matrix("")
 	h.About.Title = about.Title + " through omniagent"
+	h.About.Images, h.About.Dirs = about.Lasting, about.Lasting
 	if about.Login != "" {
 		h.About.Login = &wire.Method{ID: "agent", Name: "The agent's own login", About: about.Login}
 	}
 	for _, m := range acpModes() {
 		cell := matrix.Cell(agent.Approval, m.ID, setting.OneShot)
 		if cell.Level != agent.None {
-			m.About = cmp.Or(sentence(cell.Note), m.About)
+			if !about.Lasting { // the note is about runs in which nobody can be asked
+				m.About = cmp.Or(sentence(cell.Note), m.About)
+			}
 			h.Options.Modes = append(h.Options.Modes, m)
 		}
 	}

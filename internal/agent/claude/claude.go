@@ -20,6 +20,7 @@ func New() agent.Driver {
 		ID: "claude",
 		About: agent.About{
 			Title:   "Claude Code",
+			Lasting: true,
 			Binary:  "claude",
 			Package: "@anthropic-ai/claude-code",
 			// Pinned: without a version, npm on node 20 silently takes the older 2.1.197.

@@ -22,6 +22,7 @@ func New() agent.Driver {
 		ID: "codex",
 		About: agent.About{
 			Title:          "Codex CLI",
+			Lasting:        true,
 			Binary:         "codex",
 			Package:        "@openai/codex",
 			InstallCommand: "npm install -g @openai/codex@" + measured,

@@ -185,6 +185,7 @@ func TestInstalled(t *testing.T) {
 	}
 	p.env = append(p.env, "ANTHROPIC_BASE_URL="+p.server.URL())
 	c := p.launch(t)
+	c.choosing("deny", nil)
 	id := c.begin(1, p.work, nil)
 	if got := c.prompt(id, "one"); got["stopReason"] != "end_turn" || p.read("w.txt") != "no file" || !strings.Contains(c.said("agent_message_chunk"), "You said one") {
 		t.Fatal(got, c.shown())
@@ -195,6 +196,7 @@ func TestInstalled(t *testing.T) {
 	}
 	c.end()
 	c = p.launch(t)
+	c.choosing("deny", nil)
 	c.greet(1, nil)
 	if list := c.call("session/list", object{"cwd": p.work}); dig(list, "sessions", 0, "sessionId") != id || dig(list, "sessions", 0, "title") != "one" {
 		t.Error(list)
@@ -208,8 +210,11 @@ func TestInstalled(t *testing.T) {
 	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "You said one") || !strings.Contains(raw, "three") {
 		t.Error("the agent does not know what was said before:", raw)
 	}
-	if code, message := c.fails("session/prompt", object{"sessionId": id, "prompt": []object{{"type": "image", "mimeType": "image/png", "data": "YQ=="}}}); code != -32602 {
-		t.Error(code, message)
+	const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	c.call("session/prompt", object{"sessionId": id, "prompt": []object{{"type": "text", "text": "what is this?"}, {"type": "image", "mimeType": "image/png", "data": dot}}})
+	requests = p.server.Requests()
+	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "image/png") || !strings.Contains(raw, "what is this?") {
+		t.Errorf("no picture for the model: %.3000s", raw)
 	}
 	c.end()
 }
