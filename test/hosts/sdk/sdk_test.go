@@ -417,6 +417,7 @@ func TestClaude(t *testing.T) {
 	}
 	for _, c := range scenarios() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, false)
 			c.check(t, s, s.play(t, c.name, c.script))
 		})
@@ -430,6 +431,7 @@ func TestThrough(t *testing.T) {
 	}
 	for _, c := range scenarios() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, false)
 			s.ours, s.through = true, true
 			c.check(t, s, s.play(t, c.name, c.script))
