@@ -170,7 +170,7 @@ func first(d agent.Driver, dir string, n int) error {
 		return err
 	}
 	spec := agent.Spec{
-		Install: in, Dir: work, Env: env, Temp: filepath.Join(base, "private"), Mode: setting.OneShot, Terms: agent.Terms{Mode: agent.Prompt},
+		Install: in, Dir: work, Env: env, Temp: filepath.Join(base, "private"), Mode: setting.OneShot, Terms: agent.Terms{Mode: setting.Prompt},
 		Machine:   agent.Machine{Root: true, OS: runtime.GOOS, Has: func(string) bool { return false }},
 		Rehearsal: &agent.Rehearsal{URL: server.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: base},
 	}
@@ -246,7 +246,7 @@ func ours(d agent.Driver, s agent.Spec) (m moments, err error) {
 		return m, err
 	}
 	defer session.Close(context.Background())
-	if err := session.Send(context.Background(), []agent.Block{{Text: "go"}}); err != nil {
+	if err := session.Send(context.Background(), []event.Block{{Text: "go"}}); err != nil {
 		return m, err
 	}
 	for {

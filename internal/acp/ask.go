@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	wire "omniagent/internal/proto/acp"
 )
@@ -36,7 +35,7 @@ type form struct {
 // question puts an agent's question to the client.
 func (c *conversation) question(q *event.Ask) {
 	if c.turn != nil && c.turn.cancelled || c.closing {
-		c.answer(q.ID, agent.Answer{Option: deny, Text: "the turn was cancelled"})
+		c.answer(q.ID, event.Reply{Option: deny, Text: "the turn was cancelled"})
 		return
 	}
 	switch f := formOf(q); {
@@ -80,15 +79,15 @@ func (c *conversation) permit(q *event.Ask) {
 		options = append(options, o)
 	}
 	t := c.narrator.asked(q)
-	c.ask(q.ID, "session/request_permission", c.encoder.Permission(c.id, t.Title, reasonOf(q, t.Title), t, options), func(result json.RawMessage) agent.Answer {
+	c.ask(q.ID, "session/request_permission", c.encoder.Permission(c.id, t.Title, reasonOf(q, t.Title), t, options), func(result json.RawMessage) event.Reply {
 		option, ok := wire.Chosen(result)
 		switch {
 		case ok && slices.ContainsFunc(options, func(o wire.Option) bool { return o.ID == option }):
-			return agent.Answer{Option: option}
+			return event.Reply{Option: option}
 		case ok:
-			return agent.Answer{Option: deny, Text: "the answer was none of those that were offered"}
+			return event.Reply{Option: deny, Text: "the answer was none of those that were offered"}
 		}
-		return agent.Answer{Option: deny}
+		return event.Reply{Option: deny}
 	})
 }
 
@@ -110,26 +109,26 @@ func (c *conversation) choose(q *event.Ask) {
 		choices = append(choices, wire.Choice{ID: o, Name: o})
 	}
 	const field = "answer"
-	none := agent.Answer{Option: deny, Text: "the question was not answered"}
+	none := event.Reply{Option: deny, Text: "the question was not answered"}
 	switch {
 	case c.encoder.Client.Forms:
 		params := wire.Form(c.id, "", orWord(q.Text, "The agent asks"), []wire.Field{{ID: field, Title: "Answer", Choices: choices}})
-		c.ask(q.ID, "elicitation/create", params, func(result json.RawMessage) agent.Answer {
+		c.ask(q.ID, "elicitation/create", params, func(result json.RawMessage) event.Reply {
 			filled, ok := wire.Filled(result)
 			if !ok || len(filled[field]) != 1 || len(q.Options) > 0 && !slices.Contains(q.Options, filled[field][0]) {
 				return none
 			}
-			return agent.Answer{Option: filled[field][0], Text: filled[field][0]}
+			return event.Reply{Option: filled[field][0], Text: filled[field][0]}
 		})
 	case len(choices) > 0:
-		c.pick(q, q.ID, orWord(q.Text, "The agent asks"), choices, func(i int) agent.Answer { return agent.Answer{Option: q.Options[i], Text: q.Options[i]} }, none)
+		c.pick(q, q.ID, orWord(q.Text, "The agent asks"), choices, func(i int) event.Reply { return event.Reply{Option: q.Options[i], Text: q.Options[i]} }, none)
 	default:
-		c.answer(q.ID, agent.Answer{Option: deny, Text: "this client can show no question that is answered with a text"})
+		c.answer(q.ID, event.Reply{Option: deny, Text: "this client can show no question that is answered with a text"})
 	}
 }
 
 // pick asks with a permission request, of which the options are the choices: every client knows those.
-func (c *conversation) pick(q *event.Ask, call, title string, choices []wire.Choice, said func(int) agent.Answer, none agent.Answer) {
+func (c *conversation) pick(q *event.Ask, call, title string, choices []wire.Choice, said func(int) event.Reply, none event.Reply) {
 	var options []wire.Option
 	for i, o := range choices {
 		options = append(options, wire.Option{ID: "choice-" + strconv.Itoa(i), Name: o.Name, Kind: wire.AllowOnce})
@@ -142,7 +141,7 @@ func (c *conversation) pick(q *event.Ask, call, title string, choices []wire.Cho
 		}
 	}
 	t := &wire.Tool{ID: call, New: true, Title: title, Kind: "other", Status: wire.Pending, Content: about}
-	c.ask(q.ID, "session/request_permission", c.encoder.Permission(c.id, title, "", t, options), func(result json.RawMessage) agent.Answer {
+	c.ask(q.ID, "session/request_permission", c.encoder.Permission(c.id, title, "", t, options), func(result json.RawMessage) event.Reply {
 		option, _ := wire.Chosen(result)
 		i, err := strconv.Atoi(strings.TrimPrefix(option, "choice-"))
 		if err != nil || i < 0 || i >= len(choices) || !strings.HasPrefix(option, "choice-") {
@@ -162,14 +161,14 @@ func (c *conversation) fill(q *event.Ask, f *form) {
 		}
 		fields = append(fields, field)
 	}
-	none := agent.Answer{Option: deny, Text: "the questions were not answered"}
+	none := event.Reply{Option: deny, Text: "the questions were not answered"}
 	switch {
 	case c.encoder.Client.Forms:
 		text := "The agent has questions."
 		if len(fields) == 1 {
 			text = fields[0].About
 		}
-		c.ask(q.ID, "elicitation/create", wire.Form(c.id, q.Tool.ID, text, fields), func(result json.RawMessage) agent.Answer {
+		c.ask(q.ID, "elicitation/create", wire.Form(c.id, q.Tool.ID, text, fields), func(result json.RawMessage) event.Reply {
 			filled, ok := wire.Filled(result)
 			if !ok {
 				return none
@@ -192,16 +191,16 @@ func (c *conversation) fill(q *event.Ask, f *form) {
 			return filledIn(q, answers)
 		})
 	case len(fields) == 1:
-		c.pick(q, q.Tool.ID, fields[0].About, fields[0].Choices, func(i int) agent.Answer {
+		c.pick(q, q.Tool.ID, fields[0].About, fields[0].Choices, func(i int) event.Reply {
 			return filledIn(q, map[string]string{fields[0].About: fields[0].Choices[i].ID})
 		}, none)
 	default:
-		c.answer(q.ID, agent.Answer{Option: deny, Text: "this client shows no forms, so nobody could be asked several questions; ask one at a time"})
+		c.answer(q.ID, event.Reply{Option: deny, Text: "this client shows no forms, so nobody could be asked several questions; ask one at a time"})
 	}
 }
 
 // filledIn is the form as it was asked, with the answers in it.
-func filledIn(q *event.Ask, answers map[string]string) agent.Answer {
+func filledIn(q *event.Ask, answers map[string]string) event.Reply {
 	var members map[string]json.RawMessage
 	_ = json.Unmarshal(q.Tool.Input, &members) // it was read before
 	input := map[string]any{"questions": members["questions"], "answers": answers}
@@ -209,18 +208,18 @@ func filledIn(q *event.Ask, answers map[string]string) agent.Answer {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(input) // texts, and JSON that was valid
-	return agent.Answer{Option: allow, Input: bytes.TrimSpace(b.Bytes())}
+	return event.Reply{Option: allow, Input: bytes.TrimSpace(b.Bytes())}
 }
 
 // ask sends a request, and hands the answer to the agent. An error is a no.
-func (c *conversation) ask(question, method string, params any, read func(json.RawMessage) agent.Answer) {
+func (c *conversation) ask(question, method string, params any, read func(json.RawMessage) event.Reply) {
 	c.state("requires_action", "", nil)
 	c.asked[question] = c.host.ask(c, method, params, func(result json.RawMessage, wrong *wire.Error) {
 		if _, open := c.asked[question]; !open {
 			return
 		}
 		delete(c.asked, question)
-		said := agent.Answer{Option: deny}
+		said := event.Reply{Option: deny}
 		switch {
 		case c.turn != nil && c.turn.cancelled:
 		case wrong != nil:
@@ -239,7 +238,7 @@ func (c *conversation) ask(question, method string, params any, read func(json.R
 }
 
 // answer tells the agent.
-func (c *conversation) answer(question string, said agent.Answer) {
+func (c *conversation) answer(question string, said event.Reply) {
 	if c.link == nil {
 		return
 	}

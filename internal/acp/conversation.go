@@ -277,9 +277,9 @@ func (c *conversation) next() {
 	for c.turn == nil && !c.changing && !c.closing && !c.over && len(c.waiting) > 0 {
 		t := c.waiting[0]
 		c.waiting = c.waiting[1:]
-		var said []agent.Block
+		var said []event.Block
 		for _, b := range t.blocks {
-			said = append(said, agent.Block{Text: b.Text, Media: b.Media, Data: b.Data, Name: b.Name})
+			said = append(said, event.Block{Text: b.Text, Media: b.Media, Data: b.Data, Name: b.Name})
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		err := c.link.session.Send(ctx, said)

@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/setting"
 )
 
 type object = map[string]any
@@ -29,21 +30,21 @@ type played struct {
 	events *event.Queue
 
 	mu       sync.Mutex
-	answers  chan agent.Answer
+	answers  chan event.Reply
 	sent     []string
-	answered []agent.Answer
+	answered []event.Reply
 	closed   bool
 }
 
 func (p *played) ID() string { return p.id }
 
-func (p *played) Facts() agent.Facts {
-	return agent.Facts{Agent: "played", Mode: p.spec.Terms.Mode, Model: p.spec.Shared.Model.Value}
+func (p *played) Facts() event.Facts {
+	return event.Facts{Agent: "played", Mode: p.spec.Terms.Mode, Model: p.spec.Shared.Model.Value}
 }
 
 func (p *played) Next(ctx context.Context) (event.Event, error) { return p.events.Next(ctx) }
 
-func (p *played) Send(_ context.Context, blocks []agent.Block) error {
+func (p *played) Send(_ context.Context, blocks []event.Block) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent = append(p.sent, blocks[0].Text)
@@ -63,7 +64,7 @@ func (p *played) Send(_ context.Context, blocks []agent.Block) error {
 	return nil
 }
 
-func (p *played) Answer(_ context.Context, _ string, a agent.Answer) error {
+func (p *played) Answer(_ context.Context, _ string, a event.Reply) error {
 	p.answers <- a
 	return nil
 }
@@ -106,14 +107,14 @@ func newBench(t *testing.T, keeper Keeper, plays ...[]event.Event) *bench {
 	b.host = &Host{
 		Agent: "played", Keeper: keeper, In: inR, Out: outW, Log: t.Logf, Signals: make(chan os.Signal),
 		Options: wire.Options{Mode: "prompt", Modes: []wire.Choice{{ID: "prompt", Name: "Ask"}, {ID: "yolo", Name: "All"}}, Models: []wire.Choice{{ID: "m1"}, {ID: "m2"}}, Model: "m1"},
-		Spec:    WithMode(agent.Spec{}, agent.Prompt),
+		Spec:    WithMode(agent.Spec{}, setting.Prompt),
 		Open: func(_ context.Context, _ string, s agent.Spec, _ agent.Services) (agent.Session, error) {
 			if b.refuses != nil {
 				if err := b.refuses(s); err != nil {
 					return nil, err
 				}
 			}
-			p := &played{spec: s, plays: plays, events: event.NewQueue(0), answers: make(chan agent.Answer, 1)}
+			p := &played{spec: s, plays: plays, events: event.NewQueue(0), answers: make(chan event.Reply, 1)}
 			b.opened <- p
 			return p, nil
 		},
@@ -412,7 +413,7 @@ func TestReopen(t *testing.T) {
 		t.Fatal(got)
 	}
 	second := <-b.opened
-	if !first.closed || second.spec.Resume != "theirs" || second.spec.Terms.Mode != agent.Yolo || second.spec.Shared.Approval.Value != "yolo" {
+	if !first.closed || second.spec.Resume != "theirs" || second.spec.Terms.Mode != setting.Yolo || second.spec.Shared.Approval.Value != "yolo" {
 		t.Errorf("%v, %+v", first.closed, second.spec)
 	}
 	b.prompt(5, session, "again")
@@ -432,7 +433,7 @@ func TestReopen(t *testing.T) {
 	}
 	third := <-b.opened
 	b.prompt(7, session, "as before")
-	if got := b.reply(7); dig(got, "result", "stopReason") != "end_turn" || third.spec.Terms.Mode != agent.Yolo || len(third.sent) != 1 {
+	if got := b.reply(7); dig(got, "result", "stopReason") != "end_turn" || third.spec.Terms.Mode != setting.Yolo || len(third.sent) != 1 {
 		t.Error(got, third.spec, third.sent)
 	}
 	b.end()

@@ -14,7 +14,7 @@ import (
 
 // set changes an option. What the agent cannot change as it runs is changed by going on with its session anew, between two turns.
 func (c *conversation) set(id json.RawMessage, option, value string) {
-	change, choices := agent.Change{Mode: agent.Mode(value)}, c.options.Modes
+	change, choices := agent.Change{Mode: setting.Approval(value)}, c.options.Modes
 	switch option {
 	case "mode":
 	case "model":
@@ -87,10 +87,10 @@ func with(s agent.Spec, change agent.Change) agent.Spec {
 }
 
 // WithMode is what a conversation in that mode begins with.
-func WithMode(s agent.Spec, mode agent.Mode) agent.Spec {
+func WithMode(s agent.Spec, mode setting.Approval) agent.Spec {
 	s.Terms.Mode = mode
 	approval := setting.Approval(mode)
-	if !slices.Contains(setting.Approvals(), approval) {
+	if !slices.Contains(setting.Common(), approval) {
 		approval = setting.Prompt // the strictest of the words that all agents share
 	}
 	s.Shared.Approval = setting.Chosen[setting.Approval]{Value: approval, Origin: setting.Typed}

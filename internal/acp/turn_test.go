@@ -3,7 +3,6 @@ package acp
 import (
 	"testing"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	wire "omniagent/internal/proto/acp"
@@ -64,7 +63,7 @@ func TestUnasked(t *testing.T) {
 	b.until(func(m object) bool {
 		return m["method"] == "$/cancel_request" && dig(m, "params", "requestId") == q["id"]
 	})
-	p.answers <- agent.Answer{Option: "deny"} // the agent answers itself
+	p.answers <- event.Reply{Option: "deny"} // the agent answers itself
 	if got := b.reply(3); dig(got, "result", "stopReason") != "end_turn" {
 		t.Error(got)
 	}

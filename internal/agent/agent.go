@@ -99,21 +99,21 @@ type Spec struct {
 // Terms are what a host asks of a conversation beyond the shared flags. A driver honours each or refuses it in Open, with a fault of code UNSUPPORTED
 // that names it: none is passed over.
 type Terms struct {
-	Mode      Mode     // empty: as Shared.Approval says
-	Continue  bool     // go on with the newest session of the directory
-	Fork      bool     // what is gone on with stays as it is, and a copy of it goes on
-	Allow     []string // calls that need no question, in the words of docs/rules.md
-	Deny      []string // calls that never run; a bare name takes the tool away
-	Tools     []string // the agent's own tools that there are, beside those of servers; nil: all
-	Network   string   // what commands reach: off, on, or hosts separated by commas; empty: as the agent has it
-	Dirs      []string // further directories in which files may be worked on, absolute
-	System    string   // in place of the agent's own instructions
-	Append    string   // behind them
-	MaxTurns  int      // answers of the model in a turn; 0: any number
-	MaxUSD    float64  // what the conversation may cost from its opening on; 0: anything
-	Servers   []byte   // MCP servers, as the JSON object mcpServers; those of the type sdk are reached through Services.Serve
-	OnlyThese bool     // no other servers than those
-	Helpers   []Helper // sub-agents beside the agent's own
+	Mode      setting.Approval // empty: as Shared.Approval says
+	Continue  bool             // go on with the newest session of the directory
+	Fork      bool             // what is gone on with stays as it is, and a copy of it goes on
+	Allow     []string         // calls that need no question, in the words of docs/rules.md
+	Deny      []string         // calls that never run; a bare name takes the tool away
+	Tools     []string         // the agent's own tools that there are, beside those of servers; nil: all
+	Network   string           // what commands reach: off, on, or hosts separated by commas; empty: as the agent has it
+	Dirs      []string         // further directories in which files may be worked on, absolute
+	System    string           // in place of the agent's own instructions
+	Append    string           // behind them
+	MaxTurns  int              // answers of the model in a turn; 0: any number
+	MaxUSD    float64          // what the conversation may cost from its opening on; 0: anything
+	Servers   []byte           // MCP servers, as the JSON object mcpServers; those of the type sdk are reached through Services.Serve
+	OnlyThese bool             // no other servers than those
+	Helpers   []Helper         // sub-agents beside the agent's own
 }
 
 // Helper is a sub-agent that a host defines.
@@ -246,15 +246,8 @@ type Evidence struct {
 	Fault       *fault.Fault // what ended the run, where the records say so
 	Usage       *event.Usage
 	Model       string
-	Records     []string // the files that were read
-	Walls       *Walls   // what really held its commands, where that is on record
-}
-
-// Walls are what stood between an agent's commands and the system, as it was tried and not as it was asked for.
-type Walls struct {
-	Name    string   `json:"name"`    // namespaces, landlock, seatbelt, none
-	Network string   `json:"network"` // off, on, or the hosts that can be reached, separated by commas
-	Holes   []string `json:"holes"`   // what they do not stop
+	Records     []string     // the files that were read
+	Walls       *event.Walls // what really held its commands, where that is on record
 }
 
 // Tri is yes, no or unknown.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/setting"
 )
 
 // Session is a conversation that outlives its turns. Its methods may be called from several goroutines.
@@ -13,13 +14,13 @@ type Session interface {
 	// ID is the agent's own id, empty as long as it is not known.
 	ID() string
 	// Facts are what is known of the conversation; more of it behind its Started event.
-	Facts() Facts
+	Facts() event.Facts
 	// Next returns the events in order. io.EOF: the session is closed and nothing more will come.
 	Next(context.Context) (event.Event, error)
 	// Send hands over a message and returns when it is accepted.
-	Send(context.Context, []Block) error
+	Send(context.Context, []event.Block) error
 	// Answer answers a question that an event asked.
-	Answer(ctx context.Context, question string, a Answer) error
+	Answer(ctx context.Context, question string, a event.Reply) error
 	// Set changes what holds from now on. What this agent cannot change in the middle of a conversation is a fault of code UNSUPPORTED, and then
 	// nothing is changed.
 	Set(context.Context, Change) error
@@ -27,27 +28,6 @@ type Session interface {
 	Interrupt(context.Context) error
 	// Close ends the session and says how it went. The error is ours; what the agent did wrong is in the Outcome.
 	Close(context.Context) (Outcome, error)
-}
-
-// Facts are what a session knows of itself, as far as it does.
-type Facts struct {
-	Agent    string // the driver's name
-	Version  string // the agent's own
-	Model    string
-	Provider string // of the model; empty: not known
-	Mode     Mode
-	Dir      string
-	Tools    []string
-	Servers  []Server // of MCP
-	Helpers  []string // kinds of sub-agents
-	Walls    *Walls   // nil: nothing is known
-	Window   int64    // tokens of the model's context; 0: not known
-}
-
-// Server is an MCP server of a conversation.
-type Server struct {
-	Name   string
-	Status string // connected, failed, or the agent's own word
 }
 
 // Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it fills in what belongs to
@@ -58,43 +38,10 @@ type Opener func(ctx context.Context, name string, s Spec, sv Services) (Session
 // agent hands its own environment on.
 const DepthVariable = "OMNIAGENT_DEPTH"
 
-// Block is a part of a message: text, or with Media an image or a document.
-type Block struct {
-	Text  string
-	Media string // such as image/png
-	Data  []byte
-	Name  string // of a document
-}
-
-// Mode says what may happen in a conversation without a question.
-type Mode string
-
-// The modes, from the strictest.
-const (
-	DenyAll  Mode = "deny"      // nothing runs
-	AskAll   Mode = "ask"       // every call is asked about
-	Plan     Mode = "plan"      // what only reads runs, the rest is denied: the agent says what it would do
-	Prompt   Mode = "prompt"    // what only reads runs, the rest is asked about
-	Default  Mode = "default"   // likewise; where nobody can be asked, what the walls hold in the workspace runs
-	AutoEdit Mode = "auto-edit" // files of the workspace may be changed as well
-	Yolo     Mode = "yolo"      // everything runs
-)
-
 // Change is what a host wants to be different. What is empty stays as it is.
 type Change struct {
-	Mode  Mode
+	Mode  setting.Approval
 	Model string
-}
-
-// Answer is what a person said to a question.
-type Answer struct {
-	Option string // one of Ask.Options
-	Text   string
-	// What a host may say beside it, where the question is whether a tool may run. An agent that cannot heed one of them takes the answer for a no.
-	Input json.RawMessage // what the tool is called with instead; of a form, the filled one
-	Rules []string        // calls like these need no question from now on, in the words of docs/rules.md
-	Mode  Mode            // the mode from now on
-	Stop  bool            // the turn ends with it
 }
 
 // Outcome is how a session went.
@@ -103,8 +50,11 @@ type Outcome struct {
 	Evidence Evidence
 }
 
-// Services is what a session needs of its host.
+// Services is what a Mind needs of its conversation, and through it of the host.
 type Services struct {
+	// Tell takes what happens, in order. It may wait, but never for a host. Event.Raw need be valid during the call only.
+	Tell func(event.Event)
+
 	Grace  time.Duration // from the request to end to the kill
 	CanAsk bool          // somebody answers questions
 	Hook   Hook          // nil: nobody has a word

@@ -32,7 +32,7 @@ func acpCommand() *contract.Command {
 			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model; several: a,b, of which the editor can choose"},
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-			{Name: "permission-mode", Kind: contract.Enum, Enum: modeWords(), Default: string(agent.Prompt), Help: "what may run without a question at first"},
+			{Name: "permission-mode", Kind: contract.Enum, Enum: modeWords(), Default: string(setting.Prompt), Help: "what may run without a question at first"},
 			{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
 			{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
@@ -69,13 +69,13 @@ func modeWords() []string {
 
 func acpModes() []wire.Choice {
 	return []wire.Choice{
-		{ID: string(agent.DenyAll), Name: "Deny", About: "No tool runs"},
-		{ID: string(agent.AskAll), Name: "Ask about everything", About: "Every call is asked about, those that only read too"},
-		{ID: string(agent.Plan), Name: "Plan", About: "Only reads, and says what it would do"},
-		{ID: string(agent.Prompt), Name: "Ask", About: "Reads without a question, and asks before it changes anything"},
-		{ID: string(agent.Default), Name: "Default", About: "As Ask; where nobody can be asked, what the walls hold in the workspace runs"},
-		{ID: string(agent.AutoEdit), Name: "Edit", About: "Files of the workspace are changed without a question; what else changes something is asked about"},
-		{ID: string(agent.Yolo), Name: "Everything", About: "Everything runs without a question, behind the walls"},
+		{ID: string(setting.DenyAll), Name: "Deny", About: "No tool runs"},
+		{ID: string(setting.AskAll), Name: "Ask about everything", About: "Every call is asked about, those that only read too"},
+		{ID: string(setting.Plan), Name: "Plan", About: "Only reads, and says what it would do"},
+		{ID: string(setting.Prompt), Name: "Ask", About: "Reads without a question, and asks before it changes anything"},
+		{ID: string(setting.Default), Name: "Default", About: "As Ask; where nobody can be asked, what the walls hold in the workspace runs"},
+		{ID: string(setting.AutoEdit), Name: "Edit", About: "Files of the workspace are changed without a question; what else changes something is asked about"},
+		{ID: string(setting.Yolo), Name: "Everything", About: "Everything runs without a question, behind the walls"},
 	}
 }
 
@@ -90,7 +90,7 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := opener{call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"), base: c.String("api-base")}
-	mode, models := agent.Mode(c.String("permission-mode")), modelsOf(c.String("model"))
+	mode, models := setting.Approval(c.String("permission-mode")), modelsOf(c.String("model"))
 	host := &acp.Host{
 		Agent: c.String("agent"), Open: opens.open, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log, Signals: signals, Mask: known.String,
 		Spec: acp.WithMode(agent.Spec{

@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/sandbox"
 )
@@ -101,7 +102,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			if len(failed) > 0 {
 				return contract.Result{Data: data}, fault.New(fault.PreflightFailed, "required checks failed: %s", strings.Join(failed, ", ")).With("failed_checks", failed)
 			}
-			return contract.Result{Data: data, Meta: sandboxMeta(&agent.Walls{Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes})}, nil
+			return contract.Result{Data: data, Meta: sandboxMeta(&event.Walls{Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes})}, nil
 		},
 	}
 }

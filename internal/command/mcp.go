@@ -135,7 +135,7 @@ func askable(c *contract.Call, drivers []agent.Driver) ([]delegate.Agent, error)
 		if !a.Installed {
 			a.Install = about.InstallCommand
 		}
-		for i, approval := range setting.Approvals() { // in the same order as ours
+		for i, approval := range setting.Common() { // in the same order as ours
 			if does(agent.Approval, string(approval)) {
 				a.Modes = append(a.Modes, delegate.Modes()[i])
 			}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/enclosure"
@@ -21,7 +20,7 @@ import (
 type explained struct {
 	Subject        string       `json:"subject"`
 	Kind           string       `json:"kind" enum:"path,command"`
-	Walls          *agent.Walls `json:"walls" doc:"what can be built here, as it was tried"`
+	Walls          *event.Walls `json:"walls" doc:"what can be built here, as it was tried"`
 	WallsError     *string      `json:"walls_error"`
 	Effects        []effectRow  `json:"effects" doc:"of a path: what a command behind the walls can do with it"`
 	Calls          []callRow    `json:"calls" doc:"the tools that would do it"`
@@ -214,7 +213,7 @@ func (row callRow) print(b *strings.Builder, subject string) {
 }
 
 // sandboxMeta is what the answer's meta says about walls: the same words as in the first line of a stream, in the record of a session and in a report.
-func sandboxMeta(walls *agent.Walls) map[string]any {
+func sandboxMeta(walls *event.Walls) map[string]any {
 	if walls == nil {
 		return nil
 	}

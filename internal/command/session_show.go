@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/event"
 	"omniagent/internal/session"
 )
 
@@ -31,7 +31,7 @@ type sessionData struct {
 	Compactions int                                `json:"compactions"`
 	ForkedFrom  *string                            `json:"forked_from"`
 	Damaged     int                                `json:"damaged" doc:"lines of its file that could not be read"`
-	Walls       *agent.Walls                       `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
+	Walls       *event.Walls                       `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
 	Todos       contract.Foreign[[]sessionTodo]    `json:"todos"`
 	History     []contract.Foreign[sessionMessage] `json:"history" doc:"what the model sees now"`
 }
@@ -87,7 +87,7 @@ func describeSession(v *session.View) sessionData {
 		Compactions: s.Compactions, Damaged: s.Damaged, History: []contract.Foreign[sessionMessage]{},
 	}
 	if s.Walls != "" {
-		d.Walls = &agent.Walls{Name: s.Walls, Network: s.Network, Holes: []string{}}
+		d.Walls = &event.Walls{Name: s.Walls, Network: s.Network, Holes: []string{}}
 		if s.Holes != "" {
 			d.Walls.Holes = strings.Split(s.Holes, "\n")
 		}

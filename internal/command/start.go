@@ -5,7 +5,6 @@ import (
 
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
-	"omniagent/internal/engine"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/yume"
 	"omniagent/internal/setting"
@@ -84,20 +83,20 @@ func startParams() []contract.Param {
 }
 
 // engineMode is a permission mode of the lines as the engine calls it.
-func engineMode(mode string) engine.Mode {
+func engineMode(mode string) setting.Approval {
 	switch mode {
 	case "interactive":
-		return engine.AskAll
+		return setting.AskAll
 	case "auto":
-		return engine.Yolo
+		return setting.Yolo
 	case "auto-edit":
-		return engine.AutoEdit
+		return setting.AutoEdit
 	case "deny":
-		return engine.DenyAll
+		return setting.DenyAll
 	case "prompt", "dont-ask":
-		return engine.Prompt
+		return setting.Prompt
 	case "plan":
-		return engine.Plan
+		return setting.Plan
 	}
-	return engine.Default
+	return setting.Default
 }

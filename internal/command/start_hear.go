@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/stream"
 )
@@ -20,7 +20,7 @@ func (p *plan) listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) 
 		if strings.TrimSpace(c.String("prompt")) == "" {
 			return fault.New(fault.ArgError, "--prompt is empty").Hint("say what is to be done")
 		}
-		p.prompt = []agent.Block{{Text: c.String("prompt")}}
+		p.prompt = []event.Block{{Text: c.String("prompt")}}
 		if c.String("dialect") == nested {
 			close(p.frames)
 			return p.beside(c)
@@ -51,7 +51,7 @@ func (p *plan) listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) 
 	case len(bytes.TrimSpace(rest)) == 0:
 		return fault.New(fault.ArgError, "standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
 	}
-	p.prompt = []agent.Block{{Text: string(rest)}}
+	p.prompt = []event.Block{{Text: string(rest)}}
 	close(p.frames)
 	return nil
 }
@@ -122,7 +122,7 @@ func (p *plan) beside(c *contract.Call) error {
 	case len(got.data) > longestMessage:
 		return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20)
 	case len(bytes.TrimSpace(got.data)) > 0:
-		p.prompt = append(p.prompt, agent.Block{Text: "\n" + string(got.data)})
+		p.prompt = append(p.prompt, event.Block{Text: "\n" + string(got.data)})
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
@@ -25,7 +26,7 @@ import (
 
 // plan is what a call of start asks for.
 type plan struct {
-	prompt []agent.Block
+	prompt []event.Block
 	stays  bool
 	frames chan stream.Said
 
@@ -49,7 +50,7 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	}
 	d := &stream.Claude{Repeats: c.Bool("replay-user-messages")}
 	d.Encoder = claude.Encoder{UUID: newUUID, Partial: c.Bool("include-partial-messages"), Version: Version}
-	d.Encoder.Know(firstOf(c.String("resume"), c.String("session-id")), agent.Facts{})
+	d.Encoder.Know(firstOf(c.String("resume"), c.String("session-id")), event.Facts{})
 	return d
 }
 
@@ -111,7 +112,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 		return p.unopened(c, host, dialect, err)
 	}
 	defer conversation.Close(ctx)
-	host.Session, host.Quiet = conversation, p.spec.Terms.Mode == agent.DenyAll
+	host.Session, host.Quiet = conversation, p.spec.Terms.Mode == setting.DenyAll
 	return host.Run(ctx), nil
 }
 

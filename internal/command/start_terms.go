@@ -44,8 +44,8 @@ func (p *plan) choose(c *contract.Call, log, detail func(string, ...any)) error 
 			OnlyThese: c.Bool("strict-mcp-config"),
 		},
 	}
-	p.unasked, p.bypass = word == "dont-ask", c.Bool("allow-bypass") || p.spec.Terms.Mode == agent.Yolo
-	asks := p.stays || p.spec.Terms.Mode == agent.AskAll
+	p.unasked, p.bypass = word == "dont-ask", c.Bool("allow-bypass") || p.spec.Terms.Mode == setting.Yolo
+	asks := p.stays || p.spec.Terms.Mode == setting.AskAll
 	switch c.String("questions") {
 	case "host":
 		asks = true
@@ -235,10 +235,10 @@ func (p *plan) settings(c *contract.Call, from string, data []byte, strict bool)
 	p.opener.ask = append(p.opener.ask, s.Ask...)
 	if s.Mode != "" && !c.Given("permission-mode") {
 		m, _ := claude.ModeOf(s.Mode)
-		t.Mode, p.unasked, p.bypass = m.Mode, m.Unasked, p.bypass || m.Mode == agent.Yolo
+		t.Mode, p.unasked, p.bypass = m.Mode, m.Unasked, p.bypass || m.Mode == setting.Yolo
 	}
 	if s.NoBypass {
-		if t.Mode == agent.Yolo {
+		if t.Mode == setting.Yolo {
 			return fault.New(fault.Unsupported, "%s forbids the permission mode bypassPermissions, which was chosen", from)
 		}
 		p.bypass, p.noBypass = false, true

@@ -122,7 +122,7 @@ type used struct {
 
 // spec is what is wanted of the agent.
 func (c *chat) spec() agent.Spec {
-	mode := map[Mode]agent.Mode{Read: agent.Prompt, Edit: agent.AutoEdit, Yolo: agent.Yolo}[c.Mode]
+	mode := map[Mode]setting.Approval{Read: setting.Prompt, Edit: setting.AutoEdit, Yolo: setting.Yolo}[c.Mode]
 	shared := setting.Defaults()
 	shared.Approval = setting.Chosen[setting.Approval]{Value: setting.Approval(mode), Origin: setting.Typed}
 	if c.Model != "" {
@@ -140,7 +140,7 @@ func (c *chat) run(ctx context.Context) answer {
 		return c.conclude(ctx, nil, agent.Outcome{}, err)
 	}
 	events, quiet := hearing(session)
-	err = session.Send(ctx, []agent.Block{{Text: c.Prompt}})
+	err = session.Send(ctx, []event.Block{{Text: c.Prompt}})
 	sent := err == nil
 	if sent {
 		err = c.listen(ctx, events)

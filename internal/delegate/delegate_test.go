@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // played is a session that says what is written down, and then nothing until it is interrupted.
@@ -32,17 +33,17 @@ type played struct {
 }
 
 func (p *played) ID() string                                    { return "s1" }
-func (p *played) Facts() agent.Facts                            { return agent.Facts{} }
+func (p *played) Facts() event.Facts                            { return event.Facts{} }
 func (p *played) Next(ctx context.Context) (event.Event, error) { return p.events.Next(ctx) }
 func (p *played) Set(context.Context, agent.Change) error       { return nil }
-func (p *played) Answer(context.Context, string, agent.Answer) error {
+func (p *played) Answer(context.Context, string, event.Reply) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answered++
 	return nil
 }
 
-func (p *played) Send(context.Context, []agent.Block) error {
+func (p *played) Send(context.Context, []event.Block) error {
 	if p.send != nil {
 		return p.send
 	}
@@ -117,12 +118,12 @@ func TestSpec(t *testing.T) {
 	p := &played{}
 	asked(t, p, `{"agent":"x","prompt":"p","mode":"edit","model":"m"}`)
 	env := strings.Join(p.spec.Env, " ")
-	if p.spec.Terms.Mode != agent.AutoEdit || string(p.spec.Shared.Approval.Value) != "auto-edit" || p.spec.Shared.Model.Value != "m" || env != "A=b OMNIAGENT_DEPTH=2" {
+	if p.spec.Terms.Mode != setting.AutoEdit || string(p.spec.Shared.Approval.Value) != "auto-edit" || p.spec.Shared.Model.Value != "m" || env != "A=b OMNIAGENT_DEPTH=2" {
 		t.Errorf("%+v", p.spec)
 	}
 	p = &played{}
 	asked(t, p, plainAsk)
-	if p.spec.Terms.Mode != agent.Prompt || string(p.spec.Shared.Approval.Value) != "prompt" {
+	if p.spec.Terms.Mode != setting.Prompt || string(p.spec.Shared.Approval.Value) != "prompt" {
 		t.Errorf("%+v", p.spec)
 	}
 }

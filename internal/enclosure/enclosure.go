@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/gate"
 	"omniagent/internal/guard"
@@ -207,12 +207,12 @@ func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
 func (e *Enclosure) Whole() bool { return e != nil && e.Claim().Tier != sandbox.Landlock }
 
 // Told is what holds, for records and streams. Of no enclosure it is that nothing does.
-func (e *Enclosure) Told() *agent.Walls {
+func (e *Enclosure) Told() *event.Walls {
 	if e == nil {
-		return &agent.Walls{Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"}}
+		return &event.Walls{Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"}}
 	}
 	claim := e.Claim()
-	return &agent.Walls{Name: claim.Name, Network: e.network, Holes: claim.Holes}
+	return &event.Walls{Name: claim.Name, Network: e.network, Holes: claim.Holes}
 }
 
 // Sentence tells a model what its commands can do.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
@@ -190,7 +189,7 @@ func (l *loop) remarks(ctx context.Context, s *step, r event.Result) string {
 	return said
 }
 
-func (l *loop) runAlone(ctx context.Context, s *step, answer <-chan agent.Answer) tool.Result {
+func (l *loop) runAlone(ctx context.Context, s *step, answer <-chan event.Reply) tool.Result {
 	denial := l.permitted(ctx, s, answer)
 	if denial != nil {
 		if ctx.Err() == nil {

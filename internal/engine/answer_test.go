@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/modelserver"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
 )
@@ -62,30 +63,30 @@ func TestAnswers(t *testing.T) {
 	deny := guard.Rules{rule(t, guard.Deny, "Bash(git push:*)")}
 	for name, tt := range map[string]struct {
 		lines  []string
-		answer agent.Answer
+		answer event.Reply
 		ran    string // all that ran
 		told   string // what is told contains it
 		asked  int
-		mode   agent.Mode
+		mode   setting.Approval
 	}{
-		"input":        {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "result false", 1, ""},
-		"same input":   {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"make a"}`)}, "make a", "result false", 1, ""},
-		"denied input": {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"git push"}`), Mode: engine.Yolo}, "", "denied the deny rule Bash(git push:*)", 1, engine.Prompt},
-		"firm input":   {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"sudo ls"}`)}, "", "denied ", 1, ""},
-		"wrong input":  {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{}`)}, "", "call Bash; result true", 1, ""},
-		"no JSON":      {[]string{"make a"}, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{`)}, "", "call Bash; result true", 1, ""},
-		"rules":        {[]string{"make a", "make b", "touch c"}, agent.Answer{Option: engine.Allow, Rules: []string{"Bash(make:*)"}}, "make a, make b, touch c", "", 2, ""},
-		"wrong rule":   {[]string{"make a", "make b"}, agent.Answer{Option: engine.Allow, Rules: []string{"Bash(make:*)", "Bash(make:*"}, Mode: engine.Yolo}, "", "denied the user's consent cannot be heeded: ", 2, engine.Prompt},
-		"no and rules": {[]string{"make a", "make b"}, agent.Answer{Option: engine.Deny, Rules: []string{"Bash(make:*)"}}, "", "denied the user refused", 2, ""},
-		"mode":         {[]string{"make a", "touch b"}, agent.Answer{Option: engine.Allow, Mode: engine.Yolo}, "make a, touch b", "", 1, engine.Yolo},
-		"wrong mode":   {[]string{"make a"}, agent.Answer{Option: engine.Allow, Mode: "wild"}, "", `there is no permission mode "wild"`, 1, engine.Prompt},
-		"always input": {[]string{"make a", "make b", "make c"}, agent.Answer{Option: engine.Always, Input: json.RawMessage(`{"command":"make b"}`)}, "make b, make b, make b", "", 2, ""},
-		"nonsense":     {[]string{"make a"}, agent.Answer{Option: "perhaps", Input: json.RawMessage(`{"command":"make b"}`)}, "", "denied the user refused", 1, ""},
+		"input":        {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "result false", 1, ""},
+		"same input":   {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"make a"}`)}, "make a", "result false", 1, ""},
+		"denied input": {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"git push"}`), Mode: setting.Yolo}, "", "denied the deny rule Bash(git push:*)", 1, setting.Prompt},
+		"firm input":   {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"sudo ls"}`)}, "", "denied ", 1, ""},
+		"wrong input":  {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{}`)}, "", "call Bash; result true", 1, ""},
+		"no JSON":      {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{`)}, "", "call Bash; result true", 1, ""},
+		"rules":        {[]string{"make a", "make b", "touch c"}, event.Reply{Option: event.Allow, Rules: []string{"Bash(make:*)"}}, "make a, make b, touch c", "", 2, ""},
+		"wrong rule":   {[]string{"make a", "make b"}, event.Reply{Option: event.Allow, Rules: []string{"Bash(make:*)", "Bash(make:*"}, Mode: setting.Yolo}, "", "denied the user's consent cannot be heeded: ", 2, setting.Prompt},
+		"no and rules": {[]string{"make a", "make b"}, event.Reply{Option: event.Deny, Rules: []string{"Bash(make:*)"}}, "", "denied the user refused", 2, ""},
+		"mode":         {[]string{"make a", "touch b"}, event.Reply{Option: event.Allow, Mode: setting.Yolo}, "make a, touch b", "", 1, setting.Yolo},
+		"wrong mode":   {[]string{"make a"}, event.Reply{Option: event.Allow, Mode: "wild"}, "", `there is no permission mode "wild"`, 1, setting.Prompt},
+		"always input": {[]string{"make a", "make b", "make c"}, event.Reply{Option: event.Always, Input: json.RawMessage(`{"command":"make b"}`)}, "make b, make b, make b", "", 2, ""},
+		"nonsense":     {[]string{"make a"}, event.Reply{Option: "perhaps", Input: json.RawMessage(`{"command":"make b"}`)}, "", "denied the user refused", 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
 			client, server := scripted(t, bash(tt.lines...))
-			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Prompt, Rules: guard.Judge{Rules: deny, Place: guard.Place{Root: "/w", Dir: "/w"}}}, line(&ran))
+			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: setting.Prompt, Rules: guard.Judge{Rules: deny, Place: guard.Place{Root: "/w", Dir: "/w"}}}, line(&ran))
 			send(t, s, "go")
 			asked := 0
 			all := turn(t, s, func(e event.Event) {
@@ -127,9 +128,9 @@ func TestAnswerThatStops(t *testing.T) {
 	stop := true
 	see := func(e event.Event) {
 		if e.Kind == event.Question {
-			a := agent.Answer{Option: engine.Allow}
+			a := event.Reply{Option: event.Allow}
 			if stop {
-				a = agent.Answer{Option: engine.Deny, Text: "enough", Stop: true}
+				a = event.Reply{Option: event.Deny, Text: "enough", Stop: true}
 			}
 			stop = false
 			_ = s.Answer(t.Context(), e.Ask.ID, a)
@@ -147,14 +148,14 @@ func TestAnswerThatStops(t *testing.T) {
 func TestStopIsNoConsent(t *testing.T) {
 	var ran []string
 	client, _ := scripted(t, bash("make a"))
-	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Prompt}, line(&ran))
+	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: setting.Prompt}, line(&ran))
 	send(t, s, "go")
 	got := told(turn(t, s, func(e event.Event) {
 		if e.Kind == event.Question {
-			_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Always, Stop: true, Mode: engine.Yolo, Rules: []string{"*"}})
+			_ = s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Always, Stop: true, Mode: setting.Yolo, Rules: []string{"*"}})
 		}
 	}))
-	if len(ran) > 0 || s.Facts().Mode != engine.Prompt || !strings.Contains(got, "ended cancelled") {
+	if len(ran) > 0 || s.Facts().Mode != setting.Prompt || !strings.Contains(got, "ended cancelled") {
 		t.Errorf("%v: %s", ran, got)
 	}
 }
@@ -167,7 +168,7 @@ func TestStopInASubAgent(t *testing.T) {
 	send(t, s, "go")
 	all := turn(t, s, func(e event.Event) {
 		if e.Kind == event.Question {
-			_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Deny, Stop: true})
+			_ = s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Deny, Stop: true})
 		}
 	})
 	if end := all[len(all)-1].End; end.Reason != engine.Interrupted || len(ran) > 0 || strings.Count(told(all), "call") != strings.Count(told(all), "result") {
@@ -183,7 +184,7 @@ func TestEditedSecrets(t *testing.T) {
 	send(t, s, "go")
 	turn(t, s, func(e event.Event) {
 		if e.Kind == event.Question {
-			_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`{"command":"echo ` + hiddenKey + `"}`)})
+			_ = s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"echo ` + hiddenKey + `"}`)})
 		}
 		if e.Kind == event.ToolResult && (strings.Contains(string(e.Result.Input), hiddenKey) || !strings.Contains(string(e.Result.Input), redact.Mask)) {
 			t.Errorf("%s", e.Result.Input)
@@ -236,7 +237,7 @@ func TestAnotherModel(t *testing.T) {
 		}
 		return tool.Result{Text: "x"}
 	}}
-	s = begin(t, engine.Options{Client: client("one", &model.Prices{Input: 1}), Journal: kept, Mode: engine.Prompt, Other: func(name string) (engine.Model, error) {
+	s = begin(t, engine.Options{Client: client("one", &model.Prices{Input: 1}), Journal: kept, Mode: setting.Prompt, Other: func(name string) (engine.Model, error) {
 		switch name {
 		case "bad":
 			return engine.Model{}, errors.New("no such model")
@@ -245,8 +246,8 @@ func TestAnotherModel(t *testing.T) {
 		}
 		return engine.Model{Client: client(name, &model.Prices{Input: 100})}, nil
 	}}, kit("Look", look))
-	for _, c := range []agent.Change{{Model: "bad", Mode: engine.Yolo}, {Model: "second", Mode: "wild"}} {
-		if err := s.Set(t.Context(), c); err == nil || s.Facts().Mode != engine.Prompt || s.Facts().Model != "one" {
+	for _, c := range []agent.Change{{Model: "bad", Mode: setting.Yolo}, {Model: "second", Mode: "wild"}} {
+		if err := s.Set(t.Context(), c); err == nil || s.Facts().Mode != setting.Prompt || s.Facts().Model != "one" {
 			t.Errorf("%+v: %v, %+v", c, err, s.Facts())
 		}
 	}
@@ -269,7 +270,7 @@ func TestAnotherModel(t *testing.T) {
 		t.Errorf("a price out of nothing: %v", *u.CostUSD)
 	}
 	_ = kept.Close() // nothing can be kept from here on
-	if err := s.Set(t.Context(), agent.Change{Model: "one", Mode: engine.Yolo}); err == nil || s.Facts().Model != "second" || s.Facts().Mode != engine.Prompt {
+	if err := s.Set(t.Context(), agent.Change{Model: "one", Mode: setting.Yolo}); err == nil || s.Facts().Model != "second" || s.Facts().Mode != setting.Prompt {
 		t.Errorf("%v, %+v", err, s.Facts())
 	}
 	if err := begin(t, engine.Options{Client: client("one", nil)}).Set(t.Context(), agent.Change{Model: "x"}); !errors.Is(err, fault.Unsupported) {
@@ -281,10 +282,10 @@ func TestAnotherModel(t *testing.T) {
 func TestBudget(t *testing.T) {
 	client, server := models(t, `[{"say":"ok","usage":{"input":1000,"output":0}}]`)
 	s := begin(t, engine.Options{
-		Client: client("one", &model.Prices{Input: 1}), Limits: engine.Limits{CostUSD: 0.0015}, Mode: engine.Prompt,
+		Client: client("one", &model.Prices{Input: 1}), Limits: engine.Limits{CostUSD: 0.0015}, Mode: setting.Prompt,
 		Other: func(name string) (engine.Model, error) { return engine.Model{Client: client(name, nil)}, nil },
 	})
-	if err := s.Set(t.Context(), agent.Change{Model: "two", Mode: engine.Yolo}); !errors.Is(err, fault.Unsupported) || s.Facts().Mode != engine.Prompt {
+	if err := s.Set(t.Context(), agent.Change{Model: "two", Mode: setting.Yolo}); !errors.Is(err, fault.Unsupported) || s.Facts().Mode != setting.Prompt {
 		t.Error(err)
 	}
 	for _, want := range []string{"success", "success", "error_max_budget_usd", "error_max_budget_usd"} {
@@ -371,7 +372,7 @@ func TestWhatASubAgentHasNot(t *testing.T) {
 	client, server := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"call":{"name":"StructuredOutput","input":{}}},{"say":"x"}]`)
 	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "x"} }}
 	var heard []string
-	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Plan, Form: form, Hook: func(_ context.Context, m agent.Moment) agent.Word {
+	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: setting.Plan, Form: form, Hook: func(_ context.Context, m agent.Moment) agent.Word {
 		if m.Call != nil {
 			heard = append(heard, m.Call.Name)
 		}
@@ -402,7 +403,7 @@ func TestPictures(t *testing.T) {
 		return tool.Result{Images: []tool.Image{{Media: "image/png", Data: append(png, "of a tool"...)}}}
 	}}
 	s := begin(t, engine.Options{Client: client, Journal: kept}, kit("Look", look))
-	if err := s.Send(t.Context(), []agent.Block{{Text: "what is this?"}, {Media: "image/png", Data: png}, {Media: "application/pdf", Data: []byte("%PDF"), Name: "a.pdf"}}); err != nil {
+	if err := s.Send(t.Context(), []event.Block{{Text: "what is this?"}, {Media: "image/png", Data: png}, {Media: "application/pdf", Data: []byte("%PDF"), Name: "a.pdf"}}); err != nil {
 		t.Fatal(err)
 	}
 	turn(t, s, nil)

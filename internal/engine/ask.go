@@ -10,16 +10,12 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/setting"
 	"omniagent/internal/text"
 	"omniagent/internal/tool"
 )
 
-// The options of a question about a call.
 const (
-	Allow  = "allow"
-	Always = "always" // this very call, to the end of the conversation
-	Deny   = "deny"
-
 	nobody = "nobody" // ours: who could have answered has gone
 )
 
@@ -27,8 +23,8 @@ const (
 const fromHost = "an answer of this conversation"
 
 // expect makes room for the answer to a question about a call; forget takes it away.
-func (s *Session) expect(id string) (answer chan agent.Answer, forget func()) {
-	answer = make(chan agent.Answer, 1)
+func (s *Session) expect(id string) (answer chan event.Reply, forget func()) {
+	answer = make(chan event.Reply, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.questions[id] = answer
@@ -48,7 +44,7 @@ func (s *Session) NobodyAnswers() {
 	s.o.CanAsk = false
 	for id, answer := range s.questions {
 		delete(s.questions, id)
-		answer <- agent.Answer{Option: nobody} // it has room for one
+		answer <- event.Reply{Option: nobody} // it has room for one
 	}
 }
 
@@ -60,7 +56,7 @@ func (s *step) refused(byUser bool, format string, args ...any) *event.Denial {
 // permitted asks where somebody has to be asked. nil: it may run; else a denial says why not. The order is that of Claude's hosts: hooks, denials,
 // questions, the mode, what is allowed, and then a person.
 // The answer may come before the question is asked: a host that sees the call knows what it will be asked.
-func (l *loop) permitted(ctx context.Context, s *step, answer <-chan agent.Answer) *event.Denial {
+func (l *loop) permitted(ctx context.Context, s *step, answer <-chan event.Reply) *event.Denial {
 	host := agent.Word{}
 	if !l.answers(s) {
 		host = l.word(ctx, agent.Moment{Name: agent.BeforeTool, Call: &s.call})
@@ -70,7 +66,7 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan agent.Answe
 	}
 	s.beside = beside(agent.BeforeTool, host)
 	filled, isFilled := s.filled(host)
-	if host.Input != nil && host.Decision != Deny && !isFilled {
+	if host.Input != nil && host.Decision != event.Deny && !isFilled {
 		if l.replace(s, host.Input); s.wrong != "" {
 			return nil
 		}
@@ -89,9 +85,9 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan agent.Answe
 	}
 	switch {
 	case v.word == guard.Allow || v.run && alone:
-		l.agreed(s, agent.Answer{})
+		l.agreed(s, event.Reply{})
 		return nil
-	case v.word == guard.Deny && host.Decision == Deny:
+	case v.word == guard.Deny && host.Decision == event.Deny:
 		return s.refused(false, "%s", cmp.Or(host.Reason, v.reason))
 	case v.word == guard.Deny:
 		return s.refused(false, "%s", v.reason)
@@ -111,11 +107,11 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan agent.Answe
 }
 
 // question asks, and waits for the answer.
-func (l *loop) question(ctx context.Context, s *step, title string, answer <-chan agent.Answer) *event.Denial {
+func (l *loop) question(ctx context.Context, s *step, title string, answer <-chan event.Reply) *event.Denial {
 	told := s.call
-	ask := &event.Ask{ID: s.call.ID, Text: title, Options: []string{Allow, Always, Deny}, Tool: &told, Form: s.action.Form != nil}
+	ask := &event.Ask{ID: s.call.ID, Text: title, Options: []string{event.Allow, event.Always, event.Deny}, Tool: &told, Form: s.action.Form != nil}
 	if s.action.Person {
-		ask.Options = []string{Allow, Deny}
+		ask.Options = []string{event.Allow, event.Deny}
 	}
 	l.tell(event.Event{Kind: event.Question, Ask: ask})
 	patience := time.NewTimer(l.session.o.Limits.Patience)
@@ -134,9 +130,9 @@ func (l *loop) question(ctx context.Context, s *step, title string, answer <-cha
 }
 
 // heed does what an answer says. A consent of which a part cannot be heeded is none.
-func (l *loop) heed(s *step, said agent.Answer) *event.Denial {
+func (l *loop) heed(s *step, said event.Reply) *event.Denial {
 	s.stops = said.Stop
-	if said.Stop || said.Option != Allow && said.Option != Always {
+	if said.Stop || said.Option != event.Allow && said.Option != event.Always {
 		if said.Text != "" {
 			return s.refused(true, "the user refused: %s", said.Text)
 		}
@@ -167,7 +163,7 @@ func (l *loop) heed(s *step, said agent.Answer) *event.Denial {
 	}
 	l.session.mu.Lock()
 	l.session.policy.rules.Rules = slices.Concat(l.session.policy.rules.Rules, rules)
-	if said.Option == Always {
+	if said.Option == event.Always {
 		l.session.policy.rules.Memory.Remember(Described(s.call.Name, s.action), guard.Allow)
 	}
 	l.session.mu.Unlock()
@@ -187,10 +183,10 @@ func (l *loop) deniedNow(s *step) *event.Denial {
 }
 
 // agreed is what a consent changes beside the call itself. With a plan that is agreed to, the mode that made it ends.
-func (l *loop) agreed(s *step, said agent.Answer) {
+func (l *loop) agreed(s *step, said event.Reply) {
 	mode := said.Mode
 	if s.call.Name == tool.PlanName && mode == "" {
-		mode = Default
+		mode = setting.Default
 	}
 	if mode == "" {
 		return

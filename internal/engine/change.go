@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -43,19 +44,19 @@ func (s *Session) Set(_ context.Context, c agent.Change) error {
 	return nil
 }
 
-func known(m Mode) bool {
-	return slices.Contains([]Mode{DenyAll, AskAll, Plan, Prompt, Default, AutoEdit, Yolo}, m)
+func known(m setting.Approval) bool {
+	return slices.Contains(setting.Approvals(), m)
 }
 
 // become changes the mode; it is called with the lock. Of the mode plan the model has to know: it is another task then.
-func (s *Session) become(m Mode) {
+func (s *Session) become(m setting.Approval) {
 	before := s.policy.mode
 	s.policy.mode = m
 	switch {
 	case m == before:
-	case m == Plan:
+	case m == setting.Plan:
 		s.news = "(The permission mode is plan now. " + planned + ")"
-	case before == Plan:
+	case before == setting.Plan:
 		s.news = fmt.Sprintf("(The permission mode is %s now, and plan no more: what was planned may be done.)", m)
 	}
 }
@@ -145,7 +146,9 @@ func (l *loop) count(client model.Client, u model.Usage) {
 }
 
 // offers says whether the model is told of a tool now; it is called with the lock. A plan is handed over only in the mode that makes one.
-func (s *Session) offers(name string) bool { return name != tool.PlanName || s.policy.mode == Plan }
+func (s *Session) offers(name string) bool {
+	return name != tool.PlanName || s.policy.mode == setting.Plan
+}
 
 // offered are the tools that the model is told of now.
 func (l *loop) offered() []tool.Tool {

@@ -68,7 +68,7 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 		cut = len(l.talk.messages) // the journal could not say from where they stay
 	}
 	word := l.word(ctx, agent.Moment{Name: agent.Shortening, Text: trigger})
-	if word.Decision == Deny {
+	if word.Decision == event.Deny {
 		return fault.New(fault.ContextFull, "the host does not let the conversation be shortened: %s", word.Reason).Because(leftWhole)
 	}
 	if ctx.Err() != nil {

@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/model"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	Tools   func(tool.Task) []tool.Tool // the tools, given the way to run a sub-agent; nil: none
 	System  []string
 	History []model.Message // what was said before, where no journal has it
-	Mode    Mode
+	Mode    setting.Approval
 	CanAsk  bool // somebody answers questions
 	Rules   guard.Judge
 	Walls   Walls
@@ -82,7 +83,7 @@ type Session struct {
 	dropped   int             // messages that an interruption took away: each has an end of its own, behind that of the turn that ran
 	steering  []model.Block   // said while a turn runs, for that turn
 	deaf      bool            // the turn that runs has given its last answer: what is said now is a message
-	questions map[string]chan agent.Answer
+	questions map[string]chan event.Reply
 	interrupt context.CancelCauseFunc // ends the turn that runs; nil: none does
 	closed    bool
 	left      bool // somebody could be asked, and has gone
@@ -110,7 +111,7 @@ func New(o Options) *Session {
 	if o.Rules.Memory == nil {
 		o.Rules.Memory = &guard.Memory{}
 	}
-	s := &Session{o: o, events: event.NewQueue(mostWaiting), questions: map[string]chan agent.Answer{}, policy: policy{o.Mode, o.Rules, o.Walls}}
+	s := &Session{o: o, events: event.NewQueue(mostWaiting), questions: map[string]chan event.Reply{}, policy: policy{o.Mode, o.Rules, o.Walls}}
 	if o.Tools != nil {
 		s.tools = o.Tools(s.task)
 	}
@@ -126,10 +127,10 @@ func New(o Options) *Session {
 func (s *Session) ID() string { return s.o.ID }
 
 // Facts are what the engine knows of the conversation.
-func (s *Session) Facts() agent.Facts {
+func (s *Session) Facts() event.Facts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	facts := agent.Facts{Mode: s.policy.mode}
+	facts := event.Facts{Mode: s.policy.mode}
 	if s.model.Client != nil {
 		known := s.model.Client.Profile()
 		facts.Model, facts.Window = known.Model, known.Window
@@ -163,7 +164,7 @@ func (s *Session) tell(e event.Event) {
 }
 
 // Send hands over a message. Its turn begins when those before it have ended.
-func (s *Session) Send(ctx context.Context, blocks []agent.Block) error {
+func (s *Session) Send(ctx context.Context, blocks []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (s *Session) Send(ctx context.Context, blocks []agent.Block) error {
 
 // Steer says something to the turn that runs: the model hears it with the next results, or in place of the turn's end. Without such a turn it
 // is a message, with an end of its own.
-func (s *Session) Steer(ctx context.Context, blocks []agent.Block) error {
+func (s *Session) Steer(ctx context.Context, blocks []event.Block) error {
 	said, err := s.message(blocks)
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (s *Session) Steer(ctx context.Context, blocks []agent.Block) error {
 	return s.Send(ctx, blocks)
 }
 
-func (s *Session) message(blocks []agent.Block) ([]model.Block, error) {
+func (s *Session) message(blocks []event.Block) ([]model.Block, error) {
 	var said []model.Block
 	for _, b := range blocks {
 		switch {
@@ -264,7 +265,7 @@ func (s *Session) endDropped() {
 }
 
 // Answer answers a question. One that is not open any more is not answered, which is no error.
-func (s *Session) Answer(_ context.Context, question string, a agent.Answer) error {
+func (s *Session) Answer(_ context.Context, question string, a event.Reply) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waits, open := s.questions[question]

@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/model"
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
 )
@@ -64,7 +65,7 @@ func begin(t *testing.T, o engine.Options, tools ...tool.Tool) *engine.Session {
 
 func send(t *testing.T, s *engine.Session, text string) {
 	t.Helper()
-	if err := s.Send(t.Context(), []agent.Block{{Text: text}}); err != nil {
+	if err := s.Send(t.Context(), []event.Block{{Text: text}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -145,7 +146,7 @@ func TestTogether(t *testing.T) {
 		changed = true
 		return tool.Result{Text: "done"}
 	}}
-	s := begin(t, engine.Options{Client: client, Mode: engine.Yolo}, kit("Look", look), kit("Change", change))
+	s := begin(t, engine.Options{Client: client, Mode: setting.Yolo}, kit("Look", look), kit("Change", change))
 	send(t, s, "go")
 	want := `call Look; result false; call Look; result false; call Change; result false; call Look; result false; ended success "ok"`
 	if got := told(turn(t, s, nil)); got != want || most != 2 {
@@ -167,7 +168,7 @@ func TestSteering(t *testing.T) {
 	turn(t, s, func(e event.Event) {
 		if e.Kind == event.ToolCall {
 			once.Do(func() {
-				if err := s.Steer(t.Context(), []agent.Block{{Text: "rather to the left"}}); err != nil {
+				if err := s.Steer(t.Context(), []event.Block{{Text: "rather to the left"}}); err != nil {
 					t.Error(err)
 				}
 				close(release)
@@ -195,16 +196,16 @@ func TestQuestions(t *testing.T) {
 		runs   int
 	}{
 		{"yes", engine.Options{CanAsk: true}, func(s *engine.Session, e event.Event) error {
-			return s.Answer(context.Background(), e.Ask.ID, agent.Answer{Option: engine.Allow})
+			return s.Answer(context.Background(), e.Ask.ID, event.Reply{Option: event.Allow})
 		}, `call Act; result false; ended success "ok"`, 1},
 		{"no", engine.Options{CanAsk: true}, func(s *engine.Session, e event.Event) error {
-			return s.Answer(context.Background(), e.Ask.ID, agent.Answer{Option: engine.Deny, Text: "not today"})
+			return s.Answer(context.Background(), e.Ask.ID, event.Reply{Option: event.Deny, Text: "not today"})
 		}, `call Act; denied the user refused: not today; result true; ended success "ok"`, 0},
 		{"nobody", engine.Options{}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here); result true; ended success "ok"`, 0},
 		{"late", engine.Options{CanAsk: true, Limits: engine.Limits{Patience: time.Millisecond}}, nil, `call Act; denied nobody answered within 1ms whether it may run; result true; ended success "ok"`, 0},
-		{"deny", engine.Options{CanAsk: true, Mode: engine.DenyAll}, nil, `call Act; denied the permission mode deny lets no tool run; say what you would do instead; result true; ended success "ok"`, 0},
-		{"yolo", engine.Options{Mode: engine.Yolo}, nil, `call Act; result false; ended success "ok"`, 1},
-		{"auto-edit", engine.Options{Mode: engine.AutoEdit}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here); result true; ended success "ok"`, 0},
+		{"deny", engine.Options{CanAsk: true, Mode: setting.DenyAll}, nil, `call Act; denied the permission mode deny lets no tool run; say what you would do instead; result true; ended success "ok"`, 0},
+		{"yolo", engine.Options{Mode: setting.Yolo}, nil, `call Act; result false; ended success "ok"`, 1},
+		{"auto-edit", engine.Options{Mode: setting.AutoEdit}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here); result true; ended success "ok"`, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client, _ := scripted(t, `[{"call":{"name":"Act","input":{}}},{"say":"ok"}]`)
@@ -226,7 +227,7 @@ func TestQuestions(t *testing.T) {
 	}
 	client, _ := scripted(t, `[{"call":{"name":"Act","input":{"n":1}}},{"call":{"name":"Act","input":{"n":2}}},{"say":"ok"}]`)
 	s := begin(t, engine.Options{Client: client, CanAsk: true}, kit("Act", act))
-	if err := s.Answer(t.Context(), "nothing", agent.Answer{}); !errors.Is(err, fault.NotFoundCode) {
+	if err := s.Answer(t.Context(), "nothing", event.Reply{}); !errors.Is(err, fault.NotFoundCode) {
 		t.Errorf("%v", err)
 	}
 	runs = 0
@@ -235,8 +236,8 @@ func TestQuestions(t *testing.T) {
 	turn(t, s, func(e event.Event) {
 		if e.Kind == event.Question {
 			asked++
-			_ = s.Set(context.Background(), agent.Change{Mode: engine.Yolo}) // from the next call on
-			if err := s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Allow}); err != nil {
+			_ = s.Set(context.Background(), agent.Change{Mode: setting.Yolo}) // from the next call on
+			if err := s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Allow}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -380,10 +381,10 @@ func TestClosed(t *testing.T) {
 	if err := <-done; !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if err := s.Send(t.Context(), []agent.Block{{Text: "x"}}); err == nil {
+	if err := s.Send(t.Context(), []event.Block{{Text: "x"}}); err == nil {
 		t.Error("a closed session takes a message")
 	}
-	if err := engine.New(engine.Options{Client: client}).Send(t.Context(), []agent.Block{{Text: " "}}); !errors.Is(err, fault.ArgError) {
+	if err := engine.New(engine.Options{Client: client}).Send(t.Context(), []event.Block{{Text: " "}}); !errors.Is(err, fault.ArgError) {
 		t.Error(err)
 	}
 }
@@ -415,14 +416,14 @@ func TestStricterMode(t *testing.T) {
 	client, _ := scripted(t, `[{"calls":[{"call":{"name":"Act","input":{}}},{"call":{"name":"Look","input":{}}}]},{"say":"ok"}]`)
 	var s *engine.Session
 	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
-		_ = s.Set(context.Background(), agent.Change{Mode: engine.DenyAll})
+		_ = s.Set(context.Background(), agent.Change{Mode: setting.DenyAll})
 		return tool.Result{Text: "done"}
 	}}
 	look := tool.Action{Kind: event.Web, Run: func(context.Context, func(string)) tool.Result {
 		t.Error("it ran")
 		return tool.Result{}
 	}}
-	s = begin(t, engine.Options{Client: client, Mode: engine.Yolo}, kit("Act", act), kit("Look", look))
+	s = begin(t, engine.Options{Client: client, Mode: setting.Yolo}, kit("Act", act), kit("Look", look))
 	send(t, s, "go")
 	if got := told(turn(t, s, nil)); !strings.HasPrefix(got, "call Act; result false; call Look; denied ") {
 		t.Error(got)
@@ -463,7 +464,7 @@ func TestPoorAnswers(t *testing.T) {
 // TestSearch: the API searches by itself only where a mode leaves that to it.
 func TestSearch(t *testing.T) {
 	client, _ := scripted(t, `[]`)
-	for mode, want := range map[engine.Mode]bool{engine.Prompt: true, engine.Yolo: true, engine.AskAll: false, engine.DenyAll: false} {
+	for mode, want := range map[setting.Approval]bool{setting.Prompt: true, setting.Yolo: true, setting.AskAll: false, setting.DenyAll: false} {
 		asked := make(chan model.Request, 1)
 		s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "x"}}}, asked}, Search: true, Mode: mode})
 		send(t, s, "go")

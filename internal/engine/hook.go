@@ -30,7 +30,7 @@ func (l *loop) word(ctx context.Context, m agent.Moment) agent.Word {
 		l.tell(event.Event{Kind: event.Notice, Text: fmt.Sprintf("the hook at %s %s", m.Name, wrong), Synthetic: true})
 		w = agent.Word{}
 		if m.Name == agent.BeforeTool || m.Name == agent.MessageComes {
-			w = agent.Word{Decision: Deny, Reason: "the hook that decides about it " + wrong}
+			w = agent.Word{Decision: event.Deny, Reason: "the hook that decides about it " + wrong}
 		}
 	}
 	if w.Note != "" {
@@ -75,7 +75,7 @@ func (s *Session) listen(ctx context.Context, m agent.Moment) (w agent.Word, wro
 	var object map[string]json.RawMessage
 	switch w = x.word; {
 	case x.wrong != "":
-	case w.Decision != "" && w.Decision != Allow && w.Decision != asks && w.Decision != Deny:
+	case w.Decision != "" && w.Decision != event.Allow && w.Decision != asks && w.Decision != event.Deny:
 		x.wrong = fmt.Sprintf("decided %.60q, which means nothing", w.Decision)
 	case w.Input != nil && (json.Unmarshal(w.Input, &object) != nil || object == nil):
 		x.wrong = "gave an input that is no JSON object"
@@ -119,7 +119,7 @@ func (l *loop) admit(ctx context.Context, said []model.Block) ([]model.Block, er
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if w.Decision == Deny {
+	if w.Decision == event.Deny {
 		return nil, &stop{FailedTurn, fault.New(fault.Blocked, "the message was refused: %s", reasonOf(w))}
 	}
 	said = slices.Concat(said, l.heard(), s.opening, beside(agent.MessageComes, w))
@@ -150,7 +150,7 @@ func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
 	}
 	w := l.word(ctx, m)
 	said := ""
-	if w.Decision == Deny {
+	if w.Decision == event.Deny {
 		said = "\n\n(The user's program objects to this: " + reasonOf(w) + ")"
 	}
 	for _, b := range beside(m.Name, w) {
@@ -176,7 +176,7 @@ func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
 		if l.outer != nil {
 			name = agent.HelperEnds
 		}
-		if w := l.word(ctx, agent.Moment{Name: name, Text: l.last, Again: l.again}); w.Decision == Deny && w.End == "" {
+		if w := l.word(ctx, agent.Moment{Name: name, Text: l.last, Again: l.again}); w.Decision == event.Deny && w.End == "" {
 			more, l.again = reasonOf(w), true
 		}
 	}

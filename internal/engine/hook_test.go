@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
 	"omniagent/internal/model"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -105,7 +106,7 @@ func TestMomentsOfASubAgent(t *testing.T) {
 			if again++; again > 1 {
 				return agent.Word{}
 			}
-			return agent.Word{Decision: engine.Deny, Reason: "say more"}
+			return agent.Word{Decision: event.Deny, Reason: "say more"}
 		},
 	}}
 	s := begin(t, engine.Options{Client: client, Hook: h.hook}, kit("Look", look))
@@ -125,7 +126,7 @@ func TestMomentsOfASubAgent(t *testing.T) {
 	if !said || h.all[len(h.all)-1].Parent != "" {
 		t.Error("it did not go on")
 	}
-	refusing := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.HelperBegins: always(agent.Word{Decision: engine.Deny, Reason: "no helpers today"})}}
+	refusing := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.HelperBegins: always(agent.Word{Decision: event.Deny, Reason: "no helpers today"})}}
 	client, server = scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"say":"ok"}]`)
 	s = begin(t, engine.Options{Client: client, Hook: refusing.hook})
 	send(t, s, "go")
@@ -140,33 +141,33 @@ func TestHookBeforeATool(t *testing.T) {
 	rules := guard.Rules{rule(t, guard.Deny, "Bash(git push:*)"), rule(t, guard.Ask, "Bash(npm:*)"), rule(t, guard.Allow, "Bash(free:*)")}
 	for name, tt := range map[string]struct {
 		line string
-		mode engine.Mode
+		mode setting.Approval
 		word agent.Word
 		ran  string
 		told string
 		q    int
 	}{
-		"nothing":               {"make a", engine.Prompt, agent.Word{}, "make a", "", 1},
-		"allow":                 {"make a", engine.Prompt, agent.Word{Decision: "allow"}, "make a", "", 0},
-		"allow in mode ask":     {"make a", engine.AskAll, agent.Word{Decision: "allow"}, "make a", "", 0},
-		"allow in mode deny":    {"make a", engine.DenyAll, agent.Word{Decision: "allow"}, "", "denied the permission mode deny", 0},
-		"allow in mode plan":    {"make a", engine.Plan, agent.Word{Decision: "allow"}, "", "denied the permission mode plan", 0},
-		"allow of a denial":     {"git push", engine.Yolo, agent.Word{Decision: "allow"}, "", "denied the deny rule", 0},
-		"allow of a firm one":   {"sudo ls", engine.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0},
-		"allow of an ask rule":  {"npm test", engine.Prompt, agent.Word{Decision: "allow"}, "npm test", "", 1},
-		"deny":                  {"make a", engine.Yolo, agent.Word{Decision: "deny", Reason: "not on Sundays"}, "", "denied not on Sundays; result true", 0},
-		"deny without a reason": {"make a", engine.Yolo, agent.Word{Decision: "deny"}, "", "denied a hook refuses it", 0},
-		"deny of what is free":  {"free x", engine.Prompt, agent.Word{Decision: "deny", Input: json.RawMessage(`{"command":"free y"}`)}, "", "denied a hook refuses it", 0},
-		"ask":                   {"free x", engine.Yolo, agent.Word{Decision: "ask", Reason: "really?"}, "free x", "", 1},
-		"ask of a denial":       {"git push", engine.Yolo, agent.Word{Decision: "ask"}, "", "denied the deny rule", 0},
-		"input":                 {"make a", engine.Yolo, agent.Word{Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
-		"input and allow":       {"make a", engine.Prompt, agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
-		"input that is denied":  {"make a", engine.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"git push -f"}`)}, "", "denied ", 0},
-		"input that is wrong":   {"make a", engine.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)}, "", "call Bash; result true", 0},
-		"input that is no JSON": {"make a", engine.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{"comm`)}, "", "denied the hook that decides about it gave an input", 0},
-		"input null":            {"make a", engine.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`null`)}, "", "denied the hook that decides about it gave an input", 0},
-		"nonsense":              {"make a", engine.Yolo, agent.Word{Decision: "perhaps"}, "", `denied the hook that decides about it decided "perhaps"`, 0},
-		"end":                   {"make a", engine.Yolo, agent.Word{End: "enough"}, "", "ended error_during_execution", 0},
+		"nothing":               {"make a", setting.Prompt, agent.Word{}, "make a", "", 1},
+		"allow":                 {"make a", setting.Prompt, agent.Word{Decision: "allow"}, "make a", "", 0},
+		"allow in mode ask":     {"make a", setting.AskAll, agent.Word{Decision: "allow"}, "make a", "", 0},
+		"allow in mode deny":    {"make a", setting.DenyAll, agent.Word{Decision: "allow"}, "", "denied the permission mode deny", 0},
+		"allow in mode plan":    {"make a", setting.Plan, agent.Word{Decision: "allow"}, "", "denied the permission mode plan", 0},
+		"allow of a denial":     {"git push", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied the deny rule", 0},
+		"allow of a firm one":   {"sudo ls", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0},
+		"allow of an ask rule":  {"npm test", setting.Prompt, agent.Word{Decision: "allow"}, "npm test", "", 1},
+		"deny":                  {"make a", setting.Yolo, agent.Word{Decision: "deny", Reason: "not on Sundays"}, "", "denied not on Sundays; result true", 0},
+		"deny without a reason": {"make a", setting.Yolo, agent.Word{Decision: "deny"}, "", "denied a hook refuses it", 0},
+		"deny of what is free":  {"free x", setting.Prompt, agent.Word{Decision: "deny", Input: json.RawMessage(`{"command":"free y"}`)}, "", "denied a hook refuses it", 0},
+		"ask":                   {"free x", setting.Yolo, agent.Word{Decision: "ask", Reason: "really?"}, "free x", "", 1},
+		"ask of a denial":       {"git push", setting.Yolo, agent.Word{Decision: "ask"}, "", "denied the deny rule", 0},
+		"input":                 {"make a", setting.Yolo, agent.Word{Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
+		"input and allow":       {"make a", setting.Prompt, agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
+		"input that is denied":  {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"git push -f"}`)}, "", "denied ", 0},
+		"input that is wrong":   {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)}, "", "call Bash; result true", 0},
+		"input that is no JSON": {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{"comm`)}, "", "denied the hook that decides about it gave an input", 0},
+		"input null":            {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`null`)}, "", "denied the hook that decides about it gave an input", 0},
+		"nonsense":              {"make a", setting.Yolo, agent.Word{Decision: "perhaps"}, "", `denied the hook that decides about it decided "perhaps"`, 0},
+		"end":                   {"make a", setting.Yolo, agent.Word{End: "enough"}, "", "ended error_during_execution", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
@@ -183,7 +184,7 @@ func TestHookBeforeATool(t *testing.T) {
 					if name == "ask" && !strings.Contains(e.Ask.Text, "really?") {
 						t.Errorf("%+v", e.Ask)
 					}
-					_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Allow})
+					_ = s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Allow})
 				}
 				if e.Kind == event.ToolResult && (e.Result.Input != nil) != (tt.ran == "make b") && tt.ran != "" {
 					t.Errorf("%+v", e.Result)
@@ -200,7 +201,7 @@ func TestHookBeforeATool(t *testing.T) {
 	var ran []string // where nobody can be asked, what has to be asked about is denied
 	client, _ := scripted(t, bash("make a"))
 	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.BeforeTool: always(agent.Word{Decision: "ask"})}}
-	s := begin(t, engine.Options{Client: client, Mode: engine.Default, Walls: engine.Whole, Hook: h.hook}, line(&ran))
+	s := begin(t, engine.Options{Client: client, Mode: setting.Default, Walls: engine.Whole, Hook: h.hook}, line(&ran))
 	send(t, s, "go")
 	if got := told(turn(t, s, nil)); len(ran) > 0 || !strings.Contains(got, "nobody can be asked") {
 		t.Error(got)
@@ -230,7 +231,7 @@ func TestBadHooks(t *testing.T) {
 				bad := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "oh", Failed: true} }}
 				var s *engine.Session
 				once := sync.Once{}
-				s = engine.New(engine.Options{Client: client, Mode: engine.Yolo, Tools: func(task tool.Task) []tool.Tool {
+				s = engine.New(engine.Options{Client: client, Mode: setting.Yolo, Tools: func(task tool.Task) []tool.Tool {
 					return []tool.Tool{line(&ran), kit("Bad", bad), tool.HandOver(&tool.Env{Task: task})}
 				}, Hook: func(ctx context.Context, m agent.Moment) agent.Word {
 					if m.Name != name {
@@ -284,12 +285,12 @@ func TestContext(t *testing.T) {
 		agent.SessionBegins: always(agent.Word{Context: "context one", Note: "for you alone"}),
 		agent.MessageComes: func(m agent.Moment) agent.Word {
 			if m.Text == "forbidden" {
-				return agent.Word{Decision: engine.Deny, Reason: "bad word"}
+				return agent.Word{Decision: event.Deny, Reason: "bad word"}
 			}
 			return agent.Word{Context: "context two"}
 		},
 		agent.BeforeTool: always(agent.Word{Context: "context three"}),
-		agent.AfterTool:  always(agent.Word{Context: "context four", Decision: engine.Deny, Reason: "look closer"}),
+		agent.AfterTool:  always(agent.Word{Context: "context four", Decision: event.Deny, Reason: "look closer"}),
 	}}
 	s := begin(t, engine.Options{Client: client, Hook: h.hook}, kit("Look", look))
 	send(t, s, "forbidden")
@@ -330,7 +331,7 @@ func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 		if again = append(again, m.Again); m.Again {
 			return agent.Word{}
 		}
-		return agent.Word{Decision: engine.Deny, Reason: "run the tests"}
+		return agent.Word{Decision: event.Deny, Reason: "run the tests"}
 	}}}
 	s := begin(t, engine.Options{Client: client, Hook: h.hook})
 	for range 2 {
@@ -343,7 +344,7 @@ func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	if !slices.Equal(again, []bool{false, true, false, true}) || len(server.Requests()) != 4 {
 		t.Errorf("%v", again)
 	}
-	stubborn := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.TurnEnds: always(agent.Word{Decision: engine.Deny})}}
+	stubborn := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.TurnEnds: always(agent.Word{Decision: event.Deny})}}
 	s = begin(t, engine.Options{Client: client, Hook: stubborn.hook, Limits: engine.Limits{Turns: 3}})
 	send(t, s, "go")
 	if got := told(turn(t, s, nil)); !strings.Contains(got, "ended error_max_turns") {
@@ -358,7 +359,7 @@ func TestHooksAtAShortening(t *testing.T) {
 		client, _ := scripted(t, `[]`)
 		h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.Shortening: func(agent.Moment) agent.Word {
 			if refuses {
-				return agent.Word{Decision: engine.Deny, Reason: "not now"}
+				return agent.Word{Decision: event.Deny, Reason: "not now"}
 			}
 			return agent.Word{Context: "keep the names"}
 		}}}
@@ -399,20 +400,20 @@ func TestAnswerInAForm(t *testing.T) {
 	give := func(input string) string { return `{"call":{"name":"StructuredOutput","input":` + input + `}}` }
 	for name, tt := range map[string]struct {
 		script   string
-		mode     engine.Mode
+		mode     setting.Approval
 		want     string
 		form     string
 		requests int
 	}{
-		"at once":       {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, engine.Prompt, `ended success "{\"n\":1}"`, `{"n":1}`, 1},
-		"mode deny":     {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, engine.DenyAll, `ended success`, `{"n":1}`, 1},
-		"mode ask":      {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, engine.AskAll, `ended success`, `{"n":1}`, 1},
-		"mode plan":     {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, engine.Plan, `ended success`, `{"n":1}`, 1},
-		"said before":   {`[{"say":"here it is"},` + give(`{"n":1}`) + `]`, engine.Prompt, `ended success "here it is"`, `{"n":1}`, 1},
-		"second try":    {"[" + give(`{"n":"x"}`) + "," + give(`{"n":2}`) + "]", engine.Prompt, "call StructuredOutput; result true; call StructuredOutput; result false; ended success", `{"n":2}`, 2},
-		"never fits":    {"[" + strings.Repeat(give(`{"n":"x"}`)+",", 9) + `{"say":"x"}]`, engine.Prompt, "ended error_max_structured_output_retries", "", 5},
-		"only in words": {`[{"say":"it is one"}]`, engine.Prompt, "ended error_max_structured_output_retries", "", 5},
-		"with others":   {`[{"calls":[` + give(`{"n":1}`) + `,{"call":{"name":"Look","input":{}}}]},{"say":"never"}]`, engine.Prompt, "call Look; result false; ended success", `{"n":1}`, 1},
+		"at once":       {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Prompt, `ended success "{\"n\":1}"`, `{"n":1}`, 1},
+		"mode deny":     {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.DenyAll, `ended success`, `{"n":1}`, 1},
+		"mode ask":      {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.AskAll, `ended success`, `{"n":1}`, 1},
+		"mode plan":     {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Plan, `ended success`, `{"n":1}`, 1},
+		"said before":   {`[{"say":"here it is"},` + give(`{"n":1}`) + `]`, setting.Prompt, `ended success "here it is"`, `{"n":1}`, 1},
+		"second try":    {"[" + give(`{"n":"x"}`) + "," + give(`{"n":2}`) + "]", setting.Prompt, "call StructuredOutput; result true; call StructuredOutput; result false; ended success", `{"n":2}`, 2},
+		"never fits":    {"[" + strings.Repeat(give(`{"n":"x"}`)+",", 9) + `{"say":"x"}]`, setting.Prompt, "ended error_max_structured_output_retries", "", 5},
+		"only in words": {`[{"say":"it is one"}]`, setting.Prompt, "ended error_max_structured_output_retries", "", 5},
+		"with others":   {`[{"calls":[` + give(`{"n":1}`) + `,{"call":{"name":"Look","input":{}}}]},{"say":"never"}]`, setting.Prompt, "call Look; result false; ended success", `{"n":1}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, server := scripted(t, tt.script)

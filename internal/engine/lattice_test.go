@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -19,7 +20,7 @@ var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random pol
 // policyOf is one that was drawn: rules of any source in any order, a mode, walls, and whether somebody can be asked.
 type policyOf struct {
 	rules  guard.Rules
-	mode   engine.Mode
+	mode   setting.Approval
 	walls  engine.Walls
 	canAsk bool
 	memory *guard.Memory
@@ -78,11 +79,11 @@ func TestLattice(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
 	// Each lets through what those before do, but for plan: it runs what only reads, about which ask asks.
-	modes := []engine.Mode{engine.DenyAll, engine.AskAll, engine.Plan, engine.Prompt, engine.Default, engine.AutoEdit, engine.Yolo}
+	modes := []setting.Approval{setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo}
 	for range 2500 {
 		p := policyOf{
 			draw(t, r, r.IntN(5), guard.Allow, guard.Ask, guard.Deny), modes[r.IntN(len(modes))], engine.Walls(r.IntN(4)), r.IntN(2) == 0, &guard.Memory{},
-			[]string{"", "", engine.Allow, "ask", engine.Deny}[r.IntN(5)],
+			[]string{"", "", event.Allow, "ask", event.Deny}[r.IntN(5)],
 		}
 		s := subjects()[r.IntN(len(subjects()))]
 		before := p.word(s.name, s.action)
@@ -113,7 +114,7 @@ func TestLattice(t *testing.T) {
 		}
 		other.rules = p.rules
 		for _, mode := range modes[:slices.Index(modes, p.mode)] {
-			if other.mode = mode; other.word(s.name, s.action) < before && (mode != engine.AskAll || p.mode != engine.Plan) {
+			if other.mode = mode; other.word(s.name, s.action) < before && (mode != setting.AskAll || p.mode != setting.Plan) {
 				fail("the stricter mode "+string(mode), other.word(s.name, s.action))
 			}
 		}
@@ -128,7 +129,7 @@ func TestLattice(t *testing.T) {
 			fail("an old refusal", after)
 		}
 		other.memory = p.memory
-		for _, host := range []string{"", engine.Allow, "ask", engine.Deny} { // from the laxest but one: nothing said is what there is without a hook
+		for _, host := range []string{"", event.Allow, "ask", event.Deny} { // from the laxest but one: nothing said is what there is without a hook
 			other.host = host
 			word := other.word(s.name, s.action)
 			plain := other
@@ -137,7 +138,7 @@ func TestLattice(t *testing.T) {
 			switch {
 			case without == 2 && word != 2:
 				fail("a denial and the hook's "+host, word)
-			case host == "ask" && word == 0, host == engine.Deny && word != 2, host == engine.Allow && word > without:
+			case host == "ask" && word == 0, host == event.Deny && word != 2, host == event.Allow && word > without:
 				fail("the hook's "+host, word)
 			}
 			plain.host, plain.rules = host, append(slices.Clone(p.rules), everything)
@@ -145,7 +146,7 @@ func TestLattice(t *testing.T) {
 				fail("asked about everything, and the hook's "+host, after)
 			}
 		}
-		if person := s.action.Person; person && p.host != engine.Allow && before == 0 {
+		if person := s.action.Person; person && p.host != event.Allow && before == 0 {
 			fail("no person is asked", before)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -380,7 +381,7 @@ func (l *loop) mayActOutside() bool {
 	s := l.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.o.Search && s.policy.mode != DenyAll && s.policy.mode != AskAll
+	return s.o.Search && s.policy.mode != setting.DenyAll && s.policy.mode != setting.AskAll
 }
 
 // goOn is what a model is told whose answer broke off after it had been heard.

@@ -7,6 +7,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -19,24 +20,24 @@ func TestAllowRulesForFiles(t *testing.T) {
 	always := &guard.Memory{}
 	always.Remember(engine.Described("Write", write("b")), guard.Allow)
 	for _, c := range []struct {
-		mode   engine.Mode
+		mode   setting.Approval
 		rules  []string // allow
 		memory *guard.Memory
 		path   string
 		want   string
 	}{
-		{engine.Prompt, []string{"Edit(src/**)"}, nil, "src/a", engine.Runs},
-		{engine.Prompt, []string{"Write"}, nil, "a", engine.Runs},
-		{engine.Prompt, []string{"*"}, nil, "a", engine.Runs},
-		{engine.Prompt, []string{"Edit(src/**)"}, nil, "a", engine.Asks},
-		{engine.Prompt, []string{"Edit(src/**)"}, nil, "src/../a", engine.Asks},
-		{engine.Prompt, []string{"Read(src/**)"}, nil, "src/a", engine.Asks},
-		{engine.AskAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Asks},
-		{engine.DenyAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Denied},
-		{engine.Prompt, []string{"Edit"}, nil, "/etc/a", engine.Denied},
-		{engine.Prompt, []string{"Edit"}, nil, ".git/hooks/a", engine.Denied},
-		{engine.Prompt, nil, always, "b", engine.Runs},
-		{engine.Prompt, nil, always, "c", engine.Asks},
+		{setting.Prompt, []string{"Edit(src/**)"}, nil, "src/a", engine.Runs},
+		{setting.Prompt, []string{"Write"}, nil, "a", engine.Runs},
+		{setting.Prompt, []string{"*"}, nil, "a", engine.Runs},
+		{setting.Prompt, []string{"Edit(src/**)"}, nil, "a", engine.Asks},
+		{setting.Prompt, []string{"Edit(src/**)"}, nil, "src/../a", engine.Asks},
+		{setting.Prompt, []string{"Read(src/**)"}, nil, "src/a", engine.Asks},
+		{setting.AskAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Asks},
+		{setting.DenyAll, []string{"Edit(src/**)"}, nil, "src/a", engine.Denied},
+		{setting.Prompt, []string{"Edit"}, nil, "/etc/a", engine.Denied},
+		{setting.Prompt, []string{"Edit"}, nil, ".git/hooks/a", engine.Denied},
+		{setting.Prompt, nil, always, "b", engine.Runs},
+		{setting.Prompt, nil, always, "c", engine.Asks},
 	} {
 		var rules guard.Rules
 		for _, text := range c.rules {
@@ -58,7 +59,7 @@ func TestWithoutTheWallsThatWereWanted(t *testing.T) {
 	rules := guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
 	for line, want := range map[string]string{"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks, "ls; touch x": engine.Asks, "rm -rf x": engine.Denied} {
 		a := tool.Action{Kind: event.Shell, Changes: true, Command: line}
-		for _, mode := range []engine.Mode{engine.Prompt, engine.Default, engine.AutoEdit, engine.Yolo} {
+		for _, mode := range []setting.Approval{setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo} {
 			for _, canAsk := range []bool{true, false} {
 				if what, why := engine.Outcome(mode, rules, engine.Missing, "Bash", a, canAsk); what != want {
 					t.Errorf("%s %s %v: %s (%s)", mode, line, canAsk, what, why)

@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -19,28 +20,28 @@ func TestPersonIsAsked(t *testing.T) {
 	script := `[{"call":{"name":"AskUserQuestion","input":` + question + `}},{"say":"${result}"}]`
 	filled := json.RawMessage(`{"questions":[],"answers":{"Which one?":"B","And?":["x","y"]}}`)
 	for name, tt := range map[string]struct {
-		mode   engine.Mode
+		mode   setting.Approval
 		rules  guard.Rules
-		answer agent.Answer
+		answer event.Reply
 		hook   agent.Hook
 		want   string
 		asked  int
 	}{
-		"form":      {engine.Yolo, nil, agent.Answer{Option: engine.Allow, Input: filled}, nil, "The user has answered.\nWhich one?\n-> B\nAnd?\n-> x, y", 1},
-		"text":      {engine.Prompt, nil, agent.Answer{Option: engine.Allow, Text: "neither"}, nil, "The user says: neither", 1},
-		"plan":      {engine.Plan, nil, agent.Answer{Option: engine.Allow, Text: "neither"}, nil, "The user says: neither", 1},
-		"always":    {engine.Prompt, nil, agent.Answer{Option: engine.Always, Text: "neither"}, nil, "The user says: neither", 1},
-		"nothing":   {engine.Prompt, nil, agent.Answer{Option: engine.Allow}, nil, "none of the answers", 1},
-		"garbage":   {engine.Prompt, nil, agent.Answer{Option: engine.Allow, Input: json.RawMessage(`[{]`)}, nil, "none of the answers", 1},
-		"no":        {engine.Prompt, nil, agent.Answer{Option: engine.Deny, Text: "go away"}, nil, "the user refused: go away", 1},
-		"allowed":   {engine.Prompt, guard.Rules{rule(t, guard.Allow, "AskUserQuestion"), rule(t, guard.Allow, "*")}, agent.Answer{Option: engine.Allow, Text: "x"}, nil, "The user says: x", 1},
-		"denied":    {engine.Prompt, guard.Rules{rule(t, guard.Deny, "AskUserQuestion")}, agent.Answer{}, nil, "the deny rule", 0},
-		"deny mode": {engine.DenyAll, nil, agent.Answer{}, nil, "lets no tool run", 0},
-		"hook fills": {engine.Prompt, nil, agent.Answer{}, func(context.Context, agent.Moment) agent.Word {
-			return agent.Word{Decision: engine.Allow, Input: filled}
+		"form":      {setting.Yolo, nil, event.Reply{Option: event.Allow, Input: filled}, nil, "The user has answered.\nWhich one?\n-> B\nAnd?\n-> x, y", 1},
+		"text":      {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil, "The user says: neither", 1},
+		"plan":      {setting.Plan, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil, "The user says: neither", 1},
+		"always":    {setting.Prompt, nil, event.Reply{Option: event.Always, Text: "neither"}, nil, "The user says: neither", 1},
+		"nothing":   {setting.Prompt, nil, event.Reply{Option: event.Allow}, nil, "none of the answers", 1},
+		"garbage":   {setting.Prompt, nil, event.Reply{Option: event.Allow, Input: json.RawMessage(`[{]`)}, nil, "none of the answers", 1},
+		"no":        {setting.Prompt, nil, event.Reply{Option: event.Deny, Text: "go away"}, nil, "the user refused: go away", 1},
+		"allowed":   {setting.Prompt, guard.Rules{rule(t, guard.Allow, "AskUserQuestion"), rule(t, guard.Allow, "*")}, event.Reply{Option: event.Allow, Text: "x"}, nil, "The user says: x", 1},
+		"denied":    {setting.Prompt, guard.Rules{rule(t, guard.Deny, "AskUserQuestion")}, event.Reply{}, nil, "the deny rule", 0},
+		"deny mode": {setting.DenyAll, nil, event.Reply{}, nil, "lets no tool run", 0},
+		"hook fills": {setting.Prompt, nil, event.Reply{}, func(context.Context, agent.Moment) agent.Word {
+			return agent.Word{Decision: event.Allow, Input: filled}
 		}, "Which one?\n-> B", 0},
-		"hook only allows": {engine.Prompt, nil, agent.Answer{Option: engine.Allow, Text: "me"}, func(context.Context, agent.Moment) agent.Word {
-			return agent.Word{Decision: engine.Allow}
+		"hook only allows": {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "me"}, func(context.Context, agent.Moment) agent.Word {
+			return agent.Word{Decision: event.Allow}
 		}, "The user says: me", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,18 +86,18 @@ func TestPlan(t *testing.T) {
 	var ran []string
 	script := `[{"call":{"name":"Bash","input":{"command":"make a"}}},{"call":{"name":"ExitPlanMode","input":{"plan":"make a"}}},{"call":{"name":"Bash","input":{"command":"make a"}}},{"say":"ok"}]`
 	for name, tt := range map[string]struct {
-		answer agent.Answer
-		mode   engine.Mode
+		answer event.Reply
+		mode   setting.Approval
 		ran    int
 	}{
-		"yes":  {agent.Answer{Option: engine.Allow}, engine.Default, 1},
-		"yolo": {agent.Answer{Option: engine.Allow, Mode: engine.Yolo}, engine.Yolo, 1},
-		"no":   {agent.Answer{Option: engine.Deny, Text: "think again"}, engine.Plan, 0},
+		"yes":  {event.Reply{Option: event.Allow}, setting.Default, 1},
+		"yolo": {event.Reply{Option: event.Allow, Mode: setting.Yolo}, setting.Yolo, 1},
+		"no":   {event.Reply{Option: event.Deny, Text: "think again"}, setting.Plan, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran = nil
 			client, server := scripted(t, script)
-			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Plan, Walls: engine.Whole}, line(&ran), tool.ExitPlanMode())
+			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: setting.Plan, Walls: engine.Whole}, line(&ran), tool.ExitPlanMode())
 			if !strings.Contains(strings.Join(s.Facts().Tools, " "), "ExitPlanMode") {
 				t.Error("it is not offered")
 			}
@@ -105,7 +106,7 @@ func TestPlan(t *testing.T) {
 				if e.Kind == event.Question {
 					a := tt.answer
 					if e.Ask.Tool.Name == "Bash" {
-						a = agent.Answer{Option: engine.Allow}
+						a = event.Reply{Option: event.Allow}
 					}
 					_ = s.Answer(t.Context(), e.Ask.ID, a)
 				}
@@ -114,19 +115,19 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%s, %v", s.Facts().Mode, ran)
 			}
 			for i, q := range server.Requests() {
-				if offered := strings.Contains(string(q.Raw), `"name":"ExitPlanMode","description"`); offered != (i < 2 || tt.mode == engine.Plan) {
+				if offered := strings.Contains(string(q.Raw), `"name":"ExitPlanMode","description"`); offered != (i < 2 || tt.mode == setting.Plan) {
 					t.Errorf("request %d: offered %v", i, offered)
 				}
 			}
 		})
 	}
 	client, server := scripted(t, `[{"call":{"name":"ExitPlanMode","input":{"plan":"x"}}},{"say":"ok"}]`)
-	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: engine.Default}, tool.ExitPlanMode())
+	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: setting.Default}, tool.ExitPlanMode())
 	send(t, s, "go")
 	if got := told(turn(t, s, nil)); got != `call ExitPlanMode; result true; ended success "ok"` {
 		t.Errorf("out of no plan: %s", got)
 	}
-	for _, mode := range []engine.Mode{engine.Plan, engine.Default, engine.Yolo} {
+	for _, mode := range []setting.Approval{setting.Plan, setting.Default, setting.Yolo} {
 		if err := s.Set(t.Context(), agent.Change{Mode: mode}); err != nil {
 			t.Fatal(err)
 		}
@@ -134,12 +135,12 @@ func TestPlan(t *testing.T) {
 		before := len(server.Requests())
 		turn(t, s, func(e event.Event) {
 			if e.Kind == event.Question {
-				_ = s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Deny})
+				_ = s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Deny})
 			}
 		})
 		raw := string(server.Requests()[before].Raw)
 		said := raw[strings.LastIndex(raw, "next"):]
-		if told := strings.Contains(said, "(The permission mode is"); told != (mode != engine.Yolo) {
+		if told := strings.Contains(said, "(The permission mode is"); told != (mode != setting.Yolo) {
 			t.Errorf("%s: %s", mode, said)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
 	"omniagent/internal/process"
+	"omniagent/internal/setting"
 	"omniagent/internal/shell"
 	"omniagent/internal/tool"
 )
@@ -76,7 +76,7 @@ func TestACommandIsJudgedWhereItRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
-			got := told(p.run(t, engine.Options{Mode: engine.Yolo}, nil, c.lines...))
+			got := told(p.run(t, engine.Options{Mode: setting.Yolo}, nil, c.lines...))
 			if c.denied == "" && strings.Contains(got, "denied") || !strings.Contains(got, c.denied) {
 				t.Error(got)
 			}
@@ -86,14 +86,14 @@ func TestACommandIsJudgedWhereItRuns(t *testing.T) {
 		})
 	}
 	p := newPlace(t)
-	if got := told(p.run(t, engine.Options{Mode: engine.Prompt}, nil, "cd sub", "ls ..", "ls ../..")); strings.Count(got, "denied") != 1 || !strings.Contains(got, "outside the workspace") {
+	if got := told(p.run(t, engine.Options{Mode: setting.Prompt}, nil, "cd sub", "ls ..", "ls ../..")); strings.Count(got, "denied") != 1 || !strings.Contains(got, "outside the workspace") {
 		t.Error(got)
 	}
 	deny, err := guard.ParseRule(guard.Deny, "Read(sub/key)", "here")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := told(p.run(t, engine.Options{Mode: engine.Yolo, Rules: guard.Judge{Rules: guard.Rules{deny}}}, nil, "cd .", "python3 key", "cd ..", "cd sub", "python3 key"))
+	got := told(p.run(t, engine.Options{Mode: setting.Yolo, Rules: guard.Judge{Rules: guard.Rules{deny}}}, nil, "cd .", "python3 key", "cd ..", "cd sub", "python3 key"))
 	if !strings.Contains(got, "denied the deny rule Read(sub/key)") {
 		t.Error(got)
 	}
@@ -103,12 +103,12 @@ func TestACommandIsJudgedWhereItRuns(t *testing.T) {
 func TestAnAnswerIsForOnePlace(t *testing.T) {
 	p := newPlace(t)
 	var asked []string
-	got := told(p.run(t, engine.Options{Mode: engine.Prompt, CanAsk: true}, func(s *engine.Session, e event.Event) {
+	got := told(p.run(t, engine.Options{Mode: setting.Prompt, CanAsk: true}, func(s *engine.Session, e event.Event) {
 		if e.Kind != event.Question {
 			return
 		}
 		asked = append(asked, e.Ask.Text)
-		if err := s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Always}); err != nil {
+		if err := s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Always}); err != nil {
 			t.Error(err)
 		}
 	}, "touch x", "touch x", "cd sub", "touch x"))
@@ -120,7 +120,7 @@ func TestAnAnswerIsForOnePlace(t *testing.T) {
 // TestADirectoryThatGoesMeanwhile takes the consent with it.
 func TestADirectoryThatGoesMeanwhile(t *testing.T) {
 	p := newPlace(t)
-	events := p.run(t, engine.Options{Mode: engine.Prompt, CanAsk: true}, func(s *engine.Session, e event.Event) {
+	events := p.run(t, engine.Options{Mode: setting.Prompt, CanAsk: true}, func(s *engine.Session, e event.Event) {
 		if e.Kind != event.Question {
 			return
 		}
@@ -130,7 +130,7 @@ func TestADirectoryThatGoesMeanwhile(t *testing.T) {
 		if err := os.Symlink(".git", filepath.Join(p.root, "sub")); err != nil {
 			t.Error(err)
 		}
-		if err := s.Answer(t.Context(), e.Ask.ID, agent.Answer{Option: engine.Allow}); err != nil {
+		if err := s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Allow}); err != nil {
 			t.Error(err)
 		}
 	}, "cd sub", "touch x")
@@ -145,7 +145,7 @@ func TestADirectoryThatGoesMeanwhile(t *testing.T) {
 func TestWhoHasGoneHasNotAgreed(t *testing.T) {
 	for _, attended := range []bool{true, false} {
 		p := newPlace(t)
-		got := told(p.run(t, engine.Options{Mode: engine.Default, CanAsk: attended, Walls: engine.Whole}, func(s *engine.Session, e event.Event) {
+		got := told(p.run(t, engine.Options{Mode: setting.Default, CanAsk: attended, Walls: engine.Whole}, func(s *engine.Session, e event.Event) {
 			if e.Kind == event.TurnBegan {
 				s.NobodyAnswers()
 			}

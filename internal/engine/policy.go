@@ -1,30 +1,16 @@
 package engine
 
 import (
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
-)
-
-// Mode says what may run without asking; see agent.Mode.
-type Mode = agent.Mode
-
-// The modes, from the strictest.
-const (
-	DenyAll  = agent.DenyAll
-	AskAll   = agent.AskAll
-	Plan     = agent.Plan
-	Prompt   = agent.Prompt
-	Default  = agent.Default
-	AutoEdit = agent.AutoEdit
-	Yolo     = agent.Yolo
 )
 
 // policy puts together what the rules say about a call, and the mode. A denial outweighs a question, and that an allowance, wherever they come
 // from.
 type policy struct {
-	mode  Mode
+	mode  setting.Approval
 	rules guard.Judge
 	walls Walls
 }
@@ -56,11 +42,11 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) verdict {
 	v := p.unheard(said, a)
 	switch {
 	case v.word == guard.Deny:
-	case host == Deny:
+	case host == event.Deny:
 		v = verdict{word: guard.Deny, reason: "a hook refuses it"}
 	case host == asks:
 		v = verdict{word: guard.Ask, reason: v.reason}
-	case host == Allow && v.word == guard.Ask && !said.Firm && !(said.Explicit && said.Word == guard.Ask):
+	case host == event.Allow && v.word == guard.Ask && !said.Firm && !(said.Explicit && said.Word == guard.Ask):
 		v = verdict{word: guard.Allow}
 	}
 	return v
@@ -73,19 +59,19 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	switch {
 	case v.word == guard.Deny:
 		return v
-	case p.mode == DenyAll:
+	case p.mode == setting.DenyAll:
 		return verdict{word: guard.Deny, reason: "the permission mode deny lets no tool run; say what you would do instead"}
 	case a.Person:
 		v.word = guard.Ask
 		return v
-	case p.mode == Plan && (changes || v.word == guard.Ask):
+	case p.mode == setting.Plan && (changes || v.word == guard.Ask):
 		return verdict{word: guard.Deny, reason: "the permission mode plan only reads; say what you would do instead"}
-	case p.mode == AskAll || said.Explicit && v.word == guard.Ask:
+	case p.mode == setting.AskAll || said.Explicit && v.word == guard.Ask:
 		v.word = guard.Ask
 		return v
 	case said.Explicit: // a rule of the user, or what they said before, allows it
 		return v
-	case p.mode == Yolo:
+	case p.mode == setting.Yolo:
 		if a.Kind == event.Shell && p.walls == Missing && v.word > guard.Allow {
 			return verdict{word: max(v.word, guard.Ask), reason: "there are no walls around commands here, although they were asked for"}
 		}
@@ -98,11 +84,11 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	case !changes && a.Kind == event.Other: // a tool of ours that no rule is about, and that says it changes nothing
 		v.word = guard.Allow
 		return v
-	case p.mode == AutoEdit && p.inside(a, v):
+	case p.mode == setting.AutoEdit && p.inside(a, v):
 		v.word = guard.Allow
 		return v
 	}
-	v.run = p.mode == Default && p.inside(a, v)
+	v.run = p.mode == setting.Default && p.inside(a, v)
 	v.word = guard.Ask
 	return v
 }
@@ -157,7 +143,7 @@ const (
 )
 
 // Outcome says what would happen with a call, and why.
-func Outcome(mode Mode, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool) (what, why string) {
+func Outcome(mode setting.Approval, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool) (what, why string) {
 	v := policy{mode, rules, walls}.judge(Described(name, a), a, "")
 	switch {
 	case v.word == guard.Allow || v.run && !canAsk:

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/engine"
 	"omniagent/internal/guard"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
 )
@@ -33,7 +34,7 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 			continue // such names mean something else there, or nothing
 		}
 		client, _ := scripted(t, `[{"call":{"name":"Write","input":{"file_path":"`+path+`","content":"x"}}},{"say":"ok"}]`)
-		s := begin(t, engine.Options{Client: client, Mode: engine.AutoEdit, Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}}}, tool.Write(&tool.Env{Files: files}))
+		s := begin(t, engine.Options{Client: client, Mode: setting.AutoEdit, Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}}}, tool.Write(&tool.Env{Files: files}))
 		send(t, s, "go")
 		if got := told(turn(t, s, nil)); strings.Contains(got, "denied") == free {
 			t.Errorf("%s: %s", path, got)

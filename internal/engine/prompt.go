@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"omniagent/internal/setting"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ type Setting struct {
 	Platform   string // such as linux/amd64
 	Date       string
 	Repository bool // Dir is in a git repository
-	Mode       Mode
+	Mode       setting.Approval
 	CanAsk     bool
 	Walls      string // what commands can reach, in a sentence or two; empty: nothing holds them
 	Held       bool
@@ -68,28 +69,28 @@ const identity = `You are a coding agent that works in a directory of the user's
 func permission(s Setting) string {
 	may := "Tools that only read run without asking; whatever changes something is asked about."
 	switch s.Mode {
-	case DenyAll:
+	case setting.DenyAll:
 		return "No tool may run in this conversation: explain what you would do instead of calling tools."
-	case Plan:
+	case setting.Plan:
 		if s.CanAsk {
 			return planned + " When the plan is whole, call ExitPlanMode with it."
 		}
 		return planned + " Your answer is the plan."
-	case AskAll:
+	case setting.AskAll:
 		may = "The user is asked about every call."
-	case Yolo:
+	case setting.Yolo:
 		may = "Tools run without asking."
-	case AutoEdit:
+	case setting.AutoEdit:
 		may = "Reading, and changing files beneath the working directory, needs no asking; everything else is asked about."
 		if s.Held {
 			may = "Reading, changing files beneath the working directory, and commands need no asking; everything else is asked about."
 		}
 	}
 	switch {
-	case s.Mode == Yolo:
+	case s.Mode == setting.Yolo:
 	case s.CanAsk:
 		may += " A refusal is an answer: do not repeat the call, ask or find another way."
-	case s.Mode == Default && s.Held:
+	case s.Mode == setting.Default && s.Held:
 		may += " Nobody can be asked right now: what stays in the working directory runs, everything else is refused. Do what is possible without, and say what is missing."
 	default:
 		may += " Nobody can be asked right now, so such a call is refused: do what is possible without, and say what is missing."

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/model"
@@ -41,7 +40,7 @@ func TestSteeringAtTheEnd(t *testing.T) {
 	var s *engine.Session
 	var heard []string
 	steer := func(text string) {
-		if err := s.Steer(t.Context(), []agent.Block{{Text: text}}); err != nil {
+		if err := s.Steer(t.Context(), []event.Block{{Text: text}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -77,7 +76,7 @@ func TestSteeringOfATurnThatFails(t *testing.T) {
 	var heard []string
 	s = begin(t, engine.Options{Limits: engine.Limits{Turns: 1}, Client: speaking{client, func(q model.Request, _ func(model.Piece)) {
 		if heard = append(heard, lastSaid(q)); len(heard) == 1 {
-			if err := s.Steer(t.Context(), []agent.Block{{Text: "left"}}); err != nil {
+			if err := s.Steer(t.Context(), []event.Block{{Text: "left"}}); err != nil {
 				t.Error(err)
 			}
 			panic("it fails inside")

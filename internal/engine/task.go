@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/event"
 	"omniagent/internal/model"
 	"omniagent/internal/tool"
 )
@@ -48,7 +49,7 @@ func (s *Session) task(ctx context.Context, _, kind, prompt string) (string, err
 		return "", err
 	}
 	w := l.word(ctx, agent.Moment{Name: agent.HelperBegins, Text: cmp.Or(kind, tool.GeneralHelper)})
-	if w.Decision == Deny {
+	if w.Decision == event.Deny {
 		return "", fmt.Errorf("it was not begun: %s", reasonOf(w))
 	}
 	blocks := append([]model.Block{{Kind: model.Text, Text: prompt}}, beside(agent.HelperBegins, w)...)

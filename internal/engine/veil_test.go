@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/model"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -138,7 +139,7 @@ func TestMaskIsNotWritten(t *testing.T) {
 		wrote = 0
 		look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: tt.answer} }}
 		client, _ := scripted(t, `[{"call":{"name":"Look","input":{}}},{"call":{"name":"Put","input":{"content":"k = [REDACTED]"}}},{"say":"${result}"}]`)
-		s := begin(t, engine.Options{Client: client, Mode: engine.Yolo, Secrets: redact.Known(hiddenKey)}, kit("Look", look), kit("Put", write))
+		s := begin(t, engine.Options{Client: client, Mode: setting.Yolo, Secrets: redact.Known(hiddenKey)}, kit("Look", look), kit("Put", write))
 		send(t, s, "go")
 		events := turn(t, s, nil)
 		end := events[len(events)-1].End

@@ -1,7 +1,8 @@
-// Package event is what can happen in a conversation with an agent, in one form for all of them, and the queue in which it waits to be heard.
+// Package event defines what can happen in a conversation, in one form for every agent and every host.
 //
-// It promises that an event says no more than was observed: a number that an agent does not give is absent, not zero, and what we
-// concluded ourselves is marked as Synthetic. It refuses nothing: what has no kind of its own is a Notice, and Raw keeps what came.
+// An event reports only what was observed: a number that an agent does not give is absent, not zero, and what we concluded ourselves is marked
+// Synthetic. Nothing is refused: what has no kind of its own is a Notice. Events have a JSON form that reads back as the same event, so that a journal
+// of them is the conversation. Raw is the one member that is not part of it: the journal keeps its hash.
 package event
 
 import (
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // Kind says what happened.
@@ -16,51 +18,133 @@ type Kind string
 
 // The kinds. The comment names the members of Event that matter.
 const (
-	Started    Kind = "started"     // a session began or went on: Session, Model
-	TurnBegan  Kind = "turn-began"  // the agent took up a message
+	Prompted   Kind = "prompt"      // a message was accepted: Blocks. It is queued; TurnBegan follows when the agent takes it up
+	Started    Kind = "started"     // a session of the agent began or goes on: Session, Model
+	Changed    Kind = "changed"     // facts of the conversation changed: Facts holds only those that did
+	TurnBegan  Kind = "turn"        // the agent took up a message
 	Text       Kind = "text"        // Text of the answer; Delta: a piece of it
 	Thinking   Kind = "thinking"    // Text; Delta
-	Answered   Kind = "answered"    // the model has said all of one answer, of which the calls follow: Model, Answer
-	ToolCall   Kind = "tool-call"   // Call
-	ToolResult Kind = "tool-result" // Result
+	Answered   Kind = "answered"    // the model has finished one answer; its calls follow: Model, Answer
+	ToolCall   Kind = "tool_call"   // Call
+	ToolResult Kind = "tool_result" // Result
 	Denied     Kind = "denied"      // a tool was refused by policy: Denial
 	Question   Kind = "question"    // Ask
+	Replied    Kind = "answer"      // a question was answered: Reply
 	Withdrawn  Kind = "withdrawn"   // a question needs no answer any more: Ask, with its ID alone
+	Steered    Kind = "steered"     // a message reached the turn that runs: Blocks
 	Retry      Kind = "retry"       // the agent repeats a request: Retry
 	Failed     Kind = "failed"      // Fault; Terminal: the turn is lost with it
-	Ended      Kind = "ended"       // the turn is over: End
-	Compacted  Kind = "compacted"   // the conversation was shortened: Compaction
-	Notice     Kind = "notice"      // all else; Text where it has one
+	Ended      Kind = "end"         // the turn is over: End
+	Compacted  Kind = "shortened"   // the conversation was shortened: Compaction
+	Notice     Kind = "notice"      // everything else; Text where it has one
 )
 
 // Event is one thing that happened. Of the pointers only those that its Kind names are set.
 type Event struct {
-	Kind       Kind
-	Session    string // the agent's own id, where the event tells it
-	Parent     string // the id of the Call whose sub-agent this happened to; empty: the agent itself
-	Model      string
-	Text       string
-	Delta      bool // Text goes on where the last delta of this kind ended; the whole follows or not, as the agent does
-	Answer     *Answer
-	Call       *Call
-	Result     *Result
-	Denial     *Denial
-	Ask        *Ask
-	Retry      *Again
-	Fault      *fault.Fault
-	Terminal   bool
-	End        *End
-	Compaction *Compaction
-	Synthetic  bool            // concluded by us, not said by the agent
-	Unasked    bool            // with Ended: no message began this turn, something that the agent had left running woke it
-	Raw        json.RawMessage // what it was read from; valid until the next Feed of the decoder
+	Kind Kind `json:"kind,omitempty"`
+
+	// Seq, Time and Turn are set by the conversation. Seq is the number of the journal's record. Turn is 0 outside of turns.
+	Seq  int64     `json:"-"`
+	Time time.Time `json:"-"`
+	Turn int64     `json:"turn,omitempty"`
+
+	Session    string       `json:"agent_session,omitempty"` // the agent's own id, where the event tells it
+	Parent     string       `json:"parent,omitempty"`        // the Call whose sub-agent this happened to; empty: the agent itself
+	Model      string       `json:"model,omitempty"`
+	Text       string       `json:"text,omitempty"`
+	Delta      bool         `json:"delta,omitempty"`
+	Blocks     []Block      `json:"blocks,omitempty"`
+	Facts      *Facts       `json:"facts,omitempty"`
+	Answer     *Answer      `json:"answer,omitempty"`
+	Call       *Call        `json:"call,omitempty"`
+	Result     *Result      `json:"result,omitempty"`
+	Denial     *Denial      `json:"denial,omitempty"`
+	Ask        *Ask         `json:"question,omitempty"`
+	Reply      *Reply       `json:"reply,omitempty"`
+	Retry      *Again       `json:"retry,omitempty"`
+	Fault      *fault.Fault `json:"fault,omitempty"`
+	Terminal   bool         `json:"terminal,omitempty"`
+	End        *End         `json:"end,omitempty"`
+	Compaction *Compaction  `json:"compaction,omitempty"`
+	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it, the agent did not say it
+	Unasked    bool         `json:"unasked,omitempty"`   // with Ended: no message began this turn; something that the agent had left running woke it
+
+	Raw json.RawMessage `json:"-"` // what it was read from; valid until the next Feed of the decoder
+}
+
+// Block is a part of a message: text, or with Media an image or a document.
+type Block struct {
+	Text  string `json:"text,omitempty"`
+	Media string `json:"media,omitempty"` // such as image/png
+	Data  []byte `json:"data,omitempty"`
+	Name  string `json:"name,omitempty"` // of a document
+}
+
+// Facts describe a conversation as far as that is known. In a Changed event the members that did not change are empty.
+type Facts struct {
+	Agent    string           `json:"agent,omitempty"`    // the driver's name
+	Version  string           `json:"version,omitempty"`  // the agent's own
+	Model    string           `json:"model,omitempty"`    //
+	Provider string           `json:"provider,omitempty"` // of the model; empty: not known
+	Mode     setting.Approval `json:"mode,omitempty"`
+	Dir      string           `json:"dir,omitempty"`
+	Tools    []string         `json:"tools,omitempty"`
+	Servers  []Server         `json:"servers,omitempty"` // of MCP
+	Helpers  []string         `json:"helpers,omitempty"` // kinds of sub-agents
+	Walls    *Walls           `json:"walls,omitempty"`   // nil: nothing is known
+	Window   int64            `json:"window,omitempty"`  // tokens of the model's context; 0: not known
+}
+
+// Merge takes over the members of change that are set.
+func (f *Facts) Merge(change Facts) {
+	for _, m := range []struct {
+		now *string
+		new string
+	}{
+		{&f.Agent, change.Agent}, {&f.Version, change.Version}, {&f.Model, change.Model}, {&f.Provider, change.Provider}, {&f.Dir, change.Dir},
+	} {
+		if m.new != "" {
+			*m.now = m.new
+		}
+	}
+	if change.Mode != "" {
+		f.Mode = change.Mode
+	}
+	if change.Tools != nil {
+		f.Tools = change.Tools
+	}
+	if change.Servers != nil {
+		f.Servers = change.Servers
+	}
+	if change.Helpers != nil {
+		f.Helpers = change.Helpers
+	}
+	if change.Walls != nil {
+		f.Walls = change.Walls
+	}
+	if change.Window != 0 {
+		f.Window = change.Window
+	}
+}
+
+// Server is an MCP server of a conversation.
+type Server struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // connected, failed, or the agent's own word
+}
+
+// Walls describe what stood between an agent's commands and the system, as it was tried and not as it was asked for.
+type Walls struct {
+	Name    string   `json:"name"`    // namespaces, landlock, seatbelt, none
+	Network string   `json:"network"` // off, on, or the hosts that can be reached, separated by commas
+	Holes   []string `json:"holes"`   // what they do not stop
 }
 
 // Answer is one answer of the model, whose text was told before.
 type Answer struct {
-	ID     string // of the model's API
-	Reason string // why it stopped: end_turn, tool_use, max_tokens, or the API's own word
-	Usage  *Usage // of this answer alone
+	ID     string `json:"id,omitempty"`     // of the model's API
+	Reason string `json:"reason,omitempty"` // why it stopped: end_turn, tool_use, max_tokens, or the API's own word
+	Usage  *Usage `json:"usage,omitempty"`  // of this answer alone
 }
 
 // ToolKind is what a tool does, whatever an agent calls it.
@@ -80,79 +164,118 @@ const (
 
 // Call is a tool called by the model.
 type Call struct {
-	ID      string
-	Name    string // the agent's own name
-	Kind    ToolKind
-	Input   json.RawMessage
-	Command string // with the kind Shell, where it can be told
-	Path    string // with Read and Write, where it can be told
+	ID      string          `json:"id,omitempty"`
+	Name    string          `json:"name,omitempty"` // the agent's own name
+	Kind    ToolKind        `json:"kind,omitempty"`
+	Input   json.RawMessage `json:"-"`                 // as the model sent it; its JSON form is the string "arguments", which keeps every byte
+	Command string          `json:"command,omitempty"` // with the kind Shell, where it can be told
+	Path    string          `json:"path,omitempty"`    // with Read and Write, where it can be told
 }
 
 // Result is what a tool gave back.
 type Result struct {
-	ID       string // of the Call
-	Name     string // empty where the agent does not repeat it
-	Failed   bool
-	Output   string
-	ExitCode *int            // of a command, where the agent tells it
-	Change   *Change         // of a file, where the agent tells it
-	Input    json.RawMessage // what it ran with, where that is not what the Call says: a host has changed it
+	ID       string          `json:"id,omitempty"`   // of the Call
+	Name     string          `json:"name,omitempty"` // empty where the agent does not repeat it
+	Failed   bool            `json:"failed,omitempty"`
+	Output   string          `json:"output,omitempty"`
+	ExitCode *int            `json:"exit_code,omitempty"` // of a command, where the agent tells it
+	Change   *Change         `json:"change,omitempty"`    // of a file, where the agent tells it
+	Input    json.RawMessage `json:"-"`                   // what it ran with, where a host changed the Call's input; "arguments" in JSON
 }
 
 // Change is what a tool made of a file.
 type Change struct {
-	Path string  // absolute
-	Old  *string // nil: there was no such file
-	New  string
+	Path string  `json:"path"`          // absolute
+	Old  *string `json:"old,omitempty"` // nil: there was no such file
+	New  string  `json:"new"`
 }
 
 // Denial is a tool that was not run because policy forbade it, or because nobody could be asked.
 type Denial struct {
-	CallID string
-	Tool   string // the agent's own name
-	Reason string // the agent's own words or code
-	ByUser bool   // a person was asked and said no; else nobody was, or a rule decided
+	CallID string `json:"call_id,omitempty"`
+	Tool   string `json:"tool,omitempty"`    // the agent's own name
+	Reason string `json:"reason,omitempty"`  // the agent's own words or code
+	ByUser bool   `json:"by_user,omitempty"` // a person was asked and said no; else nobody was, or a rule decided
 }
 
 // Ask is a question to a person.
 type Ask struct {
-	ID      string
-	Text    string
-	Options []string
-	Tool    *Call // the question is whether this may run
-	Form    bool  // the Tool is itself a question: what is wanted is its input filled in, or a text
+	ID      string   `json:"id"`
+	Text    string   `json:"text,omitempty"`
+	Options []string `json:"options,omitempty"`
+	Tool    *Call    `json:"tool,omitempty"` // the question is whether this may run
+	Form    bool     `json:"form,omitempty"` // the Tool is itself a question: what is wanted is its input filled in, or a text
+}
+
+// The options of a question whether a tool may run.
+const (
+	Allow  = "allow"
+	Always = "always" // and what is like it, to the end of the conversation
+	Deny   = "deny"
+)
+
+// Reply is the answer to a question.
+type Reply struct {
+	Question string `json:"question,omitempty"` // its id
+	Option   string `json:"option,omitempty"`   // one of Ask.Options
+	Text     string `json:"text,omitempty"`
+	// Further members, where the question is whether a tool may run. An agent that cannot follow one of them takes the answer for a no.
+	Input json.RawMessage  `json:"-"`               // what the tool is called with instead; of a form, the filled one; "arguments" in JSON
+	Rules []string         `json:"rules,omitempty"` // calls like these need no question from now on, in the words of docs/rules.md
+	Mode  setting.Approval `json:"mode,omitempty"`  // the mode from now on
+	Stop  bool             `json:"stop,omitempty"`  // the turn ends with it
+	ByUs  bool             `json:"by_us,omitempty"` // nobody said it: a denial because nobody could be asked, or nobody answered in time
 }
 
 // Again is a request that an agent repeats.
 type Again struct {
-	Attempt, Of int // 0: not told
-	After       time.Duration
-	Status      int // of HTTP
-	Reason      string
+	Attempt int           `json:"attempt,omitempty"` // 0: not told
+	Of      int           `json:"of,omitempty"`      // 0: not told
+	After   time.Duration `json:"after_ns,omitempty"`
+	Status  int           `json:"status,omitempty"` // of HTTP
+	Reason  string        `json:"reason,omitempty"`
 }
+
+// Reason says why a turn ended. Behind the conversation it is one of the constants; before, it may be the agent's own word.
+type Reason = string
+
+// The reasons.
+const (
+	Success       Reason = "success"
+	FailedTurn    Reason = "error_during_execution"
+	Cancelled     Reason = "cancelled" // somebody interrupted it, or it never began
+	MaxTurns      Reason = "error_max_turns"
+	MaxBudget     Reason = "error_max_budget_usd"
+	MaxFormErrors Reason = "error_max_structured_output_retries"
+)
 
 // End is how a turn ended.
 type End struct {
-	OK         bool
-	Text       string          // the final answer, where the event carries it
-	Structured json.RawMessage // the answer that fits the schema, where one was asked for and the agent tells it apart
-	Reason     string          // the agent's own word
-	Usage      *Usage
-	Turns      *int          // model turns, where told
-	Took       time.Duration // the whole turn; 0: not told
-	Asking     time.Duration // the part of it in which a model answered
-	Notes      []string      // what went wrong and was mended, such as a repeated request
+	OK         bool            `json:"ok"`
+	Text       string          `json:"text,omitempty"` // the final answer, where the event carries it
+	Structured json.RawMessage `json:"-"`              // the answer that fits the schema; "structured" in JSON, as a string
+	Reason     Reason          `json:"reason,omitempty"`
+	Said       string          `json:"said,omitempty"` // the agent's own word, where it is another than Reason
+	Usage      *Usage          `json:"usage,omitempty"`
+	Turns      *int            `json:"model_turns,omitempty"` // answers of the model, where told
+	Took       time.Duration   `json:"took_ns,omitempty"`     // the whole turn; 0: not told
+	Asking     time.Duration   `json:"asking_ns,omitempty"`   // the part of it in which a model answered
+	Notes      []string        `json:"notes,omitempty"`       // what went wrong and was mended, such as a repeated request
 }
 
 // Compaction is how a conversation was shortened.
 type Compaction struct {
-	Trigger string // auto or manual
-	Before  int64  // tokens until then
+	Trigger string `json:"trigger,omitempty"` // auto or manual
+	Before  int64  `json:"before,omitempty"`  // tokens until then
 }
 
 // Usage is what a turn cost. Cached tokens, read or written, are part of Input.
 type Usage struct {
-	Input, Output, Cached, Written, Reasoning int64
-	CostUSD                                   *float64
-	Estimated                                 bool // counted by us, since nobody told
+	Input     int64    `json:"input"`
+	Output    int64    `json:"output"`
+	Cached    int64    `json:"cached,omitempty"`
+	Written   int64    `json:"written,omitempty"`
+	Reasoning int64    `json:"reasoning,omitempty"`
+	CostUSD   *float64 `json:"cost_usd,omitempty"`
+	Estimated bool     `json:"estimated,omitempty"` // counted by us, since nobody told
 }

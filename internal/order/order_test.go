@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent/copilot"
 	"omniagent/internal/agent/gemini"
 	"omniagent/internal/agent/opencode"
+	"omniagent/internal/event"
 	"omniagent/internal/order"
 	"omniagent/internal/setting"
 )
@@ -49,7 +50,7 @@ func TestCaptures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				facts := agent.Facts{Agent: name, Mode: agent.Prompt, Dir: "/w"}
+				facts := event.Facts{Agent: name, Mode: setting.Prompt, Dir: "/w"}
 				for _, cut := range []int{len(data), len(data) / 2} { // and as if it had died in the middle
 					flat, nested := order.Told(order.Read(tt.driver.Decode(setting.StreamJSON), data[:cut], agent.Exit{}), facts)
 					if err := order.Flat(flat); err != nil {

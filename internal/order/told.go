@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/proto/claude"
+	"omniagent/internal/setting"
 	"omniagent/internal/stream"
 )
 
@@ -27,14 +28,14 @@ func Read(d agent.Decoder, output []byte, x agent.Exit) []event.Event {
 }
 
 // Told is what hosts of both dialects hear of a conversation in which that happened: the flat lines, and the nested ones.
-func Told(events []event.Event, f agent.Facts) (flat, nested []string) {
+func Told(events []event.Event, f event.Facts) (flat, nested []string) {
 	n := 0
 	uuid := func() string { n++; return fmt.Sprintf("u%d", n) }
-	return hear(events, f, &stream.Yume{Mode: "default", Meaning: func(string) agent.Mode { return agent.Default }}),
+	return hear(events, f, &stream.Yume{Mode: "default", Meaning: func(string) setting.Approval { return setting.Default }}),
 		hear(events, f, &stream.Claude{Encoder: claude.Encoder{UUID: uuid, Version: "0"}})
 }
 
-func hear(events []event.Event, f agent.Facts, d stream.Dialect) []string {
+func hear(events []event.Event, f event.Facts, d stream.Dialect) []string {
 	var out bytes.Buffer
 	turns, all := 0, slices.Clone(events)
 	for i := range all {
@@ -45,7 +46,7 @@ func hear(events []event.Event, f agent.Facts, d stream.Dialect) []string {
 	}
 	frames := make(chan stream.Said, turns)
 	for range turns {
-		frames <- stream.Said{Frame: stream.Frame{User: []agent.Block{{Text: "go"}}}}
+		frames <- stream.Said{Frame: stream.Frame{User: []event.Block{{Text: "go"}}}}
 	}
 	close(frames)
 	h := stream.New(&out, d, stream.Lines)
@@ -62,7 +63,7 @@ type player struct {
 	now  *event.Queue
 
 	mu    sync.Mutex
-	facts agent.Facts
+	facts event.Facts
 	id    string
 }
 
@@ -76,7 +77,7 @@ func (p *player) ID() string {
 }
 
 // Facts are those from outside, and what was told.
-func (p *player) Facts() agent.Facts {
+func (p *player) Facts() event.Facts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.facts
@@ -97,7 +98,7 @@ func (p *player) Next(ctx context.Context) (event.Event, error) {
 }
 
 // Send lets a turn happen.
-func (p *player) Send(context.Context, []agent.Block) error {
+func (p *player) Send(context.Context, []event.Block) error {
 	n := 1 + slices.IndexFunc(p.left, func(e event.Event) bool { return e.Kind == event.Ended })
 	if n == 0 {
 		return io.EOF
@@ -110,7 +111,7 @@ func (p *player) Send(context.Context, []agent.Block) error {
 }
 
 // Answer is heard and has no effect.
-func (p *player) Answer(context.Context, string, agent.Answer) error { return nil }
+func (p *player) Answer(context.Context, string, event.Reply) error { return nil }
 
 // Set has no effect.
 func (p *player) Set(context.Context, agent.Change) error { return nil }

@@ -185,7 +185,7 @@ func (p *Plain) heed(ctx context.Context, line string) {
 	case strings.TrimSpace(line) == "/exit" || strings.TrimSpace(line) == "/quit":
 		p.over = true
 	default:
-		if err := p.Session.Send(ctx, []agent.Block{{Text: line}}); err != nil {
+		if err := p.Session.Send(ctx, []event.Block{{Text: line}}); err != nil {
 			p.say("the message was not taken: " + err.Error())
 			p.ask()
 			return
@@ -198,9 +198,9 @@ func (p *Plain) heed(ctx context.Context, line string) {
 func (p *Plain) answer(ctx context.Context, line string) {
 	q := p.question
 	p.question, p.open = nil, false // the person has ended the line
-	a := agent.Answer{Option: "deny"}
+	a := event.Reply{Option: "deny"}
 	if q.Form && strings.TrimSpace(line) != "" {
-		a = agent.Answer{Option: "allow", Text: strings.TrimSpace(line)}
+		a = event.Reply{Option: "allow", Text: strings.TrimSpace(line)}
 	}
 	switch word := strings.ToLower(strings.TrimSpace(line)); {
 	case q.Form:

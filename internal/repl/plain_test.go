@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/modelserver"
 	"omniagent/internal/repl"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
 )
@@ -83,7 +84,7 @@ func converse(t *testing.T, script string, tools ...tool.Tool) *engine.Session {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	client := anthropic.New(anthropic.Options{Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000}})
-	return engine.New(engine.Options{Client: client, CanAsk: true, Mode: engine.Prompt, Tools: func(tool.Task) []tool.Tool { return tools }})
+	return engine.New(engine.Options{Client: client, CanAsk: true, Mode: setting.Prompt, Tools: func(tool.Task) []tool.Tool { return tools }})
 }
 
 // TestTypedAhead: at a terminal a line that was there before the question is no answer to it, but the next message; in a pipe it is one.

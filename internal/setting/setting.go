@@ -19,18 +19,28 @@ const (
 	OneShot     Mode = "one-shot"
 )
 
-// Approval says what an agent may do without asking.
+// Approval says what an agent may do without a question. It is the one vocabulary for this: flags, configuration, hosts, drivers and the engine all
+// use it.
 type Approval string
 
 // The approvals, from the strictest.
 const (
-	Prompt   Approval = "prompt"    // it asks; where nobody can be asked, it is denied
-	AutoEdit Approval = "auto-edit" // files in the workspace may be changed, the rest asks
-	Yolo     Approval = "yolo"      // everything may be done
+	DenyAll  Approval = "deny"      // no tool runs
+	AskAll   Approval = "ask"       // every call is asked about, also those that only read
+	Plan     Approval = "plan"      // what only reads runs, the rest is denied: the agent says what it would do
+	Prompt   Approval = "prompt"    // what only reads runs, the rest is asked about; where nobody can be asked, it is denied
+	Default  Approval = "default"   // as prompt; where nobody can be asked, what the walls hold inside the workspace runs
+	AutoEdit Approval = "auto-edit" // files of the workspace may be changed as well
+	Yolo     Approval = "yolo"      // everything runs
 )
 
 // Approvals lists them, from the strictest.
-func Approvals() []Approval { return []Approval{Prompt, AutoEdit, Yolo} }
+func Approvals() []Approval {
+	return []Approval{DenyAll, AskAll, Plan, Prompt, Default, AutoEdit, Yolo}
+}
+
+// Common lists the approvals that every installed agent has a word for, from the strictest.
+func Common() []Approval { return []Approval{Prompt, AutoEdit, Yolo} }
 
 // Sandbox says what an agent's commands can reach.
 type Sandbox string
@@ -62,7 +72,7 @@ type Origin uint8
 
 // The origins, from the weakest.
 const (
-	Default    Origin = iota // nobody
+	Unchosen   Origin = iota // nobody
 	Derived                  // it follows from another flag, as sandbox off does from yolo
 	Configured               // the configuration
 	Typed                    // the command line

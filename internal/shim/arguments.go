@@ -204,7 +204,7 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 			return fault.New(fault.ArgError, "--agent needs a name").Hint("omniagent agents list")
 		}
 	case "approval":
-		sh.Approval, err = choose(flag, value, setting.Approvals())
+		sh.Approval, err = choose(flag, value, setting.Common())
 	case "auto-edit":
 		err = a.toggle(flag, value, given, a.approves(setting.AutoEdit), a.declines(setting.AutoEdit))
 	case "yolo":

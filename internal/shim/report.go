@@ -39,7 +39,7 @@ type Report struct {
 	DenialsTold bool            `json:"denials_known"` // false: none in the list does not mean none
 	Usage       *reportUsage    `json:"usage"`         //
 	Policies    []agent.Policy  `json:"policies"`      // what is enforced, and what was only asked for
-	Sandbox     *agent.Walls    `json:"sandbox"`       // what held the agent's commands, where its records tell
+	Sandbox     *event.Walls    `json:"sandbox"`       // what held the agent's commands, where its records tell
 	Warnings    []reportWarning `json:"warnings"`      //
 	Records     []string        `json:"records"`       // files that the evidence was read from
 	Attempts    int             `json:"attempts"`      // with --output-schema

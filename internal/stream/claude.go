@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/claude"
+	"omniagent/internal/setting"
 )
 
 // Claude is the nested dialect of hosts that were written for Claude Code. A host of that kind can be asked as well: whether a tool may run, what
@@ -132,7 +133,7 @@ func (d *Claude) Deny(why string) {
 func (d *Claude) tell(line []byte) { d.host.write([][]byte{line}) }
 
 // Know is part of Dialect.
-func (d *Claude) Know(id string, f agent.Facts) (lines [][]byte) {
+func (d *Claude) Know(id string, f event.Facts) (lines [][]byte) {
 	d.Encoder.Know(id, f)
 	d.Encoder.Mode = claude.Word(f.Mode, d.Unasked)
 	d.mu.Lock()
@@ -201,8 +202,8 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	}
 	delete(d.asked, r.ID)
 	a, mode, notes := q.Verdict(r)
-	if mode != nil && mode.Mode == agent.Yolo && !d.Bypass {
-		a, mode = agent.Answer{Option: "deny", Text: bypassRefused}, nil
+	if mode != nil && mode.Mode == setting.Yolo && !d.Bypass {
+		a, mode = event.Reply{Option: "deny", Text: bypassRefused}, nil
 		notes = append(notes, bypassRefused)
 	}
 	for _, n := range notes {
@@ -215,7 +216,7 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	}
 }
 
-func (d *Claude) say(ctx context.Context, question string, a agent.Answer) {
+func (d *Claude) say(ctx context.Context, question string, a event.Reply) {
 	if err := d.host.Session.Answer(ctx, question, a); err != nil {
 		d.host.Log("an answer was passed over: %v", err)
 	}

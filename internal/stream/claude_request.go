@@ -7,6 +7,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/claude"
+	"omniagent/internal/setting"
 )
 
 // carryOut does what the host wants, and says so.
@@ -39,7 +40,7 @@ func (d *Claude) carryOut(ctx context.Context, r claude.Request) {
 
 func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 	m, why := claude.ModeOf(word)
-	if why == "" && m.Mode == agent.Yolo && !d.Bypass {
+	if why == "" && m.Mode == setting.Yolo && !d.Bypass {
 		why = bypassRefused
 	}
 	if why != "" {

@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // board is what was written, by lines.
@@ -57,21 +58,23 @@ func (b *board) find(word string) (id string) {
 // talk is a session that does what the test says.
 type talk struct {
 	events  *event.Queue
-	sent    func(*talk, []agent.Block)
+	sent    func(*talk, []event.Block)
 	set     func(agent.Change) error
-	answers chan agent.Answer
+	answers chan event.Reply
 	stopped chan struct{}
 }
 
-func newTalk(sent func(*talk, []agent.Block)) *talk {
-	return &talk{events: event.NewQueue(0), sent: sent, answers: make(chan agent.Answer, 8), stopped: make(chan struct{}, 8), set: func(agent.Change) error { return nil }}
+func newTalk(sent func(*talk, []event.Block)) *talk {
+	return &talk{events: event.NewQueue(0), sent: sent, answers: make(chan event.Reply, 8), stopped: make(chan struct{}, 8), set: func(agent.Change) error { return nil }}
 }
 
-func (s *talk) ID() string                                    { return "s1" }
-func (s *talk) Facts() agent.Facts                            { return agent.Facts{Agent: "test", Model: "m", Mode: agent.Prompt} }
+func (s *talk) ID() string { return "s1" }
+func (s *talk) Facts() event.Facts {
+	return event.Facts{Agent: "test", Model: "m", Mode: setting.Prompt}
+}
 func (s *talk) Next(ctx context.Context) (event.Event, error) { return s.events.Next(ctx) }
-func (s *talk) Send(_ context.Context, b []agent.Block) error { s.sent(s, b); return nil }
-func (s *talk) Answer(_ context.Context, _ string, a agent.Answer) error {
+func (s *talk) Send(_ context.Context, b []event.Block) error { s.sent(s, b); return nil }
+func (s *talk) Answer(_ context.Context, _ string, a event.Reply) error {
 	s.answers <- a
 	return nil
 }
@@ -147,7 +150,7 @@ func TestHookIsAsked(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &Claude{}
-			s := newTalk(func(*talk, []agent.Block) {})
+			s := newTalk(func(*talk, []event.Block) {})
 			h, b, say, hangUp, _ := stand(t, s, d)
 			greeted(t, d, c.hooks)
 			ran := make(chan int, 1)
@@ -183,7 +186,7 @@ func TestHookIsAsked(t *testing.T) {
 func TestHookWhileTheHostIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &Claude{}
-		s := newTalk(func(*talk, []agent.Block) {})
+		s := newTalk(func(*talk, []event.Block) {})
 		s.set = func(agent.Change) error {
 			if w := d.Hook(t.Context(), agent.Moment{Name: agent.BeforeTool, Call: &event.Call{Name: "Bash"}}); w.Decision != "deny" {
 				return errors.New("no word: " + w.Note)
@@ -214,7 +217,7 @@ func TestHookWhileTheHostIsBusy(t *testing.T) {
 func TestServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &Claude{}
-		h, b, say, hangUp, _ := stand(t, newTalk(func(*talk, []agent.Block) {}), d)
+		h, b, say, hangUp, _ := stand(t, newTalk(func(*talk, []event.Block) {}), d)
 		ran := make(chan int, 1)
 		go func() { ran <- h.Run(t.Context()) }()
 		ask := func() <-chan string {
@@ -250,7 +253,7 @@ func TestServe(t *testing.T) {
 
 // TestQuestions: a question goes to the host, and is taken back when it needs no answer any more.
 func TestQuestions(t *testing.T) {
-	ask := func(s *talk, _ []agent.Block) {
+	ask := func(s *talk, _ []event.Block) {
 		call := &event.Call{ID: "c1", Name: "Bash", Kind: event.Shell, Command: "ls", Input: json.RawMessage(`{"command":"ls"}`)}
 		s.events.Put(event.Event{Kind: event.ToolCall, Call: call})
 		s.events.Put(event.Event{Kind: event.Question, Ask: &event.Ask{ID: "c1", Options: []string{"allow", "deny"}, Tool: call}})
@@ -361,7 +364,7 @@ func TestCutAnywhere(t *testing.T) {
 // TestHostGoes: when nobody reads any more the turn is interrupted and the session closed.
 func TestHostGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTalk(func(s *talk, _ []agent.Block) { s.events.Put(event.Event{Kind: event.TurnBegan, Session: "s1"}) })
+		s := newTalk(func(s *talk, _ []event.Block) { s.events.Put(event.Event{Kind: event.TurnBegan, Session: "s1"}) })
 		h, b, say, _, heard := stand(t, s, &Claude{})
 		b.fails = true
 		ran := make(chan int, 1)
@@ -380,7 +383,7 @@ func TestHostGoes(t *testing.T) {
 func TestCodes(t *testing.T) {
 	for reason, want := range map[string]int{"success": 0, "error_max_turns": 1, "cancelled": 1, "": 0} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newTalk(func(s *talk, _ []agent.Block) {
+			s := newTalk(func(s *talk, _ []event.Block) {
 				s.events.Put(event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: "c", Tool: "Bash"}})
 				s.end(reason)
 			})

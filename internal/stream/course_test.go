@@ -31,19 +31,19 @@ func TestCourse(t *testing.T) {
 		events []event.Event
 		want   string
 	}{
-		{"the whole repeats the pieces", []event.Event{text("a", true), text("b", true), text("ab", false), ended(true, "stop")}, "text a+; text b+; text ; ended success ab"},
-		{"the whole says more", []event.Event{text("a", true), text("abc", false), ended(true, "")}, "text a+; text bc+; text ; ended success abc"},
-		{"the whole says something else", []event.Event{text("a", true), text("xyz", false), ended(true, "")}, "text a+; text xyz; ended success xyz"},
-		{"a call in between", []event.Event{text("a", true), call("1"), result("1"), text("a", false), ended(true, "")}, `text a+; tool-call 1 {"command":"ls"}; tool-result 1 o; text a; ended success a`},
-		{"no result", []event.Event{call("1"), call("2"), result("1"), ended(false, "x")}, `tool-call 1 {"command":"ls"}; tool-call 2 {"command":"ls"}; tool-result 1 o; tool-result 2 ` + noResult + "!; ended error_during_execution "},
-		{"no call", []event.Event{result("1"), ended(true, "")}, "notice a result without its call; ended success "},
-		{"overcome", []event.Event{failed(fault.ContextFull), text("a", false), ended(true, "")}, "text a; ended success a it is CONTEXT_FULL"},
-		{"not overcome", []event.Event{failed(fault.ContextFull), failed(fault.AgentFailed), text("a", false), ended(false, "stop")}, "text a; failed CONTEXT_FULL; ended error_during_execution "},
-		{"the better word comes later", []event.Event{failed(fault.AgentFailed), failed(fault.AuthRequired), ended(false, "")}, "failed AUTH_REQUIRED; ended error_during_execution "},
-		{"interrupted", []event.Event{failed(fault.Interrupted), ended(false, "aborted_tools")}, "ended cancelled "},
-		{"interrupted, codex", []event.Event{ended(false, "interrupted")}, "ended cancelled "},
-		{"limits", []event.Event{ended(false, "max_turns")}, "ended error_max_turns "},
-		{"the next turn", []event.Event{failed(fault.APIError), ended(false, ""), text("b", false), ended(true, "")}, "failed API_ERROR; ended error_during_execution ; text b; ended success b"},
+		{"the whole repeats the pieces", []event.Event{text("a", true), text("b", true), text("ab", false), ended(true, "stop")}, "text a+; text b+; text ; end success ab"},
+		{"the whole says more", []event.Event{text("a", true), text("abc", false), ended(true, "")}, "text a+; text bc+; text ; end success abc"},
+		{"the whole says something else", []event.Event{text("a", true), text("xyz", false), ended(true, "")}, "text a+; text xyz; end success xyz"},
+		{"a call in between", []event.Event{text("a", true), call("1"), result("1"), text("a", false), ended(true, "")}, `text a+; tool_call 1 {"command":"ls"}; tool_result 1 o; text a; end success a`},
+		{"no result", []event.Event{call("1"), call("2"), result("1"), ended(false, "x")}, `tool_call 1 {"command":"ls"}; tool_call 2 {"command":"ls"}; tool_result 1 o; tool_result 2 ` + noResult + "!; end error_during_execution "},
+		{"no call", []event.Event{result("1"), ended(true, "")}, "notice a result without its call; end success "},
+		{"overcome", []event.Event{failed(fault.ContextFull), text("a", false), ended(true, "")}, "text a; end success a it is CONTEXT_FULL"},
+		{"not overcome", []event.Event{failed(fault.ContextFull), failed(fault.AgentFailed), text("a", false), ended(false, "stop")}, "text a; failed CONTEXT_FULL; end error_during_execution "},
+		{"the better word comes later", []event.Event{failed(fault.AgentFailed), failed(fault.AuthRequired), ended(false, "")}, "failed AUTH_REQUIRED; end error_during_execution "},
+		{"interrupted", []event.Event{failed(fault.Interrupted), ended(false, "aborted_tools")}, "end cancelled "},
+		{"interrupted, codex", []event.Event{ended(false, "interrupted")}, "end cancelled "},
+		{"limits", []event.Event{ended(false, "max_turns")}, "end error_max_turns "},
+		{"the next turn", []event.Event{failed(fault.APIError), ended(false, ""), text("b", false), ended(true, "")}, "failed API_ERROR; end error_during_execution ; text b; end success b"},
 	} {
 		var c course
 		var words []string
@@ -95,7 +95,7 @@ func TestOneAtATime(t *testing.T) {
 		h.Session, h.Frames, h.Stays = s, frames, true
 		h.Log, h.Detail = func(f string, a ...any) { t.Errorf(f, a...) }, func(string, ...any) {}
 		for _, m := range []string{"one", "two", "three"} {
-			frames <- Said{Frame: Frame{User: []agent.Block{{Text: m}}}}
+			frames <- Said{Frame: Frame{User: []event.Block{{Text: m}}}}
 		}
 		s.full = func() {
 			if interrupted {
@@ -125,7 +125,7 @@ type single struct {
 }
 
 func (s *single) ID() string                                    { return "s" }
-func (s *single) Facts() agent.Facts                            { return agent.Facts{} }
+func (s *single) Facts() event.Facts                            { return event.Facts{} }
 func (s *single) Next(ctx context.Context) (event.Event, error) { return s.events.Next(ctx) }
 func (s *single) Interrupt(context.Context) error               { s.end(false); return nil }
 func (s *single) Close(context.Context) (agent.Outcome, error) {
@@ -133,7 +133,7 @@ func (s *single) Close(context.Context) (agent.Outcome, error) {
 	return agent.Outcome{}, nil
 }
 
-func (s *single) Send(_ context.Context, blocks []agent.Block) error {
+func (s *single) Send(_ context.Context, blocks []event.Block) error {
 	if s.busy {
 		s.full()
 		return fault.New(fault.LockHeld, "it still works")

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 
-	"omniagent/internal/agent"
+	"omniagent/internal/event"
 	"omniagent/internal/proto/claude"
 )
 
 // Frame is what a line of the other side wants.
 type Frame struct {
-	User  []agent.Block         // a message
+	User  []event.Block         // a message
 	Taken func()                // called when the message was taken
 	Do    func(context.Context) // anything else; the Host calls it between events
 

@@ -41,7 +41,7 @@ const (
 // Dialect is how the other side is spoken with. Its methods are called by the Host alone, but for Read.
 type Dialect interface {
 	// Know takes what is known of the conversation by now. It is called before all else, and whenever more may be known.
-	Know(id string, f agent.Facts) [][]byte
+	Know(id string, f event.Facts) [][]byte
 	// Event is what an event looks like: no line, or several.
 	Event(e event.Event) [][]byte
 	// Refuse is the whole stream of a conversation that cannot begin.
@@ -66,7 +66,7 @@ type Host struct {
 	Frames  <-chan Said                      // what the other side says; nil: nothing
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of First.
 	Stays bool
-	First []agent.Block
+	First []event.Block
 	// Quiet: a denial is what was asked for, so that it is no exit code.
 	Quiet   bool
 	Signals <-chan os.Signal
@@ -78,7 +78,7 @@ type Host struct {
 	course course
 
 	turns   int             // sent and not ended
-	later   [][]agent.Block // messages for an agent that takes one at a time
+	later   [][]event.Block // messages for an agent that takes one at a time
 	dropped int             // messages that waited when the turn was interrupted
 	why     fault.Code      // what the last turn failed with
 	last    *event.End
@@ -225,7 +225,7 @@ func (h *Host) listen(ctx context.Context) (<-chan event.Event, func()) {
 	return events, func() { cancel(); <-ended }
 }
 
-func (h *Host) send(ctx context.Context, said []agent.Block) {
+func (h *Host) send(ctx context.Context, said []event.Block) {
 	if len(h.later) > 0 {
 		h.later = append(h.later, said)
 		return

@@ -8,12 +8,13 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/yume"
+	"omniagent/internal/setting"
 )
 
 // Yume is the flat dialect.
 type Yume struct {
-	Mode    string                       // its own word
-	Meaning func(word string) agent.Mode // what a mode means
+	Mode    string                             // its own word
+	Meaning func(word string) setting.Approval // what a mode means
 
 	encoder yume.Encoder
 	host    *Host
@@ -28,7 +29,7 @@ func (y *Yume) bind(h *Host) { y.host = h }
 func (y *Yume) Named(id string) { y.encoder.Session = id }
 
 // Know is part of Dialect. An agent that tells its session later has its first line later.
-func (y *Yume) Know(id string, f agent.Facts) [][]byte {
+func (y *Yume) Know(id string, f event.Facts) [][]byte {
 	y.encoder.Session, y.encoder.Model, y.encoder.Dir, y.encoder.Mode = id, f.Model, f.Dir, y.Mode
 	y.encoder.Tools, y.encoder.Window, y.encoder.Walls = f.Tools, f.Window, f.Walls
 	if y.waits = id == ""; y.waits {
@@ -84,9 +85,9 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 		}}, nil
 	case f.Approval != nil:
 		return Frame{Do: func(ctx context.Context) {
-			a := agent.Answer{Option: "deny", Text: f.Approval.Reason}
+			a := event.Reply{Option: "deny", Text: f.Approval.Reason}
 			if f.Approval.Approved {
-				a = agent.Answer{Option: "allow"}
+				a = event.Reply{Option: "allow"}
 			}
 			if err := h.Session.Answer(ctx, f.Approval.ID, a); err != nil {
 				h.Log("an approval was passed over: %v", err)

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 const python = `[{"shell": "python3 -c 'open(\"made\",\"w\")'"}, {"say": "told: ${result}"}]`
@@ -19,19 +20,19 @@ func TestClaudeConversation(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(), python, func(s *agent.Spec, _ *agent.Services) { s.Fresh = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" })
-	end := c.answered("allow", agent.Answer{Option: "allow"})
+	end := c.answered("allow", event.Reply{Option: "allow"})
 	if !end.End.OK || !b.took("made") || !c.has(event.ToolResult, "") || c.ID() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
 		t.Errorf("allowed, %s: %s", c.ID(), story(c.heard))
 	}
-	end = c.answered("deny", agent.Answer{Option: "deny", Text: "not today"})
+	end = c.answered("deny", event.Reply{Option: "deny", Text: "not today"})
 	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"ByUser":true`) || !strings.Contains(end.End.Text, "not today") {
 		t.Errorf("denied: %s", story(c.heard))
 	}
-	end = c.answered("edited", agent.Answer{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
+	end = c.answered("edited", event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
 	if !end.End.OK || b.took("made") || !b.took("other") {
 		t.Errorf("edited: %s", story(c.heard))
 	}
-	end = c.answered("stop", agent.Answer{Option: "deny", Stop: true})
+	end = c.answered("stop", event.Reply{Option: "deny", Stop: true})
 	if end.End.OK || b.took("made") {
 		t.Errorf("stopped: %s", story(c.heard))
 	}
@@ -44,15 +45,15 @@ func TestClaudeConversation(t *testing.T) {
 	if end = c.until(event.Ended); end.End.OK || b.took("made") || !c.has(event.Withdrawn, "") {
 		t.Errorf("interrupted: %s", story(c.heard))
 	}
-	end = c.answered("always", agent.Answer{Option: "always"})
+	end = c.answered("always", event.Reply{Option: "always"})
 	if !end.End.OK || !b.took("made") {
 		t.Errorf("always: %s", story(c.heard))
 	}
-	end = c.answered("again", agent.Answer{Option: "deny"})
+	end = c.answered("again", event.Reply{Option: "deny"})
 	if !end.End.OK || !b.took("made") || c.has(event.Question, "") {
 		t.Errorf("remembered: %s", story(c.heard))
 	}
-	if f := c.Facts(); f.Agent != "claude" || f.Version == "" || len(f.Tools) == 0 || f.Mode != agent.Prompt {
+	if f := c.Facts(); f.Agent != "claude" || f.Version == "" || len(f.Tools) == 0 || f.Mode != setting.Prompt {
 		t.Errorf("%+v", f)
 	}
 }
@@ -61,27 +62,27 @@ func TestClaudeModes(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(), python, nil)
-	set := func(m agent.Mode) {
+	set := func(m setting.Approval) {
 		t.Helper()
 		if err := c.Set(t.Context(), agent.Change{Mode: m}); err != nil {
 			t.Fatal(m, err)
 		}
 	}
-	set(agent.Yolo) // before it runs
-	set(agent.Prompt)
-	if end := c.answered("asks", agent.Answer{Option: "deny"}); !end.End.OK || b.took("made") || !c.has(event.Question, "") {
+	set(setting.Yolo) // before it runs
+	set(setting.Prompt)
+	if end := c.answered("asks", event.Reply{Option: "deny"}); !end.End.OK || b.took("made") || !c.has(event.Question, "") {
 		t.Errorf("prompt: %s", story(c.heard))
 	}
-	set(agent.Yolo)
-	if end := c.answered("runs", agent.Answer{Option: "deny"}); !end.End.OK || !b.took("made") || c.has(event.Question, "") {
+	set(setting.Yolo)
+	if end := c.answered("runs", event.Reply{Option: "deny"}); !end.End.OK || !b.took("made") || c.has(event.Question, "") {
 		t.Errorf("yolo: %s", story(c.heard))
 	}
-	set(agent.DenyAll)
-	if end := c.answered("denied", agent.Answer{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") || !c.has(event.Denied, `"ByUser":false`) {
+	set(setting.DenyAll)
+	if end := c.answered("denied", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") || !c.has(event.Denied, `"ByUser":false`) {
 		t.Errorf("deny: %s", story(c.heard))
 	}
-	set(agent.AskAll)
-	if end := c.answered("asks", agent.Answer{Option: "allow"}); !end.End.OK || !b.took("made") || !c.has(event.Question, "") {
+	set(setting.AskAll)
+	if end := c.answered("asks", event.Reply{Option: "allow"}); !end.End.OK || !b.took("made") || !c.has(event.Question, "") {
 		t.Errorf("ask: %s", story(c.heard))
 	}
 	if err := c.Set(t.Context(), agent.Change{Mode: "odd"}); fault.Of(err).Code != fault.Unsupported {
@@ -90,7 +91,7 @@ func TestClaudeModes(t *testing.T) {
 	if err := c.Set(t.Context(), agent.Change{Model: "claude-sonnet-4-5"}); err != nil {
 		t.Error(err)
 	}
-	if end := c.answered("model", agent.Answer{Option: "allow"}); !end.End.OK || c.Facts().Model != "claude-sonnet-4-5" {
+	if end := c.answered("model", event.Reply{Option: "allow"}); !end.End.OK || c.Facts().Model != "claude-sonnet-4-5" {
 		t.Errorf("%+v: %s", c.Facts(), story(c.heard))
 	}
 }
@@ -132,14 +133,14 @@ func TestClaudeHost(t *testing.T) {
 	c.say("go")
 	if q := c.until(event.Question); q.Ask.Tool == nil || q.Ask.Tool.Kind != event.MCP {
 		t.Fatalf("%s", tale(q))
-	} else if err := c.Answer(t.Context(), q.Ask.ID, agent.Answer{Option: "allow"}); err != nil {
+	} else if err := c.Answer(t.Context(), q.Ask.ID, event.Reply{Option: "allow"}); err != nil {
 		t.Fatal(err)
 	}
 	q := c.until(event.Question)
 	if q.Ask.Tool != nil || q.Ask.Text != "Which color?" || len(q.Ask.Options) == 0 {
 		t.Fatalf("%s", tale(q))
 	}
-	if err := c.Answer(t.Context(), q.Ask.ID, agent.Answer{Text: "mauve"}); err != nil {
+	if err := c.Answer(t.Context(), q.Ask.ID, event.Reply{Text: "mauve"}); err != nil {
 		t.Fatal(err)
 	}
 	end := c.until(event.Ended)
@@ -154,7 +155,7 @@ func TestClaudeHost(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	alone := b.talk(claude.New(), python, func(_ *agent.Spec, sv *agent.Services) { sv.CanAsk = false })
-	if end := alone.answered("go", agent.Answer{}); !end.End.OK || b.took("made") || alone.has(event.Question, "") || !alone.has(event.Denied, `"ByUser":false`) {
+	if end := alone.answered("go", event.Reply{}); !end.End.OK || b.took("made") || alone.has(event.Question, "") || !alone.has(event.Denied, `"ByUser":false`) {
 		t.Errorf("%s", story(alone.heard))
 	}
 }
@@ -163,14 +164,14 @@ func TestClaudeHost(t *testing.T) {
 func TestClaudeGoesOn(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
-	c := b.talk(claude.New(), `[{"shell":"kill -9 $PPID"}, {"say":"${input}"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = agent.Yolo })
-	end := c.answered("dies", agent.Answer{})
+	c := b.talk(claude.New(), `[{"shell":"kill -9 $PPID"}, {"say":"${input}"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
+	end := c.answered("dies", event.Reply{})
 	if end.End.OK || !end.Synthetic || !c.has(event.Failed, "AGENT_FAILED") {
 		t.Errorf("%s", story(c.heard))
 	}
 	id := c.ID()
 	d := b.talk(claude.New(), `[{"say":"I go on"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = id })
-	if end := d.answered("go on", agent.Answer{}); !end.End.OK || d.ID() != id || id == "" {
+	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.ID() != id || id == "" {
 		t.Errorf("%q, %q: %s", id, d.ID(), story(d.heard))
 	}
 	requests := d.model.Requests()
@@ -179,13 +180,13 @@ func TestClaudeGoesOn(t *testing.T) {
 	}
 	const copied = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c02"
 	f := b.talk(claude.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume, s.Fresh, s.Terms.Fork = id, copied, true })
-	if end := f.answered("go on", agent.Answer{}); !end.End.OK || f.ID() != copied {
+	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.ID() != copied {
 		t.Errorf("%q: %s", f.ID(), story(f.heard))
 	}
 	n := b.talk(claude.New(), `[{"say":"the newest"}]`, func(s *agent.Spec, _ *agent.Services) {
 		s.Terms.Continue, s.Fresh = true, "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c03"
 	})
-	if end := n.answered("go on", agent.Answer{}); !end.End.OK || n.ID() != copied {
+	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.ID() != copied {
 		t.Errorf("%q: %s", n.ID(), story(n.heard))
 	}
 }
@@ -195,8 +196,8 @@ func TestClaudeWakes(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(), `[{"call":{"name":"Bash","input":{"command":"sleep 0.5","run_in_background":true}}}, {"say":"started"}]`,
-		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = agent.Yolo })
-	if end := c.answered("go", agent.Answer{}); !end.End.OK || end.Unasked {
+		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
+	if end := c.answered("go", event.Reply{}); !end.End.OK || end.Unasked {
 		t.Fatalf("%s", story(c.heard))
 	}
 	c.heard = nil
@@ -219,9 +220,9 @@ func TestClaudeWithheld(t *testing.T) {
 	opens := func(trusted func(string, []byte) bool) string {
 		t.Helper()
 		c := b.talk(claude.New(), `[{"shell":"echo hi"},{"say":"done"}]`, func(s *agent.Spec, _ *agent.Services) {
-			s.Terms.Mode, s.Trusted = agent.Yolo, trusted
+			s.Terms.Mode, s.Trusted = setting.Yolo, trusted
 		})
-		if end := c.answered("go", agent.Answer{}); !end.End.OK {
+		if end := c.answered("go", event.Reply{}); !end.End.OK {
 			t.Errorf("%s", story(c.heard))
 		}
 		requests := c.model.Requests()

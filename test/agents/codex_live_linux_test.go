@@ -20,19 +20,19 @@ func TestCodexConversation(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "codex")
 	c := b.talk(codex.New(), touch, nil)
-	end := c.answered("allow", agent.Answer{Option: "allow"})
+	end := c.answered("allow", event.Reply{Option: "allow"})
 	if !end.End.OK || !b.took("made") || !c.has(event.Question, "touch made") || !c.has(event.ToolResult, "") || c.ID() == "" {
 		t.Errorf("allowed, %s: %s", c.ID(), story(c.heard))
 	}
-	end = c.answered("deny", agent.Answer{Option: "deny"})
+	end = c.answered("deny", event.Reply{Option: "deny"})
 	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"ByUser":true`) {
 		t.Errorf("denied: %s", story(c.heard))
 	}
-	end = c.answered("edited", agent.Answer{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
+	end = c.answered("edited", event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
 	if !end.End.OK || b.took("made") || b.took("other") {
 		t.Errorf("edited, which codex cannot heed: %s", story(c.heard))
 	}
-	end = c.answered("stop", agent.Answer{Option: "deny", Stop: true})
+	end = c.answered("stop", event.Reply{Option: "deny", Stop: true})
 	if end.End.OK || b.took("made") {
 		t.Errorf("stopped: %s", story(c.heard))
 	}
@@ -45,21 +45,21 @@ func TestCodexConversation(t *testing.T) {
 	if end = c.until(event.Ended); end.End.OK || b.took("made") || !c.has(event.Withdrawn, "") {
 		t.Errorf("interrupted: %s", story(c.heard))
 	}
-	for _, m := range []agent.Mode{agent.AutoEdit, agent.Yolo} {
+	for _, m := range []setting.Approval{setting.AutoEdit, setting.Yolo} {
 		if err := c.Set(t.Context(), agent.Change{Mode: m, Model: "gpt-5-other"}); err != nil {
 			t.Fatal(err)
 		}
-		if end = c.answered("runs", agent.Answer{Option: "deny"}); !end.End.OK || !b.took("made") || c.has(event.Question, "") {
+		if end = c.answered("runs", event.Reply{Option: "deny"}); !end.End.OK || !b.took("made") || c.has(event.Question, "") {
 			t.Errorf("%s: %s", m, story(c.heard))
 		}
 	}
-	if err := c.Set(t.Context(), agent.Change{Mode: agent.Plan}); err != nil {
+	if err := c.Set(t.Context(), agent.Change{Mode: setting.Plan}); err != nil {
 		t.Fatal(err)
 	}
-	if end = c.answered("plans", agent.Answer{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") {
+	if end = c.answered("plans", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") {
 		t.Errorf("plan: %s", story(c.heard))
 	}
-	if err := c.Set(t.Context(), agent.Change{Mode: agent.AskAll}); fault.Of(err).Code != fault.Unsupported {
+	if err := c.Set(t.Context(), agent.Change{Mode: setting.AskAll}); fault.Of(err).Code != fault.Unsupported {
 		t.Error(err)
 	}
 	requests := c.model.Requests()
@@ -81,7 +81,7 @@ func TestCodexTerms(t *testing.T) {
 		s.Terms.Servers = []byte(`{"mcpServers":{"srv":{"command":"false"}}}`)
 	})
 	const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\xdac\x64\xf8\xcf\x50\x0f\x00\x03\x86\x01\x80\x5a\x34\x7d\x6b\x00\x00\x00\x00IEND\xaeB`\x82"
-	if err := c.Send(t.Context(), []agent.Block{{Text: "look"}, {Media: "image/png", Data: []byte(pixel)}}); err != nil {
+	if err := c.Send(t.Context(), []event.Block{{Text: "look"}, {Media: "image/png", Data: []byte(pixel)}}); err != nil {
 		t.Fatal(err)
 	}
 	if end := c.until(event.Ended); !end.End.OK || len(end.End.Structured) == 0 {
@@ -97,10 +97,10 @@ func TestCodexTerms(t *testing.T) {
 	for name, change := range map[string]func(*agent.Spec){
 		"--disallowedTools":  func(s *agent.Spec) { s.Terms.Deny = []string{"Bash"} },
 		"--max-turns":        func(s *agent.Spec) { s.Terms.MaxTurns = 3 },
-		"deny":               func(s *agent.Spec) { s.Terms.Mode = agent.DenyAll },
-		"acceptEdits":        func(s *agent.Spec) { s.Terms.Mode, s.Shared.Sandbox = agent.AutoEdit, off() },
+		"deny":               func(s *agent.Spec) { s.Terms.Mode = setting.DenyAll },
+		"acceptEdits":        func(s *agent.Spec) { s.Terms.Mode, s.Shared.Sandbox = setting.AutoEdit, off() },
 		"lives in the host":  func(s *agent.Spec) { s.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
-		"--network off":      func(s *agent.Spec) { s.Terms.Mode, s.Terms.Network = agent.Yolo, "off" },
+		"--network off":      func(s *agent.Spec) { s.Terms.Mode, s.Terms.Network = setting.Yolo, "off" },
 		"--network with a l": func(s *agent.Spec) { s.Terms.Network = "a.example" },
 	} {
 		s := b.wanted(codex.New(), c.model)
@@ -115,15 +115,15 @@ func TestCodexTerms(t *testing.T) {
 func TestCodexGoesOn(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "codex")
-	c := b.talk(codex.New(), `[{"shell":"kill -9 $PPID; sleep 1"}, {"say":"alive"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = agent.Yolo })
-	end := c.answered("first", agent.Answer{})
+	c := b.talk(codex.New(), `[{"shell":"kill -9 $PPID; sleep 1"}, {"say":"alive"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
+	end := c.answered("first", event.Reply{})
 	t.Logf("the parent of its shell killed: %s", tale(end))
 	id := c.ID()
 	if _, err := c.Close(t.Context()); err != nil { // a thread has one writer
 		t.Fatal(err)
 	}
 	d := b.talk(codex.New(), `[{"say":"I go on"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = id })
-	if end := d.answered("go on", agent.Answer{}); !end.End.OK || d.ID() != id || id == "" {
+	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.ID() != id || id == "" {
 		t.Errorf("%q, %q: %s", id, d.ID(), story(d.heard))
 	}
 	requests := d.model.Requests()
@@ -131,18 +131,18 @@ func TestCodexGoesOn(t *testing.T) {
 		t.Error("it does not know what was said before")
 	}
 	f := b.talk(codex.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume, s.Terms.Fork = id, true })
-	if end := f.answered("go on", agent.Answer{}); !end.End.OK || f.ID() == id || f.ID() == "" {
+	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.ID() == id || f.ID() == "" {
 		t.Errorf("%q: %s", f.ID(), story(f.heard))
 	}
 	if _, err := f.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n := b.talk(codex.New(), `[{"say":"the newest"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Continue = true })
-	if end := n.answered("go on", agent.Answer{}); !end.End.OK || n.ID() != f.ID() {
+	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.ID() != f.ID() {
 		t.Errorf("%q: %s", n.ID(), story(n.heard))
 	}
 	u := b.talk(codex.New(), `[]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = "01a1fd29-4b02-79d2-bba6-41e8857da86f" })
-	if end := u.answered("go on", agent.Answer{}); end.End.OK || !u.has(event.Failed, "no rollout") {
+	if end := u.answered("go on", event.Reply{}); end.End.OK || !u.has(event.Failed, "no rollout") {
 		t.Errorf("%s", story(u.heard))
 	}
 }

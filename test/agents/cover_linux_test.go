@@ -51,7 +51,7 @@ func points(d agent.Driver) []string {
 		}
 		list = append(list, cell+" one-shot", cell+" interactive")
 	}
-	for _, a := range setting.Approvals() {
+	for _, a := range setting.Common() {
 		for _, s := range []string{"-", string(setting.WorkspaceWrite), string(setting.Off)} {
 			list = append(list, fmt.Sprintf("pair %s/%s", a, s), fmt.Sprintf("pair %s/%s, then passthrough", a, s))
 		}

@@ -79,7 +79,7 @@ func (b *bench) talk(d agent.Driver, script string, change func(*agent.Spec, *ag
 
 func (c *conversation) say(text string) {
 	c.t.Helper()
-	if err := c.Send(c.t.Context(), []agent.Block{{Text: text}}); err != nil {
+	if err := c.Send(c.t.Context(), []event.Block{{Text: text}}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -108,7 +108,7 @@ func (c *conversation) until(k event.Kind) event.Event {
 }
 
 // answered is the whole turn, in which every question gets that answer.
-func (c *conversation) answered(text string, a agent.Answer) event.Event {
+func (c *conversation) answered(text string, a event.Reply) event.Event {
 	c.t.Helper()
 	c.heard = nil
 	c.say(text)

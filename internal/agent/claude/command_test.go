@@ -120,7 +120,7 @@ func TestArguments(t *testing.T) {
 // Whatever is combined: a sandbox that somebody asked for is never given together with a bypass, and always with its settings.
 func TestAskedSandboxIsNeverTradedForABypass(t *testing.T) {
 	for _, mode := range []func(*agent.Spec){interactive, func(*agent.Spec) {}} {
-		for _, a := range setting.Approvals() {
+		for _, a := range setting.Common() {
 			for _, system := range []string{"linux", "darwin", "windows"} {
 				for _, tools := range []func(*agent.Spec){bare, func(*agent.Spec) {}} {
 					for _, from := range []setting.Origin{setting.Configured, setting.Typed} {

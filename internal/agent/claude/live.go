@@ -33,7 +33,7 @@ func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agen
 
 // Relayed is the launch of a process whose lines go to a host of the same dialect as they are.
 func (d driver) Relayed(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
-	if mode := cli.ModeOf(s); mode == agent.AskAll || mode == agent.DenyAll {
+	if mode := cli.ModeOf(s); mode == setting.AskAll || mode == setting.DenyAll {
 		return agent.Launch{}, fault.New(fault.Unsupported, "Claude Code itself has no mode %s", mode)
 	}
 	return d.launch(s, w)
@@ -53,7 +53,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
 	s.Shared.Approval = setting.Chosen[setting.Approval]{Value: setting.Prompt, Origin: setting.Typed}
-	if mode == agent.AutoEdit || mode == agent.Yolo {
+	if mode == setting.AutoEdit || mode == setting.Yolo {
 		s.Shared.Approval.Value = setting.Approval(mode)
 	}
 	fresh := s.Fresh
@@ -65,7 +65,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 		return l, err
 	}
 	ours := slices.Clone(l.Args[:l.Translated])
-	if mode == agent.Plan {
+	if mode == setting.Plan {
 		ours[slices.Index(ours, modeFlag)+1] = word(mode)
 	}
 	if w.Denied {
@@ -78,7 +78,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	if w.Pieces {
 		ours = append(ours, "--include-partial-messages")
 	}
-	if mode != agent.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite && (!s.Machine.Root || deliberate(l.Env)) {
+	if mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite && (!s.Machine.Root || deliberate(l.Env)) {
 		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host may change to it
 	}
 	ours = append(ours, terms(s.Terms)...)

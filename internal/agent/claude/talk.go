@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // talk is both sides of the stdio protocol: the lines of stream-json, and requests that go either way.
@@ -28,7 +29,7 @@ type talk struct {
 	begun   bool   // the CLI has taken it up
 	told    bool   // the CLI tells when it takes up messages
 	stops   bool   // the turn is to end
-	mode    agent.Mode
+	mode    setting.Approval
 	facts   *initLine
 
 	sent      int
@@ -45,7 +46,7 @@ type talk struct {
 
 // options are what a conversation is opened with.
 type options struct {
-	mode    agent.Mode
+	mode    setting.Approval
 	hooks   bool
 	servers []string // that live in the host
 	helpers []agent.Helper
@@ -138,7 +139,7 @@ func (t *talk) Begin() cli.Step {
 }
 
 // keptByUs says whether a mode is kept by our own hook.
-func keptByUs(m agent.Mode) bool { return m == agent.AskAll || m == agent.DenyAll }
+func keptByUs(m setting.Approval) bool { return m == setting.AskAll || m == setting.DenyAll }
 
 // done is what came together, and begins anew.
 func (t *talk) done() cli.Step {
@@ -204,7 +205,7 @@ type initLine struct {
 }
 
 // Know adds what the CLI has told.
-func (t *talk) Know(f *agent.Facts) {
+func (t *talk) Know(f *event.Facts) {
 	if t.facts == nil {
 		return
 	}
@@ -214,7 +215,7 @@ func (t *talk) Know(f *agent.Facts) {
 	}
 	f.Servers = nil
 	for _, s := range t.facts.Servers {
-		f.Servers = append(f.Servers, agent.Server{Name: s.Name, Status: s.Status})
+		f.Servers = append(f.Servers, event.Server{Name: s.Name, Status: s.Status})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // Do puts it into the CLI's words.
@@ -35,7 +36,7 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	return t.done(), nil
 }
 
-func (t *talk) hand(blocks []agent.Block) error {
+func (t *talk) hand(blocks []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
@@ -69,15 +70,15 @@ func (t *talk) hand(blocks []agent.Block) error {
 }
 
 // word is a mode in the CLI's words. Those that ask about everything, or deny it, are kept by our hook.
-func word(m agent.Mode) string {
+func word(m setting.Approval) string {
 	switch m {
-	case agent.Plan:
+	case setting.Plan:
 		return "plan"
-	case agent.AutoEdit:
+	case setting.AutoEdit:
 		return "acceptEdits"
-	case agent.Yolo:
+	case setting.Yolo:
 		return "bypassPermissions"
-	case agent.Prompt, agent.Default, agent.AskAll, agent.DenyAll:
+	case setting.Prompt, setting.Default, setting.AskAll, setting.DenyAll:
 		return "default"
 	}
 	return ""
@@ -90,7 +91,7 @@ func (t *talk) change(c agent.Change, token int) error {
 		return fault.New(fault.Unsupported, "Claude Code has no mode %s", c.Mode)
 	case keptByUs(c.Mode) && !t.hooking:
 		return cli.Anew{}
-	case c.Mode == agent.Yolo && t.o.sandbox:
+	case c.Mode == setting.Yolo && t.o.sandbox:
 		return fault.New(fault.Unsupported, "with --sandbox workspace-write there is no --permission-mode bypassPermissions: it would free the file tools from it")
 	}
 	var lines [][]byte
@@ -204,14 +205,14 @@ func (t *talk) ask(l *line, raw []byte) []event.Event {
 		}
 	}
 	a := events[0].Ask
-	a.Options = []string{cli.Allow, cli.Deny}
+	a.Options = []string{event.Allow, event.Deny}
 	for _, s := range more.Request.Suggestions {
 		if s.Type == "addRules" && s.Behavior == "allow" {
 			q.suggestions = append(q.suggestions, s)
 		}
 	}
 	if len(q.suggestions) > 0 {
-		a.Options = []string{cli.Allow, cli.Always, cli.Deny}
+		a.Options = []string{event.Allow, event.Always, event.Deny}
 	}
 	if a.Text == "" {
 		a.Text = strings.ReplaceAll(askText, "%s", q.call.Name)
@@ -265,7 +266,7 @@ func (t *talk) elicited(l *line, raw []byte) []event.Event {
 	_ = json.Unmarshal(raw, &more)
 	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: "elicitation"}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: firstOf(more.Request.Message, more.Request.Server), Options: []string{cli.Allow, cli.Deny},
+		ID: l.RequestID, Text: firstOf(more.Request.Message, more.Request.Server), Options: []string{event.Allow, event.Deny},
 	}}}
 }
 
@@ -292,18 +293,18 @@ func (t *talk) withdrawAll() []event.Event {
 }
 
 // reply answers a question.
-func (t *talk) reply(r cli.Reply) error {
+func (t *talk) reply(r event.Reply) error {
 	q := t.questions[r.Question]
 	if q == nil {
 		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
 	}
-	denied := r.ByUs || r.Stop || r.Option == cli.Deny && len(q.questions) == 0
+	denied := r.ByUs || r.Stop || r.Option == event.Deny && len(q.questions) == 0
 	switch {
-	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == agent.Yolo && t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
+	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == setting.Yolo && t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
 		denied = true // what cannot be heeded makes a no of it
 	case len(q.questions) > 0 && !denied && len(r.Input) == 0:
 		return t.filled(q, r)
-	case !denied && r.Option != cli.Allow && r.Option != cli.Always:
+	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
 	}
 	t.closeQuestion(q)
@@ -344,7 +345,7 @@ func (t *talk) closeQuestion(q *asking) {
 }
 
 // filled is an answer to a part of a form.
-func (t *talk) filled(q *asking, r cli.Reply) error {
+func (t *talk) filled(q *asking, r event.Reply) error {
 	said := firstOf(r.Text, r.Option)
 	if said == "" {
 		return fault.New(fault.ArgError, "the answer is empty")
@@ -372,7 +373,7 @@ func (t *talk) filled(q *asking, r cli.Reply) error {
 }
 
 // refuse says no. The denial is told here: the CLI takes every one for that of a person.
-func (t *talk) refuse(q *asking, r cli.Reply) {
+func (t *talk) refuse(q *asking, r event.Reply) {
 	reason := firstOf(r.Text, "The user does not want this to run.")
 	response := map[string]any{"behavior": "deny", "message": reason, "toolUseID": q.call.ID}
 	if r.Stop {
@@ -383,9 +384,9 @@ func (t *talk) refuse(q *asking, r cli.Reply) {
 }
 
 // updates are what holds from now on. It holds for the conversation; nothing is written into settings.
-func (t *talk) updates(q *asking, r cli.Reply) []any {
+func (t *talk) updates(q *asking, r event.Reply) []any {
 	var out []any
-	if r.Option == cli.Always {
+	if r.Option == event.Always {
 		for _, s := range q.suggestions {
 			out = append(out, map[string]any{"type": "addRules", "rules": s.Rules, "behavior": "allow", "destination": "session"})
 		}

@@ -6,6 +6,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
+	"omniagent/internal/setting"
 )
 
 // hookInput is what a hook is told.
@@ -39,7 +40,7 @@ func (t *talk) hooked(id string, raw []byte) {
 	}
 	in := l.Request.Input
 	t.needs[id] = in.Event
-	if !t.o.hooks || t.mode == agent.DenyAll && in.Event == string(agent.BeforeTool) {
+	if !t.o.hooks || t.mode == setting.DenyAll && in.Event == string(agent.BeforeTool) {
 		t.met(cli.Met{Need: id})
 		return
 	}
@@ -122,9 +123,9 @@ func (t *talk) worded(name agent.MomentName, w agent.Word) map[string]any {
 	out, special := map[string]any{}, map[string]any{"hookEventName": string(name)}
 	if name == agent.BeforeTool {
 		switch {
-		case t.mode == agent.DenyAll:
+		case t.mode == setting.DenyAll:
 			w.Decision, w.Reason, w.Input = "deny", "nothing runs in this conversation", nil
-		case t.mode == agent.AskAll && w.Decision == "":
+		case t.mode == setting.AskAll && w.Decision == "":
 			w.Decision, w.Reason = "ask", "every call is asked about"
 		}
 		if w.Decision != "" {

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/order"
+	"omniagent/internal/setting"
 )
 
 // captured are the lines of a conversation with the CLI, in both directions, one object each.
@@ -52,7 +53,7 @@ func greeted(t testing.TB, o options) *talk {
 	if len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"initialize"`)) {
 		t.Fatalf("%s", step.Lines)
 	}
-	sent, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}})
+	sent, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}})
 	if waits := o.hooks || keptByUs(o.mode); err != nil || (len(sent.Lines) == 0) != waits {
 		t.Fatalf("a message that has to wait (%v): %s, %v", waits, sent.Lines, err)
 	}
@@ -101,7 +102,7 @@ func lines(pieces [][]byte) (all [][]byte) {
 // TestTranslated: the capture is, in both dialects of hosts, a stream that keeps the rules.
 func TestTranslated(t *testing.T) {
 	out, _ := captured(t)
-	w := greeted(t, options{mode: agent.Prompt})
+	w := greeted(t, options{mode: setting.Prompt})
 	var events []event.Event
 	for _, p := range lines([][]byte{out}) {
 		for _, e := range w.Feed(p).Events {
@@ -109,7 +110,7 @@ func TestTranslated(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), agent.Facts{Agent: "claude"})
+	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "claude"})
 	if err := errors.Join(order.Flat(flat), order.Nested(nested)); err != nil || strings.Count(strings.Join(flat, "\n"), `"message_stop"`) != 2 {
 		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
 	}
@@ -119,12 +120,12 @@ func TestTranslated(t *testing.T) {
 func TestReplay(t *testing.T) {
 	out, _ := captured(t)
 	play := func(pieces ...[]byte) string {
-		w := greeted(t, options{mode: agent.Prompt})
+		w := greeted(t, options{mode: setting.Prompt})
 		var events []event.Event
 		for _, p := range lines(pieces) {
 			for _, e := range w.Feed(p).Events {
 				if e.Kind == event.Question {
-					step, err := w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+					step, err := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 					if err != nil || !bytes.Contains(step.Lines[0], []byte(`"updatedInput":{"command":"python3 -c 'open(\"made\",\"w\")'"}`)) {
 						t.Fatalf("%s, %v", step.Lines, err)
 					}
@@ -159,26 +160,26 @@ const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype
 func TestAnswers(t *testing.T) {
 	tests := []struct {
 		name  string
-		reply cli.Reply
+		reply event.Reply
 		want  []string
 		code  fault.Code
 	}{
-		{"allow", cli.Reply{Answer: agent.Answer{Option: "allow"}}, []string{`"behavior":"allow"`, `"updatedInput":{"command":"ls"}`}, ""},
-		{"edited", cli.Reply{Answer: agent.Answer{Option: "allow", Input: json.RawMessage(`{"command":"pwd"}`)}}, []string{`"updatedInput":{"command":"pwd"}`}, ""},
-		{"always", cli.Reply{Answer: agent.Answer{Option: "always"}}, []string{`"updatedPermissions":[{`, `"destination":"session"`, `"ruleContent":"ls"`}, ""},
-		{"rules", cli.Reply{Answer: agent.Answer{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}}}, []string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`}, ""},
-		{"mode", cli.Reply{Answer: agent.Answer{Option: "allow", Mode: agent.AutoEdit}}, []string{`"setMode"`, `"acceptEdits"`}, ""},
-		{"a mode that is none", cli.Reply{Answer: agent.Answer{Option: "allow", Mode: "odd"}}, []string{`"behavior":"deny"`}, ""},
-		{"broken input", cli.Reply{Answer: agent.Answer{Option: "allow", Input: json.RawMessage(`{`)}}, []string{`"behavior":"deny"`}, ""},
-		{"deny", cli.Reply{Answer: agent.Answer{Option: "deny", Text: "no"}}, []string{`"behavior":"deny"`, `"message":"no"`}, ""},
-		{"stop", cli.Reply{Answer: agent.Answer{Option: "allow", Stop: true}}, []string{`"behavior":"deny"`, `"interrupt":true`}, ""},
-		{"nobody", cli.Reply{ByUs: true, Answer: agent.Answer{Option: "allow"}}, []string{`"behavior":"deny"`}, ""},
-		{"no such option", cli.Reply{Answer: agent.Answer{Option: "perhaps"}}, nil, fault.ArgError},
-		{"no such question", cli.Reply{Question: "r2", Answer: agent.Answer{Option: "allow"}}, nil, fault.NotFoundCode},
+		{"allow", event.Reply{Option: "allow"}, []string{`"behavior":"allow"`, `"updatedInput":{"command":"ls"}`}, ""},
+		{"edited", event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"pwd"}`)}, []string{`"updatedInput":{"command":"pwd"}`}, ""},
+		{"always", event.Reply{Option: "always"}, []string{`"updatedPermissions":[{`, `"destination":"session"`, `"ruleContent":"ls"`}, ""},
+		{"rules", event.Reply{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}}, []string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`}, ""},
+		{"mode", event.Reply{Option: "allow", Mode: setting.AutoEdit}, []string{`"setMode"`, `"acceptEdits"`}, ""},
+		{"a mode that is none", event.Reply{Option: "allow", Mode: "odd"}, []string{`"behavior":"deny"`}, ""},
+		{"broken input", event.Reply{Option: "allow", Input: json.RawMessage(`{`)}, []string{`"behavior":"deny"`}, ""},
+		{"deny", event.Reply{Option: "deny", Text: "no"}, []string{`"behavior":"deny"`, `"message":"no"`}, ""},
+		{"stop", event.Reply{Option: "allow", Stop: true}, []string{`"behavior":"deny"`, `"interrupt":true`}, ""},
+		{"nobody", event.Reply{ByUs: true, Option: "allow"}, []string{`"behavior":"deny"`}, ""},
+		{"no such option", event.Reply{Option: "perhaps"}, nil, fault.ArgError},
+		{"no such question", event.Reply{Question: "r2", Option: "allow"}, nil, fault.NotFoundCode},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := greeted(t, options{mode: agent.Prompt})
+			w := greeted(t, options{mode: setting.Prompt})
 			if got := brief(w.Feed([]byte(askLine)).Events); got != "question=r1" {
 				t.Fatal(got)
 			}
@@ -269,14 +270,14 @@ func TestInterruptedEarly(t *testing.T) {
 func TestUnwilling(t *testing.T) {
 	w := newTalk(options{hooks: true})
 	w.Begin()
-	if _, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}}); err != nil {
+	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err != nil {
 		t.Fatal(err)
 	}
 	step := w.Feed([]byte(`{"type":"control_response","response":{"subtype":"error","request_id":"omniagent-1","error":"no"}}` + "\n"))
 	if got := brief(step.Events); got != "failed; ended=no" || len(step.Lines) != 0 {
 		t.Errorf("%s, %s", got, step.Lines)
 	}
-	if _, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}}); err == nil {
+	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err == nil {
 		t.Error("a further message is taken")
 	}
 }
@@ -311,7 +312,7 @@ func FuzzTalk(f *testing.F) {
 	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"mcp_message","server_name":"s","message":{"id":[1]}}}`+"\n"), 9)
 	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{"questions":[{},{}]}}}`+"\n"), 9)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		w := greeted(t, options{mode: agent.AskAll, hooks: true, servers: []string{"s"}})
+		w := greeted(t, options{mode: setting.AskAll, hooks: true, servers: []string{"s"}})
 		if len(data) > 0 {
 			cut = ((cut % len(data)) + len(data)) % len(data)
 		} else {
@@ -329,7 +330,7 @@ func FuzzTalk(f *testing.F) {
 					ends++
 				}
 				if e.Kind == event.Question {
-					_, _ = w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+					_, _ = w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 				}
 			}
 			for _, n := range step.Needs {

@@ -56,13 +56,13 @@ func OpenLive(_ context.Context, l Live, s agent.Spec, sv agent.Services) (agent
 	life, end := context.WithCancel(context.Background())
 	v := &live{
 		Live: l, spec: s, services: sv, canAsk: sv.CanAsk, events: event.NewQueue(0), id: s.Resume, life: life, endLife: end,
-		questions: map[string]*question{}, calls: map[string]*agent.Answer{}, settling: map[int]chan error{},
+		questions: map[string]*question{}, calls: map[string]*event.Reply{}, settling: map[int]chan error{},
 	}
 	if s.Terms.Fork {
 		v.id = "" // the copy has another
 	}
 	v.room = sync.NewCond(&v.mu)
-	v.facts = agent.Facts{Agent: l.Driver.Name(), Version: s.Install.Version, Model: s.Shared.Model.Value, Mode: ModeOf(s), Dir: s.Dir}
+	v.facts = event.Facts{Agent: l.Driver.Name(), Version: s.Install.Version, Model: s.Shared.Model.Value, Mode: ModeOf(s), Dir: s.Dir}
 	return v, nil
 }
 
@@ -78,14 +78,14 @@ type live struct {
 	room      *sync.Cond
 	unheard   int        // events that wait
 	spec      agent.Spec // as it holds now
-	facts     agent.Facts
+	facts     event.Facts
 	id        string
 	canAsk    bool
 	run       *run // the process; nil: none
 	turn      bool // a message is with the agent
-	waiting   [][]agent.Block
-	questions map[string]*question     // open ones
-	calls     map[string]*agent.Answer // that have no result yet, with what a host said of them before it was asked
+	waiting   [][]event.Block
+	questions map[string]*question    // open ones
+	calls     map[string]*event.Reply // that have no result yet, with what a host said of them before it was asked
 	settling  map[int]chan error
 	token     int
 	closed    bool
@@ -107,7 +107,7 @@ func (v *live) ID() string {
 }
 
 // Facts are what is known so far.
-func (v *live) Facts() agent.Facts {
+func (v *live) Facts() event.Facts {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.facts
@@ -127,7 +127,7 @@ func (v *live) Next(ctx context.Context) (event.Event, error) {
 }
 
 // Send hands the message over, or lets it wait for the end of the turn that runs.
-func (v *live) Send(ctx context.Context, blocks []agent.Block) error {
+func (v *live) Send(ctx context.Context, blocks []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (v *live) Send(ctx context.Context, blocks []agent.Block) error {
 	return v.hand(blocks)
 }
 
-func (v *live) fits(blocks []agent.Block) error {
+func (v *live) fits(blocks []event.Block) error {
 	var b strings.Builder
 	media := false
 	for _, block := range blocks {
@@ -161,7 +161,7 @@ func (v *live) fits(blocks []agent.Block) error {
 }
 
 // hand gives a message to the agent, which is started if it does not run. It is called with the lock.
-func (v *live) hand(blocks []agent.Block) error {
+func (v *live) hand(blocks []event.Block) error {
 	if v.run == nil {
 		if err := v.start(); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (v *live) hand(blocks []agent.Block) error {
 }
 
 // Answer answers a question. It may come before the question: a host that sees a call knows what it will be asked.
-func (v *live) Answer(_ context.Context, id string, a agent.Answer) error {
+func (v *live) Answer(_ context.Context, id string, a event.Reply) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, called := v.calls[id]; called && v.questions[id] == nil {
@@ -188,11 +188,11 @@ func (v *live) Answer(_ context.Context, id string, a agent.Answer) error {
 	if v.questions[id] == nil || v.run == nil {
 		return fault.New(fault.NotFoundCode, "there is no open question %s", id)
 	}
-	return v.answer(Reply{Question: id, Answer: a})
+	return v.answer(with(id, a))
 }
 
 // answer is called with the lock. A denial that nobody said is told: an agent takes every denial for that of a person.
-func (v *live) answer(r Reply) error {
+func (v *live) answer(r event.Reply) error {
 	id := r.Question
 	r.Question = v.questions[id].wire
 	step, err := v.run.proto.Do(Command{Answer: &r})
@@ -202,6 +202,11 @@ func (v *live) answer(r Reply) error {
 	v.forget(id)
 	v.take(v.run, step)
 	return nil
+}
+
+func with(question string, r event.Reply) event.Reply {
+	r.Question = question
+	return r
 }
 
 func (v *live) forget(id string) {
@@ -220,7 +225,7 @@ func (v *live) NobodyAnswers() {
 	v.canAsk = false
 	for id := range v.questions {
 		if v.run != nil {
-			_ = v.answer(Reply{Question: id, ByUs: true, Answer: agent.Answer{Option: Deny, Text: "nobody can answer any more"}})
+			_ = v.answer(event.Reply{Question: id, ByUs: true, Option: event.Deny, Text: "nobody can answer any more"})
 		}
 	}
 }

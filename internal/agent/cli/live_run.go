@@ -166,7 +166,7 @@ func (v *live) asked(r *run, e *event.Event) {
 	id := ask.ID
 	e.Ask, v.questions[id] = &ask, q
 	if !v.canAsk {
-		if v.answer(Reply{Question: id, ByUs: true, Answer: agent.Answer{Option: Deny, Text: "it needs approval, and nobody can be asked"}}) != nil {
+		if v.answer(event.Reply{Question: id, ByUs: true, Option: event.Deny, Text: "it needs approval, and nobody can be asked"}) != nil {
 			v.forget(id) // it was withdrawn already
 		}
 		return
@@ -174,7 +174,7 @@ func (v *live) asked(r *run, e *event.Event) {
 	v.put(e)
 	if early := v.calls[id]; early != nil {
 		v.calls[id] = nil
-		if v.answer(Reply{Question: id, Answer: *early}) == nil {
+		if v.answer(with(id, *early)) == nil {
 			return
 		}
 	}
@@ -182,7 +182,7 @@ func (v *live) asked(r *run, e *event.Event) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		if v.questions[id] == q && v.run == r {
-			_ = v.answer(Reply{Question: id, ByUs: true, Answer: agent.Answer{Option: Deny, Text: "nobody answered within " + v.Patience.String()}})
+			_ = v.answer(event.Reply{Question: id, ByUs: true, Option: event.Deny, Text: "nobody answered within " + v.Patience.String()})
 			v.put(&event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: id}, Synthetic: true})
 		}
 	})

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // liveStub is an agent that stays. Each line that it reads is a word and what belongs to it.
@@ -193,7 +194,7 @@ func (w *wire) End(x agent.Exit) []event.Event {
 	}
 	return w.lines.End(x)
 }
-func (w *wire) Know(*agent.Facts) {}
+func (w *wire) Know(*event.Facts) {}
 
 func openLive(t *testing.T, sv agent.Services, patience time.Duration) agent.Session {
 	t.Helper()
@@ -255,7 +256,7 @@ func TestOneProcess(t *testing.T) {
 	if len(left) != 0 || o.Exit.ByUs != "" || o.Exit.Code != 0 || time.Since(began) > soon/2 {
 		t.Errorf("%s, %+v", told(left), o)
 	}
-	if err := s.Send(t.Context(), []agent.Block{{Text: "say x"}}); err == nil {
+	if err := s.Send(t.Context(), []event.Block{{Text: "say x"}}); err == nil {
 		t.Error("a closed session takes a message")
 	}
 }
@@ -316,24 +317,24 @@ func TestQuestions(t *testing.T) {
 	if q := next(t, s); q.Kind != event.Question || q.Ask.ID != "q1" {
 		t.Fatalf("%+v", q)
 	}
-	if err := s.Answer(t.Context(), "q2", agent.Answer{Option: "allow"}); !errors.Is(err, fault.NotFoundCode) {
+	if err := s.Answer(t.Context(), "q2", event.Reply{Option: "allow"}); !errors.Is(err, fault.NotFoundCode) {
 		t.Error(err)
 	}
-	if err := s.Answer(t.Context(), "q1", agent.Answer{Option: "allow", Text: "yes"}); err != nil {
+	if err := s.Answer(t.Context(), "q1", event.Reply{Option: "allow", Text: "yes"}); err != nil {
 		t.Error(err)
 	}
 	if got := told(turn(t, s)); got != "text=allow yes; ended=done" {
 		t.Error(got)
 	}
-	if err := s.Answer(t.Context(), "q1", agent.Answer{Option: "allow"}); !errors.Is(err, fault.NotFoundCode) {
+	if err := s.Answer(t.Context(), "q1", event.Reply{Option: "allow"}); !errors.Is(err, fault.NotFoundCode) {
 		t.Error(err)
 	}
 	send(t, s, "call c1")
 	next(t, s)
-	if err := s.Answer(t.Context(), "c1", agent.Answer{Option: "allow", Text: "early"}); err != nil {
+	if err := s.Answer(t.Context(), "c1", event.Reply{Option: "allow", Text: "early"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Set(within(t), agent.Change{Mode: agent.Plan}); err != nil { // it goes on with that
+	if err := s.Set(within(t), agent.Change{Mode: setting.Plan}); err != nil { // it goes on with that
 		t.Fatal(err)
 	}
 	if got := told(turn(t, s)); got != "question=q1; text=allow early; ended=done" {
@@ -397,19 +398,19 @@ func TestInterruptions(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	s := openLive(t, asking(), 0)
-	set := func(m agent.Mode) error { return s.Set(within(t), agent.Change{Mode: m}) }
+	set := func(m setting.Approval) error { return s.Set(within(t), agent.Change{Mode: m}) }
 	if err := set("never"); !errors.Is(err, fault.Unsupported) {
 		t.Error(err)
 	}
-	if err := set(agent.Yolo); err != nil || s.Facts().Mode != agent.Yolo {
+	if err := set(setting.Yolo); err != nil || s.Facts().Mode != setting.Yolo {
 		t.Error(err, s.Facts().Mode)
 	}
 	send(t, s, "say x")
 	turn(t, s)
-	if err := set("odd"); !errors.Is(err, fault.Unsupported) || s.Facts().Mode != agent.Yolo {
+	if err := set("odd"); !errors.Is(err, fault.Unsupported) || s.Facts().Mode != setting.Yolo {
 		t.Error(err, s.Facts().Mode)
 	}
-	if err := set(agent.Plan); err != nil || s.Facts().Mode != agent.Plan {
+	if err := set(setting.Plan); err != nil || s.Facts().Mode != setting.Plan {
 		t.Error(err, s.Facts().Mode)
 	}
 }
@@ -461,10 +462,10 @@ func TestFamilyEndsWithTheSession(t *testing.T) {
 
 func TestLiveMessages(t *testing.T) {
 	s := openLive(t, asking(), 0)
-	if err := s.Send(t.Context(), []agent.Block{{Text: " "}}); !errors.Is(err, fault.ArgError) {
+	if err := s.Send(t.Context(), []event.Block{{Text: " "}}); !errors.Is(err, fault.ArgError) {
 		t.Error(err)
 	}
-	if err := s.Send(t.Context(), []agent.Block{{Media: "image/png", Data: bytes.Repeat([]byte("x"), 10)}}); err != nil {
+	if err := s.Send(t.Context(), []event.Block{{Media: "image/png", Data: bytes.Repeat([]byte("x"), 10)}}); err != nil {
 		t.Error(err)
 	}
 }

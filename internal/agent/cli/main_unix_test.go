@@ -212,7 +212,7 @@ func open(t *testing.T, d agentOf) agent.Session {
 
 func send(t *testing.T, s agent.Session, text string) {
 	t.Helper()
-	if err := s.Send(within(t), []agent.Block{{Text: text}}); err != nil {
+	if err := s.Send(within(t), []event.Block{{Text: text}}); err != nil {
 		t.Fatalf("%.40q: %v", text, err)
 	}
 }

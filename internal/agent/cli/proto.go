@@ -21,7 +21,7 @@ type Proto interface {
 	// End returns what is still open, and an Ended of our own for a message that has none.
 	End(agent.Exit) []event.Event
 	// Know adds what the wire has told of the conversation.
-	Know(*agent.Facts)
+	Know(*event.Facts)
 }
 
 // Step is what comes of a call.
@@ -34,19 +34,12 @@ type Step struct {
 
 // Command is what a host wants. One member is set.
 type Command struct {
-	Message   []agent.Block
-	Answer    *Reply
+	Message   []event.Block
+	Answer    *event.Reply
 	Change    *agent.Change
 	Token     int // of the Change: Settled names it
 	Interrupt bool
 	Met       *Met
-}
-
-// Reply is an answer to a question.
-type Reply struct {
-	Question string
-	agent.Answer
-	ByUs bool // nobody said it: it is a denial because nobody could, or did
 }
 
 // Settled is the agent's word about a change.
@@ -75,10 +68,3 @@ type Met struct {
 type Anew struct{}
 
 func (Anew) Error() string { return "the agent takes that only when it is started" }
-
-// The options of a question whether a tool may run.
-const (
-	Allow  = "allow"
-	Always = "always" // and what is like it, to the end of the conversation
-	Deny   = "deny"
-)

@@ -40,11 +40,11 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 	name, t := d.Name(), s.Terms
 	switch t.Mode {
 	case "":
-	case agent.Prompt, agent.Default:
+	case setting.Prompt, setting.Default:
 		s.Shared.Approval = typed(setting.Prompt)
-	case agent.AutoEdit:
+	case setting.AutoEdit:
 		s.Shared.Approval = typed(setting.AutoEdit)
-	case agent.Yolo:
+	case setting.Yolo:
 		s.Shared.Approval = typed(setting.Yolo)
 	default:
 		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep", name, t.Mode)
@@ -125,28 +125,28 @@ func (s *session) ID() string {
 }
 
 // Facts are what is known before the agent says more.
-func (s *session) Facts() agent.Facts {
+func (s *session) Facts() event.Facts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return agent.Facts{Agent: s.driver.Name(), Version: s.spec.Install.Version, Model: s.model, Mode: ModeOf(s.spec), Dir: s.spec.Dir}
+	return event.Facts{Agent: s.driver.Name(), Version: s.spec.Install.Version, Model: s.model, Mode: ModeOf(s.spec), Dir: s.spec.Dir}
 }
 
 // ModeOf is the mode that a conversation begins in.
-func ModeOf(s agent.Spec) agent.Mode {
+func ModeOf(s agent.Spec) setting.Approval {
 	switch {
 	case s.Terms.Mode != "":
 		return s.Terms.Mode
 	case s.Shared.Approval.Value == "":
-		return agent.Prompt
+		return setting.Prompt
 	}
-	return agent.Mode(s.Shared.Approval.Value) // the words are the same
+	return setting.Approval(s.Shared.Approval.Value) // the words are the same
 }
 
 // Next returns what happened, in order.
 func (s *session) Next(ctx context.Context) (event.Event, error) { return s.events.Next(ctx) }
 
 // Send starts the agent with the message.
-func (s *session) Send(ctx context.Context, blocks []agent.Block) error {
+func (s *session) Send(ctx context.Context, blocks []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (s *session) finish(t *turn, observer agent.Observer) {
 }
 
 // Answer has nothing to answer.
-func (s *session) Answer(context.Context, string, agent.Answer) error {
+func (s *session) Answer(context.Context, string, event.Reply) error {
 	return fault.New(fault.NeedsInput, "%s cannot be answered in the middle of a turn", s.driver.Name())
 }
 

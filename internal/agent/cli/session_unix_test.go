@@ -43,7 +43,7 @@ func TestTurns(t *testing.T) {
 	if len(left) != 0 || o.Exit.Code != 0 || o.Exit.ByUs != "" {
 		t.Errorf("%s, %+v", told(left), o)
 	}
-	if err := s.Send(t.Context(), []agent.Block{{Text: "say x"}}); err == nil {
+	if err := s.Send(t.Context(), []event.Block{{Text: "say x"}}); err == nil {
 		t.Error("a closed session takes a message")
 	}
 }
@@ -146,7 +146,7 @@ func TestUnknownSessionCannotGoOn(t *testing.T) {
 	s := open(t, agentOf{})
 	send(t, s, "exit 1")
 	turn(t, s)
-	if err := s.Send(t.Context(), []agent.Block{{Text: "say x"}}); !errors.Is(err, fault.AgentFailed) {
+	if err := s.Send(t.Context(), []event.Block{{Text: "say x"}}); !errors.Is(err, fault.AgentFailed) {
 		t.Errorf("%v", err)
 	}
 }
@@ -154,10 +154,10 @@ func TestUnknownSessionCannotGoOn(t *testing.T) {
 func TestSendWhileItWorks(t *testing.T) {
 	s := open(t, agentOf{})
 	send(t, s, "stall")
-	if err := s.Send(t.Context(), []agent.Block{{Text: "say x"}}); !errors.Is(err, fault.LockHeld) {
+	if err := s.Send(t.Context(), []event.Block{{Text: "say x"}}); !errors.Is(err, fault.LockHeld) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Answer(t.Context(), "q", agent.Answer{}); !errors.Is(err, fault.NeedsInput) {
+	if err := s.Answer(t.Context(), "q", event.Reply{}); !errors.Is(err, fault.NeedsInput) {
 		t.Errorf("%v", err)
 	}
 	next(t, s)
@@ -182,14 +182,14 @@ func TestRefusedMessages(t *testing.T) {
 		text string
 		want error
 	}{{" \n", fault.ArgError}, {"say xyz", fault.PromptTooLong}, {"say ééé", fault.PromptTooLong}, {"ééééé", fault.PromptTooLong}} {
-		if err := s.Send(t.Context(), []agent.Block{{Text: tt.text}}); !errors.Is(err, tt.want) {
+		if err := s.Send(t.Context(), []event.Block{{Text: tt.text}}); !errors.Is(err, tt.want) {
 			t.Errorf("%q: %v", tt.text, err)
 		}
 	}
-	if err := s.Send(gone, []agent.Block{{Text: "say"}}); !errors.Is(err, context.Canceled) {
+	if err := s.Send(gone, []event.Block{{Text: "say"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Send(t.Context(), []agent.Block{{Text: "say "}, {Text: "éé"}}); err != nil {
+	if err := s.Send(t.Context(), []event.Block{{Text: "say "}, {Text: "éé"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := told(turn(t, s)); got != "text=éé; ended=done" {
@@ -360,7 +360,7 @@ func TestFilesOfASession(t *testing.T) {
 
 func TestPromptAsArgument(t *testing.T) {
 	s := open(t, agentOf{by: agent.ByArgument, silent: true})
-	if err := s.Send(within(t), []agent.Block{{Text: "--yolo"}}); !errors.Is(err, fault.ArgError) {
+	if err := s.Send(within(t), []event.Block{{Text: "--yolo"}}); !errors.Is(err, fault.ArgError) {
 		t.Errorf("a message that would be a flag: %v", err)
 	}
 	send(t, s, "hello world")
@@ -401,7 +401,7 @@ func TestNotStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Send(within(t), []agent.Block{{Text: "say x"}}); !errors.Is(err, fault.NotInstalled) {
+	if err := s.Send(within(t), []event.Block{{Text: "say x"}}); !errors.Is(err, fault.NotInstalled) {
 		t.Errorf("%v", err)
 	}
 	if left, _ := rest(t, s); len(left) != 0 {

@@ -49,7 +49,7 @@ func TestTranslate(t *testing.T) {
 		}, has, setting.OneShot, "--edit", "unguarded: no sandbox holds what the agent does without asking: it has none", "approval=auto-edit configured nearest|sandbox=workspace-write configured no|web=off default no"},
 		{"what it needs is not there", setting.Shared{Approval: chosen(setting.Prompt, setting.Typed), Web: chosen(true, setting.Typed)}, hasNot, setting.OneShot, "--ask", "unsupported: --web on is ignored: it needs docker or podman, not found in PATH", "approval=prompt typed yes|sandbox= default no|web=on typed no"},
 		{"nothing is known of the machine", setting.Shared{Web: chosen(true, setting.Configured)}, agent.Machine{}, setting.OneShot, "", "", "approval= default no|sandbox= default no|web=on configured no"},
-		{"not in this mode", setting.Shared{Web: chosen(true, setting.Typed), Model: chosen("m", setting.Default)}, has, setting.Interactive, "--model m", "unsupported: --web on is ignored", "approval= default no|sandbox= default no|web=on typed no"},
+		{"not in this mode", setting.Shared{Web: chosen(true, setting.Typed), Model: chosen("m", setting.Unchosen)}, has, setting.Interactive, "--model m", "unsupported: --web on is ignored", "approval= default no|sandbox= default no|web=on typed no"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestModelOfThePassthrough(t *testing.T) {
 		}
 		for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
 			for _, passed := range [][]string{{"--model", "p/theirs"}, {"--model=p/theirs"}, {"-m", "p/theirs"}, {"-mp/theirs"}, {"-m=p/theirs"}, {"--x", "--model=a/b", "--model", "p/theirs"}} {
-				for _, from := range []setting.Origin{setting.Default, setting.Configured, setting.Typed} {
+				for _, from := range []setting.Origin{setting.Unchosen, setting.Configured, setting.Typed} {
 					s := agent.Spec{Mode: mode, Shared: setting.Defaults(), Passthrough: passed, Machine: agent.Machine{OS: "linux"}, Temp: t.TempDir(), Fresh: "f", Install: agent.Install{Path: "/x"}}
 					s.Shared.Model = chosen("p/ours", from)
 					l, _, err := d.Command(s)

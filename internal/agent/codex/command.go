@@ -71,10 +71,10 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 // overrides where that names the same: two flags for one thing are an error to Codex.
 func sent(s agent.Spec, p passed) agent.Spec {
 	if p.sandbox() && !s.Shared.Sandbox.Typed() {
-		s.Shared.Sandbox.Origin = setting.Default
+		s.Shared.Sandbox.Origin = setting.Unchosen
 	}
 	if p.approval() && !s.Shared.Approval.Typed() {
-		s.Shared.Approval.Origin = setting.Default
+		s.Shared.Approval.Origin = setting.Unchosen
 	}
 	if p.model() && !s.Shared.Model.Typed() {
 		s.Shared.Model.Value = ""

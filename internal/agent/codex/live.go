@@ -104,28 +104,28 @@ func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 //	yolo       all, without a sandbox; with --sandbox workspace-write in that
 //
 // A mode that asks about all calls, or denies all, it does not have: what only reads runs always.
-func policies(m agent.Mode, o options) (approval string, sandbox map[string]any, err error) {
+func policies(m setting.Approval, o options) (approval string, sandbox map[string]any, err error) {
 	const typed = string(setting.WorkspaceWrite)
 	box := "readOnly"
 	switch m {
-	case agent.Plan:
+	case setting.Plan:
 		approval = "never"
-	case agent.Prompt, agent.Default:
+	case setting.Prompt, setting.Default:
 		approval = "untrusted"
 		switch {
-		case m == agent.Default && !o.canAsk && o.sandbox != string(setting.Off):
+		case m == setting.Default && !o.canAsk && o.sandbox != string(setting.Off):
 			approval, box = "never", "workspaceWrite"
 		case o.sandbox == typed, o.canAsk && o.sandbox == "":
 			box = "workspaceWrite"
 		case o.sandbox == string(setting.Off):
 			box = "dangerFullAccess"
 		}
-	case agent.AutoEdit:
+	case setting.AutoEdit:
 		approval, box = "on-request", "workspaceWrite"
 		if o.sandbox == string(setting.Off) {
 			return "", nil, fault.New(fault.Unsupported, "without a sandbox codex has no --permission-mode acceptEdits: it would ask for nothing")
 		}
-	case agent.Yolo:
+	case setting.Yolo:
 		approval, box = "never", "dangerFullAccess"
 		if o.sandbox == typed {
 			box = "workspaceWrite"

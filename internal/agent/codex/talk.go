@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // talk is both sides of codex app-server: JSON-RPC, one object a line, with requests that go either way.
@@ -30,7 +31,7 @@ type talk struct {
 	asked   bool  // a message has no end yet
 	turn    string
 	stops   bool // the turn is to end as soon as it has an id
-	mode    agent.Mode
+	mode    setting.Approval
 	model   string
 
 	questions map[string]*asking
@@ -41,14 +42,14 @@ type talk struct {
 	last      string
 	total     usage // of the thread when the turn began
 	now       usage
-	facts     agent.Facts
+	facts     event.Facts
 	servers   map[string]string
 }
 
 // options are what a conversation is opened with.
 type options struct {
 	dir        string
-	mode       agent.Mode
+	mode       setting.Approval
 	canAsk     bool
 	sandbox    string // typed, or empty
 	network    string
@@ -146,7 +147,7 @@ func (t *talk) End(x agent.Exit) []event.Event {
 }
 
 // Know adds what Codex has told.
-func (t *talk) Know(f *agent.Facts) {
+func (t *talk) Know(f *event.Facts) {
 	if t.facts.Model != "" {
 		f.Model, f.Provider = t.facts.Model, t.facts.Provider
 	}
@@ -158,7 +159,7 @@ func (t *talk) Know(f *agent.Facts) {
 	}
 	f.Servers = nil
 	for name, status := range t.servers {
-		f.Servers = append(f.Servers, agent.Server{Name: name, Status: status})
+		f.Servers = append(f.Servers, event.Server{Name: name, Status: status})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // Do puts it into Codex's words.
@@ -33,7 +34,7 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	return t.done(), nil
 }
 
-func (t *talk) hand(blocks []agent.Block) error {
+func (t *talk) hand(blocks []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
@@ -76,8 +77,8 @@ func (t *talk) stop() {
 }
 
 // strictness orders the modes that Codex has.
-func strictness(m agent.Mode) int {
-	return slices.Index([]agent.Mode{agent.Plan, agent.Prompt, agent.Default, agent.AutoEdit, agent.Yolo}, m)
+func strictness(m setting.Approval) int {
+	return slices.Index([]setting.Approval{setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo}, m)
 }
 
 // change holds from the next turn on. A stricter mode in the middle of a turn is refused, since nothing would keep it before.
@@ -99,7 +100,7 @@ func (t *talk) change(c agent.Change, token int) error {
 }
 
 // reply answers a question.
-func (t *talk) reply(r cli.Reply) error {
+func (t *talk) reply(r event.Reply) error {
 	q := t.questions[r.Question]
 	if q == nil {
 		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
@@ -107,9 +108,9 @@ func (t *talk) reply(r cli.Reply) error {
 	if q.keys != nil {
 		return t.filled(q, r)
 	}
-	denied := r.ByUs || r.Stop || r.Option == cli.Deny
+	denied := r.ByUs || r.Stop || r.Option == event.Deny
 	switch {
-	case !denied && r.Option != cli.Allow && r.Option != cli.Always:
+	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
 	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !same(r.Input, q.call.Input):
 		denied = true // it runs what it asked about, or nothing
@@ -133,8 +134,8 @@ func (t *talk) reply(r cli.Reply) error {
 }
 
 // result is the answer in the form of the request.
-func (q *asking) result(r cli.Reply, denied bool) map[string]any {
-	always := r.Option == cli.Always && q.session && !denied
+func (q *asking) result(r event.Reply, denied bool) map[string]any {
+	always := r.Option == event.Always && q.session && !denied
 	switch q.method {
 	case "mcpServer/elicitation/request":
 		switch {
@@ -174,7 +175,7 @@ func same(a, b json.RawMessage) bool {
 }
 
 // filled is an answer to one question of several; the last of them is sent on.
-func (t *talk) filled(q *asking, r cli.Reply) error {
+func (t *talk) filled(q *asking, r event.Reply) error {
 	said := first(r.Text, r.Option)
 	if r.ByUs || r.Stop {
 		said = first(r.Text, "(no answer)")

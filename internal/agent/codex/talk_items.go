@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 )
 
@@ -204,7 +203,7 @@ func (t *talk) requested(m rpc) []event.Event {
 		return nil
 	}
 	q := &asking{id: append(json.RawMessage(nil), m.ID...), name: "q" + string(m.ID), method: m.Method, params: append(json.RawMessage(nil), m.Params...)}
-	ask := &event.Ask{ID: q.name, Options: []string{cli.Allow, cli.Deny}}
+	ask := &event.Ask{ID: q.name, Options: []string{event.Allow, event.Deny}}
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
 		q.call = t.items[p.Item]
@@ -233,7 +232,7 @@ func (t *talk) requested(m rpc) []event.Event {
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
 	}
 	if q.session {
-		ask.Options = []string{cli.Allow, cli.Always, cli.Deny}
+		ask.Options = []string{event.Allow, event.Always, event.Deny}
 	}
 	ask.Tool = q.call
 	t.questions[q.name] = q

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/order"
+	"omniagent/internal/setting"
 )
 
 // capturedLive is what app-server said in a conversation.
@@ -51,7 +52,7 @@ func given(t testing.TB, o options) *talk {
 	if step := w.Begin(); len(step.Lines) != 3 || !bytes.Contains(step.Lines[0], []byte(`"initialize"`)) {
 		t.Fatalf("%s", step.Lines)
 	}
-	if step, err := w.Do(cli.Command{Message: []agent.Block{{Text: "go"}}}); err != nil || len(step.Lines) != 0 {
+	if step, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err != nil || len(step.Lines) != 0 {
 		t.Fatalf("a message is sent before there is a thread: %s, %v", step.Lines, err)
 	}
 	return w
@@ -85,7 +86,7 @@ func brief(events []event.Event) string {
 
 // TestTranslated: the capture is, in both dialects of hosts, a stream that keeps the rules.
 func TestTranslated(t *testing.T) {
-	w := given(t, options{mode: agent.Prompt, dir: "/ws"})
+	w := given(t, options{mode: setting.Prompt, dir: "/ws"})
 	var events []event.Event
 	for p := range bytes.Lines(capturedLive(t)) {
 		for _, e := range w.Feed(p).Events {
@@ -93,7 +94,7 @@ func TestTranslated(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), agent.Facts{Agent: "codex"})
+	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "codex"})
 	if err := errors.Join(order.Flat(flat), order.Nested(nested)); err != nil || !strings.Contains(strings.Join(flat, "\n"), `"is_error":false,"result":"done"`) {
 		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
 	}
@@ -103,7 +104,7 @@ func TestTranslated(t *testing.T) {
 func TestReplayLive(t *testing.T) {
 	out := capturedLive(t)
 	play := func(pieces ...[]byte) (told, said string) {
-		w := given(t, options{mode: agent.Prompt, dir: "/ws"})
+		w := given(t, options{mode: setting.Prompt, dir: "/ws"})
 		var events []event.Event
 		var lines []byte
 		take := func(step cli.Step) {
@@ -120,7 +121,7 @@ func TestReplayLive(t *testing.T) {
 					if e.Kind != event.Question {
 						continue
 					}
-					answer, err := w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+					answer, err := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -155,7 +156,7 @@ func TestReplayLive(t *testing.T) {
 }
 
 func TestGreeting(t *testing.T) {
-	w := newTalk(options{mode: agent.Yolo, dir: "/ws"})
+	w := newTalk(options{mode: setting.Yolo, dir: "/ws"})
 	lines := string(bytes.Join(w.Begin().Lines, nil))
 	for _, part := range []string{`"method":"initialize"`, `"method":"initialized"`, `"method":"thread/start"`, `"sandbox":"read-only"`, `"approvalsReviewer":"user"`} {
 		if !strings.Contains(lines, part) {
@@ -177,32 +178,32 @@ func TestAnswersInItsWords(t *testing.T) {
 	const file = `{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"i","threadId":"T"}}` + "\n"
 	const more = `{"id":7,"method":"item/permissions/requestApproval","params":{"itemId":"i","permissions":{"network":{"enabled":true}},"threadId":"T"}}` + "\n"
 	const elicit = `{"id":7,"method":"mcpServer/elicitation/request","params":{"serverName":"s","message":"m","mode":"form","threadId":"T"}}` + "\n"
-	yes := agent.Answer{Option: cli.Allow}
+	yes := event.Reply{Option: event.Allow}
 	tests := []struct {
 		name, request string
-		reply         cli.Reply
+		reply         event.Reply
 		want          string
 	}{
-		{"allow", command, cli.Reply{Answer: yes}, `{"decision":"accept"}`},
-		{"always", command, cli.Reply{Answer: agent.Answer{Option: cli.Always}}, `{"decision":"acceptForSession"}`},
-		{"deny", command, cli.Reply{Answer: agent.Answer{Option: cli.Deny}}, `{"decision":"decline"}`},
-		{"stop", command, cli.Reply{Answer: agent.Answer{Option: cli.Deny, Stop: true}}, `{"decision":"cancel"}`},
-		{"the same input", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Input: json.RawMessage(`{ "command":"ls"}`)}}, `{"decision":"accept"}`},
-		{"another input", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Input: json.RawMessage(`{"command":"pwd"}`)}}, `{"decision":"decline"}`},
-		{"rules", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Rules: []string{"Bash"}}}, `{"decision":"decline"}`},
-		{"a stricter mode", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Mode: agent.Plan}}, `{"decision":"decline"}`},
-		{"a wider mode", command, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Mode: agent.AutoEdit}}, `{"decision":"accept"}`},
-		{"nobody", command, cli.Reply{ByUs: true, Answer: yes}, `{"decision":"decline"}`},
-		{"a file", file, cli.Reply{Answer: yes}, `{"decision":"accept"}`},
-		{"more", more, cli.Reply{Answer: yes}, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
-		{"more, for long", more, cli.Reply{Answer: agent.Answer{Option: cli.Always}}, `{"permissions":{"network":{"enabled":true}},"scope":"session"}`},
-		{"no more", more, cli.Reply{Answer: agent.Answer{Option: cli.Deny}}, `{"permissions":{},"scope":"turn"}`},
-		{"a form", elicit, cli.Reply{Answer: agent.Answer{Option: cli.Allow, Input: json.RawMessage(`{"a":1}`)}}, `{"action":"accept","content":{"a":1}}`},
-		{"no form", elicit, cli.Reply{Answer: agent.Answer{Option: cli.Deny}}, `{"action":"decline","content":null}`},
+		{"allow", command, yes, `{"decision":"accept"}`},
+		{"always", command, event.Reply{Option: event.Always}, `{"decision":"acceptForSession"}`},
+		{"deny", command, event.Reply{Option: event.Deny}, `{"decision":"decline"}`},
+		{"stop", command, event.Reply{Option: event.Deny, Stop: true}, `{"decision":"cancel"}`},
+		{"the same input", command, event.Reply{Option: event.Allow, Input: json.RawMessage(`{ "command":"ls"}`)}, `{"decision":"accept"}`},
+		{"another input", command, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"pwd"}`)}, `{"decision":"decline"}`},
+		{"rules", command, event.Reply{Option: event.Allow, Rules: []string{"Bash"}}, `{"decision":"decline"}`},
+		{"a stricter mode", command, event.Reply{Option: event.Allow, Mode: setting.Plan}, `{"decision":"decline"}`},
+		{"a wider mode", command, event.Reply{Option: event.Allow, Mode: setting.AutoEdit}, `{"decision":"accept"}`},
+		{"nobody", command, event.Reply{ByUs: true, Option: yes.Option}, `{"decision":"decline"}`},
+		{"a file", file, yes, `{"decision":"accept"}`},
+		{"more", more, yes, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
+		{"more, for long", more, event.Reply{Option: event.Always}, `{"permissions":{"network":{"enabled":true}},"scope":"session"}`},
+		{"no more", more, event.Reply{Option: event.Deny}, `{"permissions":{},"scope":"turn"}`},
+		{"a form", elicit, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"a":1}`)}, `{"action":"accept","content":{"a":1}}`},
+		{"no form", elicit, event.Reply{Option: event.Deny}, `{"action":"decline","content":null}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := begun(t, options{mode: agent.Prompt})
+			w := begun(t, options{mode: setting.Prompt})
 			if got := brief(w.Feed([]byte(tt.request)).Events); got != "question=q7" {
 				t.Fatal(got)
 			}
@@ -216,15 +217,15 @@ func TestAnswersInItsWords(t *testing.T) {
 			}
 		})
 	}
-	w := begun(t, options{mode: agent.Prompt})
+	w := begun(t, options{mode: setting.Prompt})
 	q := w.Feed([]byte(`{"id":"x","method":"item/tool/requestUserInput","params":{"itemId":"i","questions":[{"id":"a","question":"A?","options":[{"label":"one"}]},{"id":"b","question":"B?"}]}}` + "\n"))
 	if got := brief(q.Events); got != `question=q"x"; question=q"x"/b` {
 		t.Fatal(got)
 	}
-	if step, err := w.Do(cli.Command{Answer: &cli.Reply{Question: `q"x"/b`, Answer: agent.Answer{Text: "two"}}}); err != nil || len(step.Lines) != 0 {
+	if step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"/b`, Text: "two"}}); err != nil || len(step.Lines) != 0 {
 		t.Fatalf("%s, %v", step.Lines, err)
 	}
-	step, err := w.Do(cli.Command{Answer: &cli.Reply{Question: `q"x"`, Answer: agent.Answer{Option: "one"}}})
+	step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"`, Option: "one"}})
 	if err != nil || string(step.Lines[0]) != `{"id":"x","result":{"answers":{"a":{"answers":["one"]},"b":{"answers":["two"]}}}}`+"\n" {
 		t.Errorf("%s, %v", step.Lines, err)
 	}
@@ -236,7 +237,7 @@ func TestAnswersInItsWords(t *testing.T) {
 func errorsIs(err error, code fault.Code) bool { return err != nil && fault.Of(err).Code == code }
 
 func TestTurnsOfOthers(t *testing.T) {
-	w := begun(t, options{mode: agent.Prompt})
+	w := begun(t, options{mode: setting.Prompt})
 	said := func(text string) string { return brief(w.Feed([]byte(text + "\n")).Events) }
 	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`); got != "ended=completed!" {
 		t.Error(got)
@@ -250,15 +251,15 @@ func TestTurnsOfOthers(t *testing.T) {
 	if out := w.End(agent.Exit{}); len(out) != 0 {
 		t.Error(brief(out))
 	}
-	w = begun(t, options{mode: agent.Prompt})
+	w = begun(t, options{mode: setting.Prompt})
 	if step, _ := w.Do(cli.Command{Interrupt: true}); !bytes.Contains(step.Lines[0], []byte(`"turnId":"U"`)) {
 		t.Errorf("%s", step.Lines)
 	}
-	w = given(t, options{mode: agent.Prompt})
+	w = given(t, options{mode: setting.Prompt})
 	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "ended=interrupted" || len(step.Lines) != 0 {
 		t.Errorf("%s", step.Lines)
 	}
-	if _, err := begun(t, options{mode: agent.Yolo}).Do(cli.Command{Change: &agent.Change{Mode: agent.Prompt}}); !errorsIs(err, fault.Unsupported) {
+	if _, err := begun(t, options{mode: setting.Yolo}).Do(cli.Command{Change: &agent.Change{Mode: setting.Prompt}}); !errorsIs(err, fault.Unsupported) {
 		t.Error(err)
 	}
 }
@@ -269,7 +270,7 @@ func FuzzTalk(f *testing.F) {
 	f.Add([]byte(`{"id":[],"method":"item/permissions/requestApproval","params":{"questions":[{}]}}`+"\n"), 3)
 	f.Add([]byte(`{"id":"a","method":"item/tool/requestUserInput","params":{"questions":[{},{"id":"x"}]}}`+"\n"), 3)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		w := begun(t, options{mode: agent.Prompt, schema: []byte("{}")})
+		w := begun(t, options{mode: setting.Prompt, schema: []byte("{}")})
 		if len(data) > 0 {
 			cut = ((cut % len(data)) + len(data)) % len(data)
 		} else {
@@ -288,7 +289,7 @@ func FuzzTalk(f *testing.F) {
 					ends++
 				}
 				if e.Kind == event.Question {
-					answer, _ := w.Do(cli.Command{Answer: &cli.Reply{Question: e.Ask.ID, Answer: agent.Answer{Option: cli.Allow}}})
+					answer, _ := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 					take(answer)
 				}
 			}

@@ -151,7 +151,7 @@ func TestArguments(t *testing.T) {
 func TestNoBypassOfAChosenSandbox(t *testing.T) {
 	bypasses := []string{"--yolo", "--allow-all", "--allow-all-paths", "--no-sandbox"}
 	for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
-		for _, a := range setting.Approvals() {
+		for _, a := range setting.Common() {
 			for _, origin := range []setting.Origin{setting.Configured, setting.Typed} {
 				for _, why := range []string{"", "no tunnel"} {
 					s := wish(approval(a), func(s *agent.Spec) {

@@ -140,8 +140,8 @@ func TestDecodeOddLines(t *testing.T) {
 		{`{"type":"tool.execution_complete","data":null}`, "tool-result"},
 		{`{"type":"tool.execution_complete","data":[]}`, "tool-result"},
 		{`{"type":"session.error"}`, `failed delta=false synthetic=false terminal=true API_ERROR "the model did not answer: an error without a message" map[]`},
-		{`{"type":"result"}`, `ended ok=false text="" reason=""`},
-		{`{"type":"result","exitCode":0}`, `ended ok=true`},
+		{`{"type":"result"}`, `end ok=false text="" reason=""`},
+		{`{"type":"result","exitCode":0}`, `end ok=true`},
 		{`{"type":"user_input.requested","data":{"requestId":"r","question":"which?","choices":["a","b"]}}`, "question {ID:r Text:which? Options:[a b] Tool:<nil> Form:false}"},
 		{`{"type":"assistant.message","agentId":"x","data":{"content":"of a sub-agent"}}`, `notice text="assistant.message"`},
 	} {

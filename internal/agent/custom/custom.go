@@ -202,7 +202,7 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 	flag := func(feature, value string, f agentsdir.Flag) {
 		row(feature, value, func(mode string) ([]string, bool) { return f.Args(mode, value) })
 	}
-	for _, v := range setting.Approvals() {
+	for _, v := range setting.Common() {
 		flag(agent.Approval, string(v), c.Approval)
 	}
 	for _, v := range setting.Sandboxes() {

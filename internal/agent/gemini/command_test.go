@@ -56,7 +56,7 @@ func docker(s *agent.Spec) { s.Machine.Has = func(p string) bool { return p == "
 // TestArguments is the record of what the CLI was run with. ID stands for the session that we chose.
 func TestArguments(t *testing.T) {
 	const id, admin = "--session-id=ID", "--admin-policy=/temp/web-off.toml"
-	typed, byDefault := setting.Typed, setting.Default
+	typed, byDefault := setting.Typed, setting.Unchosen
 	for name, c := range map[string]struct {
 		change []func(*agent.Spec)
 		want   string
@@ -182,7 +182,7 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestWebPolicy(t *testing.T) {
-	for origin, weight := range map[setting.Origin]string{setting.Default: "priority = 0\n", setting.Typed: "priority = 999\n"} {
+	for origin, weight := range map[setting.Origin]string{setting.Unchosen: "priority = 0\n", setting.Typed: "priority = 999\n"} {
 		l, _, _ := New().Command(spec(t, web(false, origin)))
 		if len(l.Files) != 1 || filepath.ToSlash(l.Files[0].Path) != "/temp/web-off.toml" || !strings.Contains(string(l.Files[0].Data), weight) || l.Files[0].Keep {
 			t.Errorf("%v: %+v", origin, l.Files)

@@ -189,9 +189,9 @@ func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agen
 }
 
 // wallsOf is what is on record.
-func wallsOf(h session.Held) *agent.Walls {
+func wallsOf(h session.Held) *event.Walls {
 	if h.Walls == "" {
 		return nil
 	}
-	return &agent.Walls{Name: h.Walls, Network: h.Network, Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' })}
+	return &event.Walls{Name: h.Walls, Network: h.Network, Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' })}
 }

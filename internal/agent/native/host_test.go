@@ -15,7 +15,6 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
-	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/modelserver"
@@ -23,6 +22,7 @@ import (
 	"omniagent/internal/provider"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 )
 
 // TestMain lets the test binary be what stands between walls and a command.
@@ -77,7 +77,7 @@ func (d *desk) options(t *testing.T, with func(*native.Options)) native.Options 
 		t.Fatal(err)
 	}
 	o := native.Options{
-		Choice: choice, Dir: d.dir, Home: d.home, Store: session.Default(d.home), Mode: engine.Prompt, Sandbox: "off", Env: []string{"PATH=" + os.Getenv("PATH")},
+		Choice: choice, Dir: d.dir, Home: d.home, Store: session.Default(d.home), Mode: setting.Prompt, Sandbox: "off", Env: []string{"PATH=" + os.Getenv("PATH")},
 		Log: func(format string, args ...any) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -107,7 +107,7 @@ func (d *desk) open(t *testing.T, with func(*native.Options)) *native.Conversati
 // say sends a message and returns what happens until its end; what is asked is agreed to.
 func say(t *testing.T, c *native.Conversation, text string) []event.Event {
 	t.Helper()
-	if err := c.Send(t.Context(), []agent.Block{{Text: text}}); err != nil {
+	if err := c.Send(t.Context(), []event.Block{{Text: text}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -121,7 +121,7 @@ func say(t *testing.T, c *native.Conversation, text string) []event.Event {
 		all = append(all, e)
 		switch e.Kind {
 		case event.Question:
-			_ = c.Answer(ctx, e.Ask.ID, agent.Answer{Option: engine.Allow})
+			_ = c.Answer(ctx, e.Ask.ID, event.Reply{Option: event.Allow})
 		case event.Ended:
 			return all
 		}
@@ -203,8 +203,8 @@ func TestToolsOfTheHost(t *testing.T) {
 	}{
 		{agent.Terms{}, false, own},
 		{agent.Terms{}, true, own + " AskUserQuestion"},
-		{agent.Terms{Mode: agent.Plan}, true, own + " AskUserQuestion ExitPlanMode"},
-		{agent.Terms{Mode: agent.Plan}, false, own},
+		{agent.Terms{Mode: setting.Plan}, true, own + " AskUserQuestion ExitPlanMode"},
+		{agent.Terms{Mode: setting.Plan}, false, own},
 		{agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)"}}, false, "Read Write Edit MultiEdit NotebookEdit Glob Grep LS TodoWrite"},
 		{agent.Terms{Deny: []string{"NotebookEdit", "AskUserQuestion", "Agent"}}, true, "Read Write Edit MultiEdit Glob Grep LS Bash BashOutput KillShell TodoWrite"},
 		{agent.Terms{Tools: []string{"Read", "Bash", "WebSearch", "Skill"}}, true, "Read Bash BashOutput KillShell"},
@@ -295,7 +295,7 @@ func TestDirectoriesOfTheHost(t *testing.T) {
 		t.Skip("there are no links here")
 	}
 	c := d.open(t, func(o *native.Options) {
-		o.Mode, o.Terms.Dirs, o.Terms.Deny = engine.AutoEdit, []string{more, d.home}, []string{"Read(/" + filepath.ToSlash(more) + "/secret/**)"}
+		o.Mode, o.Terms.Dirs, o.Terms.Deny = setting.AutoEdit, []string{more, d.home}, []string{"Read(/" + filepath.ToSlash(more) + "/secret/**)"}
 	})
 	got := results(say(t, c, "go"))
 	lines := strings.Split(strings.TrimSpace(got), "\n")
@@ -336,7 +336,7 @@ func TestCommandsInDirectoriesOfTheHost(t *testing.T) {
 	_ = os.WriteFile(filepath.Join(d.dir, "do.sh"), []byte(script), 0o600)
 	d = again(t, d, `[{"call":{"name":"Bash","input":{"command":"sh do.sh"}}},{"say":"ok"}]`)
 	c := d.open(t, func(o *native.Options) {
-		o.Mode, o.CanAsk, o.Sandbox, o.Terms.Dirs, o.State = engine.Prompt, true, "workspace-write", []string{more}, t.TempDir()
+		o.Mode, o.CanAsk, o.Sandbox, o.Terms.Dirs, o.State = setting.Prompt, true, "workspace-write", []string{more}, t.TempDir()
 	})
 	walls := c.Walls()
 	if walls == nil || walls.Name == "none" || walls.Name == "landlock" {

@@ -13,7 +13,8 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
-	"omniagent/internal/engine"
+	"omniagent/internal/event"
+	"omniagent/internal/setting"
 )
 
 // inHost is a server in a host, of one tool.
@@ -79,7 +80,7 @@ func TestCloseIsNotHeldUp(t *testing.T) {
 	called, over := make(chan struct{}), make(chan struct{})
 	defer close(over)
 	c := d.open(t, func(o *native.Options) {
-		o.Mode, o.Terms.Servers = engine.Yolo, []byte(`{"mcpServers":{"calc":{"type":"sdk"}}}`)
+		o.Mode, o.Terms.Servers = setting.Yolo, []byte(`{"mcpServers":{"calc":{"type":"sdk"}}}`)
 		o.Services.Serve = func(ctx context.Context, server string, message []byte) ([]byte, error) {
 			if strings.Contains(string(message), "tools/call") {
 				close(called)
@@ -88,7 +89,7 @@ func TestCloseIsNotHeldUp(t *testing.T) {
 			return inHost(ctx, server, message)
 		}
 	})
-	if err := c.Send(t.Context(), []agent.Block{{Text: "go"}}); err != nil {
+	if err := c.Send(t.Context(), []event.Block{{Text: "go"}}); err != nil {
 		t.Fatal(err)
 	}
 	<-called

@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/model"
@@ -39,7 +40,7 @@ type Options struct {
 	ID      string // of a new session; empty: one is chosen
 	Resume  string // the session to go on with; empty: a new one
 	History string // a file with what was said elsewhere; empty: none
-	Mode    engine.Mode
+	Mode    setting.Approval
 	CanAsk  bool
 	Web     bool // pages, and the API's own search, may be used
 	Rules   guard.Rules
@@ -70,7 +71,7 @@ type Conversation struct {
 	*engine.Session
 	Choice  provider.Choice
 	Kept    *session.Session
-	facts   agent.Facts          // beside those of the engine
+	facts   event.Facts          // beside those of the engine
 	walls   *enclosure.Enclosure // nil: none
 	closers []func()
 }
@@ -134,7 +135,7 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 		},
 		Hook: o.Services.Hook, Other: o.other, Form: t.form, Helpers: o.Terms.Helpers,
 	})
-	c.facts = agent.Facts{Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir, Walls: c.Walls(), Servers: states}
+	c.facts = event.Facts{Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir, Walls: c.Walls(), Servers: states}
 	return nil
 }
 
@@ -280,7 +281,7 @@ func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
 }
 
 // Facts are what is known of the conversation.
-func (c *Conversation) Facts() agent.Facts {
+func (c *Conversation) Facts() event.Facts {
 	facts, live := c.facts, c.Session.Facts()
 	facts.Mode, facts.Tools, facts.Helpers, facts.Model, facts.Window = live.Mode, live.Tools, live.Helpers, live.Model, live.Window
 	return facts

@@ -75,15 +75,15 @@ func (o Options) serverEnv() []string {
 
 // servers connects to the MCP servers of the user's own file and of the host. One that does not answer is told and left out: the conversation goes on
 // without its tools.
-func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []agent.Server) {
+func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []event.Server) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	env := o.serverEnv()
-	conns, states := make([]*mcp.Conn, len(list)), make([]agent.Server, len(list))
+	conns, states := make([]*mcp.Conn, len(list)), make([]event.Server, len(list))
 	var wait sync.WaitGroup
 	for i, s := range list {
-		states[i] = agent.Server{Name: s.Name, Status: "connected"}
+		states[i] = event.Server{Name: s.Name, Status: "connected"}
 		wait.Go(func() {
 			conn, err := mcp.Open(ctx, s, mcp.Options{
 				Dir: o.Dir, Environ: env, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version, Carry: mcp.Carry(o.Services.Serve),

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
@@ -105,7 +105,7 @@ func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 }
 
 // Walls are what holds the commands.
-func (c *Conversation) Walls() *agent.Walls { return c.walls.Told() }
+func (c *Conversation) Walls() *event.Walls { return c.walls.Told() }
 
 // keepWalls puts on record what holds the commands, where that is not there yet.
 func (c *Conversation) keepWalls(o Options) error {

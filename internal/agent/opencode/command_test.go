@@ -225,7 +225,7 @@ func TestRepository(t *testing.T) {
 				t.Errorf("%s: %+v %v", name, l.Policies[0], ws)
 			}
 		}
-		s.Shared.Approval.Origin = setting.Default
+		s.Shared.Approval.Origin = setting.Unchosen
 		if l, ws := command(t, s); l.Policies[0].Enforced != agent.Nearest || len(ws) != 0 {
 			t.Errorf("%s: %+v %v", name, l.Policies[0], ws)
 		}
@@ -360,7 +360,7 @@ func TestMatrix(t *testing.T) {
 }
 
 func values() (out [][2]string) {
-	for _, v := range setting.Approvals() {
+	for _, v := range setting.Common() {
 		out = append(out, [2]string{agent.Approval, string(v)})
 	}
 	for _, v := range setting.Sandboxes() {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 )
 
@@ -166,9 +165,9 @@ func suggestions(c *event.Call) []update {
 }
 
 // Verdict is what the host answered. Later is the mode's word, where the answer changes it; Notes are for people.
-func (q Question) Verdict(r Reply) (a agent.Answer, mode *Mode, notes []string) {
-	no := func(why string) (agent.Answer, *Mode, []string) {
-		return agent.Answer{Option: q.option(false), Text: why}, nil, append(notes, why)
+func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
+	no := func(why string) (event.Reply, *Mode, []string) {
+		return event.Reply{Option: q.option(false), Text: why}, nil, append(notes, why)
 	}
 	if r.Error != "" {
 		return no("the host could not answer: " + r.Error)
@@ -185,7 +184,7 @@ func (q Question) Verdict(r Reply) (a agent.Answer, mode *Mode, notes []string) 
 	}
 	switch said.Behavior {
 	case "deny":
-		return agent.Answer{Option: q.option(false), Text: said.Message, Stop: said.Interrupt}, nil, nil
+		return event.Reply{Option: q.option(false), Text: said.Message, Stop: said.Interrupt}, nil, nil
 	case "allow":
 	default:
 		return no("the host's answer is neither allow nor deny")
@@ -193,7 +192,7 @@ func (q Question) Verdict(r Reply) (a agent.Answer, mode *Mode, notes []string) 
 	if q.Ask.Tool == nil {
 		return q.reply(said.Input), nil, nil
 	}
-	a = agent.Answer{Option: q.option(true)}
+	a = event.Reply{Option: q.option(true)}
 	if len(said.Input) > 0 && string(said.Input) != "null" && !same(said.Input, object(q.Ask.Tool.Input)) {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(said.Input, &fields) != nil {
@@ -226,7 +225,7 @@ func (q Question) Verdict(r Reply) (a agent.Answer, mode *Mode, notes []string) 
 }
 
 // reply is the answer to a question that is about no tool.
-func (q Question) reply(input json.RawMessage) agent.Answer {
+func (q Question) reply(input json.RawMessage) event.Reply {
 	var filled struct {
 		Answers map[string]json.RawMessage `json:"answers"`
 	}
@@ -234,9 +233,9 @@ func (q Question) reply(input json.RawMessage) agent.Answer {
 	var words string
 	_ = json.Unmarshal(filled.Answers[q.Ask.Text], &words)
 	if slices.Contains(q.Ask.Options, words) {
-		return agent.Answer{Option: words, Input: input}
+		return event.Reply{Option: words, Input: input}
 	}
-	return agent.Answer{Text: words, Input: input}
+	return event.Reply{Text: words, Input: input}
 }
 
 // option is the word among the question's own that says yes, or no.

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/proto/claude"
+	"omniagent/internal/setting"
 )
 
 func question() claude.Question {
@@ -113,7 +114,7 @@ func TestModes(t *testing.T) {
 	if _, why := claude.ModeOf("yolo"); !strings.Contains(why, "none of default") {
 		t.Error(why)
 	}
-	for _, m := range []agent.Mode{agent.DenyAll, agent.AskAll, agent.Plan, agent.Prompt, agent.Default, agent.AutoEdit, agent.Yolo} {
+	for _, m := range []setting.Approval{setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo} {
 		if _, why := claude.ModeOf(claude.Word(m, false)); why != "" {
 			t.Errorf("%s has the word %s", m, claude.Word(m, false))
 		}

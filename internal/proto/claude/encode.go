@@ -9,7 +9,6 @@ package claude
 import (
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
@@ -23,7 +22,7 @@ type Encoder struct {
 	Version string        // of what stands in for Claude Code
 
 	session string
-	facts   agent.Facts
+	facts   event.Facts
 	due     bool // a turn began, and its init is not written
 	within  bool // a turn runs
 	open    map[string]*message
@@ -49,7 +48,7 @@ type called struct {
 }
 
 // Know takes what is known of the conversation by now.
-func (e *Encoder) Know(id string, f agent.Facts) {
+func (e *Encoder) Know(id string, f event.Facts) {
 	if id != "" {
 		e.session = id
 	}

@@ -23,7 +23,7 @@ import (
 func encoder() *claude.Encoder {
 	n := 0
 	e := &claude.Encoder{UUID: func() string { n++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }, Mode: "default", Version: "0.1.0", Limits: claude.Limits{Turns: 3, USD: 0.5}}
-	e.Know("s1", agent.Facts{Agent: "native", Model: "m1", Dir: "/w", Mode: agent.Prompt, Tools: []string{"Read", "Bash"}, Window: 1000})
+	e.Know("s1", event.Facts{Agent: "native", Model: "m1", Dir: "/w", Mode: setting.Prompt, Tools: []string{"Read", "Bash"}, Window: 1000})
 	return e
 }
 

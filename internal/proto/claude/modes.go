@@ -1,31 +1,30 @@
 package claude
 
 import (
+	"omniagent/internal/setting"
 	"slices"
 	"strings"
-
-	"omniagent/internal/agent"
 )
 
 // Mode is one of Claude Code's permission modes in our words.
 type Mode struct {
-	Word    string     // Claude Code's
-	Mode    agent.Mode // empty: there is none that means it
-	Flag    string     // the word of --permission-mode
-	Unasked bool       // what would be asked about is denied
-	Why     string     // there is none
+	Word    string           // Claude Code's
+	Mode    setting.Approval // empty: there is none that means it
+	Flag    string           // the word of --permission-mode
+	Unasked bool             // what would be asked about is denied
+	Why     string           // there is none
 }
 
 // Modes is the table of modes. Auto is one in which a model of Claude Code's vendor judges each call; a mode of the same name in other dialects lets
 // everything run. So it is refused, wherever it is said.
 func Modes() []Mode {
 	return []Mode{
-		{Word: "default", Mode: agent.Prompt, Flag: "prompt"},
-		{Word: "manual", Mode: agent.Prompt, Flag: "prompt"},
-		{Word: "acceptEdits", Mode: agent.AutoEdit, Flag: "auto-edit"},
-		{Word: "plan", Mode: agent.Plan, Flag: "plan"},
-		{Word: "bypassPermissions", Mode: agent.Yolo, Flag: "auto"},
-		{Word: "dontAsk", Mode: agent.Prompt, Flag: "dont-ask", Unasked: true},
+		{Word: "default", Mode: setting.Prompt, Flag: "prompt"},
+		{Word: "manual", Mode: setting.Prompt, Flag: "prompt"},
+		{Word: "acceptEdits", Mode: setting.AutoEdit, Flag: "auto-edit"},
+		{Word: "plan", Mode: setting.Plan, Flag: "plan"},
+		{Word: "bypassPermissions", Mode: setting.Yolo, Flag: "auto"},
+		{Word: "dontAsk", Mode: setting.Prompt, Flag: "dont-ask", Unasked: true},
 		{Word: "auto", Why: "in Claude Code's mode auto a model of its vendor judges each call, and there is none here"},
 	}
 }
@@ -46,15 +45,15 @@ func ModeOf(word string) (m Mode, why string) {
 }
 
 // Word is Claude Code's word for a mode.
-func Word(m agent.Mode, unasked bool) string {
+func Word(m setting.Approval, unasked bool) string {
 	switch {
-	case m == agent.DenyAll, unasked && (m == agent.Prompt || m == agent.Default):
+	case m == setting.DenyAll, unasked && (m == setting.Prompt || m == setting.Default):
 		return "dontAsk"
-	case m == agent.AutoEdit:
+	case m == setting.AutoEdit:
 		return "acceptEdits"
-	case m == agent.Plan:
+	case m == setting.Plan:
 		return "plan"
-	case m == agent.Yolo:
+	case m == setting.Yolo:
 		return "bypassPermissions"
 	}
 	return "default"

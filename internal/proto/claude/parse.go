@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"omniagent/internal/event"
 	"strings"
-
-	"omniagent/internal/agent"
 )
 
 // Frame is what a host says in a line. At most one of the pointers is set; none: the line wants nothing.
@@ -18,7 +17,7 @@ type Frame struct {
 
 // User is a message.
 type User struct {
-	Blocks  []agent.Block
+	Blocks  []event.Block
 	Message json.RawMessage // as it came
 }
 
@@ -138,7 +137,7 @@ func parseUser(raw json.RawMessage) (*User, error) {
 		if strings.TrimSpace(text) == "" {
 			return nil, errors.New("user: content is empty")
 		}
-		return &User{[]agent.Block{{Text: text}}, raw}, nil
+		return &User{[]event.Block{{Text: text}}, raw}, nil
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(m.Content, &parts) != nil || len(parts) == 0 {
@@ -155,7 +154,7 @@ func parseUser(raw json.RawMessage) (*User, error) {
 	return u, nil
 }
 
-func parseBlock(raw json.RawMessage) (agent.Block, error) {
+func parseBlock(raw json.RawMessage) (event.Block, error) {
 	var b struct {
 		Type   string `json:"type"`
 		Text   string `json:"text"`
@@ -167,27 +166,27 @@ func parseBlock(raw json.RawMessage) (agent.Block, error) {
 		} `json:"source"`
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return agent.Block{}, errors.New("user: a block is an object with a type")
+		return event.Block{}, errors.New("user: a block is an object with a type")
 	}
 	switch b.Type {
 	case "text":
-		return agent.Block{Text: b.Text}, nil
+		return event.Block{Text: b.Text}, nil
 	case "image", "document":
 		switch {
 		case b.Source.Type == "text" && b.Type == "document":
 			var text string
 			if json.Unmarshal(b.Source.Data, &text) != nil {
-				return agent.Block{}, errors.New("user: a document has no text")
+				return event.Block{}, errors.New("user: a document has no text")
 			}
-			return agent.Block{Text: text}, nil
+			return event.Block{Text: text}, nil
 		case b.Source.Type != "base64":
-			return agent.Block{}, fmt.Errorf("user: %s with a source of the type %q cannot be sent; base64 can", b.Type, clipped(b.Source.Type))
+			return event.Block{}, fmt.Errorf("user: %s with a source of the type %q cannot be sent; base64 can", b.Type, clipped(b.Source.Type))
 		}
 		var data []byte
 		if err := json.Unmarshal(b.Source.Data, &data); err != nil || len(data) == 0 || b.Source.Media == "" {
-			return agent.Block{}, fmt.Errorf("user: %s has no data in base64, or no media_type", b.Type)
+			return event.Block{}, fmt.Errorf("user: %s has no data in base64, or no media_type", b.Type)
 		}
-		return agent.Block{Media: b.Source.Media, Data: data, Name: b.Title}, nil
+		return event.Block{Media: b.Source.Media, Data: data, Name: b.Title}, nil
 	}
-	return agent.Block{}, fmt.Errorf("user: a block of the type %q is none that can be sent", clipped(b.Type))
+	return event.Block{}, fmt.Errorf("user: a block of the type %q is none that can be sent", clipped(b.Type))
 }

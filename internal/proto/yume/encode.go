@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
@@ -25,7 +24,7 @@ type Encoder struct {
 	Dir      string
 	Mode     string
 	Tools    []string
-	Walls    *agent.Walls // what holds the commands; nil: nothing is said about it
+	Walls    *event.Walls // what holds the commands; nil: nothing is said about it
 	Window   int64        // of the model's context; 0: unknown
 	Provider string       // goes into messages of failed logins
 

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"omniagent/internal/event"
 	"strings"
-
-	"omniagent/internal/agent"
 )
 
 // Frame is what a host says. Exactly one of the pointers is set.
 type Frame struct {
-	User      []agent.Block
+	User      []event.Block
 	Interrupt bool
 	Mode      string    // set_permission_mode
 	Approval  *Approval // tool_approval
@@ -66,7 +65,7 @@ func Parse(data []byte) (Frame, error) {
 }
 
 // content is a text, or a list of blocks as Claude has it, alone or in a message.
-func content(plain, message json.RawMessage) ([]agent.Block, error) {
+func content(plain, message json.RawMessage) ([]event.Block, error) {
 	if plain == nil && message != nil {
 		var m struct {
 			Content json.RawMessage `json:"content"`
@@ -81,7 +80,7 @@ func content(plain, message json.RawMessage) ([]agent.Block, error) {
 		if strings.TrimSpace(text) == "" {
 			return nil, errors.New("user: content is empty")
 		}
-		return []agent.Block{{Text: text}}, nil
+		return []event.Block{{Text: text}}, nil
 	}
 	var blocks []struct {
 		Type, Text string
@@ -93,13 +92,13 @@ func content(plain, message json.RawMessage) ([]agent.Block, error) {
 	if err := json.Unmarshal(plain, &blocks); err != nil {
 		return nil, errors.New("user: content is a text, or a list of blocks")
 	}
-	var said []agent.Block
+	var said []event.Block
 	for _, b := range blocks {
 		switch b.Type {
 		case "text":
-			said = append(said, agent.Block{Text: b.Text})
+			said = append(said, event.Block{Text: b.Text})
 		case "image", "document":
-			said = append(said, agent.Block{Media: b.Source.MediaType, Data: b.Source.Data})
+			said = append(said, event.Block{Media: b.Source.MediaType, Data: b.Source.Data})
 		default:
 			return nil, fmt.Errorf("user: a block of type %q is none that can be sent", b.Type)
 		}

@@ -1,0 +1,119 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// What a model sent as the input of a call is kept byte for byte: as a JSON string, whatever it contains. The types below add that member to the
+// ordinary form of each struct.
+
+type plainCall Call
+
+// MarshalJSON is the JSON form, with the input as the string "arguments".
+func (c Call) MarshalJSON() ([]byte, error) {
+	return marshal(struct {
+		plainCall
+		Arguments *string `json:"arguments,omitempty"`
+	}{plainCall(c), verbatim(c.Input)})
+}
+
+// UnmarshalJSON reads that form.
+func (c *Call) UnmarshalJSON(data []byte) error {
+	form := struct {
+		*plainCall
+		Arguments *string `json:"arguments"`
+	}{plainCall: (*plainCall)(c)}
+	err := json.Unmarshal(data, &form)
+	c.Input = raw(form.Arguments)
+	return err
+}
+
+type plainResult Result
+
+// MarshalJSON is the JSON form, with the input as the string "arguments".
+func (r Result) MarshalJSON() ([]byte, error) {
+	return marshal(struct {
+		plainResult
+		Arguments *string `json:"arguments,omitempty"`
+	}{plainResult(r), verbatim(r.Input)})
+}
+
+// UnmarshalJSON reads that form.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	form := struct {
+		*plainResult
+		Arguments *string `json:"arguments"`
+	}{plainResult: (*plainResult)(r)}
+	err := json.Unmarshal(data, &form)
+	r.Input = raw(form.Arguments)
+	return err
+}
+
+type plainReply Reply
+
+// MarshalJSON is the JSON form, with the input as the string "arguments".
+func (r Reply) MarshalJSON() ([]byte, error) {
+	return marshal(struct {
+		plainReply
+		Arguments *string `json:"arguments,omitempty"`
+	}{plainReply(r), verbatim(r.Input)})
+}
+
+// UnmarshalJSON reads that form.
+func (r *Reply) UnmarshalJSON(data []byte) error {
+	form := struct {
+		*plainReply
+		Arguments *string `json:"arguments"`
+	}{plainReply: (*plainReply)(r)}
+	err := json.Unmarshal(data, &form)
+	r.Input = raw(form.Arguments)
+	return err
+}
+
+type plainEnd End
+
+// MarshalJSON is the JSON form, with the structured answer as a string.
+func (e End) MarshalJSON() ([]byte, error) {
+	return marshal(struct {
+		plainEnd
+		Structured *string `json:"structured,omitempty"`
+	}{plainEnd(e), verbatim(e.Structured)})
+}
+
+// UnmarshalJSON reads that form.
+func (e *End) UnmarshalJSON(data []byte) error {
+	form := struct {
+		*plainEnd
+		Structured *string `json:"structured"`
+	}{plainEnd: (*plainEnd)(e)}
+	err := json.Unmarshal(data, &form)
+	e.Structured = raw(form.Structured)
+	return err
+}
+
+func verbatim(data json.RawMessage) *string {
+	if data == nil {
+		return nil
+	}
+	text := string(data)
+	return &text
+}
+
+func raw(text *string) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	return json.RawMessage(*text)
+}
+
+// marshal is json.Marshal without the escapes for HTML, which would make text hard to read and to find.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
