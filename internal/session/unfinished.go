@@ -9,25 +9,10 @@ type Unfinished struct {
 }
 
 // unfinished finds the turns that have a prompt and no end, the questions in them that nobody answered, and the number of the last turn.
-//
-// Turns end in about the order in which they are numbered, so it reads the ends from the back, as many as there may be open turns beside them.
 func (f *fold) unfinished() {
 	j := f.journal
-	ended := map[int64]bool{}
-	for i, seen := len(j.places)-1, 0; i >= 0 && seen < 2*mostOpenTurns; i-- {
-		if j.places[i].kind != kindEnd {
-			continue
-		}
-		seen++
-		e, ok := f.entry(i)
-		if !ok {
-			continue
-		}
-		if ev := e.Record.(End).Event; ev != nil {
-			ended[ev.Turn] = true
-			f.state.LastTurn = max(f.state.LastTurn, ev.Turn)
-		}
-	}
+	hasEnded := f.ends()
+	hasEnded(-1)
 	answered := map[string]bool{}
 	for i := len(j.marks) - 1; i >= 0 && len(f.state.Unfinished) <= mostOpenTurns; i-- {
 		e, err := decodeAtPlace(j, j.marks[i])
@@ -40,7 +25,7 @@ func (f *fold) unfinished() {
 		}
 		f.state.LastTurn = max(f.state.LastTurn, ev.Turn)
 		switch {
-		case ev.Kind == event.Prompted && ended[ev.Turn]:
+		case ev.Kind == event.Prompted && hasEnded(ev.Turn):
 			return // those before it ended too
 		case ev.Kind == event.Prompted:
 			f.state.Unfinished = append([]Unfinished{{Turn: ev.Turn, Message: ev.Blocks}}, f.state.Unfinished...)
@@ -48,9 +33,40 @@ func (f *fold) unfinished() {
 			answered[ev.Reply.Question] = true
 		case ev.Kind == event.Withdrawn && ev.Ask != nil:
 			answered[ev.Ask.ID] = true
-		case ev.Kind == event.Question && ev.Ask != nil && !answered[ev.Ask.ID] && !ended[ev.Turn]:
+		case ev.Kind == event.Question && ev.Ask != nil && !answered[ev.Ask.ID] && !hasEnded(ev.Turn):
 			f.state.Questions = append([]event.Ask{*ev.Ask}, f.state.Questions...)
 		}
+	}
+}
+
+// ends returns a function that says whether a turn has an end. Turns end in about the order of their numbers, so it reads the ends from the back, and
+// no further than it must. A turn of -1 has it read the last one.
+func (f *fold) ends() func(turn int64) bool {
+	j := f.journal
+	ended := map[int64]bool{}
+	next := len(j.places) - 1
+	return func(turn int64) bool {
+		for ; next >= 0 && !ended[turn] && len(ended) < mostOpenTurns; next-- {
+			if j.places[next].kind != kindEnd {
+				continue
+			}
+			e, ok := f.entry(next)
+			if !ok {
+				continue
+			}
+			ev := e.Record.(End).Event
+			if ev == nil { // of version 0.1, which numbered no turns
+				next = -1
+				break
+			}
+			ended[ev.Turn] = true
+			f.state.LastTurn = max(f.state.LastTurn, ev.Turn)
+			if turn < 0 {
+				next--
+				break
+			}
+		}
+		return ended[turn]
 	}
 }
 
