@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"omniagent/internal/event"
 	"os"
 	"time"
 )
@@ -211,3 +212,13 @@ func (r *recent) get(number int64) (Entry, int64, bool) {
 	}
 	return r.entries[i].entry, r.entries[i].end, true
 }
+
+// Last is the number of the last record.
+func (s *Session) Last() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal.seq
+}
+
+// Event is the event that a record has; nil: it has none.
+func (e Entry) Event() *event.Event { return eventOf(e.Record) }
