@@ -30,6 +30,7 @@ const (
 	Failed     Kind = "failed"      // Fault; Terminal: the turn is lost with it
 	Ended      Kind = "ended"       // the turn is over: End
 	Compacted  Kind = "compacted"   // the conversation was shortened: Compaction
+	Changed    Kind = "changed"     // other facts hold from here on: Mode, Model; what is empty is as it was
 	Notice     Kind = "notice"      // all else; Text where it has one
 )
 
@@ -39,6 +40,7 @@ type Event struct {
 	Session    string // the agent's own id, where the event tells it
 	Parent     string // the id of the Call whose sub-agent this happened to; empty: the agent itself
 	Model      string
+	Mode       string // an agent.Mode
 	Text       string
 	Delta      bool // Text goes on where the last delta of this kind ended; the whole follows or not, as the agent does
 	Answer     *Answer

@@ -256,6 +256,13 @@ func (p *Plain) hear(e event.Event) {
 		}
 		p.print("  y allows it, " + always + "Return refuses, anything else refuses and says why: ")
 		p.open = true
+	case event.Changed:
+		if e.Mode != "" {
+			p.say("· the permission mode is " + text.Name(e.Mode) + " now")
+		}
+		if e.Model != "" {
+			p.say("· the model is " + text.Name(e.Model) + " now")
+		}
 	case event.Retry:
 		p.say(fmt.Sprintf("· asking again in %s: %s", e.Retry.After.Round(time.Second), e.Retry.Reason))
 	case event.Failed:

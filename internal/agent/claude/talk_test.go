@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -200,8 +201,15 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("%s is not in %s", part, step.Lines[0])
 				}
 			}
-			if denied := bytes.Contains(step.Lines[0], []byte(`"deny"`)); denied != (len(step.Events) == 1) {
-				t.Errorf("%s: told %s", step.Lines[0], brief(step.Events))
+			denied, told := bytes.Contains(step.Lines[0], []byte(`"deny"`)), ""
+			switch {
+			case denied:
+				told = "denied=Bash"
+			case tt.reply.Mode != "":
+				told = "changed"
+			}
+			if got := brief(step.Events); got != told {
+				t.Errorf("%s: told %s", step.Lines[0], got)
 			} else if denied && step.Events[0].Denial.ByUser == tt.reply.ByUs {
 				t.Errorf("%+v", step.Events[0].Denial)
 			}
@@ -209,6 +217,43 @@ func TestAnswers(t *testing.T) {
 				t.Error("it can be answered twice")
 			}
 		})
+	}
+}
+
+// TestModeOfItsOwn: the CLI changes the mode by itself when a plan is agreed to, and says so. It also confirms a mode
+// that we set, which is no news.
+func TestModeOfItsOwn(t *testing.T) {
+	status := func(mode string) []byte {
+		return fmt.Appendf(nil, `{"type":"system","subtype":"status","status":null,"permissionMode":%q}`+"\n", mode)
+	}
+	w := greeted(t, options{mode: agent.Plan})
+	for _, s := range []struct {
+		says string
+		want string // the mode that is told
+	}{
+		{"plan", ""}, {"default", "default"}, {"default", ""}, {"acceptEdits", "auto-edit"}, {"dontAsk", ""}, {"odd", ""},
+	} {
+		events := w.Feed(status(s.says)).Events
+		if s.want == "" && len(events) == 0 {
+			continue
+		}
+		if len(events) != 1 || events[0].Kind != event.Changed || events[0].Mode != s.want {
+			t.Errorf("%s: %+v", s.says, events)
+		}
+	}
+	step, err := w.Do(cli.Command{Change: &agent.Change{Mode: agent.Prompt}, Token: 7})
+	if err != nil || len(step.Lines) != 1 {
+		t.Fatalf("%s, %v", step.Lines, err)
+	}
+	if got := w.Feed(status("default")); len(got.Events) != 0 || len(got.Settled) != 0 {
+		t.Errorf("before its answer: %+v", got)
+	}
+	answer := `{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-2","response":{}}}` + "\n"
+	if got := w.Feed([]byte(answer)); len(got.Settled) != 1 || got.Settled[0].Token != 7 || got.Settled[0].Err != nil {
+		t.Errorf("%+v", got)
+	}
+	if got := w.Feed(status("default")); len(got.Events) != 0 {
+		t.Errorf("behind its answer: %+v", got)
 	}
 }
 

@@ -336,7 +336,7 @@ func TestQuestions(t *testing.T) {
 	if err := s.Set(within(t), agent.Change{Mode: agent.Plan}); err != nil { // it goes on with that
 		t.Fatal(err)
 	}
-	if got := told(turn(t, s)); got != "question=q1; text=allow early; ended=done" {
+	if got := told(turn(t, s)); got != "changed; question=q1; text=allow early; ended=done" {
 		t.Error(got)
 	}
 	send(t, s, "withdraw")
@@ -405,12 +405,24 @@ func TestChanges(t *testing.T) {
 		t.Error(err, s.Facts().Mode)
 	}
 	send(t, s, "say x")
-	turn(t, s)
+	if got := told(turn(t, s)); got != "changed; text=x; ended=done" {
+		t.Error(got)
+	}
 	if err := set("odd"); !errors.Is(err, fault.Unsupported) || s.Facts().Mode != agent.Yolo {
 		t.Error(err, s.Facts().Mode)
 	}
 	if err := set(agent.Plan); err != nil || s.Facts().Mode != agent.Plan {
 		t.Error(err, s.Facts().Mode)
+	}
+	if e := next(t, s); e.Kind != event.Changed || e.Mode != string(agent.Plan) || e.Model != "" {
+		t.Errorf("%+v", e)
+	}
+	if err := set(agent.Plan); err != nil { // it is asked, and there is nothing to tell
+		t.Error(err)
+	}
+	send(t, s, "say y")
+	if got := told(turn(t, s)); got != "text=y; ended=done" {
+		t.Error(got)
 	}
 }
 

@@ -118,6 +118,7 @@ func (t *talk) reply(r cli.Reply) error {
 			denied = true
 		} else {
 			t.mode = r.Mode // from the next turn on
+			t.step.Events = append(t.step.Events, event.Event{Kind: event.Changed, Session: t.thread, Mode: string(r.Mode)})
 		}
 	}
 	delete(t.questions, q.name)
