@@ -38,8 +38,12 @@ func (s *Session) Set(_ context.Context, c agent.Change) error {
 		s.become(c.Mode)
 	}
 	if c.Model != "" {
+		before := s.model
 		s.model = fresh
 		s.models++
+		if now := fresh.Client.Profile().Model; before.Client == nil || before.Client.Profile().Model != now {
+			s.events.PutNow(event.Event{Kind: event.Changed, Session: s.o.ID, Facts: &event.Facts{Model: now}})
+		}
 	}
 	return nil
 }
@@ -48,10 +52,14 @@ func known(m setting.Approval) bool {
 	return slices.Contains(setting.Approvals(), m)
 }
 
-// become changes the mode; it is called with the lock. Of the mode plan the model has to know: it is another task then.
+// become changes the mode, whoever wants it, and tells the host before the first event that the change affects. It is
+// called with the lock, so it must not wait for room. The model has to know of the mode plan: it is another task then.
 func (s *Session) become(m setting.Approval) {
 	before := s.policy.mode
 	s.policy.mode = m
+	if m != before {
+		s.events.PutNow(event.Event{Kind: event.Changed, Session: s.o.ID, Facts: &event.Facts{Mode: m}})
+	}
 	switch {
 	case m == before:
 	case m == setting.Plan:

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -102,7 +103,14 @@ func TestPlan(t *testing.T) {
 				t.Error("it is not offered")
 			}
 			send(t, s, "go")
+			changed, results := "", 0
 			turn(t, s, func(e event.Event) {
+				switch {
+				case e.Kind == event.Changed:
+					changed += string(e.Facts.Mode) + fmt.Sprint(" ", results)
+				case e.Kind == event.ToolResult:
+					results++
+				}
 				if e.Kind == event.Question {
 					a := tt.answer
 					if e.Ask.Tool.Name == "Bash" {
@@ -113,6 +121,13 @@ func TestPlan(t *testing.T) {
 			})
 			if s.Facts().Mode != tt.mode || len(ran) != tt.ran {
 				t.Errorf("%s, %v", s.Facts().Mode, ran)
+			}
+			want := string(tt.mode) + " 1" // behind the call that was denied, in front of the result of the plan
+			if tt.mode == setting.Plan {
+				want = ""
+			}
+			if changed != want {
+				t.Errorf("told of %q, want %q", changed, want)
 			}
 			for i, q := range server.Requests() {
 				if offered := strings.Contains(string(q.Raw), `"name":"ExitPlanMode","description"`); offered != (i < 2 || tt.mode == setting.Plan) {
