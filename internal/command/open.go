@@ -115,6 +115,10 @@ func (o opener) relay(ctx context.Context, name string, s agent.Spec, w relay.Wi
 	if r.Launch, err = speaker.Relayed(s, w); err != nil {
 		return 0, err
 	}
+	if err := cli.WriteFiles(r.Launch.Files); err != nil {
+		return 0, err
+	}
+	defer cli.RemoveFiles(r.Launch.Files)
 	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
 	return r.Run(ctx)
 }
