@@ -96,7 +96,8 @@ func (o opener) prepare(name string, s *agent.Spec) (agent.Driver, error) {
 		s.Fresh = newUUID()
 	}
 	s.Temp = filepath.Join(o.call.Paths.Temp, "omniagent-"+hex.EncodeToString(random[:]))
-	s.Trusted = config.OpenTrust(o.call.TrustFile()).Trusted
+	trust := config.OpenTrust(o.call.TrustFile())
+	s.Trusted, s.Copy = trust.Trusted, trust.Copy
 	s.Machine = agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) }}
 	return driver, nil
 }

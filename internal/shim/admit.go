@@ -9,8 +9,9 @@ import (
 	"omniagent/internal/fault"
 )
 
-// admit refuses to start a program that comes with the workspace, unless a person asked for that: npx, npm run and direnv put directories of a
-// repository first in PATH, and what lies there is the repository's own. It looks at what is really started, with the PATH that it gets.
+// admit refuses to start a program that comes with the workspace, unless a person asked for that: npx, npm run and
+// direnv put directories of a repository first in PATH, and what lies there is the repository's own. It looks at what
+// is really started, with the PATH that it gets.
 func (c *call) admit(launch agent.Launch) error {
 	if c.args.Workspace || c.driver.Describe().BuiltIn {
 		return nil
@@ -32,7 +33,8 @@ func (c *call) admit(launch agent.Launch) error {
 	if other := c.elsewhere(gate); other != "" {
 		hint += "; without the directories of the workspace in PATH it would be " + other
 	}
-	return fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace, and a repository can put any program there", c.driver.Name(), found).
+	return fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace, and a repository can put any program there",
+		c.driver.Name(), found).
 		With("path", found).Hint("%s", hint)
 }
 

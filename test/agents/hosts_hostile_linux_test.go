@@ -12,7 +12,8 @@ import (
 	"omniagent/internal/modelserver"
 )
 
-// A hostile repository in front of every host. What it brings to be run leaves a mark; what it brings to be told to the model is a word.
+// A hostile repository in front of every host. What it brings to be run leaves a mark; what it brings to be told to the
+// model is a word.
 
 // marks is a directory in which everything of the repository that ran leaves a file.
 func (b *bench) marks() string { return filepath.Join(b.base, "marks") }
@@ -123,8 +124,9 @@ func (b *bench) claudeUser() {
 
 const claudeCallsEvil = `[{"call":{"name":"Agent","input":{"subagent_type":"evil","description":"x","prompt":"go"}}},{"call":{"name":"Skill","input":{"skill":"deploy"}}},{"say":"done"}]`
 
-// TestClaudeHostileHosts: of a repository that nobody has trusted nothing runs, and nothing but its instructions is told, in no host and no mode, from
-// the directory itself and from the one above. The control is the same repository with the CLI as it is.
+// TestClaudeHostileHosts: of a repository that nobody has trusted nothing runs, and nothing but its instructions is
+// told, in no host and no mode, from the directory itself and from the one above. The control is the same repository
+// with the CLI as it is.
 func TestClaudeHostileHosts(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
@@ -185,7 +187,8 @@ func (b *bench) requested(m *modelserver.Server, word string) bool {
 	return false
 }
 
-// TestClaudeMidway: what appears in the middle of a conversation, as with a git pull, counts no more than what was there at its beginning.
+// TestClaudeMidway: what appears in the middle of a conversation, as with a git pull, counts no more than what was
+// there at its beginning.
 func TestClaudeMidway(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
@@ -212,8 +215,9 @@ func TestClaudeMidway(t *testing.T) {
 	}
 }
 
-// TestClaudeTrustedAgent: a sub-agent of the repository that a person has trusted can be called, and is held to the mode of the conversation: what its
-// file says of a mode, hooks and servers of its own does not count. The control is a mode in which it may write.
+// TestClaudeTrustedAgent: a sub-agent of the repository that a person has trusted can be called, and is held to the
+// mode of the conversation: what its file says of a mode, hooks and servers of its own does not count. The control is a
+// mode in which it may write.
 func TestClaudeTrustedAgent(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
@@ -265,8 +269,9 @@ func (b *bench) opencodeBrings(dir string) {
 	}
 }
 
-// TestOpencodeHostileHosts: a repository's programs are refused before the start, by name, in every host and mode and from every place that the CLI
-// looks at; what it only switches off has no effect. The controls: the CLI as it is runs the rest, and a plugin that a person has trusted runs.
+// TestOpencodeHostileHosts: a repository's programs are refused before the start, by name, in every host and mode and
+// from every place that the CLI looks at; what it only switches off has no effect. The controls: the CLI as it is runs
+// the rest, and a plugin that a person has trusted runs.
 func TestOpencodeHostileHosts(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "opencode")

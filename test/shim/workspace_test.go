@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestProgramOfTheWorkspace: npx, npm run and direnv put directories of the workspace first in PATH. What lies there is started only where a person
-// asks for it with --allow-workspace-agent, which is the control here: each of these runs then.
+// TestProgramOfTheWorkspace: npx, npm run and direnv put directories of the workspace first in PATH. What lies there is
+// started only where a person asks for it with --allow-workspace-agent, which is the control here: each of these runs
+// then.
 func TestProgramOfTheWorkspace(t *testing.T) {
 	for name, lay := range map[string]func(w *world, marker string) (path string){
 		"a program": func(w *world, marker string) string {

@@ -24,9 +24,9 @@ type gathered struct {
 	text strings.Builder
 }
 
-// instructions are what the CLI would have read as the memory of the project, from the root of the repository to the directory: CLAUDE.md, and what it
-// names with @. They are words to the model and need no trust, as the rest of the repository that it reads. What is no regular file of the repository,
-// or too long, is left out, and the text says so.
+// instructions are what the CLI would have read as the memory of the project, from the root of the repository to the
+// directory: CLAUDE.md, and what it names with @. They are words to the model and need no trust, as the rest of the
+// repository that it reads. What is no regular file of the repository, or too long, is left out, and the text says so.
 func instructions(dirs []string) string {
 	if len(dirs) == 0 {
 		return ""
@@ -70,7 +70,7 @@ func (g *gathered) add(name string, depth int) {
 	data, err := g.root.ReadFile(name, longestInstructions)
 	switch {
 	case err != nil:
-		fmt.Fprintf(&g.text, "The repository's instructions in %s are left out: the file is too long, or no regular file of the repository.\n\n", name)
+		fmt.Fprintf(&g.text, "The repository's instructions in %s are left out: too long, or no file of the repository.\n\n", name)
 		return
 	case g.text.Len()+len(data) > mostInstructions:
 		fmt.Fprintf(&g.text, "The repository's instructions in %s are left out: there are too many.\n\n", name)

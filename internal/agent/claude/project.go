@@ -13,13 +13,15 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// What a repository says to the CLI is not read by the CLI in a conversation: it looks at some files once, at others again and again, and which they
-// are changes with its versions. It gets the user's own settings alone, and what we pass in of the repository: what a person has trusted, each file
-// with exactly that content, and the instructions for the project, as text.
+// What a repository says to the CLI is not read by the CLI in a conversation: it looks at some files once, at others
+// again and again, and which they are changes with its versions. It gets the user's own settings alone, and what we
+// pass in of the repository: what a person has trusted, each file with exactly that content, and the instructions for
+// the project, as text.
 
 const longestFile = 1 << 20 // as of what can be trusted
 
-// passed adds what keeps the CLI from the repository's files, and what it gets of them in their place, as files of ours.
+// passed adds what keeps the CLI from the repository's files, and what it gets of them in their place, as files of
+// ours.
 func passed(args []string, s agent.Spec) ([]string, []agent.File) {
 	args = append(args, "--setting-sources=user", "--strict-mcp-config")
 	if s.Dir == "" || s.Temp == "" {
@@ -56,7 +58,8 @@ func passed(args []string, s agent.Spec) ([]string, []agent.File) {
 	return args, files
 }
 
-// places are the directories whose files the CLI would take for the project's, the nearest last. Those of a home directory are the user's own.
+// places are the directories whose files the CLI would take for the project's, the nearest last. Those of a home
+// directory are the user's own.
 func places(s agent.Spec) []string {
 	home, _ := cli.Lookup(s.Env, "HOME")
 	dirs := slices.DeleteFunc(within(s.Dir), func(dir string) bool { return home != "" && dir == filepath.Clean(home) })
@@ -64,13 +67,21 @@ func places(s agent.Spec) []string {
 	return dirs
 }
 
-// trusted is the content of a file, where a person has looked at exactly that.
+// trusted is the content of a file, where a person has looked at exactly that: from the copy that was kept then.
 func trusted(s agent.Spec, path string) ([]byte, bool) {
 	if s.Trusted == nil {
 		return nil, false
 	}
 	data, err := workspace.ReadFile(path, longestFile)
-	return data, err == nil && s.Trusted(path, data)
+	if err != nil || !s.Trusted(path, data) {
+		return nil, false
+	}
+	if s.Copy != nil {
+		if kept, ok := s.Copy(path); ok {
+			return kept, true
+		}
+	}
+	return data, true // recorded by a version that kept none; the hash says that it is the same
 }
 
 // trustedSettings are those of the directory itself: the CLI reads none above it.
@@ -88,7 +99,8 @@ func trustedSettings(s agent.Spec) map[string]any {
 	return all
 }
 
-// merged lays settings over others as the CLI does: objects are merged, lists are joined, and of the rest the later counts.
+// merged lays settings over others as the CLI does: objects are merged, lists are joined, and of the rest the later
+// counts.
 func merged(below, above map[string]any) map[string]any {
 	out := maps.Clone(below)
 	for name, value := range above {
@@ -122,8 +134,9 @@ func trustedServers(s agent.Spec, dirs []string) map[string]any {
 	return all
 }
 
-// trustedAgents are sub-agents in the form of the flag. Of what a file says of itself only its tools and its model are passed in: hooks, servers and a
-// permission mode of its own are not, so that the mode of the conversation holds for it as well.
+// trustedAgents are sub-agents in the form of the flag. Of what a file says of itself only its tools and its model are
+// passed in: hooks, servers and a permission mode of its own are not, so that the mode of the conversation holds for it
+// as well.
 func trustedAgents(s agent.Spec, dirs []string) map[string]any {
 	all := map[string]any{}
 	for _, dir := range dirs {
@@ -148,7 +161,8 @@ func trustedAgents(s agent.Spec, dirs []string) map[string]any {
 	return all
 }
 
-// helper reads a file that defines a sub-agent. One whose head is more than lines of the form "name: value" is no such file for us.
+// helper reads a file that defines a sub-agent. One whose head is more than lines of the form "name: value" is no such
+// file for us.
 func helper(text string) (name string, one map[string]any, ok bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	rest, begins := strings.CutPrefix(text, "---\n")
@@ -206,7 +220,8 @@ func unquoted(value string) string {
 	return value
 }
 
-// within is the directory and those above it, up to the root of the repository. Without a repository it is the directory alone.
+// within is the directory and those above it, up to the root of the repository. Without a repository it is the
+// directory alone.
 func within(dir string) []string {
 	var all []string
 	for at := filepath.Clean(dir); filepath.IsAbs(at); at = filepath.Dir(at) {

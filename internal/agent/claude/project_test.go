@@ -42,8 +42,8 @@ func everything() map[string]string {
 	}
 }
 
-// TestNothingOfTheRepository: the CLI reads the user's settings only, whether or not there is something to keep it from; what nobody has trusted is
-// not passed in either.
+// TestNothingOfTheRepository: the CLI reads the user's settings only, whether or not there is something to keep it
+// from; what nobody has trusted is not passed in either.
 func TestNothingOfTheRepository(t *testing.T) {
 	for _, files := range []map[string]string{{}, everything()} {
 		s := project(t, files)
@@ -139,7 +139,8 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestInstructionsThatAreNone: links out of the repository, what is no file, and what is too long, is left out, and that is told.
+// TestInstructionsThatAreNone: links out of the repository, what is no file, and what is too long, is left out, and
+// that is told.
 func TestInstructionsThatAreNone(t *testing.T) {
 	s := project(t, map[string]string{
 		"CLAUDE.local.md": strings.Repeat("x", longestInstructions+1), "../../secret": "the-secret", ".claude/rules/a/b.md": "x",

@@ -23,11 +23,13 @@ func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agen
 	return cli.Open(ctx, conversing{d}, s, sv)
 }
 
-// conversing is the driver in a conversation. Every turn is a process, and what the CLI would run of the repository is looked at before each.
+// conversing is the driver in a conversation. Every turn is a process, and what the CLI would run of the repository is
+// looked at before each.
 type conversing struct{ driver }
 
-// Command refuses to start where the CLI would run a program of the repository that nobody has trusted. The rest of what a repository says is
-// switched off: its settings, agents, commands and tools by the first variable, skills of other agents, which that one leaves, by the second.
+// Command refuses to start where the CLI would run a program of the repository that nobody has trusted. The rest of
+// what a repository says is switched off: its settings, agents, commands and tools by the first variable, skills of
+// other agents, which that one leaves, by the second.
 func (c conversing) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if err := harmless(s); err != nil {
 		return agent.Launch{}, nil, err
@@ -42,26 +44,29 @@ const (
 	mostFiles     = 500     // beneath a directory of programs
 )
 
-// withheld are the entries of .opencode that the CLI does not read, or does not run, while the switches are on: all were tried. What is not here
-// has to be trusted, also what a later version might read.
+// withheld are the entries of .opencode that the CLI does not read, or does not run, while the switches are on: all
+// were tried. What is not here has to be trusted, also what a later version might read.
 func withheld(name string) bool {
 	return slices.Contains([]string{
-		"agent", "agents", "command", "commands", "mode", "modes", "skill", "skills", "tool", "tools", "themes", "plans",
+		"agent", "agents", "command", "commands", "mode", "modes", "skill", "skills", "tool", "tools", "themes",
+		"plans",
 		".gitignore", "package.json", "package-lock.json", "bun.lock", "bun.lockb", "node_modules", "README.md",
 	}, name)
 }
 
-// inert says whether a member of a configuration file has no effect while the switches are on. One that is not here may name a program.
+// inert says whether a member of a configuration file has no effect while the switches are on. One that is not here may
+// name a program.
 func inert(key string) bool {
 	return slices.Contains([]string{
-		"$schema", "agent", "autoshare", "autoupdate", "command", "compaction", "default_agent", "disabled_providers", "enabled_providers", "formatter",
-		"instructions", "keybinds", "lsp", "mcp", "mode", "model", "permission", "provider", "share", "small_model", "snapshot", "theme", "tools",
-		"username", "watcher",
+		"$schema", "agent", "autoshare", "autoupdate", "command", "compaction", "default_agent",
+		"disabled_providers", "enabled_providers", "formatter", "instructions", "keybinds", "lsp", "mcp", "mode",
+		"model", "permission", "provider", "share", "small_model", "snapshot", "theme", "tools", "username",
+		"watcher",
 	}, key)
 }
 
-// harmless is a fault about the first file of the repository that the CLI would run, or take the name of a program from, and that is not trusted
-// with exactly that content.
+// harmless is a fault about the first file of the repository that the CLI would run, or take the name of a program
+// from, and that is not trusted with exactly that content.
 func harmless(s agent.Spec) error {
 	if s.Dir == "" {
 		return nil
@@ -87,8 +92,9 @@ func harmless(s agent.Spec) error {
 	return nil
 }
 
-// reached are the directories in which the CLI looks: from dir up to the root of its repository, as git sees it; without a repository only dir. A .git
-// that is not surely the beginning of a repository does not end the way, since git would look further up.
+// reached are the directories in which the CLI looks: from dir up to the root of its repository, as git sees it;
+// without a repository only dir. A .git that is not surely the beginning of a repository does not end the way, since
+// git would look further up.
 func reached(dir string) []string {
 	var all []string
 	doubtful := false
@@ -121,7 +127,8 @@ func begins(git string) bool {
 		}
 	}
 	config, err := workspace.ReadFile(filepath.Join(git, "config"), longestConfig)
-	return err == nil && !strings.Contains(strings.ToLower(string(config)), "worktree") && !strings.Contains(strings.ToLower(string(config)), "[include")
+	text := strings.ToLower(string(config))
+	return err == nil && !strings.Contains(text, "worktree") && !strings.Contains(text, "[include")
 }
 
 func same(a, b string) bool {
@@ -183,7 +190,8 @@ func programs(s agent.Spec, path string, left *int) error {
 	return nil
 }
 
-// settings looks at a configuration file. One with nothing in it that could name a program need not be trusted, because it has no effect.
+// settings looks at a configuration file. One with nothing in it that could name a program need not be trusted, because
+// it has no effect.
 func settings(s agent.Spec, path string) error {
 	if _, err := os.Lstat(path); os.IsNotExist(err) {
 		return nil
@@ -200,12 +208,14 @@ func settings(s agent.Spec, path string) error {
 	if i < 0 {
 		return nil
 	}
-	if err := trusted(s, path, "it is not trusted, and its member "+tree.Members[i].Key+" may name a program"); err != nil {
+	why := "it is not trusted, and its member " + tree.Members[i].Key + " may name a program"
+	if err := trusted(s, path, why); err != nil {
 		return err
 	}
 	for _, m := range tree.Members {
 		if strings.HasPrefix(m.Key, "plugin") && !byName(m.Value) {
-			return refused(path, "its member "+m.Key+" leads to a file, whose content nobody has trusted", "put the plugin into .opencode/plugin, and trust it there")
+			return refused(path, "its member "+m.Key+" leads to a file, whose content is not trusted",
+				"put the plugin into .opencode/plugin, and trust it there")
 		}
 	}
 	return nil
@@ -217,7 +227,8 @@ func ambiguous(text string) bool {
 	return strings.Contains(unix, "\\\n") || strings.ContainsAny(unix, "\r\v\f\x00\u2028\u2029\ufeff")
 }
 
-// byName says whether a value holds no text that could be anything but a word, or a package with its version: no path and no address.
+// byName says whether a value holds no text that could be anything but a word, or a package with its version: no path
+// and no address.
 func byName(v literal.Value) bool {
 	plain := regexp.MustCompile(`^(@[A-Za-z0-9._-]+/)?[A-Za-z0-9_-][A-Za-z0-9._-]*(@[0-9A-Za-z][0-9A-Za-z.+-]*)?$`)
 	if v.Kind == literal.String {
@@ -240,5 +251,6 @@ func trusted(s agent.Spec, path, why string) error {
 }
 
 func refused(path, why, next string) error {
-	return fault.New(fault.Unsafe, "opencode is not started, because it reads %s: %s", path, why).Hint("%s", next).With("path", path)
+	return fault.New(fault.Unsafe, "opencode is not started, because it reads %s: %s", path, why).
+		Hint("%s", next).With("path", path)
 }

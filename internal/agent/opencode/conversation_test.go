@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// TestWhatTheRepositoryMayBring is refused before a start where it could run, at every place that the CLI looks at, and is taken where a person has
-// trusted exactly that.
+// TestWhatTheRepositoryMayBring is refused before a start where it could run, at every place that the CLI looks at, and
+// is taken where a person has trusted exactly that.
 func TestWhatTheRepositoryMayBring(t *testing.T) {
 	const plugin = "export const P = async () => ({})"
 	for name, c := range map[string]struct {
