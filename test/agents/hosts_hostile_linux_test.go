@@ -129,6 +129,7 @@ const claudeCallsEvil = `[{"call":{"name":"Agent","input":{"subagent_type":"evil
 // with the CLI as it is.
 func TestClaudeHostileHosts(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	b.claudeUser()
 	root := b.work
@@ -151,7 +152,12 @@ func TestClaudeHostileHosts(t *testing.T) {
 			t.Errorf("the control failed: %s was not told, but %s", word, words)
 		}
 	}
-	for _, h := range hosts() {
+	relayed := host{"start, the agent's own lines", func(b *bench, m *modelserver.Server, text string) string {
+		d := b.runs(m, "start", "--agent", "claude", "--dialect", "claude", "--output-format=stream-json", "--verbose", "-p", text)
+		d.ends()
+		return fmt.Sprint(d.heard, d.errors.String())
+	}}
+	for _, h := range append(hosts(), relayed) {
 		t.Run(h.name, func(t *testing.T) {
 			b := b.on(t)
 			for _, text := range []string{"/review", "go"} {
@@ -191,6 +197,7 @@ func (b *bench) requested(m *modelserver.Server, word string) bool {
 // there at its beginning.
 func TestClaudeMidway(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	m := scripted(t, `[{"shell":"touch made"},{"say":"done"}]`)
 	d := b.runs(m, "start", "--agent", "claude", "--permission-mode", "default", "--questions", "none", "--input-format", "stream-json")
@@ -220,6 +227,7 @@ func TestClaudeMidway(t *testing.T) {
 // mode in which it may write.
 func TestClaudeTrustedAgent(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	b.claudeBrings(b.work)
 	trust := b.runs(scripted(t, `[]`), "trust", filepath.Join(b.work, ".claude", "agents", "evil.md"))
@@ -274,6 +282,7 @@ func (b *bench) opencodeBrings(dir string) {
 // the rest, and a plugin that a person has trusted runs.
 func TestOpencodeHostileHosts(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "opencode")
 	root := b.work
 	b.work = filepath.Join(root, "sub")

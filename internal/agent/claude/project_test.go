@@ -133,6 +133,12 @@ func TestInstructions(t *testing.T) {
 			t.Errorf("%s is in it: %s", word, text)
 		}
 	}
+	within := project(t, map[string]string{"AGENTS.md": "of-all-agents"})
+	if err := os.Symlink("AGENTS.md", filepath.Join(within.Dir, "CLAUDE.md")); err != nil {
+		t.Log("links cannot be made here:", err)
+	} else if text := instructions(places(within)); !strings.Contains(text, "of-all-agents") {
+		t.Errorf("a link within the repository is not followed: %s", text)
+	}
 	args, out := passed(nil, s)
 	if len(out) != 1 || string(out[0].Data) != text || !slices.Contains(args, "--append-system-prompt-file="+out[0].Path) {
 		t.Errorf("%q", args)
