@@ -386,6 +386,6 @@ func (v *live) Close(ctx context.Context) (agent.Outcome, error) {
 	v.endLife()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	removeFiles(v.launched)
+	RemoveFiles(v.launched)
 	return v.outcome, err
 }

@@ -49,7 +49,7 @@ func (v *live) start() error {
 	if err != nil {
 		return err
 	}
-	if err := writeFiles(launch.Files); err != nil {
+	if err := WriteFiles(launch.Files); err != nil {
 		return err
 	}
 	v.launched = append(v.launched, launch.Files...)
