@@ -452,6 +452,9 @@ func (c *conversation) hear(e event.Event) {
 		}
 	case event.Started:
 		c.known()
+	case event.Changed:
+		c.refresh(agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model}, c.options)
+		return
 	case event.Withdrawn:
 		if request, open := c.asked[e.Ask.ID]; open {
 			delete(c.asked, e.Ask.ID)

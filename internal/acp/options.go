@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/setting"
@@ -33,22 +34,19 @@ func (c *conversation) set(id json.RawMessage, option, value string) {
 	case c.changing:
 		c.host.put(wire.Fail(id, wire.Wrong(wire.InvalidRequest, "another option is being changed")))
 		return
-	case option == "mode" && value == c.options.Mode || option == "model" && value == c.options.Model:
-		c.host.put(wire.Reply(id, c.encoder.Changed(c.options)))
-		return
 	}
-	c.changing = true
+	c.changing = true // also where our copy says the same: only the session knows
 	idle, session := c.turn == nil, c.link.session
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closing)
 		defer cancel()
 		err := session.Set(ctx, change)
-		again := idle && errors.Is(err, fault.Unsupported)
+		unable := errors.Is(err, fault.Unsupported)
 		c.post(func() {
 			switch {
-			case err == nil:
-				c.changed(id, change)
-			case again && !c.closing && !c.over:
+			case err == nil, unable && holds(session.Facts(), change):
+				c.changed(id, change, c.options)
+			case unable && idle && !c.closing && !c.over:
 				c.reopen(id, change)
 			default:
 				c.changing = false
@@ -59,20 +57,41 @@ func (c *conversation) set(id json.RawMessage, option, value string) {
 	}()
 }
 
-// changed says what holds now.
-func (c *conversation) changed(id json.RawMessage, change agent.Change) {
+// holds says whether a session says of itself that a change would change nothing.
+func holds(f event.Facts, change agent.Change) bool {
+	return (change.Mode == "" || change.Mode == f.Mode) && (change.Model == "" || change.Model == f.Model)
+}
+
+// changed answers a request for a change that holds now. The client was last shown the options before.
+func (c *conversation) changed(id json.RawMessage, change agent.Change, before wire.Options) {
 	c.changing = false
+	c.refresh(change, before)
+	c.host.put(wire.Reply(id, c.encoder.Changed(c.options)))
+	c.next()
+}
+
+// refresh takes over a change, whoever caused it, and tells the client if it is news. The mode is the one that the
+// session reports now: it may have changed again since.
+func (c *conversation) refresh(change agent.Change, before wire.Options) {
+	if c.link != nil {
+		if now := c.link.session.Facts().Mode; now != "" {
+			change.Mode = now
+		}
+	}
+	if !slices.ContainsFunc(c.options.Models, func(o wire.Choice) bool { return o.ID == change.Model }) {
+		change.Model = "" // another name of the model that was chosen
+	}
+	c.spec = with(c.spec, change)
 	if change.Mode != "" {
 		c.options.Mode = string(change.Mode)
+		c.options.Modes = offered(c.options.Modes, c.options.Mode)
 	}
 	if change.Model != "" {
 		c.options.Model = change.Model
 	}
-	c.spec = with(c.spec, change)
-	options := c.options
-	c.tell(wire.Update{Kind: wire.Optioned, Options: &options})
-	c.host.put(wire.Reply(id, c.encoder.Changed(options)))
-	c.next()
+	if options := c.options; options.Mode != before.Mode || options.Model != before.Model {
+		c.tell(wire.Update{Kind: wire.Optioned, Options: &options})
+	}
 }
 
 // with is what a conversation begins with after a change.
@@ -121,6 +140,7 @@ func (c *conversation) reopen(id json.RawMessage, change agent.Change) {
 				c.over = true
 				return
 			}
+			shown := c.options
 			c.adopt(l, spec)
 			switch {
 			case c.closing:
@@ -130,7 +150,7 @@ func (c *conversation) reopen(id json.RawMessage, change agent.Change) {
 				c.host.put(wire.Fail(id, errorOf(err)))
 				c.next()
 			default:
-				c.changed(id, change)
+				c.changed(id, change, shown)
 			}
 		})
 	}()

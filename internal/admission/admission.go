@@ -1,5 +1,5 @@
 // Package admission is the gate in front of every conversation with an installed agent that a program opens through us: `start --agent`, an editor,
-// another agent, a run.
+// another agent, a run. Calls without a command ask it one of its questions: whether the program comes with the workspace.
 //
 // It promises that an agent is started only if the user's configuration lets programs start it; that what is started is the program that was looked
 // at: not one that others may write, nor one that comes with the workspace, nor a script for an interpreter of that kind; that it gets of our
@@ -82,8 +82,38 @@ func (g Gate) listed(name string, custom bool) error {
 	return nil
 }
 
+// FromWorkspace is the first part of an installation that comes with the workspace: the path that is started, where its links lead, the program
+// that it hands over to, or the interpreter of its first line. Empty: none does. Env is what the program gets, since its PATH chooses the
+// interpreter; what cannot be read is left to whoever starts it.
+func (g Gate) FromWorkspace(in agent.Install, env []string) string {
+	interpreter, _ := Interpreter(in.RealPath, env)
+	for _, path := range []string{in.Path, in.RealPath, in.Program, interpreter} {
+		if path != "" && g.brings(path, env) {
+			return path
+		}
+	}
+	return ""
+}
+
+func (g Gate) brings(path string, env []string) bool {
+	return (shell.Inheritance{Roots: g.Roots}).Brings(path, env)
+}
+
+// Outside is PATH of an environment without the directories that come with the workspace.
+func (g Gate) Outside(env []string) string {
+	for _, entry := range (shell.Inheritance{Roots: g.Roots}).Of(env) {
+		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // fit looks at the program, at the one that its first line names, and at the one that is started in its place.
 func (g Gate) fit(name string, in agent.Install, env []string) (interpreter string, err error) {
+	if g.brings(in.Path, env) { // a link of the workspace can lead elsewhere a moment later
+		return "", fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", name, in.Path).With("path", in.Path)
+	}
 	if err := g.sound(name, in.RealPath, env); err != nil {
 		return "", err
 	}
@@ -104,7 +134,7 @@ func (g Gate) sound(name, path string, env []string) error {
 	refuse := func(why string) error {
 		return fault.New(fault.Unsafe, "%s is not started: %s %s", name, path, why).With("path", path)
 	}
-	if (shell.Inheritance{Roots: g.Roots}).Brings(path, env) {
+	if g.brings(path, env) {
 		return refuse("comes with the workspace")
 	}
 	if runtime.GOOS == "windows" { // mode bits say nothing there

@@ -94,6 +94,8 @@ type Spec struct {
 	// Trusted says whether a person has looked at exactly that content of a file. What a repository tells an agent in files that nobody has looked
 	// at is withheld from it in a conversation. nil: nobody has looked at anything.
 	Trusted func(path string, content []byte) bool
+	// Copy is what was trusted at a path, from a copy of ours. nil: there are none.
+	Copy func(path string) ([]byte, bool)
 }
 
 // Terms are what a host asks of a conversation beyond the shared flags. A driver honours each or refuses it in Open, with a fault of code UNSUPPORTED

@@ -96,7 +96,8 @@ func (o opener) prepare(name string, s *agent.Spec) (agent.Driver, error) {
 		s.Fresh = newUUID()
 	}
 	s.Temp = filepath.Join(o.call.Paths.Temp, "omniagent-"+hex.EncodeToString(random[:]))
-	s.Trusted = config.OpenTrust(o.call.TrustFile()).Trusted
+	trust := config.OpenTrust(o.call.TrustFile())
+	s.Trusted, s.Copy = trust.Trusted, trust.Copy
 	s.Machine = agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) }}
 	return driver, nil
 }
@@ -115,6 +116,10 @@ func (o opener) relay(ctx context.Context, name string, s agent.Spec, w relay.Wi
 	if r.Launch, err = speaker.Relayed(s, w); err != nil {
 		return 0, err
 	}
+	if err := cli.WriteFiles(r.Launch.Files); err != nil {
+		return 0, err
+	}
+	defer cli.RemoveFiles(r.Launch.Files)
 	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
 	return r.Run(ctx)
 }

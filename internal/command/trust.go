@@ -48,13 +48,17 @@ func trust() *contract.Command {
 	return &contract.Command{
 		Path: "trust", Summary: "trust the configuration of a repository as it is now", Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
 		Detail: "A repository's .omniagent/config.toml has no effect until its exact content was trusted; a changed file has to be trusted again.\n" +
-			"The answer says what it changes; with --dry-run it only says so. AGENTS.md, CLAUDE.md and omniagent.config.* are trusted one by one.",
+			"The answer says what it changes; with --dry-run it only says so. AGENTS.md, CLAUDE.md and omniagent.config.* are trusted one by one.\n" +
+			"So is what other agents get in a conversation: opencode's plugins, and of Claude Code .claude/settings.json, .claude/agents/*.md and .mcp.json.",
 		DryRun: true, Reversible: true, Batch: true, LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[trustData](),
 		Params: []contract.Param{
 			{Name: "path", Kind: contract.File, Position: 1, Variadic: true, Help: "repositories or configuration files; this directory unless given"},
 			{Name: "remove", Kind: contract.Bool, Help: "trust no longer"},
 		},
-		Files: []contract.FileEffect{{Path: "~/.local/state/omniagent/trust.json", Type: "state"}},
+		Files: []contract.FileEffect{
+			{Path: "~/.local/state/omniagent/trust.json", Type: "state"},
+			{Path: "~/.local/state/omniagent/trusted/", Type: "state"},
+		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the content is trusted, or with --remove no longer"},
 			{Code: contract.PartialFailure, When: "some files failed; see results[]"},

@@ -25,12 +25,15 @@ func whatCounts(keys []config.Key, file string, content []byte) []string {
 	case slices.Contains(agentsdir.Names(), name):
 		lines = agentsOf(file, content)
 	case strings.EqualFold(name, "AGENTS.md") || strings.EqualFold(name, "CLAUDE.md"):
-		lines = []string{fmt.Sprintf("instructions that the native agent's model follows, %d lines:", strings.Count(string(content), "\n")+1)}
-		for line := range strings.Lines(string(content)) {
-			if line = strings.TrimSpace(line); line != "" {
-				lines = append(lines, line)
-			}
-		}
+		lines = wholeText("instructions that the native agent's model follows", content)
+	case above(file, ".opencode"), name == "opencode.json", name == "opencode.jsonc":
+		lines = wholeText("what opencode runs in a conversation as a program, or takes the name of a program from", content)
+	case name == ".mcp.json":
+		lines = wholeText("MCP servers that Claude Code starts in a conversation", content)
+	case above(file, ".claude") && strings.HasPrefix(name, "settings") && filepath.Ext(name) == ".json":
+		lines = wholeText("settings that Claude Code gets in a conversation, with their hooks, variables and rules", content)
+	case above(file, ".claude") && filepath.Base(filepath.Dir(file)) == "agents":
+		lines = wholeText("a sub-agent that Claude Code gets in a conversation: its description, prompt, tools and model", content)
 	default:
 		lines = []string{"nothing: this program reads no file of that name"}
 	}
@@ -44,6 +47,22 @@ func whatCounts(keys []config.Key, file string, content []byte) []string {
 		}
 	}
 	return lines
+}
+
+// wholeText is what a content is for, and the content itself.
+func wholeText(what string, content []byte) []string {
+	lines := []string{fmt.Sprintf("%s, %d lines:", what, strings.Count(string(content), "\n")+1)}
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// above says whether a file lies in a directory of that name, at any depth.
+func above(file, directory string) bool {
+	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(file)), "/"), directory)
 }
 
 // settingsOf are the settings of a file.

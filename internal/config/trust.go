@@ -22,6 +22,9 @@ import (
 // trustWait is how long a change of the trust file waits for another: it takes milliseconds.
 const trustWait = 2 * time.Second
 
+// mostTrusted is the size of a content that can be trusted.
+const mostTrusted = 1 << 20
+
 // Trust records which content of which file its user has looked at. It never stops the program: a trust file that cannot be read
 // means that nothing is trusted. It is never overwritten in that state either.
 type Trust struct {
@@ -127,6 +130,23 @@ func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 	return t.entries[i], true
 }
 
+// Copy is what was trusted at the path, from the copy that was kept. It is not there where the copy is gone or is not
+// what was trusted any more, and for what an older version recorded.
+func (t *Trust) Copy(path string) ([]byte, bool) {
+	entry, ok := t.Recorded(path)
+	if !ok || !isHash(entry.SHA256) {
+		return nil, false
+	}
+	data, err := workspace.ReadFile(filepath.Join(t.copies(), entry.SHA256), mostTrusted)
+	if err != nil || hashOf(data) != entry.SHA256 {
+		return nil, false
+	}
+	return data, true
+}
+
+// copies is the directory of the copies, named by their hashes.
+func (t *Trust) copies() string { return filepath.Join(filepath.Dir(t.file), "trusted") }
+
 // refresh reads the file again: another process may have changed it since OpenTrust.
 func (t *Trust) refresh() {
 	t.mu.Lock()
@@ -136,13 +156,20 @@ func (t *Trust) refresh() {
 	}
 }
 
-// Add trusts the content at the path, in place of what was trusted there.
+// Add trusts the content at the path, in place of what was trusted there, and keeps a copy of it.
 func (t *Trust) Add(path string, content []byte) error {
 	path = canonical(path)
-	return t.change(func(entries []TrustEntry) []TrustEntry {
+	err := t.change(func(entries []TrustEntry) []TrustEntry {
 		entries = slices.DeleteFunc(entries, func(e TrustEntry) bool { return e.Path == path })
 		return append(entries, TrustEntry{Path: path, SHA256: hashOf(content), At: time.Now().UTC().Truncate(time.Second)})
 	})
+	if err == nil {
+		err = workspace.MkdirAll(t.copies())
+	}
+	if err == nil {
+		err = workspace.WriteFile(filepath.Join(t.copies(), hashOf(content)), content, 0o600)
+	}
+	return err
 }
 
 // Forget trusts nothing at the path any more.
@@ -192,6 +219,11 @@ func (t *Trust) change(edit func([]TrustEntry) []TrustEntry) error {
 			return err
 		}
 	}
+	for _, e := range entries {
+		if !slices.ContainsFunc(edited, func(other TrustEntry) bool { return other.SHA256 == e.SHA256 }) && isHash(e.SHA256) {
+			_ = os.Remove(filepath.Join(t.copies(), e.SHA256))
+		}
+	}
 	t.entries, t.err = edited, nil
 	return nil
 }
@@ -216,6 +248,11 @@ func readTrust(path string) ([]TrustEntry, error) {
 		return nil, fmt.Errorf("the trust file %s has version %d, and only 1 is known", path, content.Version)
 	}
 	return content.Trusted, nil
+}
+
+func isHash(name string) bool {
+	raw, err := hex.DecodeString(name)
+	return err == nil && len(raw) == sha256.Size
 }
 
 func hashOf(content []byte) string {

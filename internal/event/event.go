@@ -69,6 +69,8 @@ type Event struct {
 	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it, the agent did not say it
 	Unasked    bool         `json:"unasked,omitempty"`   // with Ended: no message began this turn; something that the agent had left running woke it
 
+	Hash string `json:"raw,omitempty"` // of what it was read from: the first 32 hexadecimal digits of its SHA-256
+
 	Raw json.RawMessage `json:"-"` // what it was read from; valid until the next Feed of the decoder
 }
 

@@ -117,3 +117,26 @@ func marshal(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// Object is the input as an object, which is what hosts take it for. Where an agent tells no object, it is made of what is known of the call.
+func (c *Call) Object() json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(c.Input, &members) == nil && len(members) > 0 {
+		return c.Input
+	}
+	of := map[string]any{}
+	if c.Command != "" {
+		of["command"] = c.Command
+	}
+	if c.Path != "" {
+		of["file_path"] = c.Path
+	}
+	if len(c.Input) > 0 && members == nil && json.Valid(c.Input) && string(c.Input) != "null" {
+		of["input"] = c.Input
+	}
+	made, err := marshal(of)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return made
+}

@@ -38,6 +38,17 @@ func (q *Queue) Put(e Event) {
 	}
 }
 
+// PutNow adds an event without waiting for room, for the few events whose teller must not wait: it may be the goroutine
+// that listens.
+func (q *Queue) PutNow(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.events = append(q.events, e)
+		q.stir()
+	}
+}
+
 // Next is the next event. It waits for one, until ctx ends; behind the last one is io.EOF.
 func (q *Queue) Next(ctx context.Context) (Event, error) {
 	for {

@@ -110,6 +110,29 @@ func TestQueueHasRoom(t *testing.T) {
 	}
 }
 
+// TestQueuePutNow: what must not wait does not, and is heard in its place.
+func TestQueuePutNow(t *testing.T) {
+	q := event.NewQueue(1)
+	q.Put(event.Event{Text: "a"})
+	q.PutNow(event.Event{Text: "b"})
+	q.PutNow(event.Event{Text: "c"})
+	heard := ""
+	for range 3 {
+		e, err := q.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard += e.Text
+	}
+	q.Put(event.Event{Text: "d"}) // there is room again
+	q.Close()
+	q.PutNow(event.Event{Text: "e"})
+	e, _ := q.Next(t.Context())
+	if _, err := q.Next(t.Context()); heard != "abc" || e.Text != "d" || !errors.Is(err, io.EOF) {
+		t.Errorf("heard %s, %s, %v", heard, e.Text, err)
+	}
+}
+
 // TestQueueIsWaitedFor: an event or the end of a context wakes who waits.
 func TestQueueIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

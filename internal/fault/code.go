@@ -55,6 +55,7 @@ const (
 	AlreadyExists Code = "ALREADY_EXISTS"
 
 	ConcurrentModification Code = "CONCURRENT_MODIFICATION"
+	Conflicting            Code = "CONFLICT"
 	IdempotencyKeyReused   Code = "IDEMPOTENCY_KEY_REUSED"
 
 	PermissionDenied Code = "PERMISSION_DENIED"
@@ -153,6 +154,7 @@ func Catalogue() []Entry {
 		{AlreadyExists, Conflict, false, "It exists already; data has it.", "Use the existing one, or choose another name."},
 
 		{ConcurrentModification, Conflict, true, "Another process is changing the same file.", "Wait retry_after_ms and call again."},
+		{Conflicting, Conflict, false, "Somebody else has it, or has done it already.", "Look at who has it, and decide again."},
 		{IdempotencyKeyReused, Conflict, false, "The idempotency key was used for a different call.", "Use a new key for a new call."},
 
 		{PermissionDenied, Denied, false, "The system refuses access.", "Ask for the permission that the message names."},

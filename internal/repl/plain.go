@@ -256,6 +256,13 @@ func (p *Plain) hear(e event.Event) {
 		}
 		p.print("  y allows it, " + always + "Return refuses, anything else refuses and says why: ")
 		p.open = true
+	case event.Changed:
+		if f := e.Facts; f.Mode != "" {
+			p.say("· the permission mode is " + text.Name(string(f.Mode)) + " now")
+		}
+		if f := e.Facts; f.Model != "" {
+			p.say("· the model is " + text.Name(f.Model) + " now")
+		}
 	case event.Retry:
 		p.say(fmt.Sprintf("· asking again in %s: %s", e.Retry.After.Round(time.Second), e.Retry.Reason))
 	case event.Failed:

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"omniagent/internal/event"
 	"omniagent/internal/model"
 	"omniagent/internal/text"
 )
@@ -18,6 +19,11 @@ type State struct {
 	Updated time.Time
 	Head    int64 // the record that the next one follows
 	Damaged int   // lines that are no records, and records that could not be decoded
+
+	// As of the moment at which the journal was opened.
+	LastTurn   int64
+	Unfinished []Unfinished
+	Questions  []event.Ask // in unfinished turns, without an answer
 }
 
 // Numbered is a message with the number of its record. A summary has the number of the compaction.
@@ -55,6 +61,7 @@ func foldAt(j *journal, number int64) (*fold, error) {
 	}
 	f.spent()
 	f.branch(way)
+	f.unfinished()
 	f.state.Damaged = j.broken()
 	return f, nil
 }
@@ -188,6 +195,7 @@ func (s *State) change(c Changed) {
 		{&s.Model, c.Model},
 		{&s.Mode, c.Mode},
 		{&s.Title, c.Title},
+		{&s.Session, c.Session},
 		{&s.Sandbox, c.Sandbox},
 		{&s.Network, c.Network},
 		{&s.Walls, c.Walls},

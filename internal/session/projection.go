@@ -108,6 +108,9 @@ func inWords(b model.Block) string {
 
 // writeProjection puts the projection in place.
 func (s *Session) writeProjection() error {
+	if s.lock == nil { // nothing of it is to stay
+		return nil
+	}
 	s.decoded()
 	if err := s.store.noLink(s.id, projectionEnding); err != nil {
 		return err

@@ -9,13 +9,15 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"omniagent/internal/event"
 	"omniagent/internal/model"
+	"omniagent/internal/text"
 )
 
 // version is that of the records. A journal of a newer one is not touched.
 const version = 1
 
-// Record is one thing that happened: a Begin, Message, End, Compacted, Adopted, Changed, Todos or Denied.
+// Record is one thing that happened: a Begin, Message, End, Compacted, Adopted, Changed, Todos, Denied or Logged. Readers also get Unknown and Damaged.
 type Record interface{ kind() kind }
 
 // kind is what a record is. It is a number, so that the places of a long journal hold nothing that the garbage collector looks at.
@@ -31,11 +33,35 @@ const (
 	kindChanged
 	kindTodos
 	kindDenied
+	kindLogged // an event that changes nothing of the conversation's state; it is no part of the tree
+	kindMark   // as kindLogged; it counts where a turn was not ended: a prompt, a question and what became of it
 )
 
-// String is the kind's name in journals.
+// String is the kind's name in journals, where the kind alone decides it.
 func (k kind) String() string {
-	return [...]string{"", "begin", "message", "end", "compacted", "adopted", "changed", "todos", "denied"}[k]
+	return [...]string{"", "begin", "message", "end", "compacted", "adopted", "changed", "todos", "denied", "", ""}[k]
+}
+
+// inTree says whether records of this kind follow one another. The others only lie between them.
+func (k kind) inTree() bool { return k != kindLogged && k != kindMark }
+
+// nameOf is the name of a record's kind in journals.
+func nameOf(r Record) string {
+	switch r := r.(type) {
+	case Logged:
+		return string(r.Event.Kind)
+	case Changed:
+		if r.Event != nil && r.Event.Facts != nil && r.Event.Facts.Mode != "" {
+			return "mode"
+		} else if r.Event != nil {
+			return "facts"
+		}
+	case Unknown:
+		return r.Kind
+	case Damaged:
+		return "damaged"
+	}
+	return r.kind().String()
 }
 
 // known is the kind of a name.
@@ -51,12 +77,17 @@ func known(name []byte) kind {
 		return kindCompacted
 	case "adopted":
 		return kindAdopted
-	case "changed":
+	case "changed", "mode", "facts":
 		return kindChanged
 	case "todos":
 		return kindTodos
 	case "denied":
 		return kindDenied
+	case string(event.Prompted), string(event.Question), string(event.Replied), string(event.Withdrawn):
+		return kindMark
+	case string(event.Text), string(event.Thinking), string(event.ToolCall), string(event.ToolResult), string(event.Started), string(event.TurnBegan),
+		string(event.Answered), string(event.Steered), string(event.Retry), string(event.Failed), string(event.Compacted), string(event.Notice):
+		return kindLogged
 	}
 	return unknown
 }
@@ -65,6 +96,7 @@ func known(name []byte) kind {
 type Begin struct {
 	Version  int    `json:"v"` // set by Create
 	ID       string `json:"id"`
+	Agent    string `json:"agent,omitempty"` // the driver's name; empty: the native agent
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Mode     string `json:"mode,omitempty"`
@@ -88,6 +120,7 @@ type Message struct {
 	Model  string       `json:"model,omitempty"`  // as the API calls it
 	Usage  *model.Usage `json:"usage,omitempty"`
 	Cost   float64      `json:"cost,omitempty"`
+	Turn   int64        `json:"turn,omitempty"` // set by Append
 }
 
 // End closes a turn. Usage and Cost are all that the turn took, also for sub-agents and summaries.
@@ -101,6 +134,8 @@ type End struct {
 	Error    string        `json:"error,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Total    Total         `json:"total"` // set by Append: how the session stands, so that a reader needs no more than this
+
+	Event *event.Event `json:"event,omitempty"` // as hosts got it; nil: in records of version 0.1
 }
 
 // Total is what runs through a session. Money that was spent on a branch that was left is spent: what is counted in Usage, Cost, Turns,
@@ -117,6 +152,7 @@ type Total struct {
 	Provider    string      `json:"provider,omitempty"`
 	Model       string      `json:"model,omitempty"`
 	Mode        string      `json:"mode,omitempty"`
+	Session     string      `json:"agent_session,omitempty"` // the agent's own id of it
 	Held
 }
 
@@ -151,8 +187,11 @@ type Changed struct {
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 	Mode     string `json:"mode,omitempty"`
+	Session  string `json:"agent_session,omitempty"`
 	Held
 	Title string `json:"title,omitempty"`
+
+	Event *event.Event `json:"event,omitempty"` // as hosts got it
 }
 
 // Todos is the list of things to do, as a whole.
@@ -173,6 +212,48 @@ type Denied struct {
 	Call   string          `json:"call,omitempty"` // its id
 	Input  json.RawMessage `json:"input,omitempty"`
 	Reason string          `json:"reason,omitempty"`
+
+	Event *event.Event `json:"event,omitempty"` // as hosts got it
+}
+
+// Logged is an event as hosts got it. What it means for the conversation stands in other records.
+type Logged struct{ Event *event.Event }
+
+// Unknown is a record of a kind that this version does not know: a newer one wrote it.
+type Unknown struct {
+	Kind string
+	Data json.RawMessage
+}
+
+// Damaged is a line that is no record.
+type Damaged struct {
+	At   int64 // where it begins in the file
+	Size int   // without its newline
+}
+
+// MarshalJSON is the event's own form.
+func (l Logged) MarshalJSON() ([]byte, error) {
+	body := *l.Event
+	body.Kind = "" // the record has it
+	return text.Line(body)
+}
+
+// MarshalJSON is what the record was.
+func (u Unknown) MarshalJSON() ([]byte, error) { return u.Data, nil }
+
+// eventOf is the event that a record has; nil: it has none.
+func eventOf(r Record) *event.Event {
+	switch r := r.(type) {
+	case Logged:
+		return r.Event
+	case End:
+		return r.Event
+	case Denied:
+		return r.Event
+	case Changed:
+		return r.Event
+	}
+	return nil
 }
 
 func (Begin) kind() kind     { return kindBegin }
@@ -183,6 +264,9 @@ func (Adopted) kind() kind   { return kindAdopted }
 func (Changed) kind() kind   { return kindChanged }
 func (Todos) kind() kind     { return kindTodos }
 func (Denied) kind() kind    { return kindDenied }
+func (Unknown) kind() kind   { return unknown }
+func (Damaged) kind() kind   { return unknown }
+func (l Logged) kind() kind  { return known([]byte(l.Event.Kind)) }
 
 // Entry is a record in its place.
 type Entry struct {
@@ -199,7 +283,7 @@ func (e Entry) line() ([]byte, error) {
 	var b bytes.Buffer
 	head := strconv.AppendInt([]byte(`{"n":`), e.Number, 10)
 	head = strconv.AppendInt(append(head, `,"p":`...), e.Parent, 10)
-	head = append(append(append(head, `,"k":"`...), e.Record.kind().String()...), `","t":"`...)
+	head = append(append(append(head, `,"k":"`...), nameOf(e.Record)...), `","t":"`...)
 	head = append(e.Time.UTC().AppendFormat(head, timeLayout), `","d":`...)
 	b.Write(head)
 	encoder := json.NewEncoder(&b)
@@ -276,6 +360,7 @@ func fitBlocks(blocks []model.Block) []model.Block {
 type head struct {
 	number, parent int64
 	kind           kind
+	name           []byte // of the kind
 	time           []byte
 	data           int // where the data begins in the line; 0: the line has another form, and has to be decoded to get at it
 }
@@ -328,7 +413,7 @@ func parseHead(line []byte) (h head, ok bool) {
 	if ok = ok && skip(`","d":`) && k != nil && h.time != nil; !ok {
 		return head{}, false
 	}
-	h.kind, h.data = known(k), at
+	h.kind, h.name, h.data = known(k), k, at
 	return h, true
 }
 
@@ -342,7 +427,7 @@ func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
 	if err := json.Unmarshal(line, &l); err != nil || l.N <= 0 || l.N >= 1e16 || l.P < 0 || l.K == "" || len(l.D) == 0 {
 		return head{}, nil, false
 	}
-	return head{number: l.N, parent: l.P, kind: known([]byte(l.K)), time: []byte(l.T)}, l.D, true
+	return head{number: l.N, parent: l.P, kind: known([]byte(l.K)), name: []byte(l.K), time: []byte(l.T)}, l.D, true
 }
 
 // decode reads a whole line.
@@ -357,12 +442,15 @@ func decode(line []byte) (Entry, error) {
 	}
 	e := Entry{Number: h.number, Parent: h.parent, Time: h.when()}
 	var err error
-	e.Record, err = decodeRecord(h.kind, data)
+	e.Record, err = decodeRecord(h, data)
+	if ev := eventOf(e.Record); ev != nil {
+		ev.Seq, ev.Time = e.Number, e.Time
+	}
 	return e, err
 }
 
-func decodeRecord(k kind, data []byte) (Record, error) {
-	switch k {
+func decodeRecord(h head, data []byte) (Record, error) {
+	switch h.kind {
 	case kindBegin:
 		return as[Begin](data)
 	case kindMessage:
@@ -379,8 +467,15 @@ func decodeRecord(k kind, data []byte) (Record, error) {
 		return as[Todos](data)
 	case kindDenied:
 		return as[Denied](data)
+	case kindLogged, kindMark:
+		ev := &event.Event{}
+		if err := json.Unmarshal(data, ev); err != nil {
+			return nil, err
+		}
+		ev.Kind = event.Kind(h.name)
+		return Logged{ev}, nil
 	}
-	return nil, fmt.Errorf("the kind of the record is not known")
+	return Unknown{string(h.name), bytes.Clone(data)}, nil
 }
 
 func as[T Record](data []byte) (Record, error) {

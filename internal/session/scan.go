@@ -22,7 +22,9 @@ type place struct {
 // journal is what a file holds, by places: nothing of it stays in memory.
 type journal struct {
 	file    io.ReaderAt
-	places  []place      // by number, which is the order in the file
+	places  []place      // of the tree, by number, which is the order in the file
+	marks   []place      // of the kind kindMark, as far as they were read when the file was opened
+	seq     int64        // number of the last record of any kind
 	end     int64        // behind the last whole line
 	size    int64        // what was read; more than end: the last line is torn
 	damaged int          // lines that are no records, empty ones aside
@@ -96,10 +98,13 @@ func (j *journal) leaveHalf() {
 	}
 	j.end = j.places[i].at
 	j.places = j.places[:i]
+	j.seq = j.last()
 }
 
-func decodeAt(j *journal, i int) (Entry, error) {
-	line, err := j.raw(i)
+func decodeAt(j *journal, i int) (Entry, error) { return decodeAtPlace(j, j.places[i]) }
+
+func decodeAtPlace(j *journal, p place) (Entry, error) {
+	line, err := j.rawAt(p)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -158,18 +163,19 @@ func (j *journal) line(line []byte) {
 
 // add takes a record in, unless its number says that it does not belong here.
 func (j *journal) add(h head, size int) {
-	last := int64(0)
-	if n := len(j.places); n > 0 {
-		last = j.places[n-1].number
-	}
-	if h.number <= last {
+	if h.number <= j.seq {
 		j.damaged++
 		return
 	}
-	j.places = append(j.places, place{number: h.number, parent: h.parent, at: j.end, size: size, kind: h.kind})
+	j.seq = h.number
+	if at := (place{number: h.number, parent: h.parent, at: j.end, size: size, kind: h.kind}); h.kind.inTree() {
+		j.places = append(j.places, at)
+	} else if h.kind == kindMark {
+		j.marks = append(j.marks, at)
+	}
 }
 
-// last is the number of the last record; 0: there is none.
+// last is the number of the last record of the tree; 0: there is none.
 func (j *journal) last() int64 {
 	if len(j.places) == 0 {
 		return 0
@@ -202,8 +208,9 @@ func (j *journal) path(number int64) []int {
 }
 
 // raw is the line of a record.
-func (j *journal) raw(i int) ([]byte, error) {
-	p := j.places[i]
+func (j *journal) raw(i int) ([]byte, error) { return j.rawAt(j.places[i]) }
+
+func (j *journal) rawAt(p place) ([]byte, error) {
 	line := make([]byte, p.size)
 	if _, err := j.file.ReadAt(line, p.at); err != nil {
 		return nil, fmt.Errorf("record %d cannot be read: %w", p.number, err)

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"strconv"
@@ -29,6 +31,40 @@ type Session struct {
 	turn    Total // what was spent since the last end of a turn
 	stale   bool  // the projection
 	project error // why it could not be written
+
+	mask    func([]byte) []byte // takes secrets out of lines; nil: nothing does
+	number  int64               // of the turn that runs, which messages are marked with
+	recent  recent              // the last records, for readers in this process
+	changed chan struct{}       // closed, and replaced, when there is more to read
+	over    bool
+}
+
+// Mask has secrets taken out of every line before it is written. What mask returns is kept if it is still a record.
+func (s *Session) Mask(mask func([]byte) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mask = mask
+}
+
+// Turn says which turn runs. Messages that are appended from now on carry its number.
+func (s *Session) Turn(number int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number = number
+}
+
+// Sync makes what was appended survive the machine.
+func (s *Session) Sync() error {
+	s.mu.Lock()
+	file := s.file
+	s.mu.Unlock()
+	if file == nil {
+		return closed(s.id)
+	}
+	if err := file.Sync(); err != nil {
+		return unwritable(file.Name(), err)
+	}
+	return nil
 }
 
 // ID is the session's name.
@@ -93,15 +129,24 @@ func (s *Session) put(parent int64, records ...Record) (int64, error) {
 	entries := make([]Entry, len(records))
 	for i, r := range records {
 		turn = next.take(&r, turn)
-		entries[i] = Entry{Number: s.journal.last() + 1 + int64(i), Parent: parent, Time: now, Record: r}
-		parent = entries[i].Number
+		if m, is := r.(Message); is && m.Turn == 0 {
+			m.Turn = s.number
+			r = m
+		}
+		entries[i] = Entry{Number: s.journal.seq + 1 + int64(i), Parent: parent, Time: now, Record: r}
+		if ev := eventOf(r); ev != nil {
+			ev.Seq, ev.Time = entries[i].Number, now
+		}
+		if r.kind().inTree() {
+			parent = entries[i].Number
+		}
 	}
 	if err := s.write(entries); err != nil {
 		return 0, err
 	}
 	next.Head, next.Updated, next.Damaged = parent, now, s.state.Damaged
 	s.state, s.turn, s.stale = next, turn, true
-	return parent, nil
+	return entries[len(entries)-1].Number, nil
 }
 
 // write adds the lines, in one write. A part of them that a full disk left is taken away again.
@@ -113,6 +158,7 @@ func (s *Session) write(entries []Entry) error {
 		if err != nil {
 			return fault.New(fault.Internal, "a record of the kind %s cannot be written", e.Record.kind()).Because(err)
 		}
+		line = s.masked(line)
 		text, sizes[i] = append(text, line...), len(line)
 	}
 	if s.torn { // a part of a line that could not be taken away would be glued to this one
@@ -128,12 +174,27 @@ func (s *Session) write(entries []Entry) error {
 	for i, e := range entries {
 		h, _ := parseHead(text[:sizes[i]])
 		s.journal.add(h, sizes[i]-1)
+		s.journal.marks = nil // they matter when a journal is opened
+		s.recent.add(e, s.journal.end, sizes[i])
 		s.journal.end += int64(sizes[i])
 		s.journal.size = s.journal.end
 		text = text[sizes[i]:]
 		s.see(e)
 	}
+	s.wake()
 	return nil
+}
+
+// masked is a line without secrets.
+func (s *Session) masked(line []byte) []byte {
+	if s.mask == nil {
+		return line
+	}
+	masked := s.mask(line)
+	if h, ok := parseHead(masked); !ok || h.number == 0 || !json.Valid(masked) || bytes.IndexByte(masked, '\n') != len(masked)-1 {
+		return line
+	}
+	return masked
 }
 
 // take is the state with a record in it, and what the running turn has spent by then. An End gets its totals.
@@ -310,6 +371,8 @@ func (s *Session) Close() error {
 		err = s.writeProjection()
 	}
 	s.decoded() // what is asked for later
+	s.over = true
+	s.wake()
 	return errors.Join(err, s.abandon())
 }
 
@@ -319,6 +382,9 @@ func (s *Session) abandon() error {
 	if s.file != nil {
 		err = s.file.Close()
 		s.file = nil
+	}
+	if s.lock == nil { // it has no name that another process could open it by
+		return err
 	}
 	return errors.Join(err, s.lock.Unlock())
 }

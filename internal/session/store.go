@@ -94,6 +94,44 @@ func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	return made, err
 }
 
+// Unlinked begins a session whose file has no name: nothing of it is left when it is closed, or when this process dies.
+func (s Store) Unlinked(b Begin) (*Session, error) {
+	if b.ID == "" {
+		b.ID = NewID()
+	}
+	if err := CheckID(b.ID); err != nil {
+		return nil, err
+	}
+	if b.Created.IsZero() {
+		b.Created = time.Now()
+	}
+	b.Version, b.Created = version, b.Created.UTC().Truncate(time.Millisecond)
+	f, err := os.CreateTemp("", ".omniagent-tmp-")
+	if err != nil {
+		return nil, fault.New(codeOf(err), "there is no room for the conversation").Because(err).Hint("set TMPDIR to a directory that can be written")
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		_ = f.Close()
+		return nil, unwritable(f.Name(), err)
+	}
+	line, err := Entry{Number: 1, Time: b.Created, Record: b}.line()
+	if err == nil {
+		_, err = f.Write(line)
+	}
+	own := &Session{store: s, id: b.ID, file: f, changed: make(chan struct{})}
+	if err == nil {
+		own.journal, err = readJournal(f)
+	}
+	if err == nil {
+		err = own.load(own.journal.last())
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, unwritable(f.Name(), err)
+	}
+	return own, nil
+}
+
 // begin makes a journal that is not there yet; write gives it its first records. It is there with all of them or not at all.
 func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error) (*Session, error) {
 	if err := workspace.MkdirAll(s.dir); err != nil {
@@ -179,7 +217,7 @@ func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 
 // opened reads a session that we have the lock of.
 func (s Store) opened(id string, held *workspace.Held) (_ *Session, err error) {
-	own := &Session{store: s, id: id, lock: held}
+	own := &Session{store: s, id: id, lock: held, changed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			_ = own.abandon()

@@ -102,18 +102,38 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 		if _, err := w.Write(line); err != nil {
 			return err
 		}
-		for _, i := range v.path {
-			if v.fold.journal.places[i].number == 1 {
-				continue // its own begin
-			}
-			line, err := v.fold.journal.raw(i)
-			if err != nil {
-				return err
-			}
-			if _, err := w.Write(append(line, '\n')); err != nil {
-				return err
-			}
-		}
-		return nil
+		return v.copyTo(w)
 	})
+}
+
+// copyTo writes the records that the conversation consists of, but for the first, with new numbers: those of a journal have no gaps.
+func (v *View) copyTo(w io.Writer) error {
+	last, moved := int64(1), map[int64]int64{1: 1}
+	for _, i := range v.path {
+		if v.fold.journal.places[i].number == 1 {
+			continue // its own begin
+		}
+		line, err := v.fold.journal.raw(i)
+		if err != nil {
+			return err
+		}
+		e, err := decode(line)
+		if err != nil {
+			continue // it is lost in the other session as well
+		}
+		moved[e.Number] = last + 1
+		e.Number, e.Parent = last+1, last
+		if c, is := e.Record.(Compacted); is && c.Keep != 0 {
+			c.Keep = moved[c.Keep]
+			e.Record = c
+		}
+		last++
+		if line, err = e.line(); err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

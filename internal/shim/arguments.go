@@ -26,6 +26,7 @@ type Arguments struct {
 	Schema      *string // --output-schema as given
 	Retries     *int
 	Rehearse    *string // the script's file; empty: the built-in one
+	Workspace   bool    // --allow-workspace-agent
 	Help        bool
 	Version     bool
 	Delimited   bool // there was a "--"
@@ -264,6 +265,8 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 			return fault.New(fault.ArgError, "--rehearse= needs a file").Hint("--rehearse alone answers every prompt with ok")
 		}
 		a.Rehearse = &value
+	case "allow-workspace-agent":
+		err = a.toggle(flag, value, given, func() { a.Workspace = true }, func() { a.Workspace = false })
 	case "help":
 		err = a.toggle(flag, value, given, func() { a.Help = true }, func() { a.Help = false })
 	case "version":

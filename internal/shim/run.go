@@ -49,6 +49,9 @@ func (c *call) start() int {
 	if c.args.Trace == "only" {
 		return Success
 	}
+	if err := c.admit(launch); err != nil {
+		return c.shim.fail(c.host, err)
+	}
 	if err := c.temp.write(launch.Files); err != nil {
 		return c.shim.fail(c.host, err)
 	}

@@ -333,7 +333,7 @@ func exitCode(f *fault.Fault) int {
 	switch f.Code {
 	case fault.Blocked:
 		return Blocked
-	case fault.AgentUsage:
+	case fault.AgentUsage, fault.Unsafe:
 		return Misused
 	case fault.Interrupted:
 		switch f.Detail["signal"] {

@@ -150,6 +150,8 @@ func (d *Claude) Know(id string, f event.Facts) (lines [][]byte) {
 func (d *Claude) Event(e event.Event) [][]byte {
 	var lines [][]byte
 	switch e.Kind {
+	case event.Changed:
+		return d.changed()
 	case event.ToolResult:
 		lines = d.withdraw(func(q claude.Question) bool {
 			return q.Ask.ID == e.Result.ID || q.Ask.Tool != nil && q.Ask.Tool.ID == e.Result.ID
@@ -162,6 +164,16 @@ func (d *Claude) Event(e event.Event) [][]byte {
 		lines = append(lines, d.ask(*e.Ask)...)
 	}
 	return lines
+}
+
+// changed says which mode holds if that is news, in the line in which Claude Code says it. A mode that the host set
+// was told with the answer to that.
+func (d *Claude) changed() (lines [][]byte) {
+	f := d.host.Session.Facts()
+	if now := claude.Word(f.Mode, d.Unasked); f.Mode != "" && now != d.Encoder.Mode {
+		lines = append(lines, d.Encoder.Mended(now))
+	}
+	return append(lines, d.Know(d.host.Session.ID(), f)...)
 }
 
 // ask puts a question to the host, or answers it where the host does not want to be asked.

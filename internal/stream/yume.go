@@ -48,7 +48,7 @@ func (y *Yume) Event(e event.Event) [][]byte {
 			y.encoder.Model = e.Model
 		}
 		y.waits = false
-	case e.Kind == event.Started, e.Kind == event.TurnBegan, e.Kind == event.Notice, e.Kind == event.Retry:
+	case e.Kind == event.Started, e.Kind == event.TurnBegan, e.Kind == event.Notice, e.Kind == event.Retry, e.Kind == event.Changed:
 		return nil
 	default: // it comes to nothing more
 		y.waits = false

@@ -250,7 +250,11 @@ func TestRepositoryCannotDefineAgents(t *testing.T) {
 	if r = w.run(nil, "trust", "agents/omniagent.config.json"); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if r = w.run(nil, "--agent", "mine", "-p", "q"); r.code != 0 {
+	// The definition is trusted. The program that it names lies in the repository, and may be another tomorrow.
+	if r = w.run(nil, "--agent", "mine", "-p", "q"); r.code != 2 || !strings.Contains(r.stderr, "--allow-workspace-agent") {
+		t.Errorf("%+v", r)
+	}
+	if r = w.run(nil, "--agent", "mine", "-p", "q", "--allow-workspace-agent"); r.code != 0 {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(w.root + "/ran"); err != nil {

@@ -159,6 +159,32 @@ func TestNestedQuestion(t *testing.T) {
 	}
 }
 
+// TestNestedPlan: a plan that the host agrees to ends the mode plan, and the host is told so in front of the result; then it sets the mode again.
+func TestNestedPlan(t *testing.T) {
+	t.Parallel()
+	r := nested(t, `[{"call":{"name":"ExitPlanMode","input":{"plan":"x"}}},{"say":"done"}]`, "--permission-prompt-tool", "stdio", "--permission-mode", "plan")
+	r.say(userLine("go"))
+	r.await(func(line string) bool { return strings.Contains(line, `"can_use_tool"`) })
+	_, rest, _ := strings.Cut(r.all()[len(r.all())-1], `"request_id":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	r.say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":{"behavior":"allow"}}}`)
+	r.await(func(line string) bool { return strings.HasPrefix(line, `{"type":"result"`) })
+	r.say(`{"type":"control_request","request_id":"m","request":{"subtype":"set_permission_mode","mode":"plan"}}`)
+	messages, exit := r.end()
+	var course []string
+	for _, m := range messages {
+		switch {
+		case m["subtype"] == "status" || m["subtype"] == "init":
+			course = append(course, fmt.Sprint(m["subtype"], " ", m["permissionMode"]))
+		case m["type"] == "user" || m["type"] == "result" || m["type"] == "control_response":
+			course = append(course, fmt.Sprint(m["type"]))
+		}
+	}
+	if got := strings.Join(course, ", "); got != "init plan, status default, user, result, control_response, status plan" || exit != 0 {
+		t.Errorf("exit %d: %s", exit, got)
+	}
+}
+
 // TestNestedBeginnings: what cannot be meant ends the call before there is a conversation, by name and with a result.
 func TestNestedBeginnings(t *testing.T) {
 	t.Parallel()

@@ -3,8 +3,6 @@ package claude
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -13,7 +11,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/relay"
 	"omniagent/internal/setting"
-	"omniagent/internal/workspace"
 )
 
 // Open begins a conversation over the CLI's stdio protocol.
@@ -64,14 +61,13 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	if err != nil {
 		return l, err
 	}
-	ours := slices.Clone(l.Args[:l.Translated])
+	ours := append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json")
 	if mode == setting.Plan {
 		ours[slices.Index(ours, modeFlag)+1] = word(mode)
 	}
 	if w.Denied {
 		ours[slices.Index(ours, modeFlag)+1] = "dontAsk"
 	}
-	ours = append(ours, "--input-format=stream-json")
 	if w.CanAsk {
 		ours = append(ours, "--permission-prompt-tool=stdio")
 	}
@@ -95,7 +91,8 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	if len(s.Terms.Servers) > 0 {
 		ours = append(ours, "--mcp-config="+string(outside))
 	}
-	ours = withheld(ours, s)
+	ours, files := passed(ours, s)
+	l.Files = append(l.Files, files...)
 	for _, arg := range ours {
 		if !startable(arg, s.Machine.OS) {
 			return l, fault.New(fault.FieldTooLarge, "an argument for Claude Code is longer than the system allows: %.40s…", arg)
@@ -185,62 +182,4 @@ func servers(data []byte) (inside []string, all []byte) {
 		return nil, nil
 	}
 	return inside, all
-}
-
-// withheld keeps what a repository says to the CLI from it, until a person has looked at it. The flag for settings alone does not do that: with it a
-// repository's env and its command for a key took effect. Without such files nothing is left out, so that CLAUDE.md is read.
-func withheld(args []string, s agent.Spec) []string {
-	if cli.Passed(s.Passthrough, "--setting-sources") {
-		return args
-	}
-	found, trusted := repository(s)
-	switch {
-	case found && trusted:
-		if s.Terms.OnlyThese {
-			args = append(args, "--strict-mcp-config")
-		}
-		return args
-	case found:
-		args = append(args, "--setting-sources=user")
-	case !cli.Passed(s.Passthrough, settings):
-		args = withSettings(args, "disableAllHooks", true) // they may be written while it runs
-	}
-	return append(args, "--strict-mcp-config")
-}
-
-// repository looks for files of the directory, and of those above it in the same repository, that the CLI would take settings from. Those of a home
-// directory are the user's own.
-func repository(s agent.Spec) (found, trusted bool) {
-	home, _ := cli.Lookup(s.Env, "HOME")
-	trusted = true
-	for _, dir := range within(s.Dir) {
-		if dir == home {
-			continue
-		}
-		for _, name := range []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"} {
-			path := filepath.Join(dir, filepath.FromSlash(name))
-			if _, err := os.Lstat(path); err != nil {
-				continue
-			}
-			data, err := workspace.ReadFile(path, 1<<20)
-			found = true
-			trusted = trusted && err == nil && s.Trusted != nil && s.Trusted(path, data)
-		}
-	}
-	return found, trusted
-}
-
-// within is the directory and those above it, up to the root of the repository. Without a repository it is the directory alone.
-func within(dir string) []string {
-	var all []string
-	for at := dir; filepath.IsAbs(at); at = filepath.Dir(at) {
-		all = append(all, at)
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return all
-		}
-		if at == filepath.Dir(at) {
-			break
-		}
-	}
-	return all[:min(len(all), 1)]
 }

@@ -243,7 +243,7 @@ func (t *talk) read(l *line, raw []byte) []event.Event {
 			}
 		}
 		if l.Subtype == "status" {
-			return nil // it works
+			return t.status(raw)
 		}
 		return append(t.release(), t.decoder.read(l, raw)...)
 	case "assistant":

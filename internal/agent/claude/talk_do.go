@@ -157,6 +157,29 @@ func (t *talk) answered(raw []byte) []event.Event {
 	return nil
 }
 
+// status reads a line that says what the CLI does, or which permission mode holds from now on. The CLI changes the
+// mode by itself when a person agrees to a plan.
+func (t *talk) status(raw []byte) []event.Event {
+	var s struct {
+		Mode string `json:"permissionMode"`
+	}
+	if json.Unmarshal(raw, &s) != nil || s.Mode == "" || s.Mode == word(t.mode) {
+		return nil // several of our modes are one of its own
+	}
+	for _, r := range t.requests {
+		if r.change != nil && r.change.Mode != "" && s.Mode == word(r.change.Mode) {
+			return nil // it is what we have asked for, and its answer says so
+		}
+	}
+	for _, m := range []setting.Approval{setting.Plan, setting.Default, setting.AutoEdit, setting.Yolo} {
+		if s.Mode == word(m) {
+			t.mode = m
+			return []event.Event{{Kind: event.Changed, Session: t.session, Facts: &event.Facts{Mode: m}}}
+		}
+	}
+	return nil // such as dontAsk, which is none of ours and stricter
+}
+
 // unwilling is a CLI that does not take what the conversation is opened with. It gets no message.
 func (t *talk) unwilling(why string) []event.Event {
 	t.failed = fault.New(fault.AgentFailed, "Claude Code cannot begin the conversation: %s", why)
@@ -405,6 +428,7 @@ func (t *talk) updates(q *asking, r event.Reply) []any {
 	}
 	if r.Mode != "" {
 		t.mode = r.Mode
+		t.step.Events = append(t.step.Events, event.Event{Kind: event.Changed, Session: t.session, Facts: &event.Facts{Mode: r.Mode}})
 		out = append(out, map[string]any{"type": "setMode", "mode": word(r.Mode), "destination": "session"})
 	}
 	return out

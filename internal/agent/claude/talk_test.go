@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -136,7 +137,7 @@ func TestReplay(t *testing.T) {
 		return brief(append(events, w.End(agent.Exit{})...))
 	}
 	const id = "f908602c-d524-41e5-b0c5-9f625836efc2"
-	want := "started; turn-began; tool-call=Bash; question=" + id + "; tool-result=(Bash completed with no output); text=done; ended=completed; turn-began; text=second turn; ended=completed!"
+	want := "started; turn; tool_call=Bash; question=" + id + "; tool_result=(Bash completed with no output); text=done; end=completed; turn; text=second turn; end=completed!"
 	if got := play(out); got != want {
 		t.Fatalf("got %s\nwant %s", got, want)
 	}
@@ -201,8 +202,15 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("%s is not in %s", part, step.Lines[0])
 				}
 			}
-			if denied := bytes.Contains(step.Lines[0], []byte(`"deny"`)); denied != (len(step.Events) == 1) {
-				t.Errorf("%s: told %s", step.Lines[0], brief(step.Events))
+			denied, told := bytes.Contains(step.Lines[0], []byte(`"deny"`)), ""
+			switch {
+			case denied:
+				told = "denied=Bash"
+			case tt.reply.Mode != "":
+				told = "changed"
+			}
+			if got := brief(step.Events); got != told {
+				t.Errorf("%s: told %s", step.Lines[0], got)
 			} else if denied && step.Events[0].Denial.ByUser == tt.reply.ByUs {
 				t.Errorf("%+v", step.Events[0].Denial)
 			}
@@ -210,6 +218,43 @@ func TestAnswers(t *testing.T) {
 				t.Error("it can be answered twice")
 			}
 		})
+	}
+}
+
+// TestModeOfItsOwn: the CLI changes the mode by itself when a plan is agreed to, and says so. It also confirms a mode
+// that we set, which is no news.
+func TestModeOfItsOwn(t *testing.T) {
+	status := func(mode string) []byte {
+		return fmt.Appendf(nil, `{"type":"system","subtype":"status","status":null,"permissionMode":%q}`+"\n", mode)
+	}
+	w := greeted(t, options{mode: setting.Plan})
+	for _, s := range []struct {
+		says string
+		want string // the mode that is told
+	}{
+		{"plan", ""}, {"default", "default"}, {"default", ""}, {"acceptEdits", "auto-edit"}, {"dontAsk", ""}, {"odd", ""},
+	} {
+		events := w.Feed(status(s.says)).Events
+		if s.want == "" && len(events) == 0 {
+			continue
+		}
+		if len(events) != 1 || events[0].Kind != event.Changed || string(events[0].Facts.Mode) != s.want {
+			t.Errorf("%s: %+v", s.says, events)
+		}
+	}
+	step, err := w.Do(cli.Command{Change: &agent.Change{Mode: setting.Prompt}, Token: 7})
+	if err != nil || len(step.Lines) != 1 {
+		t.Fatalf("%s, %v", step.Lines, err)
+	}
+	if got := w.Feed(status("default")); len(got.Events) != 0 || len(got.Settled) != 0 {
+		t.Errorf("before its answer: %+v", got)
+	}
+	answer := `{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-2","response":{}}}` + "\n"
+	if got := w.Feed([]byte(answer)); len(got.Settled) != 1 || got.Settled[0].Token != 7 || got.Settled[0].Err != nil {
+		t.Errorf("%+v", got)
+	}
+	if got := w.Feed(status("default")); len(got.Events) != 0 {
+		t.Errorf("behind its answer: %+v", got)
 	}
 }
 
@@ -234,12 +279,12 @@ func TestWoken(t *testing.T) {
 	const plain, woken = `{"type":"result","subtype":"success","is_error":false,"result":"x"}` + "\n",
 		`{"type":"result","subtype":"success","is_error":false,"result":"x","origin":{"kind":"task-notification"}}` + "\n"
 	for said, want := range map[string]string{
-		plain:                                    "ended=success",
-		life("queued") + woken + plain:           "ended=success!; ended=success",
-		woken + plain:                            "ended=success!; ended=success",
-		life("started") + woken:                  "ended=success",
-		life("started") + plain + woken:          "ended=success; ended=success!",
-		life("queued") + life("started") + plain: "ended=success",
+		plain:                                    "end=success",
+		life("queued") + woken + plain:           "end=success!; end=success",
+		woken + plain:                            "end=success!; end=success",
+		life("started") + woken:                  "end=success",
+		life("started") + plain + woken:          "end=success; end=success!",
+		life("queued") + life("started") + plain: "end=success",
 	} {
 		w := greeted(t, options{})
 		var ends []event.Event
@@ -274,7 +319,7 @@ func TestUnwilling(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := w.Feed([]byte(`{"type":"control_response","response":{"subtype":"error","request_id":"omniagent-1","error":"no"}}` + "\n"))
-	if got := brief(step.Events); got != "failed; ended=no" || len(step.Lines) != 0 {
+	if got := brief(step.Events); got != "failed; end=no" || len(step.Lines) != 0 {
 		t.Errorf("%s, %s", got, step.Lines)
 	}
 	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err == nil {
@@ -295,7 +340,7 @@ func TestPieces(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}}`, "",
 	}, "\n")
 	events := w.Feed([]byte(said)).Events
-	if got := brief(events); got != "text=hel; text=lo; answered; tool-call=Bash; tool-result=x" {
+	if got := brief(events); got != "text=hel; text=lo; answered; tool_call=Bash; tool_result=x" {
 		t.Fatal(got)
 	}
 	if a := events[2].Answer; a.ID != "a1" || a.Reason != "tool_use" || a.Usage.Output != 2 {

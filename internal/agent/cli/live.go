@@ -56,7 +56,7 @@ func OpenLive(_ context.Context, l Live, s agent.Spec, sv agent.Services) (agent
 	life, end := context.WithCancel(context.Background())
 	v := &live{
 		Live: l, spec: s, services: sv, canAsk: sv.CanAsk, events: event.NewQueue(0), id: s.Resume, life: life, endLife: end,
-		questions: map[string]*question{}, calls: map[string]*event.Reply{}, settling: map[int]chan error{},
+		questions: map[string]*question{}, calls: map[string]*event.Reply{}, settling: map[int]settling{},
 	}
 	if s.Terms.Fork {
 		v.id = "" // the copy has another
@@ -86,12 +86,18 @@ type live struct {
 	waiting   [][]event.Block
 	questions map[string]*question    // open ones
 	calls     map[string]*event.Reply // that have no result yet, with what a host said of them before it was asked
-	settling  map[int]chan error
+	settling  map[int]settling        // changes that the agent has not answered
 	token     int
 	closed    bool
 	freed     bool // nobody may be listening any more
 	launched  []agent.File
 	outcome   agent.Outcome
+}
+
+// settling is a change that waits for the agent's word.
+type settling struct {
+	change agent.Change
+	word   chan error
 }
 
 // question is one that is open, by the id under which the host knows it: that of the call where it is about one.
@@ -188,7 +194,7 @@ func (v *live) Answer(_ context.Context, id string, a event.Reply) error {
 	if v.questions[id] == nil || v.run == nil {
 		return fault.New(fault.NotFoundCode, "there is no open question %s", id)
 	}
-	return v.answer(with(id, a))
+	return v.answer(replyTo(id, a))
 }
 
 // answer is called with the lock. A denial that nobody said is told: an agent takes every denial for that of a person.
@@ -204,7 +210,7 @@ func (v *live) answer(r event.Reply) error {
 	return nil
 }
 
-func with(question string, r event.Reply) event.Reply {
+func replyTo(question string, r event.Reply) event.Reply {
 	r.Question = question
 	return r
 }
@@ -233,31 +239,24 @@ func (v *live) NobodyAnswers() {
 // Set changes what holds from now on. It waits for the agent's word.
 func (v *live) Set(ctx context.Context, c agent.Change) error {
 	v.mu.Lock()
-	changed := v.spec
-	if c.Mode != "" {
-		changed.Terms.Mode = c.Mode
-	}
-	if c.Model != "" {
-		changed.Shared.Model = typed(c.Model)
-	}
 	if v.run == nil || v.run.leaving { // the next start says it
 		defer v.mu.Unlock()
-		if _, err := v.Launch(changed); err != nil {
+		if _, err := v.Launch(with(v.spec, c)); err != nil {
 			return err
 		}
-		v.adopt(changed)
+		v.adopt(c)
 		return nil
 	}
 	v.token++
-	token, settled := v.token, make(chan error, 1)
+	token, word := v.token, make(chan error, 1)
 	step, err := v.run.proto.Do(Command{Change: &c, Token: token})
 	if errors.Is(err, Anew{}) && !v.turn {
 		defer v.mu.Unlock()
-		if _, err := v.Launch(changed); err != nil {
+		if _, err := v.Launch(with(v.spec, c)); err != nil {
 			return err
 		}
 		v.run.leaves(v.services.Grace)
-		v.adopt(changed)
+		v.adopt(c)
 		return nil
 	}
 	if errors.Is(err, Anew{}) {
@@ -267,23 +266,21 @@ func (v *live) Set(ctx context.Context, c agent.Change) error {
 		v.mu.Unlock()
 		return err
 	}
-	v.settling[token] = settled
+	v.settling[token] = settling{c, word}
 	v.take(v.run, step)
 	v.mu.Unlock()
-	if err = v.settled(ctx, settled); err != nil {
-		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	changed = v.spec // others may have changed it meanwhile
+	return v.settled(ctx, word) // take has adopted it
+}
+
+// with is what a conversation is after a change.
+func with(s agent.Spec, c agent.Change) agent.Spec {
 	if c.Mode != "" {
-		changed.Terms.Mode = c.Mode
+		s.Terms.Mode = c.Mode
 	}
 	if c.Model != "" {
-		changed.Shared.Model = typed(c.Model)
+		s.Shared.Model = typed(c.Model)
 	}
-	v.adopt(changed)
-	return nil
+	return s
 }
 
 // settled waits for the agent's word about a change.
@@ -300,10 +297,24 @@ func (v *live) settled(ctx context.Context, word <-chan error) error {
 	}
 }
 
-func (v *live) adopt(s agent.Spec) {
-	v.spec, v.facts.Mode = s, ModeOf(s)
-	if s.Shared.Model.Value != "" {
-		v.facts.Model = s.Shared.Model.Value
+// adopt makes a change a fact, whoever caused it, and tells the host of it before the first event that it affects. It
+// is called with the lock.
+func (v *live) adopt(c agent.Change) {
+	before := v.facts
+	v.spec = with(v.spec, c)
+	v.facts.Mode = ModeOf(v.spec)
+	if c.Model != "" {
+		v.facts.Model = c.Model
+	}
+	e := event.Event{Kind: event.Changed, Session: v.id, Facts: &event.Facts{}}
+	if v.facts.Mode != before.Mode {
+		e.Facts.Mode = v.facts.Mode
+	}
+	if v.facts.Model != before.Model {
+		e.Facts.Model = v.facts.Model
+	}
+	if e.Facts.Mode != "" || e.Facts.Model != "" {
+		v.put(&e)
 	}
 }
 
@@ -375,6 +386,6 @@ func (v *live) Close(ctx context.Context) (agent.Outcome, error) {
 	v.endLife()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	removeFiles(v.launched)
+	RemoveFiles(v.launched)
 	return v.outcome, err
 }

@@ -49,7 +49,7 @@ func (v *live) start() error {
 	if err != nil {
 		return err
 	}
-	if err := writeFiles(launch.Files); err != nil {
+	if err := WriteFiles(launch.Files); err != nil {
 		return err
 	}
 	v.launched = append(v.launched, launch.Files...)
@@ -89,9 +89,12 @@ func (v *live) take(r *run, step Step) {
 		r.out.put(line)
 	}
 	for _, s := range step.Settled {
-		if waits := v.settling[s.Token]; waits != nil {
+		if waits, open := v.settling[s.Token]; open {
 			delete(v.settling, s.Token)
-			waits <- s.Err
+			if s.Err == nil {
+				v.adopt(waits.change)
+			}
+			waits.word <- s.Err // it has room for one
 		}
 	}
 	for i := range step.Events {
@@ -113,6 +116,9 @@ func (v *live) tell(r *run, e *event.Event) {
 		r.told = append(r.told, event.Event{Kind: e.Kind, Session: e.Session, Model: e.Model})
 	case event.TurnBegan:
 		r.proto.Know(&v.facts)
+	case event.Changed: // the agent itself has changed it
+		v.adopt(agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
+		return
 	case event.Question:
 		v.asked(r, e)
 		return
@@ -174,7 +180,7 @@ func (v *live) asked(r *run, e *event.Event) {
 	v.put(e)
 	if early := v.calls[id]; early != nil {
 		v.calls[id] = nil
-		if v.answer(with(id, *early)) == nil {
+		if v.answer(replyTo(id, *early)) == nil {
 			return
 		}
 	}
@@ -282,7 +288,7 @@ func (v *live) finish(r *run, observer agent.Observer) {
 	v.withdraw()
 	for token, waits := range v.settling {
 		delete(v.settling, token)
-		waits <- fault.New(fault.AgentFailed, "the agent ended before it took the change")
+		waits.word <- fault.New(fault.AgentFailed, "the agent ended before it took the change")
 	}
 	if evidence.Session == "" {
 		evidence.Session = v.id

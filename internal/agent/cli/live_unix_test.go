@@ -244,7 +244,7 @@ func TestOneProcess(t *testing.T) {
 		t.Errorf("%s, then %s", first, second)
 	}
 	for _, want := range []string{"two", "three"} {
-		if got := told(turn(t, s)); got != "text="+want+"; ended=done" {
+		if got := told(turn(t, s)); got != "text="+want+"; end=done" {
 			t.Error(got)
 		}
 	}
@@ -269,14 +269,14 @@ func TestDeaths(t *testing.T) {
 			s := openLive(t, asking(), 0)
 			send(t, s, message)
 			events := turn(t, s)
-			if got := told(events); got != "text=half; failed!; ended=the agent ended without a result!" {
+			if got := told(events); got != "text=half; failed!; end=the agent ended without a result!" {
 				t.Error(got)
 			}
 			if f := events[1].Fault; f == nil || !strings.Contains(f.Message, want) || f.Code != fault.AgentFailed {
 				t.Errorf("%v", f)
 			}
 			send(t, s, "args")
-			if got := told(turn(t, s)); got != "text=live --resume=s1; ended=done" {
+			if got := told(turn(t, s)); got != "text=live --resume=s1; end=done" {
 				t.Error(got)
 			}
 			if s.ID() != "s1+" {
@@ -291,7 +291,7 @@ func TestDeaths(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	send(t, s, "say again")
-	if got := told(turn(t, s)); got != "text=again; ended=done" {
+	if got := told(turn(t, s)); got != "text=again; end=done" {
 		t.Error(got)
 	}
 }
@@ -299,14 +299,14 @@ func TestDeaths(t *testing.T) {
 func TestGarbageAndWaking(t *testing.T) {
 	s := openLive(t, asking(), 0)
 	send(t, s, "garbage")
-	if got := told(turn(t, s)); got != "notice=a line that cannot be read; notice=a line that cannot be read; ended=done" {
+	if got := told(turn(t, s)); got != "notice=a line that cannot be read; notice=a line that cannot be read; end=done" {
 		t.Error(got)
 	}
 	send(t, s, "twice")
-	if events := turn(t, s); told(events) != "ended=done" || events[0].Unasked {
+	if events := turn(t, s); told(events) != "end=done" || events[0].Unasked {
 		t.Error(told(events))
 	}
-	if events := turn(t, s); told(events) != "text=woken; ended=woken" || !events[1].Unasked {
+	if events := turn(t, s); told(events) != "text=woken; end=woken" || !events[1].Unasked {
 		t.Error(told(events))
 	}
 }
@@ -323,7 +323,7 @@ func TestQuestions(t *testing.T) {
 	if err := s.Answer(t.Context(), "q1", event.Reply{Option: "allow", Text: "yes"}); err != nil {
 		t.Error(err)
 	}
-	if got := told(turn(t, s)); got != "text=allow yes; ended=done" {
+	if got := told(turn(t, s)); got != "text=allow yes; end=done" {
 		t.Error(got)
 	}
 	if err := s.Answer(t.Context(), "q1", event.Reply{Option: "allow"}); !errors.Is(err, fault.NotFoundCode) {
@@ -337,26 +337,26 @@ func TestQuestions(t *testing.T) {
 	if err := s.Set(within(t), agent.Change{Mode: setting.Plan}); err != nil { // it goes on with that
 		t.Fatal(err)
 	}
-	if got := told(turn(t, s)); got != "question=q1; text=allow early; ended=done" {
+	if got := told(turn(t, s)); got != "changed; question=q1; text=allow early; end=done" {
 		t.Error(got)
 	}
 	send(t, s, "withdraw")
-	if got := told(turn(t, s)); got != "question=q1; withdrawn; ended=done" {
+	if got := told(turn(t, s)); got != "question=q1; withdrawn; end=done" {
 		t.Error(got)
 	}
 	send(t, s, "ask 3")
 	next(t, s)
 	s.(interface{ NobodyAnswers() }).NobodyAnswers()
-	if got := told(turn(t, s)); got != "text=deny nobody can answer any more; ended=done" {
+	if got := told(turn(t, s)); got != "text=deny nobody can answer any more; end=done" {
 		t.Error(got)
 	}
 	send(t, s, "ask 4")
-	if got := told(turn(t, s)); got != "text=deny it needs approval, and nobody can be asked; ended=done" {
+	if got := told(turn(t, s)); got != "text=deny it needs approval, and nobody can be asked; end=done" {
 		t.Error(got)
 	}
 	late := openLive(t, asking(), 20*time.Millisecond)
 	send(t, late, "ask 5")
-	if got := told(turn(t, late)); got != "question=q5; withdrawn!; text=deny nobody answered within 20ms; ended=done" {
+	if got := told(turn(t, late)); got != "question=q5; withdrawn!; text=deny nobody answered within 20ms; end=done" {
 		t.Error(got)
 	}
 }
@@ -375,9 +375,9 @@ func TestInterruptions(t *testing.T) {
 				t.Fatal(err)
 			}
 			events := append(turn(t, s), turn(t, s)...)
-			got, want := told(events), "ended=interrupted; ended=interrupted!"
+			got, want := told(events), "end=interrupted; end=interrupted!"
 			if message != "slow" {
-				want = "failed!; ended=the agent ended without a result!; ended=interrupted!"
+				want = "failed!; end=the agent ended without a result!; end=interrupted!"
 				if f := events[0].Fault; f == nil || f.Code != fault.Interrupted {
 					t.Errorf("%v", f)
 				}
@@ -386,7 +386,7 @@ func TestInterruptions(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 			send(t, s, "say again")
-			if got := told(turn(t, s)); got != "text=again; ended=done" {
+			if got := told(turn(t, s)); got != "text=again; end=done" {
 				t.Error(got)
 			}
 			if err := s.Interrupt(within(t)); err != nil {
@@ -406,12 +406,24 @@ func TestChanges(t *testing.T) {
 		t.Error(err, s.Facts().Mode)
 	}
 	send(t, s, "say x")
-	turn(t, s)
+	if got := told(turn(t, s)); got != "changed; text=x; end=done" {
+		t.Error(got)
+	}
 	if err := set("odd"); !errors.Is(err, fault.Unsupported) || s.Facts().Mode != setting.Yolo {
 		t.Error(err, s.Facts().Mode)
 	}
 	if err := set(setting.Plan); err != nil || s.Facts().Mode != setting.Plan {
 		t.Error(err, s.Facts().Mode)
+	}
+	if e := next(t, s); e.Kind != event.Changed || e.Facts.Mode != setting.Plan || e.Facts.Model != "" {
+		t.Errorf("%+v", e)
+	}
+	if err := set(setting.Plan); err != nil { // it is asked, and there is nothing to tell
+		t.Error(err)
+	}
+	send(t, s, "say y")
+	if got := told(turn(t, s)); got != "text=y; end=done" {
+		t.Error(got)
 	}
 }
 

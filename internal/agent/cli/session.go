@@ -199,7 +199,7 @@ func fits(d agent.Driver, version, text string) error {
 
 // begin is called with the lock.
 func (s *session) begin(launch agent.Launch, prompt string) error {
-	if err := writeFiles(launch.Files); err != nil {
+	if err := WriteFiles(launch.Files); err != nil {
 		return err
 	}
 	s.launched = append(s.launched, launch.Files...)
@@ -295,12 +295,12 @@ func (s *session) Close(ctx context.Context) (agent.Outcome, error) {
 	err := s.end(ctx, "SIGTERM", syscall.SIGTERM)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	removeFiles(s.launched)
+	RemoveFiles(s.launched)
 	return s.outcome, err
 }
 
-// writeFiles writes what a launch needs.
-func writeFiles(files []agent.File) error {
+// WriteFiles writes what a launch needs, readable by the user alone.
+func WriteFiles(files []agent.File) error {
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 			return fault.New(fault.Internal, "%s cannot be made", filepath.Dir(f.Path)).Because(err)
@@ -312,10 +312,12 @@ func writeFiles(files []agent.File) error {
 	return nil
 }
 
-func removeFiles(files []agent.File) {
+// RemoveFiles takes away what was written for a launch, but for what is to stay.
+func RemoveFiles(files []agent.File) {
 	for _, f := range files {
 		if !f.Keep {
 			_ = os.Remove(f.Path)
+			_ = os.Remove(filepath.Dir(f.Path)) // a private directory; one that is not empty stays
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestTurns(t *testing.T) {
 	}
 	for i, want := range []string{"one --output=stream-json", "one --output=stream-json --resume=s1", "one --output=stream-json --resume=s1+"} {
 		send(t, s, "args")
-		if got := told(turn(t, s)); got != "text="+want+"; ended=done" {
+		if got := told(turn(t, s)); got != "text="+want+"; end=done" {
 			t.Errorf("turn %d: %s", i, got)
 		}
 	}
@@ -75,12 +75,12 @@ func TestEnds(t *testing.T) {
 		code          int
 		signal        string
 	}{
-		{"die now", "text=half; failed!; ended=the agent ended without a result!", -1, "SIGKILL"},
-		{"exit 7", "failed!; ended=the agent ended without a result!", 7, ""},
-		{"exit 0", "failed!; ended=the agent ended without a result!", 0, ""},
-		{"garbage", strings.Repeat("notice=a line that cannot be read; ", 4) + "failed!; ended=the agent ended without a result!", 0, ""},
-		{"cut", "ended=done", 0, ""},
-		{"twice", "text=more; notice=the agent went on after an end; text=trailing; ended=second", 0, ""},
+		{"die now", "text=half; failed!; end=the agent ended without a result!", -1, "SIGKILL"},
+		{"exit 7", "failed!; end=the agent ended without a result!", 7, ""},
+		{"exit 0", "failed!; end=the agent ended without a result!", 0, ""},
+		{"garbage", strings.Repeat("notice=a line that cannot be read; ", 4) + "failed!; end=the agent ended without a result!", 0, ""},
+		{"cut", "end=done", 0, ""},
+		{"twice", "text=more; notice=the agent went on after an end; text=trailing; end=second", 0, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.message, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestSendWhileItWorks(t *testing.T) {
 	// The end is told when the next message can be sent, however often it is tried.
 	for range 10 {
 		send(t, s, "say again")
-		if got := told(turn(t, s)); got != "text=again; ended=done" {
+		if got := told(turn(t, s)); got != "text=again; end=done" {
 			t.Fatal(got)
 		}
 	}
@@ -192,7 +192,7 @@ func TestRefusedMessages(t *testing.T) {
 	if err := s.Send(t.Context(), []event.Block{{Text: "say "}, {Text: "éé"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(turn(t, s)); got != "text=éé; ended=done" {
+	if got := told(turn(t, s)); got != "text=éé; end=done" {
 		t.Error(got)
 	}
 	if _, err := s.Next(gone); !errors.Is(err, context.Canceled) {
@@ -211,7 +211,7 @@ func TestInterrupt(t *testing.T) {
 	if err := s.Interrupt(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(turn(t, s)); got != "failed!; ended=the agent ended without a result!" {
+	if got := told(turn(t, s)); got != "failed!; end=the agent ended without a result!" {
 		t.Error(got)
 	}
 	send(t, s, "late") // it has ended its turn, but never exits: the result is kept
@@ -227,7 +227,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	left, o := rest(t, s)
-	if told(left) != "ended=done" || o.Exit.ByUs != "SIGINT" || o.Exit.Signal != "SIGINT" {
+	if told(left) != "end=done" || o.Exit.ByUs != "SIGINT" || o.Exit.Signal != "SIGINT" {
 		t.Errorf("%s, %+v", told(left), o.Exit)
 	}
 }
@@ -343,7 +343,7 @@ func TestFilesOfASession(t *testing.T) {
 	gone, kept := filepath.Join(dir, "a/gone"), filepath.Join(dir, "b/kept")
 	s := open(t, agentOf{files: []agent.File{{Path: gone, Data: []byte("content")}, {Path: kept, Data: []byte("content"), Keep: true}}})
 	send(t, s, "file "+gone)
-	if got := told(turn(t, s)); got != "text=content<nil>; ended=done" {
+	if got := told(turn(t, s)); got != "text=content<nil>; end=done" {
 		t.Error(got)
 	}
 	if info, err := os.Stat(gone); err != nil || info.Mode().Perm() != 0o600 {

@@ -119,6 +119,7 @@ func (t *talk) reply(r event.Reply) error {
 			denied = true
 		} else {
 			t.mode = r.Mode // from the next turn on
+			t.step.Events = append(t.step.Events, event.Event{Kind: event.Changed, Session: t.thread, Facts: &event.Facts{Mode: r.Mode}})
 		}
 	}
 	delete(t.questions, q.name)

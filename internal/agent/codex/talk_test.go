@@ -131,7 +131,7 @@ func TestReplayLive(t *testing.T) {
 		}
 		return brief(append(events, w.End(agent.Exit{})...)), string(lines)
 	}
-	const want = "started; notice; turn-began; tool-call=command_execution; question=q1; tool-result=esc; text=done; ended=completed"
+	const want = "started; notice; turn; tool_call=command_execution; question=q1; tool_result=esc; text=done; end=completed"
 	told, said := play(out)
 	if told != want {
 		t.Fatalf("got %s\nwant %s", told, want)
@@ -239,13 +239,13 @@ func errorsIs(err error, code fault.Code) bool { return err != nil && fault.Of(e
 func TestTurnsOfOthers(t *testing.T) {
 	w := begun(t, options{mode: setting.Prompt})
 	said := func(text string) string { return brief(w.Feed([]byte(text + "\n")).Events) }
-	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`); got != "ended=completed!" {
+	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`); got != "end=completed!" {
 		t.Error(got)
 	}
 	if got := said(`{"method":"turn/completed","params":{"threadId":"other","turn":{"id":"U","status":"completed"}}}`); got != "" {
 		t.Error(got)
 	}
-	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"failed","error":{"message":"no","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}}}}`); got != "failed; ended=no" {
+	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"failed","error":{"message":"no","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}}}}`); got != "failed; end=no" {
 		t.Error(got)
 	}
 	if out := w.End(agent.Exit{}); len(out) != 0 {
@@ -256,7 +256,7 @@ func TestTurnsOfOthers(t *testing.T) {
 		t.Errorf("%s", step.Lines)
 	}
 	w = given(t, options{mode: setting.Prompt})
-	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "ended=interrupted" || len(step.Lines) != 0 {
+	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "end=interrupted" || len(step.Lines) != 0 {
 		t.Errorf("%s", step.Lines)
 	}
 	if _, err := begun(t, options{mode: setting.Yolo}).Do(cli.Command{Change: &agent.Change{Mode: setting.Prompt}}); !errorsIs(err, fault.Unsupported) {

@@ -7,7 +7,6 @@ package opencode
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,12 +220,4 @@ func refusals(s agent.Spec) []agent.Refusal {
 // Classify judges by what the events show.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	return cli.Judge(x, cli.EvidenceOf(events), d.UsageCodes...)
-}
-
-// Open begins a conversation.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	if s.Env != nil { // what a repository says is for a person to look at first
-		s.Env = cli.Environ(s.Env, []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1"})
-	}
-	return cli.Open(ctx, d, s, sv)
 }

@@ -32,7 +32,7 @@ func table(string) agent.Matrix {
 			agent.Both(agent.Schema, "", agent.Cell{Level: agent.None}),
 			agent.Both(agent.SessionID, "", agent.Cell{Level: agent.None, Note: "it makes its own; that of a one-shot run is found afterwards by its title"}),
 			agent.Both(agent.RepoConfig, "", agent.Cell{
-				Level: agent.Full, Note: "opencode.json starts MCP servers, widens permissions and can send the key elsewhere, .opencode/plugin runs as a program; OPENCODE_DISABLE_PROJECT_CONFIG=1 stops all but plugins, which --pure does not stop either",
+				Level: agent.Full, Note: "opencode.json starts MCP servers, widens permissions and can send the key elsewhere, .opencode/plugin runs as a program; OPENCODE_DISABLE_PROJECT_CONFIG=1 leaves the plugins that lie in .opencode or that any opencode.json names, which --pure does not stop either, and skills of .claude and .agents. A conversation is refused where a plugin is not trusted",
 			}),
 			agent.Both(agent.ACP, "", agent.Cell{Level: agent.Full, Args: []string{"acp"}}),
 		}, moded()...),

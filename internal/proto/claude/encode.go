@@ -73,7 +73,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 			return nil
 		}
 		return e.init()
-	case event.Notice:
+	case event.Notice, event.Changed: // it may come between turns
 		return nil
 	}
 	e.begin()

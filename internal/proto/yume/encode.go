@@ -130,7 +130,7 @@ func (e *Encoder) goOn() (lines [][]byte) {
 
 func (e *Encoder) line(ev event.Event) [][]byte {
 	var lines [][]byte
-	if e.thinking && ev.Parent == "" && ev.Kind != event.Thinking && ev.Kind != event.Retry {
+	if e.thinking && ev.Parent == "" && ev.Kind != event.Thinking && ev.Kind != event.Retry && ev.Kind != event.Changed {
 		e.thinking = false
 		e.said++
 		lines = encode(ordered{{"type", "thinking"}, {"is_thinking", false}, {"id", "t" + strconv.Itoa(e.said)}})

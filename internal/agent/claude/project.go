@@ -1,0 +1,237 @@
+package claude
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/workspace"
+)
+
+// What a repository says to the CLI is not read by the CLI in a conversation: it looks at some files once, at others
+// again and again, and which they are changes with its versions. It gets the user's own settings alone, and what we
+// pass in of the repository: what a person has trusted, each file with exactly that content, and the instructions for
+// the project, as text.
+
+const longestFile = 1 << 20 // as of what can be trusted
+
+// passed adds what keeps the CLI from the repository's files, and what it gets of them in their place, as files of
+// ours.
+func passed(args []string, s agent.Spec) ([]string, []agent.File) {
+	args = append(args, "--setting-sources=user", "--strict-mcp-config")
+	if s.Dir == "" || s.Temp == "" {
+		return args, nil
+	}
+	var files []agent.File
+	put := func(name string, data []byte) string {
+		path := filepath.Join(s.Temp, name)
+		files = append(files, agent.File{Path: path, Data: data})
+		return path
+	}
+	dirs := places(s)
+	if all := trustedSettings(s); len(all) > 0 {
+		args = slices.Clone(args)
+		for i, arg := range args {
+			var ours map[string]any
+			if text, ok := strings.CutPrefix(arg, settings+"="); ok && json.Unmarshal([]byte(text), &ours) == nil {
+				all = merged(all, ours)
+				args = slices.Delete(args, i, i+1)
+				break
+			}
+		}
+		args = append(args, settings+"="+put("settings.json", []byte(encode(all))))
+	}
+	if servers := trustedServers(s, dirs); len(servers) > 0 && !s.Terms.OnlyThese {
+		args = append(args, "--mcp-config="+put("servers.json", []byte(encode(map[string]any{"mcpServers": servers}))))
+	}
+	if agents := trustedAgents(s, dirs); len(agents) > 0 {
+		args = append(args, "--agents="+encode(agents))
+	}
+	if text := instructions(dirs); text != "" {
+		args = append(args, "--append-system-prompt-file="+put("instructions.md", []byte(text)))
+	}
+	return args, files
+}
+
+// places are the directories whose files the CLI would take for the project's, the nearest last. Those of a home
+// directory are the user's own.
+func places(s agent.Spec) []string {
+	home, _ := cli.Lookup(s.Env, "HOME")
+	dirs := slices.DeleteFunc(within(s.Dir), func(dir string) bool { return home != "" && dir == filepath.Clean(home) })
+	slices.Reverse(dirs)
+	return dirs
+}
+
+// trusted is the content of a file, where a person has looked at exactly that: from the copy that was kept then.
+func trusted(s agent.Spec, path string) ([]byte, bool) {
+	if s.Trusted == nil {
+		return nil, false
+	}
+	data, err := workspace.ReadFile(path, longestFile)
+	if err != nil || !s.Trusted(path, data) {
+		return nil, false
+	}
+	if s.Copy != nil {
+		if kept, ok := s.Copy(path); ok {
+			return kept, true
+		}
+	}
+	return data, true // recorded by a version that kept none; the hash says that it is the same
+}
+
+// trustedSettings are those of the directory itself: the CLI reads none above it.
+func trustedSettings(s agent.Spec) map[string]any {
+	all := map[string]any{}
+	if home, _ := cli.Lookup(s.Env, "HOME"); home != "" && filepath.Clean(s.Dir) == filepath.Clean(home) {
+		return all
+	}
+	for _, name := range []string{"settings.json", "settings.local.json"} {
+		var one map[string]any
+		if data, ok := trusted(s, filepath.Join(s.Dir, ".claude", name)); ok && json.Unmarshal(data, &one) == nil {
+			all = merged(all, one)
+		}
+	}
+	return all
+}
+
+// merged lays settings over others as the CLI does: objects are merged, lists are joined, and of the rest the later
+// counts.
+func merged(below, above map[string]any) map[string]any {
+	out := maps.Clone(below)
+	for name, value := range above {
+		switch v := value.(type) {
+		case map[string]any:
+			if old, ok := out[name].(map[string]any); ok {
+				out[name] = merged(old, v)
+				continue
+			}
+		case []any:
+			if old, ok := out[name].([]any); ok {
+				out[name] = append(slices.Clone(old), v...)
+				continue
+			}
+		}
+		out[name] = value
+	}
+	return out
+}
+
+func trustedServers(s agent.Spec, dirs []string) map[string]any {
+	all := map[string]any{}
+	for _, dir := range dirs {
+		var file struct {
+			Servers map[string]any `json:"mcpServers"`
+		}
+		if data, ok := trusted(s, filepath.Join(dir, ".mcp.json")); ok && json.Unmarshal(data, &file) == nil {
+			maps.Copy(all, file.Servers)
+		}
+	}
+	return all
+}
+
+// trustedAgents are sub-agents in the form of the flag. Of what a file says of itself only its tools and its model are
+// passed in: hooks, servers and a permission mode of its own are not, so that the mode of the conversation holds for it
+// as well.
+func trustedAgents(s agent.Spec, dirs []string) map[string]any {
+	all := map[string]any{}
+	for _, dir := range dirs {
+		base := filepath.Join(dir, ".claude", "agents")
+		entries, err := os.ReadDir(base)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if filepath.Ext(e.Name()) != ".md" {
+				continue
+			}
+			data, ok := trusted(s, filepath.Join(base, e.Name()))
+			if !ok {
+				continue
+			}
+			if name, one, ok := helper(string(data)); ok {
+				all[name] = one
+			}
+		}
+	}
+	return all
+}
+
+// helper reads a file that defines a sub-agent. One whose head is more than lines of the form "name: value" is no such
+// file for us.
+func helper(text string) (name string, one map[string]any, ok bool) {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	rest, begins := strings.CutPrefix(text, "---\n")
+	head, body, ends := strings.Cut(rest, "\n---")
+	if !begins || !ends {
+		return "", nil, false
+	}
+	one = map[string]any{"prompt": strings.TrimSpace(body)}
+	var list string // the member whose items follow, a line each
+	for line := range strings.Lines(head) {
+		line = strings.TrimRight(line, " \t\n")
+		item, isItem := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		switch {
+		case isItem && list != "":
+			words, _ := one[list].([]string)
+			one[list] = append(words, unquoted(item))
+			continue
+		case isItem, line == "", strings.ContainsAny(line[:1], " \t#"):
+			continue // of something that is not passed in
+		}
+		key, value, is := strings.Cut(line, ":")
+		value, list = strings.TrimSpace(value), ""
+		bare := strings.Trim(key, " \t\"'")
+		switch {
+		case !is, bare != key && strings.Contains(strings.ToLower(bare), "tools"):
+			return "", nil, false // a restriction could hide in a form that is not read here
+		case key == "name":
+			name = unquoted(value)
+		case key == "description", key == "model":
+			one[key] = unquoted(value)
+		case key == "tools", key == "disallowedTools":
+			if one[key] = words(value); value == "" {
+				one[key], list = []string{}, key
+			}
+		}
+	}
+	described, _ := one["description"].(string)
+	return name, one, name != "" && described != "" && !strings.ContainsAny(described[:1], "|>&*!{[")
+}
+
+func words(value string) []string {
+	list := []string{}
+	for word := range strings.SplitSeq(strings.Trim(value, "[]"), ",") {
+		if word = unquoted(strings.TrimSpace(word)); word != "" {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+func unquoted(value string) string {
+	if len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+		return value[1 : len(value)-1]
+	}
+	return value
+}
+
+// within is the directory and those above it, up to the root of the repository. Without a repository it is the
+// directory alone.
+func within(dir string) []string {
+	var all []string
+	for at := filepath.Clean(dir); filepath.IsAbs(at); at = filepath.Dir(at) {
+		all = append(all, at)
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return all
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return all[:min(len(all), 1)]
+}

@@ -1,0 +1,256 @@
+package opencode
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/fault"
+	"omniagent/internal/literal"
+	"omniagent/internal/workspace"
+)
+
+// Open begins a conversation.
+func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	if err := harmless(s); err != nil {
+		return nil, err
+	}
+	return cli.Open(ctx, conversing{d}, s, sv)
+}
+
+// conversing is the driver in a conversation. Every turn is a process, and what the CLI would run of the repository is
+// looked at before each.
+type conversing struct{ driver }
+
+// Command refuses to start where the CLI would run a program of the repository that nobody has trusted. The rest of
+// what a repository says is switched off: its settings, agents, commands and tools by the first variable, skills of
+// other agents, which that one leaves, by the second.
+func (c conversing) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
+	if err := harmless(s); err != nil {
+		return agent.Launch{}, nil, err
+	}
+	l, warnings, err := c.driver.Command(s)
+	l.Env = cli.Environ(l.Env, []string{"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1"})
+	return l, warnings, err
+}
+
+const (
+	longestConfig = 1 << 20 // of a file that is looked at, as of one that can be trusted
+	mostFiles     = 500     // beneath a directory of programs
+)
+
+// withheld are the entries of .opencode that the CLI does not read, or does not run, while the switches are on: all
+// were tried. What is not here has to be trusted, also what a later version might read.
+func withheld(name string) bool {
+	return slices.Contains([]string{
+		"agent", "agents", "command", "commands", "mode", "modes", "skill", "skills", "tool", "tools", "themes",
+		"plans",
+		".gitignore", "package.json", "package-lock.json", "bun.lock", "bun.lockb", "node_modules", "README.md",
+	}, name)
+}
+
+// inert says whether a member of a configuration file has no effect while the switches are on. One that is not here may
+// name a program.
+func inert(key string) bool {
+	return slices.Contains([]string{
+		"$schema", "agent", "autoshare", "autoupdate", "command", "compaction", "default_agent",
+		"disabled_providers", "enabled_providers", "formatter", "instructions", "keybinds", "lsp", "mcp", "mode",
+		"model", "permission", "provider", "share", "small_model", "snapshot", "theme", "tools", "username",
+		"watcher",
+	}, key)
+}
+
+// harmless is a fault about the first file of the repository that the CLI would run, or take the name of a program
+// from, and that is not trusted with exactly that content.
+func harmless(s agent.Spec) error {
+	if s.Dir == "" {
+		return nil
+	}
+	dirs := reached(s.Dir)
+	if real, err := filepath.EvalSymlinks(s.Dir); err == nil && real != filepath.Clean(s.Dir) {
+		dirs = append(dirs, reached(real)...)
+	}
+	home, _ := cli.Lookup(s.Env, "HOME")
+	for _, dir := range dirs {
+		if home != "" && same(dir, home) {
+			continue // its files are the user's own
+		}
+		for _, name := range []string{"opencode.json", "opencode.jsonc"} {
+			if err := settings(s, filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+		if err := directory(s, filepath.Join(dir, ".opencode")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reached are the directories in which the CLI looks: from dir up to the root of its repository, as git sees it;
+// without a repository only dir. A .git that is not surely the beginning of a repository does not end the way, since
+// git would look further up.
+func reached(dir string) []string {
+	var all []string
+	doubtful := false
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		all = append(all, at)
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			if begins(filepath.Join(at, ".git")) {
+				return all
+			}
+			doubtful = true
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	if doubtful {
+		return all
+	}
+	return all[:1]
+}
+
+// begins says whether git would take that for the beginning of a repository whose files are around it.
+func begins(git string) bool {
+	if info, err := os.Stat(git); err != nil || !info.IsDir() {
+		return false // a file leads elsewhere, and the settings there may name other places
+	}
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Stat(filepath.Join(git, name)); err != nil {
+			return false
+		}
+	}
+	config, err := workspace.ReadFile(filepath.Join(git, "config"), longestConfig)
+	text := strings.ToLower(string(config))
+	return err == nil && !strings.Contains(text, "worktree") && !strings.Contains(text, "[include")
+}
+
+func same(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// directory looks at a directory .opencode.
+func directory(s agent.Spec, path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case os.IsNotExist(err):
+		return nil
+	case err != nil || !info.IsDir():
+		return refused(path, "it is no directory, or a link to one", "put a directory in its place")
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return refused(path, "it cannot be read", "omniagent doctor")
+	}
+	for _, e := range entries {
+		below := filepath.Join(path, e.Name())
+		switch {
+		case e.Name() == "opencode.json" || e.Name() == "opencode.jsonc":
+			err = settings(s, below)
+		case !withheld(e.Name()):
+			left := mostFiles
+			err = programs(s, below, &left)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programs looks at files that may be run, each of which has to be trusted.
+func programs(s agent.Spec, path string, left *int) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return refused(path, "it cannot be looked at", "omniagent doctor")
+	}
+	if *left--; *left < 0 {
+		return refused(path, "it is one of too many files to be looked at", "keep programs and what they need apart")
+	}
+	if !info.IsDir() {
+		return trusted(s, path, "it is not trusted, and may run as a program")
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return refused(path, "it cannot be read", "omniagent doctor")
+	}
+	for _, e := range entries {
+		if err := programs(s, filepath.Join(path, e.Name()), left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settings looks at a configuration file. One with nothing in it that could name a program need not be trusted, because
+// it has no effect.
+func settings(s agent.Spec, path string) error {
+	if _, err := os.Lstat(path); os.IsNotExist(err) {
+		return nil
+	}
+	data, err := workspace.ReadFile(path, longestConfig)
+	if err != nil {
+		return refused(path, "it cannot be read as a file of at most 1 MiB", "put such a file in its place")
+	}
+	tree, err := literal.ParseJSON5(data)
+	if err != nil || tree.Kind != literal.Object || ambiguous(string(data)) {
+		return trusted(s, path, "it is not trusted, and what it says cannot be told")
+	}
+	i := slices.IndexFunc(tree.Members, func(m literal.Member) bool { return !inert(m.Key) })
+	if i < 0 {
+		return nil
+	}
+	why := "it is not trusted, and its member " + tree.Members[i].Key + " may name a program"
+	if err := trusted(s, path, why); err != nil {
+		return err
+	}
+	for _, m := range tree.Members {
+		if strings.HasPrefix(m.Key, "plugin") && !byName(m.Value) {
+			return refused(path, "its member "+m.Key+" leads to a file, whose content is not trusted",
+				"put the plugin into .opencode/plugin, and trust it there")
+		}
+	}
+	return nil
+}
+
+// ambiguous says whether the CLI's reader, which is not ours, could see lines or texts where ours sees none.
+func ambiguous(text string) bool {
+	unix := strings.ReplaceAll(text, "\r\n", "\n")
+	return strings.Contains(unix, "\\\n") || strings.ContainsAny(unix, "\r\v\f\x00\u2028\u2029\ufeff")
+}
+
+// byName says whether a value holds no text that could be anything but a word, or a package with its version: no path
+// and no address.
+func byName(v literal.Value) bool {
+	plain := regexp.MustCompile(`^(@[A-Za-z0-9._-]+/)?[A-Za-z0-9_-][A-Za-z0-9._-]*(@[0-9A-Za-z][0-9A-Za-z.+-]*)?$`)
+	if v.Kind == literal.String {
+		return v.Str == "" || plain.MatchString(v.Str)
+	}
+	return !slices.ContainsFunc(v.Items, func(item literal.Value) bool { return !byName(item) }) &&
+		!slices.ContainsFunc(v.Members, func(m literal.Member) bool { return !byName(m.Value) })
+}
+
+// trusted is nil where a person has looked at exactly what the file holds.
+func trusted(s agent.Spec, path, why string) error {
+	data, err := workspace.ReadFile(path, longestConfig)
+	if err != nil {
+		return refused(path, "it cannot be read as a file of at most 1 MiB", "put such a file in its place")
+	}
+	if s.Trusted != nil && s.Trusted(path, data) {
+		return nil
+	}
+	return refused(path, why, "omniagent trust "+path)
+}
+
+func refused(path, why, next string) error {
+	return fault.New(fault.Unsafe, "opencode is not started, because it reads %s: %s", path, why).
+		Hint("%s", next).With("path", path)
+}

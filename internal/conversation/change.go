@@ -1,0 +1,145 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
+
+// settles is how long an agent may take to say whether a change holds.
+const settles = 10 * time.Second
+
+// with is what a conversation begins with after a change.
+func with(s agent.Spec, change agent.Change) agent.Spec {
+	if change.Mode != "" {
+		s.Terms.Mode = change.Mode
+		approval := change.Mode
+		if !slices.Contains(setting.Common(), approval) {
+			approval = setting.Prompt // the strictest of those that every agent has a word for
+		}
+		s.Shared.Approval = setting.Chosen[setting.Approval]{Value: approval, Origin: setting.Typed}
+	}
+	if change.Model != "" {
+		s.Shared.Model = setting.Chosen[string]{Value: change.Model, Origin: setting.Typed}
+	}
+	return s
+}
+
+// set is what Set does. Changes are made one after the other.
+func (c *Conversation) set(change agent.Change, reply func(error)) {
+	switch {
+	case c.failure != nil:
+		reply(c.failure)
+		return
+	case c.closing:
+		reply(c.gone())
+		return
+	case change.Mode != "" && !slices.Contains(setting.Approvals(), change.Mode):
+		reply(fault.New(fault.ArgError, "there is no mode %q", change.Mode).Hint("deny, ask, plan, prompt, default, auto-edit or yolo"))
+		return
+	case c.changing:
+		c.changes = append(c.changes, func() { c.set(change, reply) })
+		return
+	}
+	if c.lost || change.Mode != "" && !c.able.Mode || change.Model != "" && !c.able.Model {
+		c.restartWith(change, reply)
+		return
+	}
+	c.changing = true // no turn begins before it is known whether it holds
+	mind := c.mind
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), settles)
+		defer cancel()
+		err := mind.Set(ctx, change)
+		c.inbox.post(func() {
+			if errors.Is(err, agent.ErrRestart) {
+				c.changing = false
+				c.restartWith(change, reply)
+				return
+			}
+			reply(err)
+			c.changed()
+		})
+	}()
+}
+
+// changed goes on with what waited for a change to be over.
+func (c *Conversation) changed() {
+	c.changing = false
+	if len(c.changes) > 0 {
+		next := c.changes[0]
+		c.changes = c.changes[1:]
+		next()
+	}
+	c.next()
+}
+
+// restartWith changes what an agent takes only when it is started.
+func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
+	facts := c.Facts()
+	switch {
+	case !c.lost && (change.Mode == "" || change.Mode == facts.Mode) && (change.Model == "" || change.Model == facts.Model):
+		reply(nil) // it holds
+		c.changed()
+		return
+	case c.turn != nil || c.unasked != nil:
+		reply(fault.New(fault.Unsupported, "%s does not change that in the middle of a turn", facts.Agent).Hint("wait for its end, or interrupt it"))
+		c.changed()
+		return
+	case c.last > 0 && (!c.able.Resume || c.Own() == ""):
+		reply(fault.New(fault.Unsupported, "%s cannot change that: it does not go on with a conversation", facts.Agent).Hint("begin another conversation"))
+		c.changed()
+		return
+	}
+	c.restart(with(c.spec, change), func(err error) {
+		if err == nil {
+			c.tell(&event.Event{Kind: event.Changed, Synthetic: true, Facts: &event.Facts{Mode: change.Mode, Model: change.Model}})
+		}
+		reply(err)
+		c.changed()
+	})
+}
+
+// restart closes the Mind and makes another that goes on with the conversation. If there cannot be one, the conversation goes on as it was.
+func (c *Conversation) restart(s agent.Spec, then func(error)) {
+	c.changing = true
+	before, old := c.spec, c.mind
+	if own := c.Own(); own != "" {
+		s.Resume, before.Resume = own, own
+		s.Fresh, before.Fresh = "", ""
+	}
+	c.generation++ // what the old one still tells is passed over
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*c.o.Services.Grace)
+		defer cancel()
+		if old != nil {
+			_, _ = old.Close(ctx)
+		}
+		c.inbox.post(func() { c.reopen(s, before, then) })
+	}()
+}
+
+// reopen makes the Mind. It starts nothing before the first message, so that run can wait for it.
+func (c *Conversation) reopen(s, before agent.Spec, then func(error)) {
+	c.changing = false
+	mind, err := c.newMind(context.Background(), s)
+	if err == nil {
+		c.spec = s
+	} else {
+		var again error
+		if mind, again = c.newMind(context.Background(), before); again != nil {
+			c.mind = nil
+			c.fail(again)
+			then(err)
+			return
+		}
+	}
+	c.adopt(mind)
+	then(err)
+}

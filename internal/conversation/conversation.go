@@ -1,0 +1,306 @@
+// Package conversation is a conversation with an agent, whoever the agent is and whoever listens.
+//
+// There is one implementation. It owns the queue of messages, the turns and their numbers, open questions and their clocks, the mode, the model and
+// the other facts, restarts, and the journal. A Mind (package agent) answers one message at a time and knows nothing of all this; a host (stream, acp,
+// delegate, repl) translates between a conversation and its other side and decides nothing about it.
+//
+// It promises:
+//
+//   - A message that Send accepts is in the journal when Send returns, and has exactly one end, in the order of acceptance, whatever happens.
+//   - A text is told in pieces and then as a whole, and the pieces are the whole: a host takes either. A call has exactly one result.
+//   - A question is answered once, by whoever answers first. What nobody answers is denied.
+//   - A change of mode or model is an event that precedes the first event it affects. Set holds when it returns nil; else nothing has changed.
+//   - Every method but Send, Set and Close returns at once, in every state. A host that reads slowly, or not at all, costs the agent nothing.
+//   - Close leaves nothing alive.
+//
+// It refuses what an agent cannot do, by name, and a message too many.
+//
+//	          Send                  Turn returns, queue empty
+//	idle ───────────────▶ working ───────────────────────────▶ idle
+//	 │                     │   ▲
+//	 │ Set, restart        │   │ Turn returns, next message
+//	 ▼                     ▼   │
+//	changing            Interrupt, Timeout: cancel ─▶ grace ─▶ Kill ─▶ 1 s ─▶ given up: the next turn gets a new Mind
+//
+// One goroutine, run, owns all state below "owned by run". Everything else posts to its inbox.
+package conversation
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/session"
+	"omniagent/internal/setting"
+)
+
+// Options say with whom a conversation is held and how.
+type Options struct {
+	Journal  *session.Session // open for writing; the conversation closes it
+	Mind     agent.NewMind    // makes the Mind; called again whenever the agent has to be started anew
+	Spec     agent.Spec       // what the Mind begins with; Resume is the agent's own id
+	Services agent.Services   // for the Mind; Tell is set here. CanAsk: somebody answers questions
+	Recorded bool             // the Mind appends its messages to the journal itself, as the engine does
+	Patience time.Duration    // for the answer to a question; 0: five minutes
+	Timeout  time.Duration    // for a turn; 0: none
+	Log      func(format string, args ...any)
+}
+
+// The limits.
+const (
+	MostWaiting = 64 // messages
+
+	patience = 5 * time.Minute
+	grace    = 5 * time.Second
+	givenUp  = time.Second // after the kill
+)
+
+// Conversation is a conversation. Its methods may be called from several goroutines.
+type Conversation struct {
+	o     Options
+	inbox inbox
+	done  chan struct{} // closed when the conversation is over and everything is written
+
+	mu    sync.Mutex
+	known event.Facts
+	own   string // the agent's own id
+
+	// Owned by run.
+	mind       agent.Mind
+	generation int // of the Mind; what an earlier one still tells is passed over
+	able       agent.Abilities
+	spec       agent.Spec
+	canAsk     bool
+	last       int64      // number of the last turn
+	waiting    []*message // accepted; their turns have not begun
+	dropped    []*message // accepted; their turns will not begin, and their ends are due behind that of the running turn
+	turn       *turn      // nil: none runs
+	unasked    *turn      // one that no message began
+	questions  questions
+	assembly   assembly
+	transcript transcript
+	changes    []func() // wait for a restart to be over
+	changing   bool
+	lost       bool // the Mind is given up
+	closing    bool
+	parting    bool // the Mind is being closed
+	over       bool
+	outcome    agent.Outcome
+	failure    error // of the journal: nothing is accepted any more
+}
+
+// message is one that was accepted.
+type message struct {
+	turn   int64
+	blocks []event.Block
+}
+
+// Open begins a conversation, or goes on with the one of the journal. The Mind is made here and starts nothing before the first message.
+func Open(ctx context.Context, o Options) (*Conversation, error) {
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
+	if o.Services.Grace == 0 {
+		o.Services.Grace = grace
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	c := &Conversation{o: o, done: make(chan struct{}), spec: o.Spec, canAsk: o.Services.CanAsk, own: o.Spec.Resume}
+	c.inbox.init()
+	c.questions.init()
+	state := o.Journal.State()
+	c.last = state.LastTurn
+	if c.own == "" {
+		c.own = state.Session
+	}
+	mind, err := c.newMind(ctx, c.spec)
+	if err != nil {
+		return nil, err
+	}
+	c.adopt(mind)
+	c.settle(state)
+	go c.run()
+	return c, nil
+}
+
+// newMind makes a Mind whose events count from now on.
+func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, error) {
+	c.generation++
+	generation, services := c.generation, c.o.Services
+	services.Tell = func(e event.Event) {
+		e.Hash, e.Raw = hash(e.Raw), nil
+		c.inbox.tell(item{event: &e, generation: generation})
+	}
+	return c.o.Mind(ctx, s, services)
+}
+
+// adopt talks with a Mind from now on.
+func (c *Conversation) adopt(m agent.Mind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mind, c.able, c.lost = m, m.Abilities(), false
+	c.known.Merge(m.Facts())
+}
+
+// ID is the name of the conversation: that of its journal.
+func (c *Conversation) ID() string { return c.o.Journal.ID() }
+
+// Own is the agent's own id of it, empty as long as it is not known.
+func (c *Conversation) Own() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.own
+}
+
+// Facts are what holds now. Changed and Started events tell what becomes different.
+func (c *Conversation) Facts() event.Facts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
+}
+
+// Abilities are what the agent can do.
+func (c *Conversation) Abilities() agent.Abilities {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.able
+}
+
+// Done is closed when the conversation is over: closed, or its journal cannot be written.
+func (c *Conversation) Done() <-chan struct{} { return c.done }
+
+// Events reads the conversation from a record on; 0: from the first. See Conversation.Last for what is told from now on.
+func (c *Conversation) Events(from int64) *Events { return &Events{c.o.Journal.Reader(from)} }
+
+// Last is the number of the last record: a reader that begins behind it hears what happens from now on.
+func (c *Conversation) Last() int64 { return c.o.Journal.Last() }
+
+// Events is one reader of a conversation.
+type Events struct{ records *session.Reader }
+
+// Next returns the next event. It waits for one, until ctx ends; io.EOF: the conversation is over.
+func (e *Events) Next(ctx context.Context) (event.Event, error) {
+	for {
+		entry, err := e.records.Next(ctx)
+		if err != nil {
+			return event.Event{}, err
+		}
+		if ev := entry.Event(); ev != nil {
+			return *ev, nil
+		}
+	}
+}
+
+// Close ends the reader.
+func (e *Events) Close() { _ = e.records.Close() }
+
+// ask posts something to run and waits for what comes of it.
+func ask[T any](ctx context.Context, c *Conversation, do func(reply func(T, error))) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	answer := make(chan result, 1)
+	c.inbox.post(func() { do(func(v T, err error) { answer <- result{v, err} }) })
+	select {
+	case r := <-answer:
+		return r.value, r.err
+	case <-c.done:
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-answer:
+		return r.value, r.err
+	default:
+	}
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	return none, c.gone()
+}
+
+func (c *Conversation) gone() error {
+	return fault.New(fault.Conflicting, "the conversation %s is over", c.ID()).Hint("go on with it: --resume %s", c.ID())
+}
+
+// Send accepts a message and returns the number of its turn. The turn begins when those before it are over.
+func (c *Conversation) Send(ctx context.Context, blocks []event.Block) (int64, error) {
+	if err := empty(blocks); err != nil {
+		return 0, err
+	}
+	return ask(ctx, c, func(reply func(int64, error)) { reply(c.accept(blocks)) })
+}
+
+// Steer says something to the turn that runs. Where it does not reach that turn it becomes a message, and steered is false.
+func (c *Conversation) Steer(ctx context.Context, blocks []event.Block) (number int64, steered bool, err error) {
+	if err := empty(blocks); err != nil {
+		return 0, false, err
+	}
+	reached, err := ask(ctx, c, func(reply func(int64, error)) { c.steer(blocks, reply) })
+	if reached < 0 {
+		return -reached, false, err
+	}
+	return reached, err == nil, err
+}
+
+func empty(blocks []event.Block) error {
+	for _, b := range blocks {
+		if b.Media != "" || strings.TrimSpace(b.Text) != "" {
+			return nil
+		}
+	}
+	return fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
+}
+
+// Answer answers a question, by its id or by that of the call which it is about. An answer may come before its question: a host that sees a call knows
+// what it will be asked.
+func (c *Conversation) Answer(ctx context.Context, r event.Reply) error {
+	_, err := ask(ctx, c, func(reply func(struct{}, error)) { reply(struct{}{}, c.answer(r)) })
+	return err
+}
+
+// Set changes what holds from the next call of a tool on. What the agent takes only when it is started restarts it, between turns; in a turn that is
+// a fault of code UNSUPPORTED.
+func (c *Conversation) Set(ctx context.Context, change agent.Change) error {
+	_, err := ask(ctx, c, func(reply func(struct{}, error)) { c.set(change, func(err error) { reply(struct{}{}, err) }) })
+	return err
+}
+
+// Interrupt ends the turn that runs. Called again, it does not wait for the agent's agreement. With drop, messages that wait get their end behind it;
+// else they are answered next.
+func (c *Conversation) Interrupt(drop bool) { c.inbox.post(func() { c.interrupt(drop) }) }
+
+// Withdraw takes back a message that waits; it gets its end in its place. A turn that has begun is interrupted instead.
+func (c *Conversation) Withdraw(number int64) { c.inbox.post(func() { c.withdraw(number) }) }
+
+// NobodyAnswers says that no answer will come any more: open questions, and those to come, are denials.
+func (c *Conversation) NobodyAnswers() { c.inbox.post(c.nobodyAnswers) }
+
+// Close ends the conversation: the turn that runs is interrupted, what waits is dropped, each with its end, and nothing that was started is alive when
+// it returns. When ctx ends, the agent has no more time to end by itself.
+func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
+	c.inbox.post(c.close)
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		c.inbox.post(c.kill)
+		<-c.done
+	}
+	return c.outcome, c.failure
+}
+
+// Stricter is the stricter of two modes; an empty one counts as the other.
+func Stricter(a, b setting.Approval) setting.Approval {
+	for _, m := range setting.Approvals() {
+		if m == a || m == b {
+			return m
+		}
+	}
+	return ""
+}

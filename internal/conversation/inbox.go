@@ -1,0 +1,90 @@
+package conversation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+
+	"omniagent/internal/event"
+)
+
+// item is an event of a Mind, or something to do.
+type item struct {
+	event      *event.Event
+	generation int
+	do         func()
+}
+
+// inbox is what waits for run. Events wait for room; what a host wants never waits.
+type inbox struct {
+	mu      sync.Mutex
+	room    sync.Cond // for events
+	filled  sync.Cond
+	items   []item
+	spare   []item
+	closed  bool
+	waiting int // events among items
+}
+
+// mostEvents is how many events wait for the journal, before the agent waits too.
+const mostEvents = 256
+
+func (b *inbox) init() { b.room.L, b.filled.L = &b.mu, &b.mu }
+
+// tell adds an event. It waits for room, which takes as long as the disk does.
+func (b *inbox) tell(i item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.waiting >= mostEvents && !b.closed {
+		b.room.Wait()
+	}
+	if !b.closed {
+		b.waiting++
+		b.add(i)
+	}
+}
+
+// post adds something to do, and returns at once.
+func (b *inbox) post(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.add(item{do: do})
+	}
+}
+
+func (b *inbox) add(i item) {
+	b.items = append(b.items, i)
+	b.filled.Signal()
+}
+
+// take waits for items and returns all that there are. They are valid until the next call.
+func (b *inbox) take() []item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.items) == 0 {
+		b.filled.Wait()
+	}
+	items := b.items
+	clear(b.spare)
+	b.items, b.spare, b.waiting = b.spare[:0], items, 0
+	b.room.Broadcast()
+	return items
+}
+
+// close says that nothing is taken any more.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.room.Broadcast()
+}
+
+// hash identifies the line that an event was read from.
+func hash(raw []byte) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}

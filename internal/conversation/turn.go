@@ -1,0 +1,368 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/session"
+)
+
+// turn is one on its way.
+type turn struct {
+	number    int64
+	cancel    context.CancelCauseFunc // nil: nobody asked for it
+	began     bool                    // its TurnBegan was told
+	ended     bool                    // its Ended was told
+	returned  bool                    // Mind.Turn has
+	cancelled bool
+	killed    bool
+	fault     *fault.Fault // why we ended it
+	clocks    []*time.Timer
+}
+
+// errInterrupted is why the context of a turn ends that a host interrupted.
+var errInterrupted = errors.New("the turn was interrupted")
+
+// run owns the conversation.
+func (c *Conversation) run() {
+	for !c.over {
+		for _, i := range c.inbox.take() {
+			if i.do != nil {
+				i.do()
+			} else if i.generation == c.generation {
+				c.take(i.event)
+			}
+		}
+	}
+	c.inbox.close()
+	if err := c.o.Journal.Close(); err != nil && c.failure == nil {
+		c.failure = err
+	}
+	close(c.done)
+}
+
+// accept takes a message into the queue.
+func (c *Conversation) accept(blocks []event.Block) (int64, error) {
+	switch {
+	case c.failure != nil:
+		return 0, c.failure
+	case c.closing:
+		return 0, c.gone()
+	case len(c.waiting) >= MostWaiting:
+		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).Hint("wait for the end of a turn, or interrupt it")
+	}
+	for _, b := range blocks {
+		if b.Media != "" && !c.able.Images {
+			return 0, fault.New(fault.Unsupported, "%s takes texts in a conversation, no %s", c.Facts().Agent, b.Media).
+				Hint("save it as a file and name the file in the message")
+		}
+	}
+	c.last++
+	m := &message{turn: c.last, blocks: blocks}
+	c.record(event.Event{Kind: event.Prompted, Turn: m.turn, Blocks: blocks})
+	c.sync()
+	if c.failure != nil {
+		return 0, c.failure
+	}
+	c.waiting = append(c.waiting, m)
+	c.next()
+	return m.turn, nil
+}
+
+// next begins the turn of the message that waited longest.
+func (c *Conversation) next() {
+	if c.closing {
+		c.part()
+		return
+	}
+	if c.turn != nil || c.changing || len(c.waiting) == 0 {
+		return
+	}
+	if c.lost {
+		c.restart(c.spec, func(error) { c.next() })
+		return
+	}
+	m := c.waiting[0]
+	c.waiting = c.waiting[1:]
+	ctx, cancel := context.WithCancelCause(context.Background())
+	t := &turn{number: m.turn, cancel: cancel}
+	c.turn = t
+	c.o.Journal.Turn(t.number)
+	c.said(m)
+	if c.o.Timeout > 0 {
+		c.after(t, c.o.Timeout, func() {
+			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).Hint("give it more time with --timeout")
+			c.stop(t)
+		})
+	}
+	mind := c.mind
+	go func() {
+		err := turnOf(ctx, mind, m.blocks)
+		c.inbox.post(func() { c.returned(t, err) })
+	}()
+}
+
+// turnOf survives a Mind that fails inside.
+func turnOf(ctx context.Context, m agent.Mind, blocks []event.Block) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fault.New(fault.Internal, "the turn failed inside: %v", r)
+		}
+	}()
+	return m.Turn(ctx, blocks)
+}
+
+// after does something in a while, unless the turn has ended by then.
+func (c *Conversation) after(t *turn, wait time.Duration, do func()) {
+	t.clocks = append(t.clocks, time.AfterFunc(wait, func() {
+		c.inbox.post(func() {
+			if c.turn == t && !t.ended {
+				do()
+			}
+		})
+	}))
+}
+
+// returned is the end of Mind.Turn.
+func (c *Conversation) returned(t *turn, err error) {
+	if t.returned = true; c.turn != t {
+		return // it was given up
+	}
+	if !t.ended {
+		if err == nil {
+			err = fault.New(fault.AgentFailed, "the agent ended without a result")
+		}
+		c.lose(t, err)
+	}
+	c.turn = nil
+	t.cancel(nil)
+	c.next()
+}
+
+// lose ends a turn of which the Mind told no end.
+func (c *Conversation) lose(t *turn, err error) {
+	reason := event.FailedTurn
+	if t.cancelled && t.fault == nil {
+		reason = event.Cancelled
+	} else {
+		c.take(&event.Event{Kind: event.Failed, Fault: fault.Of(err), Terminal: true, Synthetic: true})
+	}
+	c.take(&event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: reason}})
+}
+
+// interrupt is what Interrupt does.
+func (c *Conversation) interrupt(drop bool) {
+	if drop {
+		c.dropped = append(c.dropped, c.waiting...)
+		c.waiting = nil
+	}
+	switch t := c.turn; {
+	case t == nil || t.ended:
+		c.endDropped()
+	case t.cancelled:
+		c.kill()
+	default:
+		c.stop(t)
+	}
+}
+
+// stop asks the turn to end, and ends it where the agent does not.
+func (c *Conversation) stop(t *turn) {
+	if t.cancelled {
+		return
+	}
+	t.cancelled = true
+	t.cancel(errInterrupted)
+	c.after(t, c.o.Services.Grace, c.kill)
+}
+
+// kill ends the turn that runs, whatever the agent does. A Mind that does not come back after that is given up.
+func (c *Conversation) kill() {
+	t := c.turn
+	if t == nil || t.killed || t.ended && t.returned {
+		return
+	}
+	t.cancelled, t.killed = true, true
+	t.cancel(errInterrupted)
+	go c.mind.Kill()
+	time.AfterFunc(givenUp, func() { c.inbox.post(func() { c.giveUp(t) }) })
+}
+
+// giveUp ends a turn whose Mind does not end it.
+func (c *Conversation) giveUp(t *turn) {
+	if c.turn != t || t.returned {
+		return
+	}
+	if !t.ended {
+		c.lose(t, fault.New(fault.AgentFailed, "the agent did not end when it was killed"))
+	}
+	c.o.Log("the agent did not end when it was killed; the next message starts it anew")
+	c.generation++ // nothing that it tells counts
+	c.lost, c.turn = true, nil
+	c.next()
+}
+
+// withdraw is what Withdraw does.
+func (c *Conversation) withdraw(number int64) {
+	if c.turn != nil && c.turn.number == number {
+		c.stop(c.turn)
+		return
+	}
+	for i, m := range c.waiting {
+		if m.turn != number {
+			continue
+		}
+		c.dropped = append(c.dropped, m)
+		c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
+		if c.turn == nil || c.turn.ended {
+			c.endDropped()
+		}
+		return
+	}
+}
+
+// endDropped tells the ends of messages whose turns will not begin.
+func (c *Conversation) endDropped() {
+	for _, m := range c.dropped {
+		c.recordEnd(event.Event{Kind: event.Ended, Turn: m.turn, Synthetic: true, End: &event.End{Reason: event.Cancelled}})
+	}
+	c.dropped = nil
+}
+
+// take takes what the Mind tells.
+func (c *Conversation) take(e *event.Event) {
+	if e.Session != "" {
+		c.learn(e.Session)
+	}
+	switch e.Kind {
+	case event.Question:
+		c.ask(e)
+		return
+	case event.Withdrawn:
+		c.questions.withdrawn(c, e.Ask.ID)
+		return
+	}
+	for _, out := range c.assembly.put(*e) {
+		c.tell(&out)
+	}
+}
+
+// tell records an event, which tells it to everybody, after what has to come before it.
+func (c *Conversation) tell(e *event.Event) {
+	t := c.attribute(e)
+	switch e.Kind {
+	case event.TurnBegan:
+		if t == nil || t.began {
+			return
+		}
+		t.began = true
+	case event.Changed, event.Started:
+		c.merge(e)
+	case event.Ended:
+		c.end(t, e)
+		return
+	case event.ToolCall:
+		c.questions.called(e.Call.ID)
+	case event.ToolResult:
+		c.questions.over(c, e.Result.ID)
+	}
+	c.record(*e)
+}
+
+// attribute gives an event to the turn that it belongs to, and begins one that nobody asked for.
+func (c *Conversation) attribute(e *event.Event) *turn {
+	t := c.turn
+	if t != nil && t.ended || e.Kind == event.Ended && e.Unasked {
+		t = nil
+	}
+	if t == nil {
+		t = c.unasked
+	}
+	outside := e.Kind == event.Notice || e.Kind == event.Started || e.Kind == event.Changed
+	if t == nil && !outside {
+		c.last++
+		t = &turn{number: c.last}
+		c.unasked = t
+	}
+	if t == nil {
+		return nil
+	}
+	e.Turn = t.number
+	if !t.began && !outside && e.Kind != event.TurnBegan {
+		t.began = true
+		c.record(event.Event{Kind: event.TurnBegan, Turn: t.number, Synthetic: true})
+	}
+	return t
+}
+
+// end ends a turn: what is asked is asked no more, and messages that were dropped have their ends.
+func (c *Conversation) end(t *turn, e *event.Event) {
+	if t == c.unasked {
+		c.unasked, e.Unasked = nil, true
+	} else if t == nil || t != c.turn {
+		return
+	}
+	t.ended = true
+	for _, clock := range t.clocks {
+		clock.Stop()
+	}
+	c.questions.endTurn(c, t.number)
+	if e.Synthetic && t.fault != nil || t.fault != nil && !e.End.OK {
+		c.record(event.Event{Kind: event.Failed, Turn: t.number, Fault: t.fault, Terminal: true, Synthetic: true})
+		end := *e.End
+		end.Reason = event.FailedTurn
+		e.End = &end
+	}
+	c.recordEnd(*e)
+	if t == c.turn {
+		c.endDropped()
+	}
+}
+
+// merge takes over what is known now.
+func (c *Conversation) merge(e *event.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.Facts != nil {
+		c.known.Merge(*e.Facts)
+		if e.Kind == event.Changed {
+			c.spec = with(c.spec, agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
+		}
+	}
+	if e.Model != "" {
+		c.known.Model = e.Model
+	}
+}
+
+// learn takes the agent's own id. From now on it is what is gone on with.
+func (c *Conversation) learn(id string) {
+	c.mu.Lock()
+	same := c.own == id
+	c.own = id
+	c.mu.Unlock()
+	if !same {
+		c.append(session.Changed{Session: id})
+	}
+	c.spec.Terms.Continue, c.spec.Terms.Fork, c.spec.Fresh = false, false, ""
+}
+
+// settle ends what a process before this one left without an end.
+func (c *Conversation) settle(state session.State) {
+	for _, q := range state.Questions {
+		c.record(event.Event{Kind: event.Withdrawn, Synthetic: true, Ask: &event.Ask{ID: q.ID}})
+	}
+	for _, u := range state.Unfinished {
+		c.recordEnd(event.Event{Kind: event.Ended, Turn: u.Turn, Synthetic: true, End: &event.End{
+			Reason: event.FailedTurn, Said: UnknownOutcome,
+			Notes: []string{fmt.Sprintf("the process that had turn %d died before the turn ended; look at what it did", u.Turn)},
+		}})
+	}
+}
+
+// UnknownOutcome is in End.Said where the process died that had the turn, so that nobody knows what came of it.
+const UnknownOutcome = "unknown_outcome"

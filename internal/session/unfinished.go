@@ -1,0 +1,74 @@
+package session
+
+import "omniagent/internal/event"
+
+// Unfinished is a turn whose outcome is unknown: its message was accepted, and the process that had the conversation died before the turn ended.
+type Unfinished struct {
+	Turn    int64         `json:"turn"`
+	Message []event.Block `json:"-"`
+}
+
+// unfinished finds the turns that have a prompt and no end, the questions in them that nobody answered, and the number of the last turn.
+func (f *fold) unfinished() {
+	j := f.journal
+	hasEnded := f.ends()
+	hasEnded(-1)
+	answered := map[string]bool{}
+	for i := len(j.marks) - 1; i >= 0 && len(f.state.Unfinished) <= mostOpenTurns; i-- {
+		e, err := decodeAtPlace(j, j.marks[i])
+		if err != nil {
+			continue
+		}
+		ev := eventOf(e.Record)
+		if ev == nil {
+			continue
+		}
+		f.state.LastTurn = max(f.state.LastTurn, ev.Turn)
+		switch {
+		case ev.Kind == event.Prompted && hasEnded(ev.Turn):
+			return // those before it ended too
+		case ev.Kind == event.Prompted:
+			f.state.Unfinished = append([]Unfinished{{Turn: ev.Turn, Message: ev.Blocks}}, f.state.Unfinished...)
+		case ev.Kind == event.Replied && ev.Reply != nil:
+			answered[ev.Reply.Question] = true
+		case ev.Kind == event.Withdrawn && ev.Ask != nil:
+			answered[ev.Ask.ID] = true
+		case ev.Kind == event.Question && ev.Ask != nil && !answered[ev.Ask.ID] && !hasEnded(ev.Turn):
+			f.state.Questions = append([]event.Ask{*ev.Ask}, f.state.Questions...)
+		}
+	}
+}
+
+// ends returns a function that says whether a turn has an end. Turns end in about the order of their numbers, so it reads the ends from the back, and
+// no further than it must. A turn of -1 has it read the last one.
+func (f *fold) ends() func(turn int64) bool {
+	j := f.journal
+	ended := map[int64]bool{}
+	next := len(j.places) - 1
+	return func(turn int64) bool {
+		for ; next >= 0 && !ended[turn] && len(ended) < mostOpenTurns; next-- {
+			if j.places[next].kind != kindEnd {
+				continue
+			}
+			e, ok := f.entry(next)
+			if !ok {
+				continue
+			}
+			ev := e.Record.(End).Event
+			if ev == nil { // of version 0.1, which numbered no turns
+				next = -1
+				break
+			}
+			ended[ev.Turn] = true
+			f.state.LastTurn = max(f.state.LastTurn, ev.Turn)
+			if turn < 0 {
+				next--
+				break
+			}
+		}
+		return ended[turn]
+	}
+}
+
+// mostOpenTurns is more turns than a conversation lets wait.
+const mostOpenTurns = 128
