@@ -304,3 +304,7 @@ func Stricter(a, b setting.Approval) setting.Approval {
 	}
 	return ""
 }
+
+// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it fills in what belongs to this
+// machine. Spec.Resume and Spec.Fresh are names of conversations, as every host prints them and `omniagent session` takes them.
+type Opener func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*Conversation, error)

@@ -35,6 +35,15 @@ type step struct {
 	done    chan tool.Result
 }
 
+// sent is the call as the model sent it.
+func (s *step) sent() *event.Call {
+	call := s.call
+	if s.wrong == "" && string(s.input) != string(call.Input) {
+		call.Canonical = s.input
+	}
+	return &call
+}
+
 // actual is the call with the input that the tool really runs with.
 func (s *step) actual() *event.Call {
 	call := s.call
@@ -87,7 +96,7 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 // plan finds the tool and has it read its input.
 func (l *loop) plan(c model.Block) *step {
 	s := &step{
-		call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: sent(c)}, input: c.Input,
+		call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: arguments(c)}, input: c.Input,
 		done: make(chan tool.Result, 1),
 	}
 	tools := l.offered()
@@ -121,8 +130,8 @@ func (l *loop) plan(c model.Block) *step {
 	return s
 }
 
-// sent is what the model sent as the arguments of a call.
-func sent(c model.Block) json.RawMessage {
+// arguments are what the model sent as those of a call.
+func arguments(c model.Block) json.RawMessage {
 	switch c.Broken {
 	case "":
 		return c.Input
@@ -162,8 +171,7 @@ func noTool(tools []tool.Tool, name string) string {
 
 // carryOut tells the call, sees whether it may run, runs it unless it runs already, and tells the result.
 func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
-	call := s.call
-	l.tell(event.Event{Kind: event.ToolCall, Call: &call})
+	l.tell(event.Event{Kind: event.ToolCall, Call: s.sent()})
 	var result tool.Result
 	switch {
 	case s.begun:

@@ -92,11 +92,11 @@ func TestArgumentsAreTold(t *testing.T) {
 	}
 	client := &parrot{answers: []model.Answer{asked, last}}
 	s := begin(t, engine.Options{Client: client, Services: agent.Services{CanAsk: true, Hook: hook}}, put)
-	var got []string
+	var got, canonical []string
 	turn(t, s, "go", func(e event.Event) {
 		switch e.Kind {
 		case event.ToolCall:
-			got = append(got, string(e.Call.Input))
+			got, canonical = append(got, string(e.Call.Input)), append(canonical, string(e.Call.Canonical))
 		case event.Question:
 			if string(e.Ask.Tool.Input) != normal || e.Ask.Tool.Path != "a" {
 				t.Errorf("the question is about %+v", e.Ask.Tool)
@@ -110,6 +110,9 @@ func TestArgumentsAreTold(t *testing.T) {
 	})
 	if want := []string{sent, `{"path": "a`, "", sent}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	if want := []string{normal, "", "", ""}; !slices.Equal(canonical, want) {
+		t.Errorf("%q", canonical)
 	}
 }
 

@@ -107,6 +107,7 @@ func (m *Mind) open(ctx context.Context, o Options) error {
 	}
 	servers = withHosts(servers, t.hosts)
 	o.known = o.secrets(servers)
+	o.Kept.Mask(o.known.Bytes)
 	for _, problem := range problems {
 		o.Log("%v", problem)
 	}

@@ -15,8 +15,9 @@ import (
 	"omniagent/internal/shell"
 )
 
-// enclose builds the walls around commands. Where none can be built the conversation goes on without, and says so: then
-// every command is asked about.
+// enclose builds the walls around commands. On a machine that has none the conversation goes on without, and says so:
+// then every command is asked about. Walls that do not stand around this workspace alone are a refusal: what lies in it
+// must not decide that commands run without.
 func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	o.stricter(o.Kept.State().Held)
 	if o.Sandbox == string(setting.Off) {
@@ -32,8 +33,12 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
 	})
 	if err != nil {
-		if o.Network != "" && o.Network != "off" && o.Network != "on" {
-			return nil, err // it would be more than the hosts that were listed
+		listed := o.Network != "" && o.Network != "off" && o.Network != "on" // without walls it would be more
+		if listed {
+			return nil, err
+		}
+		if f := fault.Of(err); f.Code != fault.Down {
+			return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" With --sandbox off commands run without walls."))
 		}
 		o.Log("commands run without walls, and every one needs approval: %v", err)
 		return nil, nil
