@@ -54,6 +54,7 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 		return nil, err
 	}
 	sv.Grace = cmp.Or(sv.Grace, o.call.Config.Duration("grace"))
+	s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = options.Kept.ID(), "", false, false // that is done
 	c, err := conversation.Open(ctx, conversation.Options{
 		Journal: options.Kept, Mind: minds(options, s), Spec: s, Services: sv, Recorded: true, Log: o.log,
 	})

@@ -235,7 +235,7 @@ func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names 
 	}
 }
 
-// inheritance is what of the environment is handed on here.
+// inheritance says which part of the environment commands and servers get.
 func (o Options) inheritance() shell.Inheritance {
 	root, _ := config.ProjectRoot(o.Dir)
 	return shell.Inheritance{Roots: []string{o.Dir, root}, More: o.HandOn}
