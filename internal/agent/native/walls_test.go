@@ -47,8 +47,8 @@ func TestWallsThatCannotBeBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	o := Options{Sandbox: string(setting.WorkspaceWrite), Log: func(string, ...any) {}}
-	if err := (&Conversation{Kept: kept}).keepWalls(o); err != nil {
+	o := Options{Kept: kept, Sandbox: string(setting.WorkspaceWrite), Log: func(string, ...any) {}}
+	if err := (&Mind{}).keepWalls(o); err != nil {
 		t.Fatal(err)
 	}
 	o.Network = "on"
