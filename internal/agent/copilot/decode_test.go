@@ -130,15 +130,15 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeOddLines(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
-		{``, "ended"},
+		{``, "end"},
 		{`null`, "notice"},
 		{`[1]`, "notice"},
 		{`{"type":1}`, "notice"},
 		{`{"type":""}`, "notice"},
 		{`{"type":"new.kind"}`, `notice text="new.kind"`},
 		{`{"type":"session.info","data":{"message":"hello"}}`, `notice text="hello"`},
-		{`{"type":"tool.execution_complete","data":null}`, "tool-result"},
-		{`{"type":"tool.execution_complete","data":[]}`, "tool-result"},
+		{`{"type":"tool.execution_complete","data":null}`, "tool_result"},
+		{`{"type":"tool.execution_complete","data":[]}`, "tool_result"},
 		{`{"type":"session.error"}`, `failed delta=false synthetic=false terminal=true API_ERROR "the model did not answer: an error without a message" map[]`},
 		{`{"type":"result"}`, `end ok=false text="" reason=""`},
 		{`{"type":"result","exitCode":0}`, `end ok=true`},
