@@ -173,3 +173,13 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestAborted: a turn that a signal has ended is no success, though the CLI's exit code is 0.
+func TestAborted(t *testing.T) {
+	const said = `{"type":"abort","data":{"reason":"user_initiated"}}` + "\n" + `{"type":"result","sessionId":"s","exitCode":0}` + "\n"
+	events := New().Decode(setting.StreamJSON).Feed([]byte(said))
+	end := events[len(events)-1].End
+	if end == nil || end.OK || end.Reason != event.Cancelled || end.Said != "exit code 0" {
+		t.Errorf("%+v", events)
+	}
+}

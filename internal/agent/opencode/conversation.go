@@ -20,6 +20,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	if err := harmless(s); err != nil {
 		return nil, err
 	}
+	sv.Connect = 0 // it prints nothing before the model has answered
 	return cli.TurnMind(conversing{d}, s, sv)
 }
 
