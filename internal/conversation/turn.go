@@ -301,7 +301,7 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 		return nil
 	}
 	e.Turn = t.number
-	if !t.began && begins && e.Kind != event.TurnBegan {
+	if early := e.Kind == event.Started || e.Kind == event.Changed || e.Kind == event.Notice; !t.began && !early && e.Kind != event.TurnBegan {
 		t.began = true
 		c.record(event.Event{Kind: event.TurnBegan, Turn: t.number, Synthetic: true})
 	}
