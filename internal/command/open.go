@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/audit"
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
 	"omniagent/internal/engine"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
@@ -49,11 +50,39 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := native.Open(ctx, options)
-	if err != nil {
+	if options.Kept, err = native.Keep(ctx, options); err != nil {
 		return nil, err
 	}
-	return conversation, nil
+	sv.Grace = cmp.Or(sv.Grace, o.call.Config.Duration("grace"))
+	s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = options.Kept.ID(), "", false, false // that is done
+	c, err := conversation.Open(ctx, conversation.Options{
+		Journal: options.Kept, Mind: minds(options, s), Spec: s, Services: sv, Recorded: true, Log: o.log,
+	})
+	if err != nil {
+		_ = options.Kept.Close()
+		return nil, err
+	}
+	return conversation.NewLegacy(c, c.Last()+1), nil
+}
+
+// minds makes the native agent's Minds. s is what the conversation begins with: the model in it is the one chosen.
+func minds(o native.Options, s agent.Spec) agent.NewMind {
+	first := s.Shared.Model.Value
+	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		o := o
+		o.Services, o.Mode = sv, cli.ModeOf(s)
+		if name := s.Shared.Model.Value; name != first {
+			var err error
+			if o.Choice, err = o.Choice.With(name); err != nil {
+				return nil, err
+			}
+		}
+		m, err := native.Open(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
 }
 
 // installed opens a conversation with an agent of this machine.

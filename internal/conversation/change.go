@@ -115,14 +115,7 @@ func (c *Conversation) restart(s agent.Spec, then func(error)) {
 		s.Fresh, before.Fresh = "", ""
 	}
 	c.generation++ // what the old one still tells is passed over
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*c.o.Services.Grace)
-		defer cancel()
-		if old != nil {
-			_, _ = old.Close(ctx)
-		}
-		c.inbox.post(func() { c.reopen(s, before, then) })
-	}()
+	c.closeMind(old, func(agent.Outcome, error) { c.reopen(s, before, then) })
 }
 
 // reopen makes the Mind. It starts nothing before the first message, so that run can wait for it.

@@ -132,7 +132,12 @@ func (c *Conversation) part() {
 		c.parted(agent.Outcome{}, nil)
 		return
 	}
-	mind, limit := c.mind, c.o.Services.Grace
+	c.closeMind(c.mind, c.parted)
+}
+
+// closeMind closes a Mind and goes on with then, also where the Mind does not come back.
+func (c *Conversation) closeMind(m agent.Mind, then func(agent.Outcome, error)) {
+	limit := c.o.Services.Grace
 	type closed struct {
 		outcome agent.Outcome
 		err     error
@@ -142,7 +147,7 @@ func (c *Conversation) part() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		var r closed
-		r.outcome, r.err = mind.Close(ctx)
+		r.outcome, r.err = m.Close(ctx)
 		done <- r
 	}()
 	go func() {
@@ -152,7 +157,7 @@ func (c *Conversation) part() {
 		case <-time.After(limit + givenUp):
 			r.err = fault.New(fault.TimedOut, "the agent did not end within %s", limit+givenUp)
 		}
-		c.inbox.post(func() { c.parted(r.outcome, r.err) })
+		c.inbox.post(func() { then(r.outcome, r.err) })
 	}()
 }
 

@@ -283,8 +283,8 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 	if t == nil {
 		t = c.unasked
 	}
-	outside := e.Kind == event.Notice || e.Kind == event.Started || e.Kind == event.Changed
-	if t == nil && !outside {
+	begins := beginsTurn(e.Kind)
+	if t == nil && begins {
 		c.last++
 		t = &turn{number: c.last}
 		c.unasked = t
@@ -293,11 +293,20 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 		return nil
 	}
 	e.Turn = t.number
-	if !t.began && !outside && e.Kind != event.TurnBegan {
+	if !t.began && begins && e.Kind != event.TurnBegan {
 		t.began = true
 		c.record(event.Event{Kind: event.TurnBegan, Turn: t.number, Synthetic: true})
 	}
 	return t
+}
+
+// beginsTurn says whether an event belongs to a turn, so that one begins with it where none runs.
+func beginsTurn(k event.Kind) bool {
+	switch k {
+	case event.TurnBegan, event.Text, event.Thinking, event.Answered, event.ToolCall, event.ToolResult, event.Question, event.Denied, event.Ended:
+		return true
+	}
+	return false
 }
 
 // end ends a turn: what is asked is asked no more, and messages that were dropped have their ends.
@@ -316,7 +325,7 @@ func (c *Conversation) end(t *turn, e *event.Event) {
 		c.record(event.Event{Kind: event.Failed, Turn: t.number, Fault: t.fault, Terminal: true, Synthetic: true})
 		end := *e.End
 		end.Reason = event.FailedTurn
-		e.End = &end
+		e.End, c.assembly.why = &end, t.fault.Sentence()
 	}
 	c.recordEnd(*e)
 	if t == c.turn {

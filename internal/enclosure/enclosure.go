@@ -7,6 +7,7 @@ package enclosure
 
 import (
 	"cmp"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -135,8 +136,9 @@ func (e *Enclosure) Weaker() error {
 	return e.weaker
 }
 
-// Open builds the best walls that work here, and tries them. What does not work is nothing that a caller could mend, so the error is that of
-// the strongest.
+// Open builds the best walls that this machine can have, and tries them. The machine alone decides which: walls that stand
+// elsewhere on it and not around this workspace are no reason for weaker ones. That is a refusal, and so is what could not
+// be found out. A fault of code UNAVAILABLE says that the machine has no walls; it is about the strongest.
 func Open(w Wanted) (*Enclosure, error) {
 	p, err := w.Policy()
 	if err != nil {
@@ -153,13 +155,15 @@ func Open(w Wanted) (*Enclosure, error) {
 		if tier == sandbox.Landlock && w.hidesWritable(p) {
 			break // what somebody has named must not be read
 		}
-		report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
-		walls, err := sandbox.Open(p, report, sandbox.Options{State: w.State})
-		if err == nil {
+		walls, lacks, err := w.build(tier, p)
+		if err != nil {
+			return nil, err
+		}
+		if walls != nil {
 			return &Enclosure{walls, w.network(), first, w.Roots}, nil
 		}
 		if first == nil {
-			first = err
+			first = lacks
 		}
 	}
 	if first == nil && w.Only != "" {
@@ -169,6 +173,36 @@ func Open(w Wanted) (*Enclosure, error) {
 		first = fault.New(fault.Down, "no walls can be built around commands on %s", runtime.GOOS).Hint("Run: omniagent doctor")
 	}
 	return nil, first
+}
+
+// build builds the walls of a tier. lacks is why this machine cannot have them. What fails around this workspace alone is
+// tried once more: an editor or git may have moved meanwhile what the walls are about.
+func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
+	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
+	for range 2 {
+		if walls, err = sandbox.Open(p, report, sandbox.Options{State: w.State}); err == nil {
+			return walls, nil, nil
+		}
+		switch why := sandbox.Stands(tier, p); {
+		case errors.Is(why, fault.Down):
+			return nil, why, nil
+		case why != nil:
+			return nil, nil, why
+		}
+	}
+	return nil, nil, around(p.Root, tier, err)
+}
+
+// around is why walls cannot be built around a workspace, on a machine that has them.
+func around(root string, tier sandbox.Tier, failed error) error {
+	was := fault.Of(failed)
+	code, hint := was.Code, was.Suggestion
+	if code == fault.Down {
+		code, hint = fault.Unsafe, "Remove what the message names, or put it right."
+	}
+	f := fault.New(code, "the walls %s cannot be built around %s: %s", tier, root, was.Message).Because(was.Cause)
+	f.Detail = was.Detail
+	return f.Hint("%s", hint)
 }
 
 // hidesWritable says whether something that is to be hidden by name lies where commands may write, or around it.

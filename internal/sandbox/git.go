@@ -82,6 +82,8 @@ type kept struct {
 	content    string // of the file that takes the place of an absent one; empty: a directory does
 }
 
+func (k kept) path() string { return filepath.Join(k.base, k.name) }
+
 // sameDirectory is what commondir of a git directory can say without changing anything. An absent one cannot stay absent by means of a
 // directory or an empty file: git would not work.
 const sameDirectory = ".\n"
@@ -93,7 +95,9 @@ func (p Policy) kept() []kept {
 		for _, name := range p.Protected {
 			all = append(all, kept{base: root, name: filepath.Clean(name)})
 		}
-		all = append(all, gitNames(root, ".git")...)
+		for _, dir := range p.repository(root) {
+			all = append(all, gitNames(root, dir)...)
+		}
 		all = append(all, bareName(root)...)
 	}
 	for _, dir := range p.Write {
@@ -106,11 +110,35 @@ func (p Policy) kept() []kept {
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(k kept) bool {
-		path := filepath.Join(k.base, k.name)
-		again := seen[path]
-		seen[path] = true
+		again := seen[k.path()]
+		seen[k.path()] = true
 		return again
 	})
+}
+
+// repository are the directories beneath a workspace that are its git directory, relative to it: .git, what the file .git
+// names, and what commondir names there.
+func (p Policy) repository(root string) []string {
+	dirs := []string{".git"}
+	follow := func(file, beginning, from string) {
+		named, ok := lineOf(filepath.Join(root, file), beginning)
+		if !ok {
+			return
+		}
+		dir := absolute(named, filepath.Join(root, from))
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		rel, err := filepath.Rel(root, dir)
+		if err == nil && filepath.IsLocal(rel) && rel != "." && !slices.Contains(dirs, rel) {
+			dirs = append(dirs, rel)
+		}
+	}
+	follow(".git", "gitdir: ", "")
+	for _, dir := range slices.Clone(dirs) {
+		follow(filepath.Join(dir, "commondir"), "", dir)
+	}
+	return dirs
 }
 
 // gitNames are the names in a git directory from which git runs something, or which lead it to others: a file commondir there makes git

@@ -211,7 +211,7 @@ func keep(o *order) error {
 func hide(paths []string) error {
 	for _, path := range paths {
 		at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+		if unreachable(err) || errors.Is(err, unix.EACCES) {
 			continue // it is not there, or cannot be reached without walls either
 		}
 		if err != nil {
@@ -237,6 +237,13 @@ func hide(paths []string) error {
 		}
 	}
 	return nil
+}
+
+// unreachable says that a path leads to nothing, whoever asks.
+func unreachable(err error) bool {
+	return slices.ContainsFunc([]error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG}, func(no error) bool {
+		return errors.Is(err, no)
+	})
 }
 
 func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }

@@ -47,6 +47,8 @@ type made struct {
 	path    string
 	inode   uint64 // 0: a kill came before it was known
 	content string
+
+	readOnly bool // it was not made: its file system cannot be written
 }
 
 // openNames also removes what a kill has left behind.
@@ -70,17 +72,14 @@ func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.Fil
 		if err != nil {
 			return err
 		}
-		w := walk{made: map[string]bool{}, pins: map[string]bool{}, covers: map[string]bool{}}
-		for _, m := range record {
-			w.made[m.path] = true
-		}
+		w := newWalk(p, record)
 		all := p.kept()
 		if len(all) > mostNames {
 			return fault.New(fault.Blocked, "%d names would have to be protected, more than %d", len(all), mostNames).With("path", p.Root).
 				Hint("Look at .git/modules and .git/worktrees of the workspace: a command may have filled them.")
 		}
 		for _, k := range all {
-			w.visit(k.base, k.name, k.content, 0)
+			w.visit(k)
 		}
 		w.pinWithin(p)
 		if w.err != nil {
@@ -94,6 +93,11 @@ func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.Fil
 		}
 		if err := n.make(w.absent); err != nil {
 			return err
+		}
+		for _, m := range w.absent {
+			if m.readOnly {
+				delete(w.covers, m.path) // nobody can make it either
+			}
 		}
 		pins, covers = sorted(w.pins), sorted(w.covers)
 		return nil
@@ -117,102 +121,8 @@ func sorted(set map[string]bool) []string {
 	return list
 }
 
-// walk finds out what is there of the names that are kept.
-type walk struct {
-	made   map[string]bool
-	pins   map[string]bool
-	covers map[string]bool
-	absent []made
-	err    error
-}
-
-// visit goes down from base to name. What is a link is kept as the link that it is, and where it leads as well.
-func (w *walk) visit(base, name, content string, links int) {
-	path := base
-	parts := strings.Split(filepath.ToSlash(name), "/")
-	for i, part := range parts {
-		path = filepath.Join(path, part)
-		info, err := os.Lstat(path)
-		last := i == len(parts)-1
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			if !last {
-				content = ""
-			}
-			if !w.covers[path] {
-				w.absent = append(w.absent, made{path: path, content: content})
-			}
-			w.covers[path] = true
-			return
-		case err != nil:
-			w.err = fault.New(fault.PermissionDenied, "%s cannot be protected", path).With("path", path).Because(err)
-			return
-		case info.Mode()&fs.ModeSymlink != 0:
-			w.covers[path] = true
-			target, err := os.Readlink(path)
-			if err != nil || links > 8 {
-				w.err = fault.New(fault.SymlinkLoop, "%s cannot be protected: it is a link that leads nowhere", path).With("path", path).Because(err)
-				return
-			}
-			target = absolute(target, filepath.Dir(path))
-			if within(base, target) && target != base {
-				rel, _ := filepath.Rel(base, target)
-				w.visit(base, filepath.Join(append([]string{rel}, parts[i+1:]...)...), content, links+1)
-			}
-			return
-		case last || !info.IsDir() || w.made[path]:
-			w.covers[path] = true
-			return
-		}
-		w.pins[path] = true
-	}
-}
-
-// pinWithin keeps directories in their place that lie in a writable one and have on their way down something that a policy is about: moved, it
-// would not be found under its name by the next command, nor would the next one's walls.
-func (w *walk) pinWithin(p Policy) {
-	writable := append([]string{p.Root}, p.Write...)
-	for _, path := range slices.Concat(writable, p.Hidden) {
-		for _, base := range writable {
-			if !within(base, path) {
-				continue
-			}
-			for dir := filepath.Dir(path); dir != base && within(base, dir); dir = filepath.Dir(dir) {
-				if info, err := os.Lstat(dir); err == nil && info.IsDir() && !w.covered(dir) {
-					w.pins[dir] = true
-				}
-			}
-		}
-	}
-}
-
-// sample leaves one absent name of each kind in each directory. Whether it can be made and held does not depend on the name, and to make dozens of
-// them would be most of what a trial takes.
-func (w *walk) sample() {
-	seen := map[[2]string]bool{}
-	w.absent = slices.DeleteFunc(w.absent, func(m made) bool {
-		kind := [2]string{filepath.Dir(m.path), m.content}
-		if seen[kind] {
-			delete(w.covers, m.path)
-			return true
-		}
-		seen[kind] = true
-		return false
-	})
-}
-
-// covered says whether something above stays as it is already.
-func (w *walk) covered(path string) bool {
-	for cover := range w.covers {
-		if within(cover, path) {
-			return true
-		}
-	}
-	return false
-}
-
 // require writes into the lease what of the record has to stay.
-func (n *names) require(w walk) error {
+func (n *names) require(w *walk) error {
 	needed := slices.Clone(n.needed)
 	for path := range w.covers {
 		if w.made[path] && !slices.Contains(needed, path) {
@@ -279,8 +189,12 @@ func (n *names) make(absent []made) error {
 			}
 			return err
 		})
+		if m.readOnly = errors.Is(err, unix.EROFS); m.readOnly {
+			continue
+		}
 		if err != nil && !errors.Is(err, unix.EEXIST) { // somebody else was faster: it is theirs
-			return fault.New(fault.PermissionDenied, "%s is absent and cannot be kept so", m.path).With("path", m.path).Because(err)
+			return fault.New(fault.PermissionDenied, "%s is absent and cannot be kept so", m.path).With("path", m.path).Because(err).
+				Hint("Let yourself write in %s, or remove it.", filepath.Dir(m.path))
 		}
 		m.inode = s.Ino
 	}

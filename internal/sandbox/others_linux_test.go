@@ -38,6 +38,9 @@ func again(t *testing.T, attr *syscall.SysProcAttr, id int, before, tests string
 	cmd := exec.Command(dir+"/program", before, "-test.v", "-test.run", tests)
 	cmd.Dir, cmd.SysProcAttr = dir, attr
 	cmd.Env = []string{groundVariable + "=" + dir, "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir + "/tmp"}
+	if list, err := os.ReadFile("testdata/workspaces.txt"); err == nil {
+		cmd.Env = append(cmd.Env, workspacesVariable+"="+string(list))
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS") {
 		t.Errorf("%v\n%s", err, out)
@@ -51,7 +54,7 @@ func again(t *testing.T, attr *syscall.SysProcAttr, id int, before, tests string
 }
 
 const (
-	behindWalls = "^(TestAttacks|TestBehaviour|TestGit|TestHosts|TestLimits|TestReadOnlySome|TestKilled|TestClaim)$"
+	behindWalls = "^(TestAttacks|TestBehaviour|TestGit|TestHosts|TestLimits|TestReadOnlySome|TestKilled|TestClaim|TestWorkspaces)$"
 	whatDiffers = "^(TestAttacks|TestHosts|TestLimits|TestClaim)$" // where only the tier or a mount does
 )
 

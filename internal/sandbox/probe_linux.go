@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -53,7 +52,7 @@ func probeWalls(ctx context.Context, r *Report, o Options) {
 			f.Detail = notTried(ctx.Err()).Error()
 			break
 		}
-		holes, err := rehearse(ctx, *r, tier)
+		holes, err := rehearse(tier, Policy{})
 		if err == nil {
 			f.OK, f.Detail = true, sentence("what was tried from behind walls of the tier "+tier.String()+" was refused", f.Detail)
 			r.Tier, r.Holes = tier, holes
@@ -65,36 +64,6 @@ func probeWalls(ctx context.Context, r *Report, o Options) {
 		r.Tier, r.Holes = None, []string{noWall}
 	}
 	r.add(f)
-}
-
-// rehearse builds walls around a directory that is made for it.
-func rehearse(ctx context.Context, r Report, tier Tier) (holes []string, err error) {
-	dir, err := os.MkdirTemp("", "omniagent-walls-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
-	p := Policy{Root: filepath.Join(dir, "root"), Temp: filepath.Join(dir, "temp"), Hidden: []string{filepath.Join(dir, "hidden")}, Protected: []string{".mcp.json"}}
-	if tier == Namespaces {
-		p.Read = append(systemDirs(), p.Hidden...) // or else all of this would be out of sight
-	}
-	for _, each := range []string{p.Root, p.Temp, p.Hidden[0]} {
-		if err := os.Mkdir(each, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(p.Hidden[0], "file"), []byte("hidden"), 0o600); err != nil {
-		return nil, err
-	}
-	p.Hidden = append(p.Hidden, filepath.Join(p.Hidden[0], "file"))
-	w, err := Open(p, r, Options{Tier: tier, State: filepath.Join(dir, "state")})
-	if err != nil {
-		return nil, err
-	}
-	return w.Claim().Holes, w.Close()
 }
 
 func probeLandlock(ctx context.Context, r *Report, self []string, null *os.File, baseline error) (abi int) {

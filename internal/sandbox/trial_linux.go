@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,7 +84,7 @@ func triesOutside(o order, t *trial) error {
 	}
 	fd, err = unix.Open(o.Root, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		path := filepath.Join(o.Root, ".omniagent-trial")
+		path := filepath.Join(o.Root, fmt.Sprintf(".omniagent-trial-%x", time.Now().UnixNano())) // no name that waits for us
 		if fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
 			err = unix.Unlink(path)
 		}
@@ -100,7 +101,7 @@ func triesHidden(o order, _ *trial) error {
 			continue
 		}
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENXIO) {
+		if unreachable(err) || errors.Is(err, unix.ENXIO) {
 			continue
 		}
 		if err == nil {
@@ -128,9 +129,10 @@ func triesNames(o order, _ *trial) error {
 		return nil
 	}
 	for _, path := range append(o.Pins, o.Root) {
-		err := unix.Rename(path, path+".omniagent-trial")
+		to := filepath.Join(filepath.Dir(path), ".omniagent-trial") // not a longer name, which may be too long
+		err := unix.Rename(path, to)
 		if err == nil {
-			_ = unix.Rename(path+".omniagent-trial", path)
+			_ = unix.Rename(to, path)
 		}
 		if err := refused("the renaming of "+path, busy(err)); err != nil {
 			return err

@@ -41,19 +41,19 @@ const (
 type order struct {
 	Tier    Tier
 	Root    string
-	Write   []string
-	Read    []string
-	All     bool     // everything can be read but Hidden
-	Pins    []string // directories that stay where they are
-	Covers  []string // what stays as it is
-	Hidden  []string
+	Write   exact
+	Read    exact
+	All     bool  // everything can be read but Hidden
+	Pins    exact // directories that stay where they are
+	Covers  exact // what stays as it is
+	Hidden  exact
 	Temp    string
 	Network string
 	Limits  Limits
-	Env     []string
+	Env     exact
 	Program string
 	Trial   bool
-	Outside []string // where the trial tries to write
+	Outside exact // where the trial tries to write
 
 	// What the stage finds out on the way.
 	Dir          string
@@ -125,6 +125,9 @@ func (w *Walls) try() (trial, error) {
 	}
 	child, err := process.Start(plan)
 	if err != nil {
+		if passing(err) {
+			return result, fault.New(fault.Internal, "the walls could not be tried").Because(err)
+		}
 		why := "" // the fault says it, but for a limit: to that the kernel gives the name of a full disk
 		if w.claim.Tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
 			why = ": " + refusal(err)
@@ -138,10 +141,21 @@ func (w *Walls) try() (trial, error) {
 		return result, nil
 	}
 	reason, ok := strings.CutPrefix(said, "failed ")
+	if !ok && ending.Signal == "SIGKILL" { // our clock, or a machine without memory
+		return result, fault.New(fault.TimedOut, "the walls could not be tried within %s", trialTime).
+			Hint("The machine may be busy; try again.")
+	}
 	if !ok {
 		reason = fmt.Sprintf("they were not tried to the end (exit %d %s)", ending.ExitCode, ending.Signal)
 	}
 	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier", w.claim.Name).Hint("Run: omniagent doctor")
+}
+
+// passing says that the machine is short of something now, which says nothing about what it can do.
+func passing(err error) bool {
+	return slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }
 
 func (w *Walls) plan(p process.Plan) (process.Plan, error) {

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func (c *course) put(e event.Event) []event.Event {
 			return notice(e, "a call that is told twice")
 		}
 		call := *e.Call
-		call.Input = object(call)
+		call.Input, call.Canonical = call.Object(), nil
 		e.Call = &call
 		if c.open == nil {
 			c.open = map[string]event.Event{}
@@ -82,29 +81,6 @@ func (c *course) put(e event.Event) []event.Event {
 
 func notice(e event.Event, words string) []event.Event {
 	return []event.Event{{Kind: event.Notice, Session: e.Session, Parent: e.Parent, Text: words, Raw: e.Raw}}
-}
-
-// object is the input of a call as an object, which is what hosts take it for.
-func object(c event.Call) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(c.Input, &members) == nil && len(members) > 0 {
-		return c.Input
-	}
-	of := map[string]any{}
-	if c.Command != "" {
-		of["command"] = c.Command
-	}
-	if c.Path != "" {
-		of["file_path"] = c.Path
-	}
-	if len(c.Input) > 0 && members == nil && json.Valid(c.Input) && string(c.Input) != "null" {
-		of["input"] = c.Input
-	}
-	made, err := json.Marshal(of)
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return made
 }
 
 // words tells a text once. The whole of what was told in pieces adds what they lack, and ends it.

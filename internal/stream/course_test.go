@@ -56,7 +56,7 @@ func TestCourse(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
-	odd := object(event.Call{Input: json.RawMessage(`[1]`), Path: "p"})
+	odd := (&event.Call{Input: json.RawMessage(`[1]`), Path: "p"}).Object()
 	if string(odd) != `{"file_path":"p","input":[1]}` {
 		t.Errorf("%s", odd)
 	}

@@ -76,6 +76,10 @@ func TestLinksMove(t *testing.T) {
 		wrote, refused := 0, 0
 		for over := time.Now().Add(span()); time.Now().Before(over); {
 			o := g.turn(t, where, steps, "--permission-mode", "auto", "--max-turns", "1000")
+			if len(o.results) == 0 && len(o.requests) == 0 && strings.Contains(o.stderr, "cannot be built around") {
+				refused++ // a name was moved while the walls were built
+				continue
+			}
 			if len(o.results) != len(steps) {
 				t.Errorf("%d results of %d: %s\n%s", len(o.results), len(steps), o.out, o.stderr)
 				break
