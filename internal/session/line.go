@@ -95,7 +95,7 @@ func (h head) holds(line []byte) bool {
 		return true
 	}
 	sum, err := strconv.ParseUint(string(h.sum), 16, 32)
-	return err == nil && len(h.sum) == 8 && uint32(sum) == checksum(line[:h.data-len(sumBefore)-8-len(sumBehind)], line[h.data:len(line)-1])
+	return err == nil && len(h.sum) == 8 && !bytes.ContainsAny(h.sum, "ABCDEF") && uint32(sum) == checksum(line[:h.data-len(sumBefore)-8-len(sumBehind)], line[h.data:len(line)-1])
 }
 
 // parseHead reads the head of a line that we wrote. line may be the beginning of it.
@@ -144,7 +144,13 @@ func parseHead(line []byte) (h head, ok bool) {
 		return head{}, false
 	}
 	h.kind, h.data = known(h.name), at
-	return h, h.kind != unknown || nameable(h.name)
+	return h, (h.kind != unknown || nameable(h.name)) && (h.sum != nil || isTime(h.time))
+}
+
+// isTime says whether a line of version 0.1 has a time of the form in which all are written. A line that lost the end of it has lost its checksum, too, and
+// is not one of version 0.1.
+func isTime(t []byte) bool {
+	return len(t) == len(timeLayout) && t[4] == '-' && t[10] == 'T' && t[19] == '.' && t[len(t)-1] == 'Z'
 }
 
 // nameable says whether a name may be that of a kind which this version does not know.
@@ -163,11 +169,27 @@ const longestName = 20
 // slowHead reads a line of version 0.1 in another form, such as one that went through somebody's editor. A line that had a checksum has one form only.
 func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
 	var l struct {
-		N, P    int64
-		K, T, C string
-		D       json.RawMessage
+		N, P int64
+		K, T string
+		D    json.RawMessage
 	}
-	if err := json.Unmarshal(line, &l); err != nil || l.N <= 0 || l.N >= 1e16 || l.P < 0 || !nameable([]byte(l.K)) || len(l.D) == 0 || l.C != "" {
+	into := map[string]any{"n": &l.N, "p": &l.P, "k": &l.K, "t": &l.T, "d": &l.D}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return head{}, nil, false
+	}
+	for decoder.More() {
+		name, _ := decoder.Token()
+		text, _ := name.(string)
+		member := into[text] // nil: there is no such member, or it is there twice: one of them was the checksum
+		if delete(into, text); member == nil || decoder.Decode(member) != nil {
+			return head{}, nil, false
+		}
+	}
+	if _, err := decoder.Token(); err != nil || len(bytes.TrimSpace(line[decoder.InputOffset():])) > 0 {
+		return head{}, nil, false
+	}
+	if l.N <= 0 || l.N >= 1e16 || l.P < 0 || !nameable([]byte(l.K)) || !isTime([]byte(l.T)) || len(l.D) == 0 {
 		return head{}, nil, false
 	}
 	return head{number: l.N, parent: l.P, kind: known([]byte(l.K)), name: []byte(l.K), time: []byte(l.T)}, l.D, true

@@ -31,6 +31,7 @@ type Skipped struct {
 type Filter struct {
 	Dir      string // of the project: sessions that ran in it or beneath it
 	Provider string
+	Agent    string // the driver's name
 	Offset   int
 	Limit    int // 0: all
 }
@@ -72,6 +73,9 @@ func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int,
 
 func (f Filter) passes(i Info) bool {
 	if f.Provider != "" && f.Provider != i.Provider {
+		return false
+	}
+	if f.Agent != "" && f.Agent != i.Begin.AgentName() {
 		return false
 	}
 	if f.Dir == "" {

@@ -102,6 +102,14 @@ type Begin struct {
 	Forked  *Origin   `json:"forked,omitempty"`
 }
 
+// AgentName is the name of the agent that the session was begun with.
+func (b Begin) AgentName() string {
+	if b.Agent == "" {
+		return "native"
+	}
+	return b.Agent
+}
+
 // Origin is where a forked session comes from.
 type Origin struct {
 	ID     string `json:"id"`

@@ -260,6 +260,14 @@ func (s Store) missing(id string) error {
 	return f
 }
 
+// Path is where the journal of a session lies.
+func (s Store) Path(id string) string { return s.file(id, journalEnding) }
+
+// Writer is the process that has a session open.
+func (s Store) Writer(id string) (by workspace.Holder, open bool) {
+	return workspace.HolderOf(s.file(id, lockEnding))
+}
+
 // File is one of the files of a session.
 type File struct {
 	Path string

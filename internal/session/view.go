@@ -59,9 +59,36 @@ func (v *View) Close() { _ = v.file.Close() }
 // Info is what a list tells of it, and more.
 func (v *View) Info() Info { return Info{State: v.State, Size: v.fold.journal.size} }
 
+// Last is the number of the last record.
+func (v *View) Last() int64 { return v.fold.journal.seq() }
+
 // Messages is what the model would see now.
 func (v *View) Messages() []model.Message {
 	return plain(v.fold.messages())
+}
+
+// Check reads every record, whatever it belongs to, and returns what is damaged: lines, records, and the files with the data of records.
+func (v *View) Check(ctx context.Context) ([]Damaged, error) {
+	j := v.fold.journal
+	r := &Reader{file: share(v.file), blobs: j.blobs, from: 1}
+	all := []Damaged{}
+	for {
+		e, err := r.Next(ctx)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return all, err
+		}
+		d, damaged := e.Record.(Damaged)
+		if err != nil || e.Number > j.seq()+1 || damaged && d.At >= j.end {
+			break
+		}
+		if damaged && len(all) < mostDamage {
+			all = append(all, d)
+		}
+	}
+	if torn := j.size - j.end; torn > 0 {
+		all = append(all, Damaged{j.end, int(torn), tornEnd})
+	}
+	return all, nil
 }
 
 // Entries are the records that the conversation consists of, the first one first, whatever was put aside by compactions among them. One
