@@ -14,6 +14,7 @@ import (
 // that is slow costs neither the writer nor memory: it reads from the file.
 type Reader struct {
 	own    *Session // the writer, where it is in this process
+	left   bool     // own may close its file as far as this reader goes
 	file   *os.File // otherwise
 	follow bool     // wait for more at the end of the file
 
@@ -23,8 +24,13 @@ type Reader struct {
 }
 
 // Reader returns a reader of a session that is open for writing here. It begins with the record of that number; below 1 it begins with the first.
-// Its Next waits for records until the session is closed, and then returns io.EOF.
-func (s *Session) Reader(from int64) *Reader { return &Reader{own: s, next: max(1, from)} }
+// Its Next waits for records until the session is closed, and behind the last one returns io.EOF.
+func (s *Session) Reader(from int64) *Reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readers++
+	return &Reader{own: s, next: max(1, from)}
+}
 
 // Reader returns a reader of a session on disk. With follow, its Next waits at the end for what another process appends; else it returns io.EOF there.
 func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
@@ -40,10 +46,25 @@ func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 
 // Close ends the reader.
 func (r *Reader) Close() error {
-	if r.file == nil {
-		return nil
+	if r.own != nil {
+		return r.leave()
 	}
 	return r.file.Close()
+}
+
+// leave says that this reader needs the writer's file no more. The last one closes it when the writer is closed.
+func (r *Reader) leave() error {
+	s := r.own
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.left {
+		return nil
+	}
+	r.left = true
+	if s.readers--; s.reading != nil && s.readers == 0 {
+		return s.reading.Close()
+	}
+	return nil
 }
 
 // Next returns the next record. A line that is no record comes as Damaged, with the number that a record in its place would have at least.
@@ -68,6 +89,9 @@ func (r *Reader) Next(ctx context.Context) (Entry, error) {
 			return e, err
 		}
 		if over {
+			if r.own != nil {
+				_ = r.leave()
+			}
 			return Entry{}, io.EOF
 		}
 		if err := wait(ctx, changed); err != nil {

@@ -36,6 +36,8 @@ type Session struct {
 	number  int64               // of the turn that runs, which messages are marked with
 	recent  recent              // the last records, for readers in this process
 	changed chan struct{}       // closed, and replaced, when there is more to read
+	readers int                 // that read the file
+	reading *os.File            // the file, when the session is closed and they still read it
 	over    bool
 }
 
@@ -380,7 +382,11 @@ func (s *Session) Close() error {
 func (s *Session) abandon() error {
 	var err error
 	if s.file != nil {
-		err = s.file.Close()
+		if s.readers == 0 {
+			err = s.file.Close()
+		} else {
+			s.reading = s.file // the last of them closes it
+		}
 		s.file = nil
 	}
 	if s.lock == nil { // it has no name that another process could open it by
