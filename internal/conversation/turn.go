@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 )
 
 // turn is one on its way.
@@ -269,7 +270,12 @@ func (c *Conversation) tell(e *event.Event) {
 			return
 		}
 		t.began = true
-	case event.Changed, event.Started:
+	case event.Started:
+		if f := e.Facts; f != nil && f.Mode != "" && c.differs(f.Mode) {
+			c.tell(&event.Event{Kind: event.Changed, Session: e.Session, Facts: &event.Facts{Mode: f.Mode}, Synthetic: true})
+		}
+		c.merge(e)
+	case event.Changed:
 		c.merge(e)
 	case event.Ended:
 		c.end(t, e)
@@ -339,6 +345,12 @@ func (c *Conversation) end(t *turn, e *event.Event) {
 	if t == c.turn {
 		c.endDropped()
 	}
+}
+
+// differs says whether another mode is known to hold.
+func (c *Conversation) differs(mode setting.Approval) bool {
+	now := c.Facts().Mode
+	return now != "" && now != mode
 }
 
 // merge takes over what is known now.
