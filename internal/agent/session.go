@@ -55,9 +55,11 @@ type Services struct {
 	// Tell takes what happens, in order. It may wait, but never for a host. Event.Raw need be valid during the call only.
 	Tell func(event.Event)
 
-	Grace  time.Duration // from the request to end to the kill
-	CanAsk bool          // somebody answers questions
-	Hook   Hook          // nil: nobody has a word
+	Grace   time.Duration // from the request to end to the kill
+	Connect time.Duration // from the start of the agent to the first sign of life; 0: any time
+	Timeout time.Duration // for a turn; 0: any time
+	CanAsk  bool          // somebody answers questions
+	Hook    Hook          // nil: nobody has a word
 	// Serve carries a message to an MCP server that lives in the host, and its answer back; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 }

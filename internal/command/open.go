@@ -46,6 +46,15 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 	if name != native.Name {
 		return o.installed(ctx, name, s, sv)
 	}
+	c, err := o.converse(ctx, s, sv)
+	if err != nil {
+		return nil, err
+	}
+	return conversation.NewLegacy(c, c.Last()+1), nil
+}
+
+// converse opens a conversation with the native agent.
+func (o opener) converse(ctx context.Context, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
 	options, err := o.native(s, sv)
 	if err != nil {
 		return nil, err
@@ -61,7 +70,7 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 		_ = options.Kept.Close()
 		return nil, err
 	}
-	return conversation.NewLegacy(c, c.Last()+1), nil
+	return c, nil
 }
 
 // minds makes the native agent's Minds. s is what the conversation begins with: the model in it is the one chosen.
