@@ -12,7 +12,7 @@ import (
 
 // chat is the native agent for a person.
 func chat() *contract.Command {
-	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "permission-mode", "sandbox", "network", "web"}
+	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "sandbox", "network", "web"}
 	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}
 	for _, p := range start().Params {
 		for _, name := range own {
@@ -21,6 +21,7 @@ func chat() *contract.Command {
 			}
 		}
 	}
+	params = append(params, hostParams()...)
 	return &contract.Command{
 		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
 		Detail: "A line is a message; while the agent works it waits, and /steer TEXT says something to the turn that runs. Ctrl-C ends that turn, pressed\n" +

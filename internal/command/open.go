@@ -43,6 +43,7 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 	if s.Dir == "" {
 		s.Dir = o.call.Dir()
 	}
+	sv = o.timed(sv)
 	if name != native.Name {
 		return o.installed(ctx, name, s, sv)
 	}
@@ -55,6 +56,7 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 
 // converse opens a conversation with the native agent.
 func (o opener) converse(ctx context.Context, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+	sv = o.timed(sv)
 	options, err := o.native(s, sv)
 	if err != nil {
 		return nil, err
@@ -71,6 +73,13 @@ func (o opener) converse(ctx context.Context, s agent.Spec, sv agent.Services) (
 		return nil, err
 	}
 	return c, nil
+}
+
+// timed is what a Mind needs of its conversation, with the clocks of the call where a host has set none.
+func (o opener) timed(sv agent.Services) agent.Services {
+	turn, connect := clocks(o.call)
+	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
+	return sv
 }
 
 // minds makes the native agent's Minds. s is what the conversation begins with: the model in it is the one chosen.
@@ -191,7 +200,7 @@ func (o opener) native(s agent.Spec, sv agent.Services) (native.Options, error) 
 	}
 	choice, err := provider.Choose(provider.Options{
 		Provider: o.provider, Model: s.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c, home), Home: home,
-		First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
+		First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 	})
 	if err != nil {
 		return native.Options{}, err
