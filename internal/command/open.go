@@ -44,7 +44,7 @@ func (o opener) env() opening.Env {
 		},
 		Own: opening.Own{
 			Rules: rules, Variables: c.Config.List("native.env"), Memory: c.Config.Int("native.memory"), Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
+			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			Programs: ownPrograms(c, home),
 		},
 	}
@@ -78,8 +78,14 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 
 // converse opens a conversation; it is a conversation.Opener.
 func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+	_, chosen, err := approvalOf(o.call)
+	if err != nil {
+		return nil, err
+	}
+	turn, connect := clocks(o.call)
+	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
 	return o.env().Open(ctx, opening.Request{
-		Agent: name, Spec: s, Services: sv, Mode: o.call.Given("permission-mode"), Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
+		Agent: name, Spec: s, Services: sv, Mode: chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
 	})
 }
 

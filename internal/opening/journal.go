@@ -30,7 +30,7 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 		}
 	}
 	o := conversation.Options{
-		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience, Timeout: p.request.Timeout, First: p.request.First,
+		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience, First: p.request.First,
 		Log: p.env.Log,
 	}
 	if p.driver == nil {
