@@ -11,7 +11,9 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
+	"omniagent/internal/opening"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
@@ -56,19 +58,6 @@ func acpCommand() *contract.Command {
 	}
 }
 
-// acpModes are the approvals as an editor shows them, from the strictest.
-func acpModes() []wire.Choice {
-	return []wire.Choice{
-		{ID: string(setting.DenyAll), Name: "Deny", About: "No tool runs"},
-		{ID: string(setting.AskAll), Name: "Ask about everything", About: "Every call is asked about, those that only read too"},
-		{ID: string(setting.Plan), Name: "Plan", About: "Only reads, and says what it would do"},
-		{ID: string(setting.Prompt), Name: "Ask", About: "Reads without a question, and asks before it changes anything"},
-		{ID: string(setting.Default), Name: "Default", About: "As Ask; where nobody can be asked, what the walls hold in the workspace runs"},
-		{ID: string(setting.AutoEdit), Name: "Edit", About: "Files of the workspace are changed without a question; what else changes something is asked about"},
-		{ID: string(setting.Yolo), Name: "Everything", About: "Everything runs without a question, behind the walls"},
-	}
-}
-
 func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if c.Host.Stdin == nil || c.Host.StdinTerminal {
 		return 0, fault.New(fault.StdinRequired, "an editor speaks to this command; there is none on standard input").Hint("docs/acp.md has the settings of editors; omniagent chat talks to a person")
@@ -86,30 +75,38 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	}
 	mode = cmp.Or(mode, setting.Prompt)
 	models := modelsOf(c.String("model"))
+	first := "" // the agent's own
+	if len(models) > 0 {
+		first = models[0].ID
+	}
 	host := &acp.Host{
-		Agent: c.String("agent"), Open: opens.open, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log, Signals: signals, Mask: known.String,
-		Spec: acp.WithMode(agent.Spec{
+		Agent: c.String("agent"), Models: models, Open: opens.converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log, Signals: signals, Mask: known.String,
+		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
-				Model:   typed(models[0].ID),
+				Model:   typed(first),
 				Sandbox: typed(setting.Sandbox(c.String("sandbox"))),
 				Web:     typed(c.String("web") == "on"),
 			},
 			Terms: agent.Terms{Network: c.String("network")},
-		}, mode),
-		Options: wire.Options{Mode: string(mode), Model: models[0].ID, Models: models},
-		About:   wire.About{Name: "omniagent", Version: Version},
+		}, agent.Change{Mode: mode}),
+		About: wire.About{Name: "omniagent", Version: Version},
 	}
+	home, _ := c.Host.Lookup("HOME")
+	if home == "" {
+		return 0, fault.New(fault.NoHome, "there is no home directory to keep the sessions in").Hint("set HOME")
+	}
+	host.Past = acp.Past{Store: session.Default(home), Old: filepath.Join(c.Paths.State, "acp")}
 	about := hostNative
 	if host.Agent != native.Name {
 		about = hostInstalled
 	}
-	if err := about(host, opens, known); err != nil {
+	if err := about(host, opens, home); err != nil {
 		return 0, err
 	}
 	return host.Run(ctx), nil
 }
 
-// modelsOf are the models of a list, at least one; the first is the agent's own where none is named.
+// modelsOf are the models of a list.
 func modelsOf(list string) []wire.Choice {
 	var models []wire.Choice
 	for name := range strings.SplitSeq(list, ",") {
@@ -117,20 +114,16 @@ func modelsOf(list string) []wire.Choice {
 			models = append(models, wire.Choice{ID: name, Name: name})
 		}
 	}
-	if models == nil {
-		models = []wire.Choice{{}}
-	}
 	return models
 }
 
 // hostNative is what the host knows of our own agent.
-func hostNative(h *acp.Host, o opener, _ *redact.Values) error {
+func hostNative(h *acp.Host, o opener, home string) error {
 	c := o.call
-	home, _ := c.Host.Lookup("HOME")
-	if home == "" {
-		return fault.New(fault.NoHome, "there is no home directory to keep the sessions in").Hint("set HOME")
+	h.NewID = session.NewID
+	for _, m := range setting.Approvals() {
+		h.Modes = append(h.Modes, choiceOf(m))
 	}
-	h.Keeper, h.Options.Modes = acp.Native{Store: session.Default(home)}, acpModes()
 	h.About.Title, h.About.Images, h.About.Dirs, h.About.Fork = "omniagent", true, true, true
 	h.About.Login = &wire.Method{ID: "environment", Name: "A key in the environment", About: "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where the editor is started, or in its settings of this agent."}
 	h.Ready = func(context.Context) error {
@@ -143,8 +136,14 @@ func hostNative(h *acp.Host, o opener, _ *redact.Values) error {
 	return nil
 }
 
+// choiceOf is a mode as a client shows it.
+func choiceOf(m setting.Approval) wire.Choice {
+	name, about := m.Words()
+	return wire.Choice{ID: string(m), Name: name, About: about}
+}
+
 // hostInstalled is what the host knows of an agent of this machine.
-func hostInstalled(h *acp.Host, o opener, known *redact.Values) error {
+func hostInstalled(h *acp.Host, o opener, _ string) error {
 	all, err := knownAgents(o.call, o.drivers)
 	if err != nil {
 		return err
@@ -161,20 +160,22 @@ func hostInstalled(h *acp.Host, o opener, known *redact.Values) error {
 	h.Agent = driver.Name()
 	about, matrix := driver.Describe(), driver.Matrix("")
 	h.About.Title = about.Title + " through omniagent"
-	h.About.Images, h.About.Dirs = about.Lasting, about.Lasting
+	h.About.Images, h.About.Dirs, h.About.Fork = about.Lasting, about.Lasting, about.Lasting
 	if about.Login != "" {
 		h.About.Login = &wire.Method{ID: "agent", Name: "The agent's own login", About: about.Login}
 	}
-	for _, m := range acpModes() {
-		cell := matrix.Cell(agent.Approval, m.ID, setting.OneShot)
-		if cell.Level != agent.None {
-			if !about.Lasting { // the note is about runs in which nobody can be asked
-				m.About = cmp.Or(sentence(cell.Note), m.About)
-			}
-			h.Options.Modes = append(h.Options.Modes, m)
+	for _, m := range setting.Approvals() {
+		cell := matrix.Cell(agent.Approval, string(m), setting.OneShot)
+		if cell.Level == agent.None {
+			continue
 		}
+		choice := choiceOf(m)
+		if !about.Lasting { // the note is about runs in which nobody can be asked
+			choice.About = cmp.Or(sentence(cell.Note), choice.About)
+		}
+		h.Modes = append(h.Modes, choice)
 	}
-	h.Keeper = acp.Ledger{Dir: filepath.Join(o.call.Paths.State, "acp"), Agent: h.Agent, Mask: known.Bytes, Log: h.Log}
+	h.Past.Agent, h.NewID = h.Agent, opening.UUID
 	return nil
 }
 

@@ -361,7 +361,7 @@ func (c *Conversation) merge(e *event.Event) {
 	if e.Facts != nil {
 		c.known.Merge(*e.Facts)
 		if e.Kind == event.Changed {
-			c.spec = with(c.spec, agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
+			c.spec = With(c.spec, agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
 		}
 	}
 	if e.Model != "" {

@@ -51,6 +51,27 @@ func ParseApproval(word string) (Approval, bool) {
 	return Parse(word, Approvals())
 }
 
+// Words are what a person is shown of an approval: its name, and what it means.
+func (a Approval) Words() (name, about string) {
+	switch a {
+	case DenyAll:
+		return "Deny", "No tool runs"
+	case AskAll:
+		return "Ask about everything", "Every call is asked about, those that only read too"
+	case Plan:
+		return "Plan", "Only reads, and says what it would do"
+	case Prompt:
+		return "Ask", "Reads without a question, and asks before it changes anything"
+	case Default:
+		return "Default", "As Ask; where nobody can be asked, what the walls hold in the workspace runs"
+	case AutoEdit:
+		return "Edit", "Files of the workspace are changed without a question; what else changes something is asked about"
+	case Yolo:
+		return "Everything", "Everything runs without a question, behind the walls"
+	}
+	return string(a), ""
+}
+
 // Common lists the approvals that every installed agent has a word for, from the strictest.
 func Common() []Approval { return []Approval{Prompt, AutoEdit, Yolo} }
 
