@@ -49,7 +49,7 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 		return 0, err
 	}
 	conv, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return p.opener.converse(ctx, p.spec, p.services)
+		return p.opener.converse(ctx, p.agent, p.spec, p.services)
 	})
 	if err != nil {
 		return 0, err

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
 	"omniagent/internal/relay"
@@ -50,7 +51,7 @@ func dialectOf(c *contract.Call) stream.Dialect {
 		return y
 	}
 	d := &stream.Claude{Repeats: c.Bool("replay-user-messages")}
-	d.Encoder = claude.Encoder{UUID: newUUID, Partial: c.Bool("include-partial-messages"), Version: Version}
+	d.Encoder = claude.Encoder{UUID: opening.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
 	d.Encoder.Know(firstOf(c.String("resume"), c.String("session-id")), event.Facts{})
 	return d
 }

@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 	"omniagent/internal/stream"
@@ -320,7 +321,7 @@ func (p *plan) rules() error {
 func (p *plan) greet(ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, signals <-chan os.Signal) (open bool, err error) {
 	d.Encoder.Limits = claude.Limits{Turns: p.spec.Terms.MaxTurns, USD: p.spec.Terms.MaxUSD}
 	if p.spec.Fresh == "" && (p.spec.Resume == "" && !p.spec.Terms.Continue || p.spec.Terms.Fork) {
-		p.spec.Fresh = newUUID()
+		p.spec.Fresh = opening.UUID()
 	}
 	if p.stays {
 		type greeting struct {

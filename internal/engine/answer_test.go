@@ -412,7 +412,7 @@ func TestWhatASubAgentHasNot(t *testing.T) {
 	if len(inner.Tools) != 1 || inner.Tools[0].Name != "Look" {
 		t.Errorf("%+v", inner.Tools)
 	}
-	if got := strings.Join(heard, " "); got != "Task Task" { // the answer is no call that anybody decides about
+	if got := strings.Join(heard, " "); got != "Task Task" { // nobody decides about the answer in its form
 		t.Error(got)
 	}
 }

@@ -171,7 +171,7 @@ func (l *loop) summary(ctx context.Context, old []model.Message, also string) (s
 	}
 }
 
-// inWords is a conversation as a text: what is summed up is quoted, not gone on with, and no wire has rules for it.
+// inWords is a conversation as a text: the model quotes it and does not continue it, and no wire has rules for it.
 func inWords(messages []model.Message) string {
 	var b strings.Builder
 	b.WriteString("<conversation>\n")

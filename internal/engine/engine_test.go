@@ -338,7 +338,7 @@ func TestEveryTurnEnds(t *testing.T) {
 	}
 }
 
-// TestKill: what does not heed its context is not waited for, neither by a turn that is killed nor by Close.
+// TestKill: neither a turn that is killed nor Close waits for a tool that ignores its context.
 func TestKill(t *testing.T) {
 	for _, kind := range []event.ToolKind{event.Read, event.Shell} { // side by side with others, and alone
 		for _, closes := range []bool{false, true} {

@@ -34,7 +34,7 @@ type loop struct {
 	model  string
 	notes  []string
 	last   string // text of the last answer
-	mended bool   // a broken answer was gone on with
+	mended bool   // a broken answer was continued
 	shrunk bool   // a full context was shortened
 	repeat repetition
 

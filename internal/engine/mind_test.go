@@ -31,7 +31,7 @@ type mind struct {
 	cancel context.CancelFunc
 }
 
-// tell records an event, and shows it to whoever wants to see it.
+// tell records an event, and shows it to the test.
 func (m *mind) tell(e event.Event) {
 	m.mu.Lock()
 	m.events = append(m.events, e)

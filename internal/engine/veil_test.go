@@ -48,7 +48,7 @@ func (p *parrot) Ask(_ context.Context, q model.Request, hear func(model.Piece))
 func (p *parrot) Count(context.Context, model.Request) (int64, bool, error) { return 0, false, nil }
 func (p *parrot) Profile() model.Profile                                    { return model.Profile{Window: 200_000} }
 
-// TestSecretsStayInside: whoever says a known secret (the user, a tool, the model, an error of the API), it is in no
+// TestSecretsStayInside: a known secret, said by the user, a tool, the model or an error of the API, is in no
 // event, no record and no request.
 func TestSecretsStayInside(t *testing.T) {
 	dir := t.TempDir()

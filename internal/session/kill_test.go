@@ -160,11 +160,11 @@ func TestASessionHasOneWriter(t *testing.T) {
 		t.Fatalf("%q %v", line, err)
 	}
 	_, err := s.Resume(t.Context(), "held")
-	f := wantCode(t, err, fault.LockHeld)
+	f := wantCode(t, err, fault.Conflicting)
 	if f.Detail["holder_pid"] != cmd.Process.Pid || !strings.Contains(f.Message, strconv.Itoa(cmd.Process.Pid)) {
 		t.Errorf("%v %v does not name process %d", f.Message, f.Detail, cmd.Process.Pid)
 	}
-	wantCode(t, s.Delete(t.Context(), "held"), fault.LockHeld)
+	wantCode(t, s.Delete(t.Context(), "held"), fault.Conflicting)
 	v, err := s.Show("held") // readers are free
 	check(t, err)
 	v.Close()

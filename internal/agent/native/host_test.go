@@ -37,7 +37,7 @@ func TestRefusedTerms(t *testing.T) {
 		"fork of nothing": {func(o *native.Options) { o.Terms.Fork = true }, fault.ArgError, "nothing to fork"},
 		"no past":         {func(o *native.Options) { o.Terms.Continue = true }, fault.NotFoundCode, "no session of"},
 		"dir": {func(o *native.Options) { o.Terms.Dirs = []string{filepath.Join(d.dir, "none")} },
-			fault.FileMissing, "no directory"},
+			fault.FileMissing, "not a directory"},
 		"relative dir": {func(o *native.Options) { o.Terms.Dirs = []string{"x"} }, fault.ArgError, "absolute"},
 		"everything": {func(o *native.Options) {
 			o.Terms.Dirs = []string{filepath.VolumeName(d.dir) + string(filepath.Separator)}

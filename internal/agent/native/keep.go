@@ -43,9 +43,16 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 
 // create begins a session.
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
-	kept, err := o.Store.Create(ctx, session.Begin{
-		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
-	})
+	create := func() (*session.Session, error) {
+		b := session.Begin{
+			ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
+		}
+		if o.Forget {
+			return o.Store.Unlinked(b)
+		}
+		return o.Store.Create(ctx, b)
+	}
+	kept, err := create()
 	if err != nil || history == nil {
 		return kept, err
 	}
@@ -99,10 +106,9 @@ func (o Options) provided(kept *session.Session, history []model.Message) error 
 	if err := kept.CheckProvider(o.Choice.Provider); err != nil {
 		return err
 	}
-	now := kept.State()
-	if now.Model == o.Choice.Model && now.Mode == string(o.Mode) {
+	if kept.State().Model == o.Choice.Model {
 		return nil
 	}
-	_, err := kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
+	_, err := kept.Append(session.Changed{Model: o.Choice.Model})
 	return err
 }

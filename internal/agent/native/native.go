@@ -41,6 +41,7 @@ type Options struct {
 	Dir     string           // where it works, absolute
 	Kept    *session.Session // the session, as Keep opened it
 	Store   session.Store
+	Forget  bool   // nothing of a new session stays on disk
 	ID      string // of a new session; empty: one is chosen
 	Resume  string // the session to continue; empty: a new one
 	History string // a file with what was said elsewhere; empty: none
@@ -235,7 +236,7 @@ func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names 
 	}
 }
 
-// inheritance is what of the environment is handed on here.
+// inheritance says which part of the environment commands and servers get.
 func (o Options) inheritance() shell.Inheritance {
 	root, _ := config.ProjectRoot(o.Dir)
 	return shell.Inheritance{Roots: []string{o.Dir, root}, More: o.HandOn}

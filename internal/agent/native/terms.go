@@ -70,7 +70,7 @@ func (o *Options) directories() error {
 		}
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
-			return fault.New(fault.FileMissing, "%s is no directory to work in", dir).Because(err)
+			return fault.New(fault.FileMissing, "%s is not a directory to work in", dir).Because(err)
 		}
 		if real, err := filepath.EvalSymlinks(dir); err != nil || filepath.Dir(real) == real {
 			return fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything", dir).Because(err)
@@ -80,8 +80,8 @@ func (o *Options) directories() error {
 	return nil
 }
 
-// rules adds what the host allows and denies. A bare denied name takes its tool away; what is no tool here cannot run,
-// and needs no rule.
+// rules adds what the host allows and denies. A bare denied name takes its tool away; what is not a tool here cannot
+// run, and needs no rule.
 func (o *Options) rules(t *terms) error {
 	o.Rules = slices.Clone(o.Rules)
 	for _, list := range []struct {
@@ -194,7 +194,7 @@ func (o Options) modelOf(h agent.Helper) string {
 		return ""
 	case "sonnet", "opus", "haiku":
 		if o.Choice.Provider != provider.Anthropic {
-			o.Log("the sub-agent %s has the model of the conversation: %s is none of %s", h.Name, h.Model,
+			o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
 				o.Choice.Provider)
 			return ""
 		}

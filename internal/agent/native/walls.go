@@ -104,7 +104,7 @@ func (o *Options) stricter(held session.Held) {
 	}
 }
 
-// Strength is what walls mean for who has to be asked. wanted: they were asked for, or it was left open.
+// Strength says how far walls replace questions. wanted: they were asked for, or it was left open.
 func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 	switch {
 	case walls.Whole():

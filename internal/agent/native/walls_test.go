@@ -35,7 +35,7 @@ func TestGoingOnOpensNothing(t *testing.T) {
 			t.Errorf("%+v: %s, %s", c, o.Network, o.Sandbox)
 		}
 		if o.Network != c.asked && enclosure.CheckNetwork(o.Network) != nil {
-			t.Errorf("%+v: %q is no network", c, o.Network)
+			t.Errorf("%+v: %q is not a network", c, o.Network)
 		}
 	}
 }
