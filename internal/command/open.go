@@ -39,7 +39,7 @@ func (o opener) env() opening.Env {
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup, Environ: os.Environ(),
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: config.OpenTrust(c.TrustFile()).Trusted, Gate: o.gate,
-		Grace: c.Config.Duration("grace"), Keep: true, Log: o.log, Detail: o.detail,
+		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) },
 		},
