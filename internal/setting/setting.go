@@ -39,6 +39,12 @@ func Approvals() []Approval {
 	return []Approval{DenyAll, AskAll, Plan, Prompt, Default, AutoEdit, Yolo}
 }
 
+// Edits says whether files of the workspace are changed without a question, whoever is there.
+func (a Approval) Edits() bool { return a == AutoEdit || a == Yolo }
+
+// Stricter says whether less runs without a question than with prompt.
+func (a Approval) Stricter() bool { return a == DenyAll || a == AskAll || a == Plan }
+
 // ParseApproval reads an approval: one of the seven words, or a word by which programs knew one before: auto for yolo and
 // interactive for ask. Case and blanks around it do not matter. Words of an agent's own protocol stay with that protocol.
 func ParseApproval(word string) (Approval, bool) {
