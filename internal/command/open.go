@@ -210,7 +210,7 @@ func (o opener) native(s agent.Spec, sv agent.Services) (native.Options, error) 
 		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), c.Config.String("native.sandbox")), Network: cmp.Or(s.Terms.Network, c.Config.String("native.network")),
 		Memory: c.Config.Int("native.memory"), Home: home, State: c.Paths.State,
 		Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: c.Host.Lookup, Version: Version,
-		Terms: s.Terms, Services: sv, Schema: s.Schema,
+		Terms: s.Terms, Services: sv, Schema: s.Schema, Unkept: !c.Config.Bool(keepKey),
 	}
 	if c.Paths.Config != "" {
 		options.Servers = filepath.Join(c.Paths.Config, "mcp.json")

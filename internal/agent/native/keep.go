@@ -43,9 +43,8 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 
 // create begins a session.
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
-	kept, err := o.Store.Create(ctx, session.Begin{
-		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
-	})
+	begin := session.Begin{ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir}
+	kept, err := o.Store.New(ctx, begin, !o.Unkept)
 	if err != nil || history == nil {
 		return kept, err
 	}
