@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"omniagent/internal/acp"
 	"omniagent/internal/agent"
@@ -29,24 +28,23 @@ func acpCommand() *contract.Command {
 		Detail: "It speaks versions 1 and 2 of the protocol on standard input and output, for the native agent or an installed one, and ends with its input.\n" +
 			"docs/acp.md has the settings of editors.",
 		Scopes: []string{},
-		Params: []contract.Param{
+		Params: append([]contract.Param{
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
 			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model; several: a,b, of which the editor can choose"},
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-			{Name: "permission-mode", Kind: contract.Enum, Enum: modeWords(), Default: string(setting.Prompt), Help: "what may run without a question at first"},
 			{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
 			{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
 			{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count; each session names where it works"},
 			{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
-		},
+		}, hostParams()...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the client has gone"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
 			{Code: contract.ArgError, When: "wrong call, or no such agent"},
 		},
-		Network: &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second},
+		Network: modelAPI(),
 		Files: []contract.FileEffect{
 			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
 			wallsRecord(),
@@ -60,15 +58,6 @@ func acpCommand() *contract.Command {
 	}
 }
 
-// modeWords are the modes, from the strictest.
-func modeWords() []string {
-	var words []string
-	for _, m := range setting.Approvals() {
-		words = append(words, string(m))
-	}
-	return words
-}
-
 func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if c.Host.Stdin == nil || c.Host.StdinTerminal {
 		return 0, fault.New(fault.StdinRequired, "an editor speaks to this command; there is none on standard input").Hint("docs/acp.md has the settings of editors; omniagent chat talks to a person")
@@ -80,7 +69,12 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := opener{call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"), base: c.String("api-base")}
-	mode, models := setting.Approval(c.String("permission-mode")), modelsOf(c.String("model"))
+	mode, _, err := approvalOf(c)
+	if err != nil {
+		return 0, err
+	}
+	mode = cmp.Or(mode, setting.Prompt)
+	models := modelsOf(c.String("model"))
 	first := "" // the agent's own
 	if len(models) > 0 {
 		first = models[0].ID
@@ -135,7 +129,7 @@ func hostNative(h *acp.Host, o opener, home string) error {
 	h.Ready = func(context.Context) error {
 		_, err := provider.Choose(provider.Options{
 			Provider: o.provider, Model: h.Spec.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c, home), Home: home,
-			First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
+			First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 		})
 		return err
 	}

@@ -105,7 +105,8 @@ func (c *Conversation) next() {
 	c.said(m)
 	if c.o.Timeout > 0 {
 		c.after(t, c.o.Timeout, func() {
-			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).Hint("give it more time with --timeout")
+			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).
+				With("turn_timeout", c.o.Timeout.String()).Hint("give it more time with --timeout")
 			c.stop(t)
 		})
 	}

@@ -29,6 +29,7 @@ type journal struct {
 	order   order
 	end     int64          // behind the last whole line
 	size    int64          // what was read; more than end: the last line is torn
+	unsure  bool           // of the last record only the head was looked at
 	half    bool           // behind end lies a part of a history that was being adopted
 	damaged int            // places that are no records
 	damage  []Damaged      // the first of them
@@ -83,6 +84,9 @@ func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 			continue
 		}
 		if errors.Is(err, io.EOF) {
+			if j.unsure {
+				j.lookAgain()
+			}
 			j.leaveHalf()
 			return j, nil
 		}
@@ -144,15 +148,26 @@ func decodeAtPlace(j *journal, p place) (Entry, error) {
 	return j.blobs.decode(line)
 }
 
-// line takes in the line at the end, without its newline.
+// line takes in the line at the end, without its newline. Of an event that is in its place no more than the head is looked at: most records are events,
+// and whoever reads them holds them against their checksums.
 func (j *journal) line(line []byte) {
-	if h, ok := whole(line); ok && h.number == j.order.last+1 { // as nearly all are
-		j.order.next(h.number)
-		j.add(place{h.number, h.parent, j.end, len(line), h.kind})
-		return
+	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' { // as nearly all are
+		if unsure := h.kind == kindLogged && h.sum != nil; unsure || h.holds(line) {
+			j.order.last, j.order.lost, j.unsure = h.number, false, unsure
+			j.add(place{h.number, h.parent, j.end, len(line), h.kind})
+			return
+		}
 	}
+	if j.unsure && len(line) > 0 { // what should follow was perhaps glued to it
+		j.lookAgain()
+	}
+	j.take(line, j.end)
+}
+
+// take takes in the pieces of a line that begins at an offset.
+func (j *journal) take(line []byte, start int64) {
 	for _, p := range pieces(line) {
-		at := j.end + int64(p.at)
+		at := start + int64(p.at)
 		if p.reason != "" {
 			j.hurt(at, p.size, p.reason)
 			continue
@@ -168,6 +183,22 @@ func (j *journal) line(line []byte) {
 			j.hurt(at, p.size, repeated)
 		}
 	}
+}
+
+// lookAgain takes in the last line anew, an event of which only the head was looked at.
+func (j *journal) lookAgain() {
+	j.unsure = false
+	line, err := j.rawAt(j.latest)
+	if _, ok := whole(line); err != nil || ok {
+		return
+	}
+	at := j.latest.at
+	j.order = order{last: j.latest.number - 1}
+	j.latest = place{}
+	if len(j.places) > 0 {
+		j.latest = j.places[len(j.places)-1]
+	}
+	j.take(line, at)
 }
 
 // hurt notes a place that is damaged.

@@ -60,6 +60,18 @@ func (a Approval) Words() (name, about string) {
 	return string(a), ""
 }
 
+// ParseApproval reads an approval: one of the seven words, or a word by which programs knew one before: auto for yolo and
+// interactive for ask. Case and blanks around it do not matter. Words of an agent's own protocol stay with that protocol.
+func ParseApproval(word string) (Approval, bool) {
+	switch word = strings.ToLower(strings.TrimSpace(word)); word {
+	case "auto":
+		return Yolo, true
+	case "interactive":
+		return AskAll, true
+	}
+	return Parse(word, Approvals())
+}
+
 // Common lists the approvals that every installed agent has a word for, from the strictest.
 func Common() []Approval { return []Approval{Prompt, AutoEdit, Yolo} }
 
