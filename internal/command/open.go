@@ -28,6 +28,7 @@ type opener struct {
 	// Of the native agent alone: which model API, at which address, and a file with what was said elsewhere.
 	provider, base, history string
 	ask                     []string // calls that are asked about, in the words of docs/rules.md
+	moded                   bool     // each conversation comes with a mode that was chosen for it
 }
 
 // env is what an opening has to know of this call.
@@ -85,7 +86,7 @@ func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agen
 	turn, connect := clocks(o.call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
 	return o.env().Open(ctx, opening.Request{
-		Agent: name, Spec: s, Services: sv, Mode: chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
+		Agent: name, Spec: s, Services: sv, Mode: o.moded || chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
 	})
 }
 
