@@ -180,7 +180,7 @@ func (f *fold) title(way []int) string {
 	for _, i := range way {
 		if f.journal.places[i].kind == kindMessage {
 			if e, ok := f.entry(i); ok {
-				if t := titleOf(e.Record.(Message).Message); t != "" {
+				if t := TitleOf(e.Record.(Message).Message); t != "" {
 					return t
 				}
 			}
@@ -227,8 +227,8 @@ func (f *fold) messages() []Numbered {
 
 const titleLength = 80
 
-// titleOf makes a title of a prompt: its first line, cut.
-func titleOf(m model.Message) string {
+// TitleOf makes a title of a prompt: its first line, cut.
+func TitleOf(m model.Message) string {
 	if m.Role != model.User {
 		return ""
 	}

@@ -259,7 +259,7 @@ func (s *State) take(r *Record, turn Total) Total {
 	case Message:
 		s.Messages++
 		if s.Title == "" {
-			s.Title = titleOf(v.Message)
+			s.Title = TitleOf(v.Message)
 		}
 		s.spend(v)
 		turn.spend(v)
