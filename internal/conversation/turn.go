@@ -105,7 +105,8 @@ func (c *Conversation) next() {
 	c.said(m)
 	if c.o.Timeout > 0 {
 		c.after(t, c.o.Timeout, func() {
-			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).Hint("give it more time with --timeout")
+			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).
+				With("turn_timeout", c.o.Timeout.String()).Hint("give it more time with --timeout")
 			c.stop(t)
 		})
 	}
@@ -307,7 +308,7 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 		return nil
 	}
 	e.Turn = t.number
-	if !t.began && begins && e.Kind != event.TurnBegan {
+	if early := e.Kind == event.Started || e.Kind == event.Changed || e.Kind == event.Notice; !t.began && !early && e.Kind != event.TurnBegan {
 		t.began = true
 		c.record(event.Event{Kind: event.TurnBegan, Turn: t.number, Synthetic: true})
 	}
@@ -360,7 +361,7 @@ func (c *Conversation) merge(e *event.Event) {
 	if e.Facts != nil {
 		c.known.Merge(*e.Facts)
 		if e.Kind == event.Changed {
-			c.spec = with(c.spec, agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
+			c.spec = With(c.spec, agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
 		}
 	}
 	if e.Model != "" {
