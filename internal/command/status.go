@@ -15,10 +15,10 @@ type statusData struct {
 	CurrentContext *string      `json:"current_context"`
 	TokenExpires   *string      `json:"token_expires"`
 	Instance       string       `json:"instance"`
+	Sessions       sessionPlace `json:"sessions"`
 	ConfigFiles    []pathRow    `json:"config_files"`
 	StateFiles     []stateFile  `json:"state_files"`
 	SideEffects    []sideEffect `json:"side_effects"`
-	Sessions       sessionPlace `json:"sessions"`
 	Config         any          `json:"config" doc:"with --show-config"`
 }
 
