@@ -98,19 +98,9 @@ func (c *Conversation) ask(e *event.Event) {
 		c.deny(ask.ID, "it needs approval, and nobody can be asked")
 		return
 	}
-	t := c.attribute(e)
 	q := &c.questions
-	if q.turn != t.number {
-		q.turn, q.number = t.number, 0
-	}
-	q.number++
-	id := fmt.Sprintf("q%d.%d", t.number, q.number) // the number of a turn is never used again
-	open := &question{wire: ask.ID, ask: ask, turn: t.number}
-	open.ask.ID = id
-	q.open[id] = open
-	shown := open.ask
-	e.Ask = &shown
-	c.record(*e)
+	open := c.open(e)
+	id := open.ask.ID
 	c.sync()
 	if ask.Tool != nil && q.calls[ask.Tool.ID] != nil {
 		early := *q.calls[ask.Tool.ID]
@@ -129,6 +119,22 @@ func (c *Conversation) ask(e *event.Event) {
 			}
 		})
 	})
+}
+
+// open puts a question on record under a name of ours.
+func (c *Conversation) open(e *event.Event) *question {
+	q, t := &c.questions, c.attribute(e)
+	if q.turn != t.number {
+		q.turn, q.number = t.number, 0
+	}
+	q.number++
+	open := &question{wire: e.Ask.ID, ask: *e.Ask, turn: t.number}
+	open.ask.ID = fmt.Sprintf("q%d.%d", t.number, q.number) // the number of a turn is never used again
+	q.open[open.ask.ID] = open
+	shown := open.ask
+	e.Ask = &shown
+	c.record(*e)
+	return open
 }
 
 // deny denies what nobody is asked about.

@@ -4,27 +4,59 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"omniagent/internal/event"
+	"slices"
 	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/setting"
 )
 
-// Frame is what a host says. Exactly one of the pointers is set.
+// Frame is what a host says: one of the members, but for Steer.
 type Frame struct {
 	User      []event.Block
+	Steer     bool // User is for the turn that runs
 	Interrupt bool
-	Mode      string    // set_permission_mode
-	Approval  *Approval // tool_approval
+	Mode      setting.Approval // set_permission_mode
+	Approval  *Approval        // tool_approval
 }
 
-// Approval answers the question whether a call may run.
+// Approval answers a question.
 type Approval struct {
-	ID       string
-	Approved bool
-	Reason   string
+	ID     string // of the question, or of the call that it is about
+	Option string
+	Reason string
+}
+
+// Mode is a permission mode as this dialect calls it.
+type Mode struct {
+	Word    string
+	Mode    setting.Approval
+	Unasked bool // what would be asked about is denied
+	Frame   bool // a host may say it while the conversation runs
 }
 
 // Modes are the permission modes of this dialect.
-func Modes() []string { return []string{"default", "interactive", "auto", "deny"} }
+func Modes() []Mode {
+	return []Mode{
+		{Word: "default", Mode: setting.Default, Frame: true},
+		{Word: "interactive", Mode: setting.AskAll, Frame: true},
+		{Word: "auto", Mode: setting.Yolo, Frame: true},
+		{Word: "deny", Mode: setting.DenyAll, Frame: true},
+		{Word: "prompt", Mode: setting.Prompt},
+		{Word: "auto-edit", Mode: setting.AutoEdit},
+		{Word: "plan", Mode: setting.Plan},
+		{Word: "dont-ask", Mode: setting.Prompt, Unasked: true},
+	}
+}
+
+// ModeOf finds a mode by its word. An unknown one is the default.
+func ModeOf(word string) Mode {
+	all := Modes()
+	if i := slices.IndexFunc(all, func(m Mode) bool { return m.Word == word }); i >= 0 {
+		return all[i]
+	}
+	return all[0]
+}
 
 // Parse reads a line of the host. An error says what is wrong with the line; the conversation goes on.
 func Parse(data []byte) (Frame, error) {
@@ -35,6 +67,8 @@ func Parse(data []byte) (Frame, error) {
 		Mode     string          `json:"mode"`
 		ID       string          `json:"id"`
 		Approved *bool           `json:"approved"`
+		Option   string          `json:"option"`
+		Steer    bool            `json:"steer"`
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -43,21 +77,31 @@ func Parse(data []byte) (Frame, error) {
 	switch f.Type {
 	case "user":
 		said, err := content(f.Content, f.Message)
-		return Frame{User: said}, err
+		return Frame{User: said, Steer: f.Steer}, err
 	case "interrupt":
 		return Frame{Interrupt: true}, nil
 	case "set_permission_mode":
+		var words []string
 		for _, m := range Modes() {
-			if f.Mode == m {
-				return Frame{Mode: m}, nil
+			if m.Frame && f.Mode == m.Word {
+				return Frame{Mode: m.Mode}, nil
+			}
+			if m.Frame {
+				words = append(words, m.Word)
 			}
 		}
-		return Frame{}, fmt.Errorf("set_permission_mode: %q is none of %s", f.Mode, strings.Join(Modes(), ", "))
+		return Frame{}, fmt.Errorf("set_permission_mode: %q is not one of %s", f.Mode, strings.Join(words, ", "))
 	case "tool_approval":
-		if f.ID == "" || f.Approved == nil {
+		a := &Approval{f.ID, f.Option, f.Reason}
+		if f.Approved != nil && *f.Approved {
+			a.Option = event.Allow
+		} else if f.Approved != nil {
+			a.Option = event.Deny
+		}
+		if a.ID == "" || a.Option == "" {
 			return Frame{}, errors.New("tool_approval: id and approved are needed")
 		}
-		return Frame{Approval: &Approval{f.ID, *f.Approved, f.Reason}}, nil
+		return Frame{Approval: a}, nil
 	case "":
 		return Frame{}, errors.New("a control frame has a type")
 	}
