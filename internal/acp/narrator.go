@@ -76,7 +76,7 @@ func (n *narrator) event(e event.Event) []wire.Update {
 		return n.answered(e)
 	case event.ToolCall:
 		n.boundary()
-		return []wire.Update{{Kind: wire.Called, Tool: n.called(e.Call, e.Parent)}}
+		return []wire.Update{{Kind: wire.Called, Tool: n.called(e.Call.ForHosts(), e.Parent)}}
 	case event.ToolResult:
 		n.boundary()
 		return n.result(e.Result)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/repl"
@@ -40,12 +41,14 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 	if !c.Host.StdinTerminal && !c.Bool("plain") {
 		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint("omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 	}
-	var p plan
-	p.stays = true
-	if err := p.choose(c, logger(c), func(string, ...any) {}); err != nil {
+	log := logger(c)
+	r, err := requestOf(c, true)
+	if err != nil {
 		return 0, err
 	}
-	conversation, err := p.open(ctx, signals)
+	conversation, err := attended(ctx, signals, func(ctx context.Context) (agent.Session, error) {
+		return r.opener(c, log, func(string, ...any) {}).open(ctx, r.agent, r.Spec, agent.Services{CanAsk: r.asks})
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/audit"
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
 	"omniagent/internal/engine"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
@@ -36,9 +37,20 @@ type opener struct {
 	// Of the native agent alone: which model API, at which address, and a file with what was said elsewhere.
 	provider, base, history string
 	ask                     []string // calls that are asked about, in the words of docs/rules.md
+	unkept                  bool     // nothing of the conversation is kept
 }
 
+// open opens a conversation for a host that still wants an agent.Session.
 func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
+	c, err := o.converse(ctx, name, s, sv)
+	if err != nil {
+		return nil, err
+	}
+	return conversation.NewLegacy(c, c.Last()+1), nil
+}
+
+// converse opens a conversation.
+func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
 	if s.Dir == "" {
 		s.Dir = o.call.Dir()
 	}
@@ -49,21 +61,44 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := native.Open(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	return conversation, nil
-}
-
-// installed opens a conversation with an agent of this machine.
-func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	driver, err := o.prepare(name, &s)
-	if err != nil {
+	if options.Kept, err = native.Keep(ctx, options); err != nil {
 		return nil, err
 	}
 	sv.Grace = cmp.Or(sv.Grace, o.call.Config.Duration("grace"))
-	return driver.Open(ctx, s, sv)
+	s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = options.Kept.ID(), "", false, false // that is done
+	c, err := conversation.Open(ctx, conversation.Options{
+		Journal: options.Kept, Mind: minds(options, s), Spec: s, Services: sv, Recorded: true, Log: o.log,
+	})
+	if err != nil {
+		_ = options.Kept.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// minds makes the native agent's Minds. s is what the conversation begins with: the model in it is the one chosen.
+func minds(o native.Options, s agent.Spec) agent.NewMind {
+	first := s.Shared.Model.Value
+	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		o := o
+		o.Services, o.Mode = sv, cli.ModeOf(s)
+		if name := s.Shared.Model.Value; name != first {
+			var err error
+			if o.Choice, err = o.Choice.With(name); err != nil {
+				return nil, err
+			}
+		}
+		m, err := native.Open(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+}
+
+// installed opens a conversation with an agent of this machine.
+func (o opener) installed(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+	return nil, fault.New(fault.Unsupported, "not yet")
 }
 
 // prepare finds the agent, asks the gate, and fills in what belongs to this machine.
@@ -181,7 +216,7 @@ func (o opener) native(s agent.Spec, sv agent.Services) (native.Options, error) 
 		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), c.Config.String("native.sandbox")), Network: cmp.Or(s.Terms.Network, c.Config.String("native.network")),
 		Memory: c.Config.Int("native.memory"), Home: home, State: c.Paths.State,
 		Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: c.Host.Lookup, Version: Version,
-		Terms: s.Terms, Services: sv, Schema: s.Schema,
+		Terms: s.Terms, Services: sv, Schema: s.Schema, Unkept: o.unkept,
 	}
 	if c.Paths.Config != "" {
 		options.Servers = filepath.Join(c.Paths.Config, "mcp.json")

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
+	"omniagent/internal/proto/yume"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/tool"
 )
@@ -155,8 +156,8 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 		row.Reasons = append(row.Reasons, guardReason{r.Word.String(), r.Text, r.Piece, r.Source})
 	}
 	for _, m := range []string{"deny", "interactive", "prompt", "default", "auto-edit", "auto"} {
-		person, _ := engine.Outcome(engineMode(m), judge, walls, name, a, true)
-		nobody, _ := engine.Outcome(engineMode(m), judge, walls, name, a, false)
+		person, _ := engine.Outcome(yume.ModeOf(m).Mode, judge, walls, name, a, true)
+		nobody, _ := engine.Outcome(yume.ModeOf(m).Mode, judge, walls, name, a, false)
 		if nobody == engine.Asks {
 			nobody = engine.Denied
 		}

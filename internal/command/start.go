@@ -48,7 +48,7 @@ func startParams() []contract.Param {
 		{Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"}, Default: "stream-json", Help: "json: the result alone"},
 		{Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto", Help: "what stdin is: a message, or frames"},
 		{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-		{Name: "permission-mode", Kind: contract.Enum, Enum: append(yume.Modes(), "prompt", "auto-edit", "plan", "dont-ask"), Default: "default", Help: "what may run"},
+		{Name: "permission-mode", Kind: contract.Enum, Enum: flatModes(), Default: "default", Help: "what may run"},
 		{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
 		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 		{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
@@ -78,25 +78,15 @@ func startParams() []contract.Param {
 		{Name: "setting-sources", Kind: contract.Enum, Enum: []string{"user", "project", "local"}, Repeat: true, Help: "whose prohibitions count"},
 		{Name: "include-partial-messages", Kind: contract.Bool, Help: "pieces too"},
 		{Name: "replay-user-messages", Kind: contract.Bool, Help: "messages are told again"},
+		{Name: "no-session-persistence", Kind: contract.Bool, Help: "keep nothing of the conversation"},
 		{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
 	}
 }
 
-// engineMode is a permission mode of the lines as the engine calls it.
-func engineMode(mode string) setting.Approval {
-	switch mode {
-	case "interactive":
-		return setting.AskAll
-	case "auto":
-		return setting.Yolo
-	case "auto-edit":
-		return setting.AutoEdit
-	case "deny":
-		return setting.DenyAll
-	case "prompt", "dont-ask":
-		return setting.Prompt
-	case "plan":
-		return setting.Plan
+// flatModes are the permission modes as start calls them.
+func flatModes() (words []string) {
+	for _, m := range yume.Modes() {
+		words = append(words, m.Word)
 	}
-	return setting.Default
+	return words
 }

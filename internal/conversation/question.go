@@ -93,20 +93,22 @@ func (q *questions) find(id string) string {
 
 // ask takes a question of the Mind. Where nobody answers it is denied at once, and nobody hears of it but by the denial.
 func (c *Conversation) ask(e *event.Event) {
-	ask := *e.Ask
-	if !c.canAsk {
+	ask, q := *e.Ask, &c.questions
+	var early *event.Reply
+	if ask.Tool != nil {
+		early = q.calls[ask.Tool.ID]
+	}
+	if !c.canAsk && early == nil {
 		c.deny(ask.ID, "it needs approval, and nobody can be asked")
 		return
 	}
-	q := &c.questions
 	open := c.open(e)
 	id := open.ask.ID
 	c.sync()
-	if ask.Tool != nil && q.calls[ask.Tool.ID] != nil {
-		early := *q.calls[ask.Tool.ID]
+	if early != nil {
 		q.calls[ask.Tool.ID] = nil
 		early.Question = id
-		_ = c.reply(early)
+		_ = c.reply(*early)
 		return
 	}
 	open.clock = time.AfterFunc(c.o.Patience, func() {

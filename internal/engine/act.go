@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -16,25 +17,42 @@ import (
 	"omniagent/internal/tool"
 )
 
-// abreast is how many calls that only read run at once.
+// abreast is how many calls that only read run side by side.
 const abreast = 8
 
 // step is one call on its way.
 type step struct {
-	call    event.Call
+	call    event.Call      // its input is that of the model, byte for byte
+	input   json.RawMessage // what the tool runs with: that input under the names that hosts know, or a host's own
 	action  tool.Action
 	wrong   string // why it cannot run: for the model
-	begun   bool   // it runs beside others
+	begun   bool   // it runs side by side with others
 	waits   bool   // its result tells of something that still runs
 	ran     bool
-	changed bool          // its input is not the one that the model gave
+	changed bool          // a host has changed its input
 	stops   bool          // the answer about it ends the turn
-	beside  []model.Block // what a hook tells the model before it ran
+	context []model.Block // what a hook tells the model before it runs
 	done    chan tool.Result
 }
 
-// act runs the calls of an answer. Those that only read run at once; each is told with its result right behind it, in the order in which the
-// model called. Every call gets a result, also those that an interruption kept from running.
+// sent is the call as the model sent it.
+func (s *step) sent() *event.Call {
+	call := s.call
+	if s.wrong == "" && string(s.input) != string(call.Input) {
+		call.Canonical = s.input
+	}
+	return &call
+}
+
+// actual is the call with the input that the tool really runs with.
+func (s *step) actual() *event.Call {
+	call := s.call
+	call.Input = s.input
+	return &call
+}
+
+// act runs the calls of an answer. Those that only read run side by side; each is told with its result right behind it,
+// in the order in which the model called. Every call gets a result, also those that an interruption kept from running.
 func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, error) {
 	steps := make([]*step, len(calls))
 	for i, c := range calls {
@@ -49,7 +67,7 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 			}
 			for _, s := range steps[i : i+n] {
 				s.begun = true
-				go func() { s.done <- run(ctx, s.action, nil) }()
+				s.start(ctx)
 			}
 		}
 		for _, s := range steps[i : i+n] {
@@ -62,12 +80,14 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	}
 	for _, c := range calls[len(results):] {
 		r := interruptedCall()
-		results = append(results, model.Block{Kind: model.Result, ID: c.ID, Name: c.Name, Text: r.Text, Failed: r.Failed})
+		results = append(results, model.Block{
+			Kind: model.Result, ID: c.ID, Name: c.Name, Text: r.Text, Failed: r.Failed,
+		})
 	}
 	if ctx.Err() != nil {
 		return results, context.Cause(ctx)
 	}
-	if slices.ContainsFunc(steps, func(s *step) bool { return s.waits }) { // who waits asks the same, and gets the same
+	if slices.ContainsFunc(steps, func(s *step) bool { return s.waits }) { // the same call gets the same result
 		return results, nil
 	}
 	return results, l.repeat.check(calls, results)
@@ -75,7 +95,10 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 
 // plan finds the tool and has it read its input.
 func (l *loop) plan(c model.Block) *step {
-	s := &step{call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: c.Input}, done: make(chan tool.Result, 1)}
+	s := &step{
+		call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: arguments(c)}, input: c.Input,
+		done: make(chan tool.Result, 1),
+	}
 	tools := l.offered()
 	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == c.Name })
 	if i < 0 {
@@ -83,7 +106,8 @@ func (l *loop) plan(c model.Block) *step {
 		return s
 	}
 	if c.Broken != "" {
-		s.wrong = "The arguments are no JSON object: " + clipped(c.Broken, 200) + "\nCall " + c.Name + " again with one complete JSON object."
+		s.wrong = "The arguments are no JSON object: " + clipped(c.Broken, 200) +
+			"\nCall " + c.Name + " again with one complete JSON object."
 		return s
 	}
 	action, err := tools[i].Plan(c.Input)
@@ -98,7 +122,7 @@ func (l *loop) plan(c model.Block) *step {
 	s.action = action
 	s.call.Kind, s.call.Command = action.Kind, action.Command
 	if action.Input != nil {
-		s.call.Input = action.Input
+		s.input = action.Input
 	}
 	if len(action.Paths) > 0 {
 		s.call.Path = action.Paths[0]
@@ -106,15 +130,28 @@ func (l *loop) plan(c model.Block) *step {
 	return s
 }
 
-// free says whether a call may run beside others, and unasked: it only reads. One that keeps a list for the conversation has its turn.
+// arguments are what the model sent as those of a call.
+func arguments(c model.Block) json.RawMessage {
+	switch c.Broken {
+	case "":
+		return c.Input
+	case model.CutOff:
+		return nil
+	}
+	return json.RawMessage(c.Broken)
+}
+
+// free says whether a call may run side by side with others, and unasked: it only reads. A tool that keeps a list for
+// the conversation runs alone.
 func (l *loop) free(s *step) bool {
-	if s.wrong != "" || l.session.o.Hook != nil || s.action.Changes || s.action.Kind == event.Agent || s.action.Kind == event.Other {
+	kind := s.action.Kind
+	if s.wrong != "" || l.mind.o.Services.Hook != nil || s.action.Changes || kind == event.Agent || kind == event.Other {
 		return false
 	}
 	described := Described(s.call.Name, s.action)
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	return l.session.policy.judge(described, s.action, "").word == guard.Allow
+	l.mind.mu.Lock()
+	defer l.mind.mu.Unlock()
+	return l.mind.policy.judge(described, s.action, "").word == guard.Allow
 }
 
 func noTool(tools []tool.Tool, name string) string {
@@ -134,16 +171,13 @@ func noTool(tools []tool.Tool, name string) string {
 
 // carryOut tells the call, sees whether it may run, runs it unless it runs already, and tells the result.
 func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
-	answer, forget := l.session.expect(s.call.ID)
-	defer forget()
-	told := s.call
-	l.tell(event.Event{Kind: event.ToolCall, Call: &told})
+	l.tell(event.Event{Kind: event.ToolCall, Call: s.sent()})
 	var result tool.Result
 	switch {
 	case s.begun:
-		result, s.ran = <-s.done, true // run heeds ctx
+		result, s.ran = l.await(s), true
 	case s.wrong == "":
-		result = l.runAlone(ctx, s, answer)
+		result = l.runAlone(ctx, s)
 	}
 	if s.wrong != "" {
 		result = tool.Result{Text: s.wrong, Failed: true}
@@ -152,51 +186,55 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 		result.Text = "(no output)"
 	}
 	result.Text = strings.ToValidUTF8(result.Text, "\uFFFD")
-	l.session.veil(&result)
+	l.mind.veil(&result)
 	s.waits = result.Waits
-	r := &event.Result{ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit, Change: result.Change}
+	r := &event.Result{
+		ID: s.call.ID, Name: s.call.Name, Failed: result.Failed, Output: result.Text, ExitCode: result.Exit,
+		Change: result.Change,
+	}
 	if s.changed {
-		r.Input = l.session.o.Secrets.Bytes(s.call.Input)
+		r.Input = l.mind.o.Secrets.Bytes(s.input)
 	}
 	l.tell(event.Event{Kind: event.ToolResult, Result: r})
 	l.noteTodos(s, result)
-	block := model.Block{Kind: model.Result, ID: s.call.ID, Name: s.call.Name, Text: result.Text + l.remarks(ctx, s, *r), Failed: result.Failed}
+	block := model.Block{Kind: model.Result, ID: s.call.ID, Name: s.call.Name, Failed: result.Failed}
+	block.Text = result.Text + l.remarks(ctx, s, *r)
 	for _, image := range result.Images {
 		block.Parts = append(block.Parts, model.Block{Kind: model.Image, Media: image.Media, Data: image.Data})
 	}
 	return block
 }
 
-// remarks are what the model hears beside the result itself.
+// remarks are what the model gets in addition to the result itself.
 func (l *loop) remarks(ctx context.Context, s *step, r event.Result) string {
-	said := ""
+	remarks := ""
 	if s.ran && s.changed && s.action.Form == nil {
-		said = ranWith(r.Input)
+		remarks = ranWith(r.Input)
 	}
-	for _, b := range s.beside {
-		said += "\n\n" + b.Text
+	for _, b := range s.context {
+		remarks += "\n\n" + b.Text
 	}
 	switch {
 	case s.call.Name == formName && l.forms():
 		if r.Failed {
 			l.missed++
 		} else {
-			l.given = s.call.Input
+			l.given = s.input
 		}
 	case s.ran:
-		said += l.after(ctx, s, &r)
+		remarks += l.after(ctx, s, &r)
 	}
-	return said
+	return remarks
 }
 
-func (l *loop) runAlone(ctx context.Context, s *step, answer <-chan event.Reply) tool.Result {
-	denial := l.permitted(ctx, s, answer)
+func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
+	denial := l.permitted(ctx, s)
 	if denial != nil {
 		if ctx.Err() == nil {
 			l.tell(event.Event{Kind: event.Denied, Denial: denial})
 		}
 		if s.stops {
-			l.session.endTurn(interrupted)
+			l.mind.interrupt(l.turn)
 		}
 		return tool.Result{Text: "It did not run: " + denial.Reason + ".", Failed: true}
 	}
@@ -209,14 +247,36 @@ func (l *loop) runAlone(ctx context.Context, s *step, answer <-chan event.Reply)
 		ctx = context.WithValue(ctx, callKey{}, calling{l, s.call.ID})
 	}
 	s.ran = true
-	return run(ctx, s.action, nil)
+	s.start(ctx)
+	return l.await(s)
+}
+
+// start runs the call in a goroutine of its own.
+func (s *step) start(ctx context.Context) {
+	go func() { s.done <- run(ctx, s.action, nil) }()
+}
+
+// await returns the result of a call that was started. A killed turn waits for none, except for a sub-agent, which has
+// been killed with it.
+func (l *loop) await(s *step) tool.Result {
+	killed := l.turn.killed
+	if s.action.Kind == event.Agent {
+		killed = nil
+	}
+	select {
+	case r := <-s.done:
+		return r
+	case <-killed:
+		return tool.Result{Text: "It was interrupted: what it did may or may not be done.", Failed: true}
+	}
 }
 
 // run does it. A tool that fails inside is a failed call, not the end of the conversation.
 func run(ctx context.Context, a tool.Action, progress func(string)) (result tool.Result) {
 	defer func() {
 		if r := recover(); r != nil {
-			result = tool.Result{Text: fmt.Sprintf("The tool failed inside: %v\n%s", r, firstLines(debug.Stack(), 12)), Failed: true}
+			stack := firstLines(debug.Stack(), 12)
+			result = tool.Result{Text: fmt.Sprintf("The tool failed inside: %v\n%s", r, stack), Failed: true}
 		}
 	}()
 	if ctx.Err() != nil {
@@ -253,18 +313,20 @@ func (r *repetition) check(calls, results []model.Block) error {
 	}
 	r.times++
 	if r.times >= givenUp {
-		return &stop{FailedTurn, fault.New(fault.AgentFailed, "the model made the same call %d times in a row, with the same result", r.times)}
+		return &stop{event.FailedTurn, fault.New(
+			fault.AgentFailed, "the model made the same call %d times in a row, with the same result", r.times)}
 	}
 	if r.times >= saidAgain {
 		last := &results[len(results)-1]
-		last.Text += fmt.Sprintf("\n\n(You have made the same call %d times, with the same result. Do something else, or say what keeps you from it.)", r.times)
+		last.Text += fmt.Sprintf("\n\n(You have made the same call %d times, with the same result. "+
+			"Do something else, or say what keeps you from it.)", r.times)
 	}
 	return nil
 }
 
 // noteTodos keeps the list of what is to be done, after it changed.
 func (l *loop) noteTodos(s *step, result tool.Result) {
-	todos, journal := l.session.o.Todos, l.session.o.Journal
+	todos, journal := l.mind.o.Todos, l.mind.o.Journal
 	if s.call.Name != "TodoWrite" || result.Failed || todos == nil || journal == nil {
 		return
 	}
@@ -272,5 +334,5 @@ func (l *loop) noteTodos(s *step, result tool.Result) {
 	for _, t := range todos.Get() {
 		items = append(items, session.Todo{Content: t.Content, Status: t.Status, Active: t.ActiveForm})
 	}
-	_, _ = journal.Append(session.Todos{Items: items}) // the turn's end tells that nothing can be written
+	_, _ = journal.Append(session.Todos{Items: items}) // the next message tells that nothing can be written
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
@@ -15,37 +14,25 @@ import (
 	"omniagent/internal/tool"
 )
 
-const (
-	nobody = "nobody" // ours: who could have answered has gone
-)
-
 // fromHost is where a rule comes from that an answer brings.
 const fromHost = "an answer of this conversation"
 
-// expect makes room for the answer to a question about a call; forget takes it away.
-func (s *Session) expect(id string) (answer chan event.Reply, forget func()) {
-	answer = make(chan event.Reply, 1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.questions[id] = answer
-	return answer, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.questions, id)
-	}
+// expect makes room for the answer to a question.
+func (m *Mind) expect(id string) <-chan event.Reply {
+	answer := make(chan event.Reply, 1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.questions[id] = answer
+	return answer
 }
 
-// NobodyAnswers says that no answer will come any more: questions that are open, and those to come, are denials. Who was there to be asked and has
-// gone has not agreed to what would run if nobody had been.
-func (s *Session) NobodyAnswers() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left = s.left || s.o.CanAsk
-	s.o.CanAsk = false
-	for id, answer := range s.questions {
-		delete(s.questions, id)
-		answer <- event.Reply{Option: nobody} // it has room for one
-	}
+// withdraw closes a question. It says whether the question was still open.
+func (m *Mind) withdraw(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, open := m.questions[id]
+	delete(m.questions, id)
+	return open
 }
 
 // refused is a call that may not run.
@@ -53,18 +40,17 @@ func (s *step) refused(byUser bool, format string, args ...any) *event.Denial {
 	return &event.Denial{CallID: s.call.ID, Tool: s.call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
 }
 
-// permitted asks where somebody has to be asked. nil: it may run; else a denial says why not. The order is that of Claude's hosts: hooks, denials,
-// questions, the mode, what is allowed, and then a person.
-// The answer may come before the question is asked: a host that sees the call knows what it will be asked.
-func (l *loop) permitted(ctx context.Context, s *step, answer <-chan event.Reply) *event.Denial {
+// permitted asks where somebody has to be asked. nil: the call may run; else a denial says why not. The order is that
+// of Claude's hosts: hooks, denials, questions, the mode, what is allowed, and then a person.
+func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	host := agent.Word{}
 	if !l.answers(s) {
-		host = l.word(ctx, agent.Moment{Name: agent.BeforeTool, Call: &s.call})
+		host = l.word(ctx, agent.Moment{Name: agent.BeforeTool, Call: s.actual()})
 	}
 	if ctx.Err() != nil || l.answers(s) {
 		return nil // what does not run needs no word
 	}
-	s.beside = beside(agent.BeforeTool, host)
+	s.context = contextOf(agent.BeforeTool, host)
 	filled, isFilled := s.filled(host)
 	if host.Input != nil && host.Decision != event.Deny && !isFilled {
 		if l.replace(s, host.Input); s.wrong != "" {
@@ -72,10 +58,10 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan event.Reply
 		}
 	}
 	described := Described(s.call.Name, s.action)
-	own := l.session
-	own.mu.Lock()
-	v, canAsk, alone := own.policy.judge(described, s.action, host.Decision), own.o.CanAsk, !own.o.CanAsk && !own.left
-	own.mu.Unlock()
+	canAsk := l.mind.o.Services.CanAsk
+	l.mind.mu.Lock()
+	v := l.mind.policy.judge(described, s.action, host.Decision)
+	l.mind.mu.Unlock()
 	if v.word == guard.Allow && s.action.Form != nil {
 		if isFilled {
 			s.answered(filled)
@@ -84,7 +70,7 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan event.Reply
 		v = verdict{word: guard.Ask}
 	}
 	switch {
-	case v.word == guard.Allow || v.run && alone:
+	case v.word == guard.Allow || v.run && !canAsk:
 		l.agreed(s, event.Reply{})
 		return nil
 	case v.word == guard.Deny && host.Decision == event.Deny:
@@ -103,99 +89,102 @@ func (l *loop) permitted(ctx context.Context, s *step, answer <-chan event.Reply
 	if !canAsk {
 		return s.refused(false, "%s needs approval, and nobody can be asked (%s)", s.call.Name, title)
 	}
-	return l.question(ctx, s, title, answer)
+	return l.question(ctx, s, title)
 }
 
-// question asks, and waits for the answer.
-func (l *loop) question(ctx context.Context, s *step, title string, answer <-chan event.Reply) *event.Denial {
-	told := s.call
-	ask := &event.Ask{ID: s.call.ID, Text: title, Options: []string{event.Allow, event.Always, event.Deny}, Tool: &told, Form: s.action.Form != nil}
+// question asks, and waits for the answer or the turn's end.
+func (l *loop) question(ctx context.Context, s *step, title string) *event.Denial {
+	ask := &event.Ask{
+		ID: s.call.ID, Text: title, Options: []string{event.Allow, event.Always, event.Deny}, Tool: s.actual(),
+		Form: s.action.Form != nil,
+	}
 	if s.action.Person {
 		ask.Options = []string{event.Allow, event.Deny}
 	}
+	answer := l.mind.expect(ask.ID)
+	defer l.mind.withdraw(ask.ID)
 	l.tell(event.Event{Kind: event.Question, Ask: ask})
-	patience := time.NewTimer(l.session.o.Limits.Patience)
-	defer patience.Stop()
 	select {
-	case said := <-answer:
-		if said.Option == nobody {
-			return s.refused(false, "%s needs approval, and nobody can answer any more (%s)", s.call.Name, title)
-		}
-		return l.heed(s, said)
-	case <-patience.C:
-		return s.refused(false, "nobody answered within %s whether it may run", l.session.o.Limits.Patience)
+	case reply := <-answer:
+		return l.obey(s, reply)
 	case <-ctx.Done():
+		if l.mind.withdraw(ask.ID) {
+			l.tell(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: ask.ID}})
+		}
 		return s.refused(false, "the turn was interrupted before anybody answered")
 	}
 }
 
-// heed does what an answer says. A consent of which a part cannot be heeded is none.
-func (l *loop) heed(s *step, said event.Reply) *event.Denial {
-	s.stops = said.Stop
-	if said.Stop || said.Option != event.Allow && said.Option != event.Always {
-		if said.Text != "" {
-			return s.refused(true, "the user refused: %s", said.Text)
-		}
+// obey does what an answer says. A consent of which a part cannot be obeyed is a refusal.
+func (l *loop) obey(s *step, reply event.Reply) *event.Denial {
+	s.stops = reply.Stop
+	switch {
+	case reply.ByUs:
+		return s.refused(false, "%s", cmp.Or(reply.Text, "nobody answered whether it may run"))
+	case !reply.Stop && (reply.Option == event.Allow || reply.Option == event.Always):
+	case reply.Text != "":
+		return s.refused(true, "the user refused: %s", reply.Text)
+	default:
 		return s.refused(true, "the user refused")
 	}
 	var rules guard.Rules
-	for _, written := range said.Rules {
+	for _, written := range reply.Rules {
 		rule, err := guard.ParseRule(guard.Allow, written, fromHost)
 		if err != nil {
-			return s.refused(true, "the user's consent cannot be heeded: %v", err)
+			return s.refused(true, "the user's consent cannot be obeyed: %v", err)
 		}
 		rules = append(rules, rule)
 	}
-	if said.Mode != "" && !known(said.Mode) {
-		return s.refused(true, "the user's consent cannot be heeded: there is no permission mode %q", said.Mode)
+	if reply.Mode != "" && !known(reply.Mode) {
+		return s.refused(true, "the user's consent cannot be obeyed: there is no permission mode %q", reply.Mode)
 	}
 	switch {
 	case s.action.Form != nil:
-		filled, _ := s.action.Form(said.Input, said.Text)
+		filled, _ := s.action.Form(reply.Input, reply.Text)
 		s.answered(filled)
-	case said.Input != nil:
-		if l.replace(s, l.session.o.Secrets.Bytes(said.Input)); s.wrong != "" {
+	case reply.Input != nil:
+		if l.replace(s, l.mind.o.Secrets.Bytes(reply.Input)); s.wrong != "" {
 			return nil
 		}
 		if denial := l.deniedNow(s); denial != nil { // what was agreed to is exactly this, but no person lifts a denial
 			return denial
 		}
 	}
-	l.session.mu.Lock()
-	l.session.policy.rules.Rules = slices.Concat(l.session.policy.rules.Rules, rules)
-	if said.Option == event.Always {
-		l.session.policy.rules.Memory.Remember(Described(s.call.Name, s.action), guard.Allow)
+	l.mind.mu.Lock()
+	l.mind.policy.rules.Rules = slices.Concat(l.mind.policy.rules.Rules, rules)
+	if reply.Option == event.Always {
+		l.mind.policy.rules.Memory.Remember(Described(s.call.Name, s.action), guard.Allow)
 	}
-	l.session.mu.Unlock()
-	l.agreed(s, said)
+	l.mind.mu.Unlock()
+	l.agreed(s, reply)
 	return nil
 }
 
 // deniedNow is the denial of a call that was planned again.
 func (l *loop) deniedNow(s *step) *event.Denial {
 	described := Described(s.call.Name, s.action)
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	if v := l.session.policy.judge(described, s.action, ""); v.word == guard.Deny {
+	l.mind.mu.Lock()
+	defer l.mind.mu.Unlock()
+	if v := l.mind.policy.judge(described, s.action, ""); v.word == guard.Deny {
 		return s.refused(false, "%s", v.reason)
 	}
 	return nil
 }
 
-// agreed is what a consent changes beside the call itself. With a plan that is agreed to, the mode that made it ends.
-func (l *loop) agreed(s *step, said event.Reply) {
-	mode := said.Mode
-	if s.call.Name == tool.PlanName && mode == "" {
+// agreed changes the mode as a consent says. With a plan that is agreed to, the mode plan ends.
+func (l *loop) agreed(s *step, reply event.Reply) {
+	mode, planned := reply.Mode, s.call.Name == tool.PlanName
+	if planned && mode == "" {
 		mode = setting.Default
 	}
 	if mode == "" {
 		return
 	}
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	l.session.become(mode)
-	if s.call.Name == tool.PlanName {
-		l.session.news = "" // the result says so
+	l.mind.change(agent.Change{Mode: mode}, nil)
+	if planned {
+		l.mind.mu.Lock()
+		defer l.mind.mu.Unlock()
+		l.mind.news = "" // the result says so
 	}
 }
 

@@ -14,37 +14,27 @@ import (
 	"omniagent/internal/tool"
 )
 
-// Set changes what may run, from the next call on, and who is asked, from the next request on. Questions that are open stay open. Where one of
-// several changes cannot be made, none is.
-func (s *Session) Set(_ context.Context, c agent.Change) error {
+// Set changes what may run, from the next call on, and who is asked, from the next request on. Open questions stay
+// open. If one of several changes cannot be made, none is.
+func (m *Mind) Set(_ context.Context, c agent.Change) error {
 	if c.Mode != "" && !known(c.Mode) {
-		return fault.New(fault.ArgError, "there is no permission mode %q", c.Mode).Hint("deny, ask, plan, prompt, default, auto-edit or yolo")
+		return fault.New(fault.ArgError, "there is no permission mode %q", c.Mode).
+			Hint("deny, ask, plan, prompt, default, auto-edit or yolo")
 	}
-	var fresh Model
-	if c.Model != "" {
-		var err error
-		if fresh, err = s.other(c.Model); err != nil {
+	if c.Model == "" {
+		m.change(c, nil)
+		return nil
+	}
+	fresh, err := m.other(c.Model)
+	if err != nil {
+		return err
+	}
+	if journal := m.o.Journal; journal != nil {
+		if _, err := journal.Append(session.Changed{Model: fresh.Client.Profile().Model}); err != nil {
 			return err
 		}
-		if kept := s.o.Journal; kept != nil {
-			if _, err := kept.Append(session.Changed{Model: fresh.Client.Profile().Model}); err != nil {
-				return err
-			}
-		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.Mode != "" {
-		s.become(c.Mode)
-	}
-	if c.Model != "" {
-		before := s.model
-		s.model = fresh
-		s.models++
-		if now := fresh.Client.Profile().Model; before.Client == nil || before.Client.Profile().Model != now {
-			s.events.PutNow(event.Event{Kind: event.Changed, Session: s.o.ID, Facts: &event.Facts{Model: now}})
-		}
-	}
+	m.change(c, &fresh)
 	return nil
 }
 
@@ -52,75 +42,114 @@ func known(m setting.Approval) bool {
 	return slices.Contains(setting.Approvals(), m)
 }
 
-// become changes the mode, whoever wants it, and tells the host before the first event that the change affects. It is
-// called with the lock, so it must not wait for room. The model has to know of the mode plan: it is another task then.
-func (s *Session) become(m setting.Approval) {
-	before := s.policy.mode
-	s.policy.mode = m
-	if m != before {
-		s.events.PutNow(event.Event{Kind: event.Changed, Session: s.o.ID, Facts: &event.Facts{Mode: m}})
+// change makes the mode and the model others. It tells that first, so that the event precedes whatever it affects.
+func (m *Mind) change(c agent.Change, fresh *Model) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if facts := m.difference(c, fresh); facts != nil {
+		m.tell(event.Event{Kind: event.Changed, Session: m.o.ID, Facts: facts})
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.Mode != "" {
+		m.become(c.Mode)
+	}
+	if fresh != nil {
+		m.model = *fresh
+		m.models++
+	}
+}
+
+// difference is what a change makes of the facts. nil: nothing.
+func (m *Mind) difference(c agent.Change, fresh *Model) *event.Facts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var facts event.Facts
+	differs := false
+	if before := m.policy.mode; c.Mode != "" && c.Mode != before {
+		facts.Mode, differs = c.Mode, true
+		if tools := m.offeredIn(c.Mode); !slices.Equal(tools, m.offeredIn(before)) {
+			facts.Tools = slices.Concat([]string{}, tools) // not nil, even if none is left
+		}
+	}
+	if fresh != nil {
+		before, now := m.model.Client.Profile(), fresh.Client.Profile()
+		if now.Model != before.Model || now.Window != before.Window {
+			facts.Model, facts.Window, differs = now.Model, now.Window, true
+		}
+	}
+	if !differs {
+		return nil
+	}
+	return &facts
+}
+
+// become changes the mode; it is called with the lock. The model has to know when planning begins and when it ends:
+// that is another task.
+func (m *Mind) become(mode setting.Approval) {
+	before := m.policy.mode
+	m.policy.mode = mode
 	switch {
-	case m == before:
-	case m == setting.Plan:
-		s.news = "(The permission mode is plan now. " + planned + ")"
+	case mode == before:
+	case mode == setting.Plan:
+		m.news = "(The permission mode is plan now. " + planned + ")"
 	case before == setting.Plan:
-		s.news = fmt.Sprintf("(The permission mode is %s now, and plan no more: what was planned may be done.)", m)
+		m.news = fmt.Sprintf("(The permission mode is %s now, and plan no more: what was planned may be done.)", mode)
 	}
 }
 
 // heard is what the model has to be told of a change, once.
 func (l *loop) heard() []model.Block {
-	s := l.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.news == "" || l.outer != nil {
+	m := l.mind
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.news == "" || l.outer != nil {
 		return nil
 	}
-	news := s.news
-	s.news = ""
+	news := m.news
+	m.news = ""
 	return []model.Block{{Kind: model.Text, Text: news}}
 }
 
-// other is another model, which has to have a price where there is a budget: a limit that nobody can keep is none.
-func (s *Session) other(name string) (Model, error) {
-	if s.o.Other == nil {
+// other is another model. Under a budget it needs a known price: the budget could not be kept without.
+func (m *Mind) other(name string) (Model, error) {
+	if m.o.Other == nil {
 		return Model{}, fault.New(fault.Unsupported, "the model cannot be changed in the middle of this conversation")
 	}
-	m, err := s.o.Other(name)
+	other, err := m.o.Other(name)
 	if err != nil {
 		return Model{}, err
 	}
-	if s.o.Limits.CostUSD > 0 && m.Client.Profile().Prices == nil {
+	if m.o.Limits.CostUSD > 0 && other.Client.Profile().Prices == nil {
 		return Model{}, Unpriced(name)
 	}
-	return s.plain(m), nil
+	return m.plain(other), nil
 }
 
 // Unpriced says that a budget cannot be kept with a model.
 func Unpriced(name string) error {
-	return fault.New(fault.Unsupported, "what %s costs is not known, so a budget cannot be kept", name).Hint("limit the turns, or choose a model whose price is known")
+	return fault.New(fault.Unsupported, "what %s costs is not known, so a budget cannot be kept", name).
+		Hint("limit the turns, or choose a model whose price is known")
 }
 
 // plain is a model that neither gets nor says a known secret.
-func (s *Session) plain(m Model) Model {
-	if s.o.Secrets != nil {
-		m.Client = veiled{m.Client, s.o.Secrets}
+func (m *Mind) plain(other Model) Model {
+	if m.o.Secrets != nil {
+		other.Client = veiled{other.Client, m.o.Secrets}
 	}
-	return m
+	return other
 }
 
 // client is the model that the next request goes to.
 func (l *loop) client() model.Client {
-	s := l.session
-	s.mu.Lock()
-	m, n := s.model, s.models
-	s.mu.Unlock()
+	l.mind.mu.Lock()
+	current, n := l.mind.model, l.mind.models
+	l.mind.mu.Unlock()
 	if l.own != nil {
-		m, n = *l.own, 0
+		current, n = *l.own, 0
 	}
 	if l.asks == nil || l.models != n {
-		l.asks, l.models = l.patient(m), n
+		l.asks, l.models = l.patient(current), n
 	}
 	return l.asks
 }
@@ -129,12 +158,14 @@ func (l *loop) client() model.Client {
 func (l *loop) patient(m Model) model.Client {
 	return model.Retrying(m.Client, m.Retry, func(r model.Retry) {
 		l.notes = append(l.notes, fmt.Sprintf("attempt %d of %d failed: %s", r.Attempt, r.Of, r.Error.Error()))
-		l.tell(event.Event{Kind: event.Retry, Retry: &event.Again{Attempt: r.Attempt, Of: r.Of, After: r.After, Status: r.Error.Status, Reason: r.Error.Message}})
+		l.tell(event.Event{Kind: event.Retry, Retry: &event.Again{
+			Attempt: r.Attempt, Of: r.Of, After: r.After, Status: r.Error.Status, Reason: r.Error.Message,
+		}})
 	})
 }
 
-// count adds to what the turn has used, and to what each loop around this one has. What the API did not count costs as much as we think, for the
-// budget; it is told to nobody.
+// count adds to what the turn has used, and to what each loop around this one has. Tokens that we only estimated count
+// for the budget, but their cost is not told.
 func (l *loop) count(client model.Client, u model.Usage) {
 	if u == (model.Usage{}) {
 		return
@@ -148,19 +179,30 @@ func (l *loop) count(client model.Client, u model.Usage) {
 		at.cost += cost
 		at.unknown = at.unknown || prices == nil || u.Estimated
 	}
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	l.session.spent += cost
+	l.mind.mu.Lock()
+	defer l.mind.mu.Unlock()
+	l.mind.spent += cost
 }
 
-// offers says whether the model is told of a tool now; it is called with the lock. A plan is handed over only in the mode that makes one.
-func (s *Session) offers(name string) bool {
-	return name != tool.PlanName || s.policy.mode == setting.Plan
+// offers says whether the model gets a tool in that mode. It can hand over a plan only in the mode that makes one.
+func offers(name string, mode setting.Approval) bool {
+	return name != tool.PlanName || mode == setting.Plan
 }
 
-// offered are the tools that the model is told of now.
+// offeredIn names the tools that the model gets in that mode.
+func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
+	for _, t := range m.tools {
+		if offers(t.Name, mode) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// offered are the tools that the model gets now.
 func (l *loop) offered() []tool.Tool {
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(l.tools), func(t tool.Tool) bool { return !l.session.offers(t.Name) })
+	l.mind.mu.Lock()
+	mode := l.mind.policy.mode
+	l.mind.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.tools), func(t tool.Tool) bool { return !offers(t.Name, mode) })
 }

@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	summarise = "Summarise this conversation for yourself: you will go on with the work having only the summary and the last few messages. Keep, exactly as they " +
-		"are: what the user asked for and decided, file names, commands, identifiers, figures and error messages that still matter. Then: what is done, what was " +
-		"found out, what failed and why, what comes next. Leave out what is of no use any more. Answer with the summary alone; do not call tools."
+	summarise = "Summarise this conversation for yourself: you will go on with the work having only the summary and " +
+		"the last few messages. Keep, exactly as they are: what the user asked for and decided, file names, commands, " +
+		"identifiers, figures and error messages that still matter. Then: what is done, what was found out, what " +
+		"failed and why, what comes next. Leave out what is of no use any more. Answer with the summary alone; do not " +
+		"call tools."
 	summarised  = "The conversation until here was longer than fits. This is its summary:\n\n"
 	wordForWord = "The user's last message, word for word:\n\n"
 	// longestAsked is how much of that message is kept so.
@@ -34,14 +36,14 @@ func (l *loop) fit(ctx context.Context) error {
 	if float64(l.talk.tokens()) < share*float64(window) || len(l.talk.messages) < 3 {
 		return nil
 	}
-	if err := l.shorten(ctx, "auto"); !errors.Is(err, leftWhole) {
+	if err := l.shorten(ctx, "auto"); !errors.Is(err, errLeftWhole) {
 		return err
 	}
 	return nil // there is still room: what comes of it is the host's wish
 }
 
-// leftWhole is why a conversation was not shortened.
-const leftWhole = fault.Code("left whole")
+// errLeftWhole is the cause when the host keeps a conversation from being shortened.
+var errLeftWhole = errors.New("left whole")
 
 func (l *loop) window() (tokens int64, share float64) {
 	p := l.client().Profile()
@@ -55,21 +57,23 @@ func (l *loop) window() (tokens int64, share float64) {
 	return tokens, share
 }
 
-// shorten puts a summary of the model's own in the place of what is old. It cuts in front of an answer of the model whose calls are all
-// answered before, so that no call loses its result.
+// shorten puts a summary of the model's own in the place of what is old. It cuts in front of an answer of the model
+// whose calls are all answered before, so that no call loses its result.
 func (l *loop) shorten(ctx context.Context, trigger string) error {
 	before := l.talk.tokens()
 	window, _ := l.window()
 	cut := l.cut(int64(keptShare * float64(window)))
 	if cut < 1 {
-		return &model.Error{Trouble: model.Overflow, Message: "the last message alone is longer than the model can take"}
+		alone := "the last message alone is longer than the model can take"
+		return &model.Error{Trouble: model.Overflow, Message: alone}
 	}
 	if l.journal != nil && l.talk.numbers[cut] == 0 {
 		cut = len(l.talk.messages) // the journal could not say from where they stay
 	}
 	word := l.word(ctx, agent.Moment{Name: agent.Shortening, Text: trigger})
 	if word.Decision == event.Deny {
-		return fault.New(fault.ContextFull, "the host does not let the conversation be shortened: %s", word.Reason).Because(leftWhole)
+		return fault.New(fault.ContextFull, "the host does not let the conversation be shortened: %s", word.Reason).
+			Because(errLeftWhole)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -82,7 +86,7 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 	if asked := lastAsked(l.talk.messages[:cut]); asked != "" && lastAsked(l.talk.messages[cut:]) == "" {
 		text += "\n\n" + wordForWord + asked
 	}
-	first := model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: text}}}
+	first := words(model.User, text)
 	record := session.Compacted{Summary: first, Trigger: trigger, Before: before}
 	if cut < len(l.talk.numbers) {
 		record.Keep = l.talk.numbers[cut]
@@ -90,7 +94,7 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 	number := int64(0)
 	if l.journal != nil {
 		if number, err = l.journal.Append(record); err != nil {
-			return &stop{FailedTurn, fault.Of(err)}
+			return &stop{event.FailedTurn, fault.Of(err)}
 		}
 	}
 	shorter := &conversation{ids: l.talk.ids, number: l.talk.number}
@@ -99,11 +103,14 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 		shorter.add(m, l.talk.numbers[cut+i])
 	}
 	*l.talk = *shorter
-	l.tell(event.Event{Kind: event.Compacted, Session: l.session.o.ID, Compaction: &event.Compaction{Trigger: trigger, Before: before}})
+	l.tell(event.Event{
+		Kind: event.Compacted, Session: l.mind.o.ID, Compaction: &event.Compaction{Trigger: trigger, Before: before},
+	})
 	return nil
 }
 
-// cut is the place from which the messages stay: as many as fit into the budget, but at least the last. No result is parted from its call.
+// cut is the place from which the messages stay: as many as fit into the budget, but at least the last. No result is
+// parted from its call.
 func (l *loop) cut(budget int64) int {
 	messages := l.talk.messages
 	at := len(messages) - 1
@@ -144,11 +151,10 @@ func answersCalls(m model.Message) bool {
 // summary asks the model for one. Where even that is too much, the oldest half is left out.
 func (l *loop) summary(ctx context.Context, old []model.Message, also string) (string, error) {
 	for {
-		plain := inWords(old)
+		request := words(model.User, strings.TrimSpace(inWords(old)+"\n\n"+summarise+"\n\n"+also))
 		client := l.client()
 		answer, err := client.Ask(ctx, model.Request{
-			System: l.system, NoCache: true,
-			Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: strings.TrimSpace(plain + "\n\n" + summarise + "\n\n" + also)}}}},
+			System: l.system, NoCache: true, Messages: []model.Message{request},
 		}, nil)
 		if err == nil {
 			l.count(client, answer.Usage)
@@ -165,7 +171,7 @@ func (l *loop) summary(ctx context.Context, old []model.Message, also string) (s
 	}
 }
 
-// inWords is a conversation as a text: what is summed up is quoted, not gone on with, and no wire has rules for it.
+// inWords is a conversation as a text: the model quotes it and does not continue it, and no wire has rules for it.
 func inWords(messages []model.Message) string {
 	var b strings.Builder
 	b.WriteString("<conversation>\n")

@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/session"
 )
 
-// conversation is what was said, in the form in which a model can be sent it at any moment: each call has its result, and a user's message
-// comes first.
+// conversation is what was said, in the form in which a model can be sent it at any moment: each call has its result,
+// and a user's message comes first.
 type conversation struct {
 	messages []model.Message
 	numbers  []int64         // the journal's records with which they begin; 0: not known
@@ -26,7 +26,7 @@ func newConversation(history []model.Message, kept *session.Session) *conversati
 		history = kept.Messages()
 		numbers = numbered(kept.Seen())
 	}
-	if len(numbers) != len(history) { // something was mended there, and where a message begins in the journal is not known
+	if len(numbers) != len(history) { // something was mended, and where a message begins in the journal is not known
 		numbers = make([]int64, len(history))
 	}
 	for i, m := range history {

@@ -2,10 +2,7 @@ package engine_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -16,103 +13,16 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
-	"omniagent/internal/model/anthropic"
-	"omniagent/internal/modelserver"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
-	"omniagent/internal/toolspec"
 )
 
-// scripted is a model that says what a script says.
-func scripted(t *testing.T, script string) (model.Client, *modelserver.Server) {
-	t.Helper()
-	s, err := modelserver.ParseScript([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := modelserver.Start(s, modelserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return anthropic.New(anthropic.Options{Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000}}), server
-}
-
-// kit is a tool of a test.
-func kit(name string, a tool.Action) tool.Tool {
-	return tool.Tool{
-		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
-		Plan: func(input json.RawMessage) (tool.Action, error) {
-			a.Input = input
-			return a, nil
-		},
-	}
-}
-
-func begin(t *testing.T, o engine.Options, tools ...tool.Tool) *engine.Session {
-	t.Helper()
-	o.Tools = func(task tool.Task) []tool.Tool {
-		return append(tools, tool.HandOver(&tool.Env{Task: task}))
-	}
-	s := engine.New(o)
-	t.Cleanup(func() {
-		if _, err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
-func send(t *testing.T, s *engine.Session, text string) {
-	t.Helper()
-	if err := s.Send(t.Context(), []event.Block{{Text: text}}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// turn is what happens until the turn ends; each event is shown to see.
-func turn(t *testing.T, s *engine.Session, see func(event.Event)) []event.Event {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	var all []event.Event
-	for {
-		e, err := s.Next(ctx)
-		if err != nil {
-			t.Fatalf("%v after %s", err, told(all))
-		}
-		all = append(all, e)
-		if see != nil {
-			see(e)
-		}
-		if e.Kind == event.Ended {
-			return all
-		}
-	}
-}
-
-func told(events []event.Event) string {
-	var b strings.Builder
-	for _, e := range events {
-		switch e.Kind {
-		case event.ToolCall:
-			fmt.Fprintf(&b, "call %s; ", e.Call.Name)
-		case event.ToolResult:
-			fmt.Fprintf(&b, "result %v; ", e.Result.Failed)
-		case event.Denied:
-			fmt.Fprintf(&b, "denied %s; ", e.Denial.Reason)
-		case event.Failed:
-			fmt.Fprintf(&b, "failed %s; ", e.Fault.Code)
-		case event.Ended:
-			fmt.Fprintf(&b, "ended %s %q", e.End.Reason, e.End.Text)
-		}
-	}
-	return b.String()
-}
-
-// TestTogether: calls that only read run at once, each told with its result behind it; what changes something runs alone, in its place.
+// TestTogether: calls that only read run at once, each told with its result behind it; what changes something runs
+// alone, in its place.
 func TestTogether(t *testing.T) {
-	client, _ := scripted(t, `[{"calls":[{"call":{"name":"Look","input":{"n":1}}},{"call":{"name":"Look","input":{"n":2}}},{"call":{"name":"Change","input":{}}},{"call":{"name":"Look","input":{"n":3}}}]},{"say":"ok"}]`)
+	client, _ := scripted(t, script(together(
+		call("Look", `{"n":1}`), call("Look", `{"n":2}`), call("Change", `{}`), call("Look", `{"n":3}`),
+	), ok()))
 	var mu sync.Mutex
 	running, most, changed := 0, 0, false
 	both := make(chan struct{})
@@ -147,99 +57,93 @@ func TestTogether(t *testing.T) {
 		return tool.Result{Text: "done"}
 	}}
 	s := begin(t, engine.Options{Client: client, Mode: setting.Yolo}, kit("Look", look), kit("Change", change))
-	send(t, s, "go")
-	want := `call Look; result false; call Look; result false; call Change; result false; call Look; result false; ended success "ok"`
-	if got := told(turn(t, s, nil)); got != want || most != 2 {
+	want := "call Look; result false; call Look; result false; call Change; result false; call Look; result false; " +
+		`ended success "ok"`
+	if got := told(turn(t, s, "go", nil)); got != want || most != 2 {
 		t.Errorf("%d at once: %s", most, got)
-	}
-}
-
-// TestSteering: what is said to a turn that works is heard with the next results.
-func TestSteering(t *testing.T) {
-	client, server := scripted(t, `[{"call":{"name":"Wait","input":{}}},{"say":"You said ${input}"}]`)
-	release := make(chan struct{})
-	var once sync.Once
-	wait := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
-		<-release
-		return tool.Result{Text: "waited"}
-	}}
-	s := begin(t, engine.Options{Client: client}, kit("Wait", wait))
-	send(t, s, "go")
-	turn(t, s, func(e event.Event) {
-		if e.Kind == event.ToolCall {
-			once.Do(func() {
-				if err := s.Steer(t.Context(), []event.Block{{Text: "rather to the left"}}); err != nil {
-					t.Error(err)
-				}
-				close(release)
-			})
-		}
-	})
-	second := server.Requests()[1]
-	if raw := string(second.Raw); !strings.Contains(raw, "rather to the left") || strings.Index(raw, "waited") > strings.Index(raw, "rather to the left") {
-		t.Errorf("%s", raw)
 	}
 }
 
 // TestQuestions: yes, no with a reason, nobody, and a mode that changes meanwhile.
 func TestQuestions(t *testing.T) {
 	runs := 0
-	act := tool.Action{Kind: event.Shell, Changes: true, Title: "touch the world", Run: func(context.Context, func(string)) tool.Result {
-		runs++
-		return tool.Result{Text: "touched"}
-	}}
+	act := tool.Action{
+		Kind: event.Shell, Changes: true, Title: "touch the world",
+		Run: func(context.Context, func(string)) tool.Result {
+			runs++
+			return tool.Result{Text: "touched"}
+		},
+	}
+	nobody := "denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here)"
 	for _, tt := range []struct {
 		name   string
-		o      engine.Options
-		answer func(*engine.Session, event.Event) error
-		want   string
+		mode   setting.Approval
+		answer *event.Reply // nil: nobody is there
+		byUser bool
+		want   string // between the call and its result
 		runs   int
 	}{
-		{"yes", engine.Options{CanAsk: true}, func(s *engine.Session, e event.Event) error {
-			return s.Answer(context.Background(), e.Ask.ID, event.Reply{Option: event.Allow})
-		}, `call Act; result false; ended success "ok"`, 1},
-		{"no", engine.Options{CanAsk: true}, func(s *engine.Session, e event.Event) error {
-			return s.Answer(context.Background(), e.Ask.ID, event.Reply{Option: event.Deny, Text: "not today"})
-		}, `call Act; denied the user refused: not today; result true; ended success "ok"`, 0},
-		{"nobody", engine.Options{}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here); result true; ended success "ok"`, 0},
-		{"late", engine.Options{CanAsk: true, Limits: engine.Limits{Patience: time.Millisecond}}, nil, `call Act; denied nobody answered within 1ms whether it may run; result true; ended success "ok"`, 0},
-		{"deny", engine.Options{CanAsk: true, Mode: setting.DenyAll}, nil, `call Act; denied the permission mode deny lets no tool run; say what you would do instead; result true; ended success "ok"`, 0},
-		{"yolo", engine.Options{Mode: setting.Yolo}, nil, `call Act; result false; ended success "ok"`, 1},
-		{"auto-edit", engine.Options{Mode: setting.AutoEdit}, nil, `call Act; denied Act needs approval, and nobody can be asked (touch the world: the tool is not known here); result true; ended success "ok"`, 0},
+		{"yes", "", &event.Reply{Option: event.Allow}, false, "", 1},
+		{"no", "", &event.Reply{Option: event.Deny, Text: "not today"}, true, "denied the user refused: not today", 0},
+		{"nobody", "", nil, false, nobody, 0},
+		{"late", "", &event.Reply{Option: event.Deny, ByUs: true, Text: "too late"}, false, "denied too late", 0},
+		{"gone", "", &event.Reply{Option: event.Allow, ByUs: true, Text: "gone"}, false, "denied gone", 0},
+		{"no reason", "", &event.Reply{ByUs: true}, false, "denied nobody answered whether it may run", 0},
+		{
+			"deny", setting.DenyAll, &event.Reply{Option: event.Allow}, false,
+			"denied the permission mode deny lets no tool run; say what you would do instead", 0,
+		},
+		{"yolo", setting.Yolo, nil, false, "", 1},
+		{"auto-edit", setting.AutoEdit, nil, false, nobody, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client, _ := scripted(t, `[{"call":{"name":"Act","input":{}}},{"say":"ok"}]`)
-			o := tt.o
-			o.Client, runs = client, 0
+			o := engine.Options{Client: client, Mode: tt.mode, Services: agent.Services{CanAsk: tt.answer != nil}}
 			s := begin(t, o, kit("Act", act))
-			send(t, s, "go")
-			got := told(turn(t, s, func(e event.Event) {
-				if e.Kind == event.Question && tt.answer != nil {
-					if err := tt.answer(s, e); err != nil {
-						t.Error(err)
+			runs = 0
+			all := turn(t, s, "go", func(e event.Event) {
+				switch {
+				case e.Kind == event.Question:
+					answer(t, s, e, *tt.answer)
+					if err := s.Answer(event.Reply{Question: e.Ask.ID}); !errors.Is(err, fault.NotFoundCode) {
+						t.Errorf("a second answer: %v", err)
 					}
+				case e.Kind == event.Denied && e.Denial.ByUser != tt.byUser:
+					t.Errorf("%+v", e.Denial)
 				}
-			}))
-			if got != tt.want || runs != tt.runs {
+			})
+			want := "call Act; result false; "
+			if tt.want != "" {
+				want = "call Act; " + tt.want + "; result true; "
+			}
+			if got := told(all); got != want+`ended success "ok"` || runs != tt.runs {
 				t.Errorf("%d runs: %s", runs, got)
+			}
+			outcome, err := s.Close(t.Context())
+			if err != nil || (len(outcome.Evidence.Denials) > 0) != (tt.want != "") {
+				t.Errorf("%v, %+v", err, outcome)
 			}
 		})
 	}
-	client, _ := scripted(t, `[{"call":{"name":"Act","input":{"n":1}}},{"call":{"name":"Act","input":{"n":2}}},{"say":"ok"}]`)
-	s := begin(t, engine.Options{Client: client, CanAsk: true}, kit("Act", act))
-	if err := s.Answer(t.Context(), "nothing", event.Reply{}); !errors.Is(err, fault.NotFoundCode) {
+	client, _ := scripted(t,
+		`[{"call":{"name":"Act","input":{"n":1}}},{"call":{"name":"Act","input":{"n":2}}},{"say":"ok"}]`)
+	s := begin(t, engine.Options{Client: client, Services: asking()}, kit("Act", act))
+	if err := s.Answer(event.Reply{Question: "nothing"}); !errors.Is(err, fault.NotFoundCode) {
 		t.Errorf("%v", err)
 	}
 	runs = 0
-	send(t, s, "go")
 	asked := 0
-	turn(t, s, func(e event.Event) {
-		if e.Kind == event.Question {
-			asked++
-			_ = s.Set(context.Background(), agent.Change{Mode: setting.Yolo}) // from the next call on
-			if err := s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Allow}); err != nil {
-				t.Error(err)
+	turn(t, s, "go", func(e event.Event) {
+		switch e.Kind {
+		case event.ToolCall: // it is not asked yet
+			if err := s.Answer(event.Reply{Question: e.Call.ID, Option: event.Deny}); !errors.Is(err,
+				fault.NotFoundCode) {
+				t.Errorf("an answer before its question: %v", err)
 			}
+		case event.Question:
+			asked++
+			_ = s.Set(t.Context(), agent.Change{Mode: setting.Yolo}) // from the next call on
+			answer(t, s, e, event.Reply{Option: event.Allow})
 		}
 	})
 	if asked != 1 || runs != 2 {
@@ -247,48 +151,54 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestInterruptions at every place: while the model answers, while a tool runs, while a question is open. Each call has a result, and the
-// conversation goes on.
+// TestInterruptions at every place: while the model answers, while a tool runs, while a question is open. Each call has
+// a result, and the conversation goes on.
 func TestInterruptions(t *testing.T) {
 	stuck := tool.Action{Kind: event.Read, Run: func(ctx context.Context, _ func(string)) tool.Result {
 		<-ctx.Done()
 		return tool.Result{Text: "stopped", Failed: true}
 	}}
-	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result { return tool.Result{} }}
+	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
+		return tool.Result{}
+	}}
 	for name, tt := range map[string]struct {
 		script string
 		at     event.Kind
 	}{
 		"answer":   {`[{"say":"a long answer that is cut in the middle","stall":"middle"}]`, event.Text},
 		"headers":  {`[{"say":"x","stall":"headers"}]`, event.TurnBegan},
-		"tool":     {`[{"calls":[{"call":{"name":"Stuck","input":{}}},{"call":{"name":"Act","input":{}}}]},{"say":"ok"}]`, event.ToolCall},
-		"question": {`[{"calls":[{"call":{"name":"Act","input":{}}},{"call":{"name":"Stuck","input":{}}}]},{"say":"ok"}]`, event.Question},
+		"tool":     {script(together(call("Stuck", `{}`), call("Act", `{}`)), ok()), event.ToolCall},
+		"question": {script(together(call("Act", `{}`), call("Stuck", `{}`)), ok()), event.Question},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, server := scripted(t, tt.script)
-			s := begin(t, engine.Options{Client: client, CanAsk: true}, kit("Stuck", stuck), kit("Act", act))
-			send(t, s, "go")
-			once := sync.Once{}
-			all := turn(t, s, func(e event.Event) {
+			s := begin(t, engine.Options{Client: client, Services: asking()}, kit("Stuck", stuck), kit("Act", act))
+			asked, withdrawn := "", ""
+			all := turn(t, s, "go", func(e event.Event) {
+				switch e.Kind {
+				case event.Question:
+					asked = e.Ask.ID
+				case event.Withdrawn:
+					withdrawn = e.Ask.ID
+				}
 				if e.Kind == tt.at {
-					once.Do(func() { _ = s.Interrupt(t.Context()) })
+					s.interrupt()
 				}
 			})
-			if end := all[len(all)-1].End; end.OK || end.Reason != engine.Interrupted {
-				t.Errorf("%s", told(all))
+			if asked != withdrawn || (asked != "") != (name == "question") {
+				t.Errorf("asked %q, withdrawn %q", asked, withdrawn)
 			}
-			if calls, results := strings.Count(told(all), "call"), strings.Count(told(all), "result"); calls != results {
+			if end := all[len(all)-1].End; end.OK || end.Reason != event.Cancelled {
 				t.Errorf("%s", told(all))
 			}
 			before := len(server.Requests())
-			send(t, s, "next")
-			once = sync.Once{}
-			turn(t, s, func(e event.Event) { _ = s.Interrupt(t.Context()) })
+			turn(t, s, "next", func(event.Event) { s.interrupt() })
 			if len(server.Requests()) <= before {
 				return // interrupted before it asked
 			}
 			raw := string(server.Requests()[before].Raw)
-			if strings.Count(raw, `"tool_use_id"`) != strings.Count(raw, `"type":"tool_use"`) || !strings.Contains(raw, "next") {
+			if strings.Count(raw, `"tool_use_id"`) != strings.Count(raw, `"type":"tool_use"`) ||
+				!strings.Contains(raw, "next") {
 				t.Errorf("%s", raw)
 			}
 		})
@@ -297,27 +207,31 @@ func TestInterruptions(t *testing.T) {
 
 // TestLimits of tokens, money and time.
 func TestLimits(t *testing.T) {
-	look := tool.Action{Kind: event.Read, Run: func(ctx context.Context, _ func(string)) tool.Result { return tool.Result{Text: "x"} }}
+	look := reads("x")
 	stuck := tool.Action{Kind: event.Read, Run: func(ctx context.Context, _ func(string)) tool.Result {
 		<-ctx.Done()
 		return tool.Result{Text: "stopped", Failed: true}
 	}}
-	script := `[{"call":{"name":"Look","input":{"n":1}},"usage":{"input":1000,"output":1000}},{"call":{"name":"Look","input":{"n":2}},"usage":{"input":1000,"output":1000}},{"say":"never"}]`
+	const usage = `,"usage":{"input":1000,"output":1000}}`
+	looks := script(
+		`{"call":{"name":"Look","input":{"n":1}}`+usage, `{"call":{"name":"Look","input":{"n":2}}`+usage, `{"say":"never"}`,
+	)
 	for name, tt := range map[string]struct {
 		limits engine.Limits
 		script string
 		want   string
 	}{
-		"tokens": {engine.Limits{Tokens: 3000}, script, "failed BLOCKED_BY_POLICY; ended error_during_execution"},
-		"money":  {engine.Limits{CostUSD: 0.003}, script, "ended error_max_budget_usd"},
-		"turns":  {engine.Limits{Turns: 1}, script, "ended error_max_turns"},
-		"time":   {engine.Limits{Time: 50 * time.Millisecond}, `[{"call":{"name":"Stuck","input":{}}},{"say":"never"}]`, "failed TIMEOUT; ended error_during_execution"},
+		"tokens": {engine.Limits{Tokens: 3000}, looks, "failed BLOCKED_BY_POLICY; ended error_during_execution"},
+		"money":  {engine.Limits{CostUSD: 0.003}, looks, "ended error_max_budget_usd"},
+		"turns":  {engine.Limits{Turns: 1}, looks, "ended error_max_turns"},
+		"time": {engine.Limits{Time: 50 * time.Millisecond}, `[{"call":{"name":"Stuck","input":{}}},{"say":"never"}]`,
+			"failed TIMEOUT; ended error_during_execution"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := scripted(t, tt.script)
-			s := begin(t, engine.Options{Client: priced{client}, Limits: tt.limits}, kit("Look", look), kit("Stuck", stuck))
-			send(t, s, "go")
-			if got := told(turn(t, s, nil)); !strings.Contains(got, tt.want) {
+			s := begin(t, engine.Options{Client: priced{client}, Limits: tt.limits}, kit("Look", look),
+				kit("Stuck", stuck))
+			if got := told(turn(t, s, "go", nil)); !strings.Contains(got, tt.want) {
 				t.Errorf("%s", got)
 			}
 		})
@@ -338,8 +252,7 @@ func TestPanic(t *testing.T) {
 	client, _ := scripted(t, `[{"call":{"name":"Bad","input":{}}},{"say":"ok"}]`)
 	bad := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { panic("oh") }}
 	s := begin(t, engine.Options{Client: client}, kit("Bad", bad))
-	send(t, s, "go")
-	if got := told(turn(t, s, nil)); got != `call Bad; result true; ended success "ok"` {
+	if got := told(turn(t, s, "go", nil)); got != `call Bad; result true; ended success "ok"` {
 		t.Error(got)
 	}
 }
@@ -348,9 +261,8 @@ func TestPanic(t *testing.T) {
 func TestTask(t *testing.T) {
 	client, _ := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"say":"end"}]`)
 	s := begin(t, engine.Options{Client: client})
-	send(t, s, "go")
 	inner := 0
-	all := turn(t, s, func(e event.Event) {
+	all := turn(t, s, "go", func(e event.Event) {
 		if e.Parent != "" {
 			inner++
 		}
@@ -361,62 +273,134 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestClosed: a closed session says so, and everybody who waits is told.
+// TestClosed: closing interrupts the turn that runs, with its end, and a closed Mind takes no message.
 func TestClosed(t *testing.T) {
 	client, _ := scripted(t, `[{"say":"x","stall":"start"}]`)
-	s := engine.New(engine.Options{Client: client})
-	send(t, s, "go")
-	done := make(chan error, 1)
-	go func() {
-		for {
-			if _, err := s.Next(context.Background()); err != nil {
-				done <- err
-				return
-			}
+	s := begin(t, engine.Options{Client: client})
+	closed := make(chan error, 1)
+	all := turn(t, s, "go", func(e event.Event) {
+		if e.Kind == event.TurnBegan {
+			go func() {
+				_, err := s.Close(context.Background())
+				closed <- err
+			}()
 		}
-	}()
-	if _, err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
+	})
+	if err := <-closed; err != nil || all[len(all)-1].End.Reason != event.Cancelled {
+		t.Errorf("%v: %s", err, told(all))
 	}
-	if err := <-done; !errors.Is(err, io.EOF) {
-		t.Error(err)
+	if err := s.Turn(t.Context(), []event.Block{{Text: "x"}}); err == nil {
+		t.Error("a closed Mind takes a message")
 	}
-	if err := s.Send(t.Context(), []event.Block{{Text: "x"}}); err == nil {
-		t.Error("a closed session takes a message")
+	if err := s.Steer(t.Context(), []event.Block{{Text: "x"}}); err == nil {
+		t.Error("a closed Mind hears")
 	}
-	if err := engine.New(engine.Options{Client: client}).Send(t.Context(), []event.Block{{Text: " "}}); !errors.Is(err, fault.ArgError) {
-		t.Error(err)
+	s = begin(t, engine.Options{Client: client})
+	if err := s.Turn(t.Context(), []event.Block{{Text: " "}}); !errors.Is(err, fault.ArgError) || len(s.events) > 0 {
+		t.Errorf("%v, %s", err, told(s.events))
 	}
 }
 
-// TestEveryMessageEnds: also one that is interrupted before its turn begins.
-func TestEveryMessageEnds(t *testing.T) {
+// TestOneTurn: a second one at the same time is refused, and tells nothing.
+func TestOneTurn(t *testing.T) {
+	client, _ := scripted(t, `[{"say":"x"}]`)
+	s := begin(t, engine.Options{Client: client})
+	turn(t, s, "go", func(e event.Event) {
+		if e.Kind != event.TurnBegan {
+			return
+		}
+		if err := s.Turn(t.Context(), []event.Block{{Text: "too"}}); !errors.Is(err, fault.LockHeld) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEveryTurnEnds: also one that is interrupted before it begins, or at any moment after.
+func TestEveryTurnEnds(t *testing.T) {
 	client, _ := scripted(t, `[{"say":"x","stall":"start"}]`)
-	for range 50 {
+	for i := range 50 {
 		s := begin(t, engine.Options{Client: client})
-		for range 3 {
-			send(t, s, "go")
+		ctx, cancel := context.WithCancel(t.Context())
+		if i%2 == 0 {
+			cancel()
+		} else {
+			go cancel()
 		}
-		if err := s.Interrupt(t.Context()); err != nil {
-			t.Fatal(err)
+		for range 2 {
+			s.events = nil
+			if err := s.Turn(ctx, []event.Block{{Text: "go"}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := told(s.events); got != `ended cancelled ""` {
+				t.Fatal(got)
+			}
 		}
-		for range 3 {
-			turn(t, s, nil)
+	}
+}
+
+// TestKill: neither a turn that is killed nor Close waits for a tool that ignores its context.
+func TestKill(t *testing.T) {
+	for _, kind := range []event.ToolKind{event.Read, event.Shell} { // side by side with others, and alone
+		for _, closes := range []bool{false, true} {
+			client, _ := scripted(t, `[{"call":{"name":"Stuck","input":{}}},{"say":"never"}]`)
+			started, release := make(chan struct{}), make(chan struct{})
+			stuck := tool.Action{Kind: kind, Run: func(context.Context, func(string)) tool.Result {
+				close(started)
+				<-release
+				return tool.Result{Text: "late"}
+			}}
+			s := begin(t, engine.Options{Client: client, Mode: setting.Yolo}, kit("Stuck", stuck))
+			s.Kill() // nothing runs
+			go func() {
+				<-started
+				if !closes {
+					s.Kill()
+					s.Kill()
+					return
+				}
+				over, cancel := context.WithCancel(context.Background())
+				cancel() // there is no time to end by itself
+				_, _ = s.Close(over)
+			}()
+			got := told(turn(t, s, "go", nil))
+			close(release)
+			if got != `call Stuck; result true; ended cancelled ""` {
+				t.Errorf("%s, closes %v: %s", kind, closes, got)
+			}
 		}
-		send(t, s, "again")
-		if err := s.Interrupt(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		turn(t, s, nil)
+	}
+}
+
+// TestKillOfASubAgent ends it with the turn.
+func TestKillOfASubAgent(t *testing.T) {
+	client, _ := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},`+
+		`{"call":{"name":"Stuck","input":{}}},{"say":"never"}]`)
+	release := make(chan struct{})
+	defer close(release)
+	var s *mind
+	s = begin(t, engine.Options{Client: client}, kit("Stuck", tool.Action{
+		Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+			s.Kill()
+			<-release
+			return tool.Result{Text: "late"}
+		},
+	}))
+	got := told(turn(t, s, "go", nil)) // the sub-agent begins with the script again, and has no Task
+	if got != `call Task; call Task; result true; call Stuck; result true; result true; ended cancelled ""` {
+		t.Error(got)
 	}
 }
 
 // TestStricterMode reaches the calls of the same answer that have not begun.
 func TestStricterMode(t *testing.T) {
-	client, _ := scripted(t, `[{"calls":[{"call":{"name":"Act","input":{}}},{"call":{"name":"Look","input":{}}}]},{"say":"ok"}]`)
-	var s *engine.Session
+	client, _ := scripted(t,
+		`[{"calls":[{"call":{"name":"Act","input":{}}},{"call":{"name":"Look","input":{}}}]},{"say":"ok"}]`)
+	var s *mind
 	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
 		_ = s.Set(context.Background(), agent.Change{Mode: setting.DenyAll})
+		if s.facts.Mode != setting.DenyAll {
+			t.Error("Set has returned, and the change was not told")
+		}
 		return tool.Result{Text: "done"}
 	}}
 	look := tool.Action{Kind: event.Web, Run: func(context.Context, func(string)) tool.Result {
@@ -424,8 +408,7 @@ func TestStricterMode(t *testing.T) {
 		return tool.Result{}
 	}}
 	s = begin(t, engine.Options{Client: client, Mode: setting.Yolo}, kit("Act", act), kit("Look", look))
-	send(t, s, "go")
-	if got := told(turn(t, s, nil)); !strings.HasPrefix(got, "call Act; result false; call Look; denied ") {
+	if got := told(turn(t, s, "again", nil)); !strings.HasPrefix(got, "call Act; result false; call Look; denied ") {
 		t.Error(got)
 	}
 }
@@ -448,14 +431,14 @@ func (c canned) Ask(_ context.Context, q model.Request, _ func(model.Piece)) (*m
 // TestPoorAnswers: thinking alone is no answer, and one that was cut off says so.
 func TestPoorAnswers(t *testing.T) {
 	client, _ := scripted(t, `[]`)
-	s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Thinking, Text: "hm"}}, Stop: model.Done}, nil}})
-	send(t, s, "go")
-	if got := told(turn(t, s, nil)); !strings.HasPrefix(got, "failed NO_ANSWER; ended error_during_execution") {
+	s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Thinking,
+		Text: "hm"}}, Stop: model.Done}, nil}})
+	if got := told(turn(t, s, "go", nil)); !strings.HasPrefix(got, "failed NO_ANSWER; ended error_during_execution") {
 		t.Error(got)
 	}
-	s = begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "half"}}, Stop: model.Length}, nil}})
-	send(t, s, "go")
-	all := turn(t, s, nil)
+	s = begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text,
+		Text: "half"}}, Stop: model.Length}, nil}})
+	all := turn(t, s, "go", nil)
 	if end := all[len(all)-1].End; !end.OK || len(end.Notes) != 1 || !strings.Contains(end.Notes[0], "cut off") {
 		t.Errorf("%+v", end)
 	}
@@ -464,11 +447,12 @@ func TestPoorAnswers(t *testing.T) {
 // TestSearch: the API searches by itself only where a mode leaves that to it.
 func TestSearch(t *testing.T) {
 	client, _ := scripted(t, `[]`)
-	for mode, want := range map[setting.Approval]bool{setting.Prompt: true, setting.Yolo: true, setting.AskAll: false, setting.DenyAll: false} {
+	for mode, want := range map[setting.Approval]bool{setting.Prompt: true, setting.Yolo: true, setting.AskAll: false,
+		setting.DenyAll: false} {
 		asked := make(chan model.Request, 1)
-		s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "x"}}}, asked}, Search: true, Mode: mode})
-		send(t, s, "go")
-		turn(t, s, nil)
+		s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text,
+			Text: "x"}}}, asked}, Search: true, Mode: mode})
+		turn(t, s, "go", nil)
 		if q := <-asked; q.Search != want {
 			t.Errorf("%s: %v", mode, q.Search)
 		}

@@ -24,7 +24,8 @@ type Form struct {
 // NewForm reads the schema of an answer.
 func NewForm(written []byte) (*Form, error) {
 	bad := func(format string, args ...any) (*Form, error) {
-		return nil, fault.New(fault.ArgError, "the schema of the answer "+format, args...).Hint(`give a JSON schema of an object: {"type":"object","properties":{…}}`)
+		return nil, fault.New(fault.ArgError, "the schema of the answer "+format, args...).
+			Hint(`give a JSON schema of an object: {"type":"object","properties":{…}}`)
 	}
 	s, err := schema.Parse(written)
 	if err != nil {
@@ -52,23 +53,26 @@ func NewForm(written []byte) (*Form, error) {
 func (f *Form) tool() tool.Tool {
 	return tool.Tool{
 		Tool: toolspec.Tool{
-			Name:        formName,
-			Description: "Gives the final answer, in the form that was asked for. Call it once, when the work is done, with the whole answer: nothing else is read.",
-			Input:       f.input,
+			Name: formName,
+			Description: "Gives the final answer, in the form that was asked for. Call it once, when the work is done, " +
+				"with the whole answer: nothing else is read.",
+			Input: f.input,
 		},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
 			if err := f.schema.Validate(input); err != nil {
-				return tool.Action{}, fault.New(fault.ArgError, "The answer does not fit its form: %v. Correct it, and call %s again", err, formName)
+				return tool.Action{}, fault.New(
+					fault.ArgError, "The answer does not fit its form: %v. Correct it, and call %s again", err, formName)
 			}
-			return tool.Action{Kind: event.Other, Title: "Give the answer", Input: input, Run: func(context.Context, func(string)) tool.Result {
+			taken := func(context.Context, func(string)) tool.Result {
 				return tool.Result{Text: "The answer has been taken."}
-			}}, nil
+			}
+			return tool.Action{Kind: event.Other, Title: "Give the answer", Input: input, Run: taken}, nil
 		},
 	}
 }
 
 // forms says that the answer has to have a form. That of a sub-agent has none.
-func (l *loop) forms() bool { return l.session.o.Form != nil && l.outer == nil }
+func (l *loop) forms() bool { return l.mind.o.Form != nil && l.outer == nil }
 
 // answers says that a call is the answer in its form. It does nothing, so nobody is asked about it.
 func (l *loop) answers(s *step) bool { return l.forms() && s.call.Name == formName }

@@ -18,14 +18,14 @@ import (
 // asks is the decision of a hook that somebody has to be asked; Allow and Deny are the others.
 const asks = "ask"
 
-// word is the host's word at a moment. One that means nothing, or a hook that fails inside, is told; where the hook decides what may happen it is
-// a no, and else it is nothing. A hook that does not come back ends with ctx, as all that waits for it does.
+// word is the host's word at a moment. A word without meaning, and a hook that fails inside, are told; where the hook
+// decides what may happen that is a no, elsewhere it is ignored. A hook that does not return is left when ctx ends.
 func (l *loop) word(ctx context.Context, m agent.Moment) agent.Word {
-	if l.session.o.Hook == nil || ctx.Err() != nil {
+	if l.mind.o.Services.Hook == nil || ctx.Err() != nil {
 		return agent.Word{}
 	}
 	m.Parent = l.parent
-	w, wrong := l.session.listen(ctx, m)
+	w, wrong := l.mind.listen(ctx, m)
 	if wrong != "" {
 		l.tell(event.Event{Kind: event.Notice, Text: fmt.Sprintf("the hook at %s %s", m.Name, wrong), Synthetic: true})
 		w = agent.Word{}
@@ -37,80 +37,72 @@ func (l *loop) word(ctx context.Context, m agent.Moment) agent.Word {
 		l.tell(event.Event{Kind: event.Notice, Text: w.Note})
 	}
 	if w.End != "" && m.Name != agent.TurnEnds && m.Name != agent.HelperEnds {
-		l.session.endTurn(&stop{FailedTurn, fault.New(fault.Blocked, "a hook has ended the turn at %s: %s", m.Name, w.End)})
+		l.mind.fail(&stop{event.FailedTurn, fault.New(
+			fault.Blocked, "a hook has ended the turn at %s: %s", m.Name, w.End)})
 	}
-	known := l.session.o.Secrets
+	known := l.mind.o.Secrets
 	w.Reason, w.Context, w.Input = known.String(w.Reason), known.String(w.Context), known.Bytes(w.Input)
 	return w
 }
 
 // listen calls the hook. wrong says what is wrong with its word.
-func (s *Session) listen(ctx context.Context, m agent.Moment) (w agent.Word, wrong string) {
-	if m.Call != nil { // nobody changes what is ours
-		call := *m.Call
+func (m *Mind) listen(ctx context.Context, at agent.Moment) (w agent.Word, wrong string) {
+	if at.Call != nil { // the hook may change its copy
+		call := *at.Call
 		call.Input = slices.Clone(call.Input)
-		m.Call = &call
+		at.Call = &call
 	}
-	type said struct {
+	type reply struct {
 		word  agent.Word
 		wrong string
 	}
-	done := make(chan said, 1)
+	done := make(chan reply, 1)
 	go func() {
-		x := said{wrong: "ended without a word"}
+		r := reply{wrong: "ended without a word"}
 		defer func() {
-			if r := recover(); r != nil {
-				x = said{wrong: fmt.Sprintf("failed inside: %v", r)}
+			if p := recover(); p != nil {
+				r = reply{wrong: fmt.Sprintf("failed inside: %v", p)}
 			}
-			done <- x
+			done <- r
 		}()
-		x = said{word: s.o.Hook(ctx, m)}
+		r = reply{word: m.o.Services.Hook(ctx, at)}
 	}()
-	var x said
+	var r reply
 	select {
-	case x = <-done:
+	case r = <-done:
 	case <-ctx.Done():
 		return agent.Word{}, ""
 	}
 	var object map[string]json.RawMessage
-	switch w = x.word; {
-	case x.wrong != "":
+	switch w = r.word; {
+	case r.wrong != "":
 	case w.Decision != "" && w.Decision != event.Allow && w.Decision != asks && w.Decision != event.Deny:
-		x.wrong = fmt.Sprintf("decided %.60q, which means nothing", w.Decision)
+		r.wrong = fmt.Sprintf("decided %.60q, which means nothing", w.Decision)
 	case w.Input != nil && (json.Unmarshal(w.Input, &object) != nil || object == nil):
-		x.wrong = "gave an input that is no JSON object"
+		r.wrong = "gave an input that is not a JSON object"
 	}
-	return w, x.wrong
-}
-
-// endTurn ends the turn that runs, and none that waits.
-func (s *Session) endTurn(why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.interrupt != nil {
-		s.interrupt(why)
-	}
+	return w, r.wrong
 }
 
 // admit is a message with what the host adds to it. The error says that it is refused: then nothing of it is kept.
-func (l *loop) admit(ctx context.Context, said []model.Block) ([]model.Block, error) {
-	s := l.session
-	if s.o.Hook == nil {
-		return append(slices.Clone(said), l.heard()...), nil
+func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block, error) {
+	m := l.mind
+	if m.o.Services.Hook == nil {
+		return append(slices.Clone(message), l.heard()...), nil
 	}
-	s.mu.Lock()
-	first := !s.greeted
-	s.greeted = true
-	s.mu.Unlock()
+	m.mu.Lock()
+	first := !m.greeted
+	m.greeted = true
+	m.mu.Unlock()
 	if first {
 		began := "startup"
 		if len(l.talk.messages) > 0 {
 			began = "resume"
 		}
-		s.opening = beside(agent.SessionBegins, l.word(ctx, agent.Moment{Name: agent.SessionBegins, Text: began}))
+		m.opening = contextOf(agent.SessionBegins, l.word(ctx, agent.Moment{Name: agent.SessionBegins, Text: began}))
 	}
 	var text strings.Builder
-	for _, b := range said {
+	for _, b := range message {
 		if b.Kind == model.Text {
 			text.WriteString(b.Text)
 		}
@@ -120,15 +112,15 @@ func (l *loop) admit(ctx context.Context, said []model.Block) ([]model.Block, er
 		return nil, context.Cause(ctx)
 	}
 	if w.Decision == event.Deny {
-		return nil, &stop{FailedTurn, fault.New(fault.Blocked, "the message was refused: %s", reasonOf(w))}
+		return nil, &stop{event.FailedTurn, fault.New(fault.Blocked, "the message was refused: %s", reasonOf(w))}
 	}
-	said = slices.Concat(said, l.heard(), s.opening, beside(agent.MessageComes, w))
-	s.opening = nil
-	return said, nil
+	message = slices.Concat(message, l.heard(), m.opening, contextOf(agent.MessageComes, w))
+	m.opening = nil
+	return message, nil
 }
 
-// beside is what a hook tells the model.
-func beside(at agent.MomentName, w agent.Word) []model.Block {
+// contextOf is what a hook tells the model.
+func contextOf(at agent.MomentName, w agent.Word) []model.Block {
 	if w.Context == "" {
 		return nil
 	}
@@ -144,31 +136,31 @@ func reasonOf(w agent.Word) string {
 
 // after is what a hook has to say to a call that ran, for the model.
 func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
-	m := agent.Moment{Name: agent.AfterTool, Call: &s.call, Result: r}
+	m := agent.Moment{Name: agent.AfterTool, Call: s.actual(), Result: r}
 	if r.Failed {
 		m.Name = agent.AfterFailure
 	}
 	w := l.word(ctx, m)
-	said := ""
+	remarks := ""
 	if w.Decision == event.Deny {
-		said = "\n\n(The user's program objects to this: " + reasonOf(w) + ")"
+		remarks = "\n\n(The user's program objects to this: " + reasonOf(w) + ")"
 	}
-	for _, b := range beside(m.Name, w) {
-		said += "\n\n" + b.Text
+	for _, b := range contextOf(m.Name, w) {
+		remarks += "\n\n" + b.Text
 	}
-	return said
+	return remarks
 }
 
 // mostMissed is how often the model may end without the answer in its form, or with one that does not fit.
 const mostMissed = 5
 
-// finish says whether there is something to go on with where the turn would end: the form of the answer, the host's word, or a word of the user
-// that came in the last moment.
+// finish says whether there is something to go on with where the turn would end: the form of the answer, the host's
+// word, or something that the user said in the last moment.
 func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
 	more := ""
 	if l.forms() && l.given == nil {
 		if l.missed++; l.missed >= mostMissed {
-			return false, &stop{reason: Formless}
+			return false, &stop{reason: event.MaxFormErrors}
 		}
 		more = "The answer has to be given through the tool " + formName + ". Call it now, with the whole answer."
 	} else {
@@ -176,7 +168,8 @@ func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
 		if l.outer != nil {
 			name = agent.HelperEnds
 		}
-		if w := l.word(ctx, agent.Moment{Name: name, Text: l.last, Again: l.again}); w.Decision == event.Deny && w.End == "" {
+		w := l.word(ctx, agent.Moment{Name: name, Text: l.last, Again: l.again})
+		if w.Decision == event.Deny && w.End == "" {
 			more, l.again = reasonOf(w), true
 		}
 	}
@@ -197,28 +190,29 @@ func (l *loop) finish(ctx context.Context) (goOn bool, err error) {
 const parting = 3 * time.Second
 
 // partWith tells the hook that the conversation is over.
-func (s *Session) partWith(ctx context.Context) {
-	s.mu.Lock()
-	greeted := s.greeted
-	s.greeted = false
-	s.mu.Unlock()
-	if !greeted || s.o.Hook == nil {
+func (m *Mind) partWith(ctx context.Context) {
+	m.mu.Lock()
+	greeted := m.greeted
+	m.greeted = false
+	m.mu.Unlock()
+	if !greeted || m.o.Services.Hook == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, parting)
 	defer cancel()
-	_, _ = s.listen(ctx, agent.Moment{Name: agent.SessionEnds, Text: "other"})
+	_, _ = m.listen(ctx, agent.Moment{Name: agent.SessionEnds, Text: "other"})
 }
 
 // replace plans the call again, with an input that the host has given.
 func (l *loop) replace(s *step, input json.RawMessage) {
-	before := s.call.Input
+	sent, before := s.call.Input, s.input
 	fresh := l.plan(model.Block{Kind: model.Call, ID: s.call.ID, Name: s.call.Name, Input: input})
-	s.call, s.action, s.wrong = fresh.call, fresh.action, fresh.wrong
+	s.call, s.input, s.action, s.wrong = fresh.call, fresh.input, fresh.action, fresh.wrong
+	s.call.Input = sent
 	if s.wrong != "" {
 		s.wrong = "The host has changed the input, and it cannot run like that: " + s.wrong
 	}
-	s.changed = s.changed || string(before) != string(s.call.Input)
+	s.changed = s.changed || string(before) != string(s.input)
 }
 
 // ranWith tells the model what really ran.

@@ -16,7 +16,6 @@ import (
 	"omniagent/internal/guard"
 	"omniagent/internal/model"
 	"omniagent/internal/setting"
-	"omniagent/internal/tool"
 )
 
 // heard is a hook that notes what it hears, and says what a test wants.
@@ -54,20 +53,24 @@ func always(w agent.Word) func(agent.Moment) agent.Word {
 	return func(agent.Moment) agent.Word { return w }
 }
 
-// TestMoments: each is told once, in its place, with what belongs to it; the beginning and the end of a conversation once for all turns.
+// says is a hook that says the same whenever a moment comes.
+func says(at agent.MomentName, w agent.Word) *heard {
+	return &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{at: always(w)}}
+}
+
+// TestMoments: each is told once, in its place, with what belongs to it; the beginning and the end of a conversation
+// once for all turns.
 func TestMoments(t *testing.T) {
-	client, _ := scripted(t, `[{"call":{"name":"Look","input":{"n":1}}},{"call":{"name":"Bad","input":{}}},{"call":{"name":"None","input":{}}},{"say":"ok"}]`)
-	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "seen"} }}
-	bad := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "oh", Failed: true} }}
+	client, _ := scripted(t, script(call("Look", `{"n":1}`), call("Bad", `{}`), call("None", `{}`), ok()))
+	look := reads("seen")
+	bad := fails("oh")
 	h := &heard{}
-	s := engine.New(engine.Options{Client: client, Hook: h.hook, Tools: func(tool.Task) []tool.Tool { return []tool.Tool{kit("Look", look), kit("Bad", bad)} }})
+	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)}, kit("Look", look), kit("Bad", bad))
 	if h.names() != "" {
 		t.Error("it was asked before anything was sent")
 	}
-	send(t, s, "go")
-	turn(t, s, nil)
-	send(t, s, "more")
-	turn(t, s, nil)
+	turn(t, s, "go", nil)
+	turn(t, s, "more", nil)
 	for range 2 {
 		if _, err := s.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -90,15 +93,16 @@ func TestMoments(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	silent := &heard{}
-	if _, err := engine.New(engine.Options{Client: client, Hook: silent.hook}).Close(t.Context()); err != nil || silent.names() != "" {
+	unused := begin(t, engine.Options{Client: client, Services: hooked(silent.hook)})
+	if _, err := unused.Close(t.Context()); err != nil || silent.names() != "" {
 		t.Errorf("%v: %s", err, silent.names())
 	}
 }
 
 // TestMomentsOfASubAgent name the call that it works for.
 func TestMomentsOfASubAgent(t *testing.T) {
-	client, server := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"call":{"name":"Look","input":{}}},{"say":"ok"}]`)
-	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "seen"} }}
+	client, server := scripted(t, script(task(), call("Look", `{}`), ok()))
+	look := reads("seen")
 	again := 0
 	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
 		agent.HelperBegins: always(agent.Word{Context: "mind the gap"}),
@@ -109,11 +113,12 @@ func TestMomentsOfASubAgent(t *testing.T) {
 			return agent.Word{Decision: event.Deny, Reason: "say more"}
 		},
 	}}
-	s := begin(t, engine.Options{Client: client, Hook: h.hook}, kit("Look", look))
-	send(t, s, "go")
-	turn(t, s, nil)
-	if got := h.names(); !strings.HasPrefix(got, "SessionStart UserPromptSubmit PreToolUse (SubagentStart) (PreToolUse) (PostToolUse)") ||
-		!strings.Contains(got, "(SubagentStop) (SubagentStop) PostToolUse") && !strings.Contains(got, "(SubagentStop) (PreToolUse)") || !strings.HasSuffix(got, " Stop") {
+	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)}, kit("Look", look))
+	turn(t, s, "go", nil)
+	if got := h.names(); !strings.HasPrefix(got,
+		"SessionStart UserPromptSubmit PreToolUse (SubagentStart) (PreToolUse) (PostToolUse)") ||
+		!strings.Contains(got, "(SubagentStop) (SubagentStop) PostToolUse") &&
+			!strings.Contains(got, "(SubagentStop) (PreToolUse)") || !strings.HasSuffix(got, " Stop") {
 		t.Error(got)
 	}
 	if raw := string(server.Requests()[1].Raw); !strings.Contains(raw, "mind the gap") {
@@ -126,11 +131,10 @@ func TestMomentsOfASubAgent(t *testing.T) {
 	if !said || h.all[len(h.all)-1].Parent != "" {
 		t.Error("it did not go on")
 	}
-	refusing := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.HelperBegins: always(agent.Word{Decision: event.Deny, Reason: "no helpers today"})}}
+	refusing := says(agent.HelperBegins, agent.Word{Decision: event.Deny, Reason: "no helpers today"})
 	client, server = scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"say":"ok"}]`)
-	s = begin(t, engine.Options{Client: client, Hook: refusing.hook})
-	send(t, s, "go")
-	turn(t, s, nil)
+	s = begin(t, engine.Options{Client: client, Services: hooked(refusing.hook)})
+	turn(t, s, "go", nil)
 	if n := len(server.Requests()); n != 2 || !strings.Contains(string(server.Requests()[1].Raw), "no helpers today") {
 		t.Errorf("%d requests", n)
 	}
@@ -138,7 +142,8 @@ func TestMomentsOfASubAgent(t *testing.T) {
 
 // TestHookBeforeATool: what it says counts in the order hooks, denials, questions, mode, permissions, a person.
 func TestHookBeforeATool(t *testing.T) {
-	rules := guard.Rules{rule(t, guard.Deny, "Bash(git push:*)"), rule(t, guard.Ask, "Bash(npm:*)"), rule(t, guard.Allow, "Bash(free:*)")}
+	rules := guard.Rules{rule(t, guard.Deny, "Bash(git push:*)"), rule(t, guard.Ask, "Bash(npm:*)"),
+		rule(t, guard.Allow, "Bash(free:*)")}
 	for name, tt := range map[string]struct {
 		line string
 		mode setting.Approval
@@ -147,44 +152,59 @@ func TestHookBeforeATool(t *testing.T) {
 		told string
 		q    int
 	}{
-		"nothing":               {"make a", setting.Prompt, agent.Word{}, "make a", "", 1},
-		"allow":                 {"make a", setting.Prompt, agent.Word{Decision: "allow"}, "make a", "", 0},
-		"allow in mode ask":     {"make a", setting.AskAll, agent.Word{Decision: "allow"}, "make a", "", 0},
-		"allow in mode deny":    {"make a", setting.DenyAll, agent.Word{Decision: "allow"}, "", "denied the permission mode deny", 0},
-		"allow in mode plan":    {"make a", setting.Plan, agent.Word{Decision: "allow"}, "", "denied the permission mode plan", 0},
-		"allow of a denial":     {"git push", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied the deny rule", 0},
-		"allow of a firm one":   {"sudo ls", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0},
-		"allow of an ask rule":  {"npm test", setting.Prompt, agent.Word{Decision: "allow"}, "npm test", "", 1},
-		"deny":                  {"make a", setting.Yolo, agent.Word{Decision: "deny", Reason: "not on Sundays"}, "", "denied not on Sundays; result true", 0},
-		"deny without a reason": {"make a", setting.Yolo, agent.Word{Decision: "deny"}, "", "denied a hook refuses it", 0},
-		"deny of what is free":  {"free x", setting.Prompt, agent.Word{Decision: "deny", Input: json.RawMessage(`{"command":"free y"}`)}, "", "denied a hook refuses it", 0},
-		"ask":                   {"free x", setting.Yolo, agent.Word{Decision: "ask", Reason: "really?"}, "free x", "", 1},
-		"ask of a denial":       {"git push", setting.Yolo, agent.Word{Decision: "ask"}, "", "denied the deny rule", 0},
-		"input":                 {"make a", setting.Yolo, agent.Word{Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
-		"input and allow":       {"make a", setting.Prompt, agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
-		"input that is denied":  {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"git push -f"}`)}, "", "denied ", 0},
-		"input that is wrong":   {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)}, "", "call Bash; result true", 0},
-		"input that is no JSON": {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{"comm`)}, "", "denied the hook that decides about it gave an input", 0},
-		"input null":            {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`null`)}, "", "denied the hook that decides about it gave an input", 0},
-		"nonsense":              {"make a", setting.Yolo, agent.Word{Decision: "perhaps"}, "", `denied the hook that decides about it decided "perhaps"`, 0},
-		"end":                   {"make a", setting.Yolo, agent.Word{End: "enough"}, "", "ended error_during_execution", 0},
+		"nothing":           {"make a", setting.Prompt, agent.Word{}, "make a", "", 1},
+		"allow":             {"make a", setting.Prompt, agent.Word{Decision: "allow"}, "make a", "", 0},
+		"allow in mode ask": {"make a", setting.AskAll, agent.Word{Decision: "allow"}, "make a", "", 0},
+		"allow in mode deny": {"make a", setting.DenyAll, agent.Word{Decision: "allow"}, "",
+			"denied the permission mode deny", 0},
+		"allow in mode plan": {"make a", setting.Plan, agent.Word{Decision: "allow"}, "",
+			"denied the permission mode plan", 0},
+		"allow of a denial": {"git push", setting.Yolo, agent.Word{Decision: "allow"}, "",
+			"denied the deny rule", 0},
+		"allow of a firm one":  {"sudo ls", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0},
+		"allow of an ask rule": {"npm test", setting.Prompt, agent.Word{Decision: "allow"}, "npm test", "", 1},
+		"deny": {"make a", setting.Yolo, agent.Word{Decision: "deny", Reason: "not on Sundays"}, "",
+			"denied not on Sundays; result true", 0},
+		"deny without a reason": {"make a", setting.Yolo, agent.Word{Decision: "deny"}, "",
+			"denied a hook refuses it", 0},
+		"deny of what is free": {"free x", setting.Prompt, agent.Word{Decision: "deny",
+			Input: json.RawMessage(`{"command":"free y"}`)}, "", "denied a hook refuses it", 0},
+		"ask": {"free x", setting.Yolo,
+			agent.Word{Decision: "ask", Reason: "really?"}, "free x", "", 1},
+		"ask of a denial": {"git push", setting.Yolo, agent.Word{Decision: "ask"}, "", "denied the deny rule", 0},
+		"input": {"make a", setting.Yolo, agent.Word{Input: json.RawMessage(`{"command":"make b"}`)},
+			"make b", "", 0},
+		"input and allow": {"make a", setting.Prompt, agent.Word{Decision: "allow",
+			Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
+		"input that is denied": {"make a", setting.Yolo, agent.Word{Decision: "allow",
+			Input: json.RawMessage(`{"command":"git push -f"}`)}, "", "denied ", 0},
+		"input that is wrong": {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)},
+			"", "call Bash; result true", 0},
+		"input that is no JSON": {"make a", setting.Yolo, agent.Word{Decision: "allow",
+			Input: json.RawMessage(`{"comm`)}, "", "denied the hook that decides about it gave an input", 0},
+		"input null": {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`null`)},
+			"", "denied the hook that decides about it gave an input", 0},
+		"nonsense": {"make a", setting.Yolo, agent.Word{Decision: "perhaps"}, "",
+			`denied the hook that decides about it decided "perhaps"`, 0},
+		"end": {"make a", setting.Yolo, agent.Word{End: "enough"}, "",
+			"ended error_during_execution", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
 			client, server := scripted(t, bash(tt.line))
 			h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.BeforeTool: always(tt.word)}}
 			s := begin(t, engine.Options{
-				Client: client, CanAsk: true, Mode: tt.mode, Hook: h.hook, Rules: guard.Judge{Rules: rules, Place: guard.Place{Root: "/w", Dir: "/w"}},
+				Client: client, Services: agent.Services{CanAsk: true, Hook: h.hook}, Mode: tt.mode,
+				Rules: guard.Judge{Rules: rules, Place: guard.Place{Root: "/w", Dir: "/w"}},
 			}, line(&ran))
-			send(t, s, "go")
 			asked := 0
-			all := turn(t, s, func(e event.Event) {
+			all := turn(t, s, "go", func(e event.Event) {
 				if e.Kind == event.Question {
 					asked++
 					if name == "ask" && !strings.Contains(e.Ask.Text, "really?") {
 						t.Errorf("%+v", e.Ask)
 					}
-					_ = s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Allow})
+					answer(t, s, e, event.Reply{Option: event.Allow})
 				}
 				if e.Kind == event.ToolResult && (e.Result.Input != nil) != (tt.ran == "make b") && tt.ran != "" {
 					t.Errorf("%+v", e.Result)
@@ -200,10 +220,10 @@ func TestHookBeforeATool(t *testing.T) {
 	}
 	var ran []string // where nobody can be asked, what has to be asked about is denied
 	client, _ := scripted(t, bash("make a"))
-	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.BeforeTool: always(agent.Word{Decision: "ask"})}}
-	s := begin(t, engine.Options{Client: client, Mode: setting.Default, Walls: engine.Whole, Hook: h.hook}, line(&ran))
-	send(t, s, "go")
-	if got := told(turn(t, s, nil)); len(ran) > 0 || !strings.Contains(got, "nobody can be asked") {
+	h := says(agent.BeforeTool, agent.Word{Decision: "ask"})
+	s := begin(t, engine.Options{Client: client, Mode: setting.Default, Walls: engine.Whole, Services: hooked(h.hook)},
+		line(&ran))
+	if got := told(turn(t, s, "go", nil)); len(ran) > 0 || !strings.Contains(got, "nobody can be asked") {
 		t.Error(got)
 	}
 }
@@ -211,55 +231,55 @@ func TestHookBeforeATool(t *testing.T) {
 // TestBadHooks: one that falls, or never comes back, loses nothing: each call has its result and each message its end.
 func TestBadHooks(t *testing.T) {
 	for _, name := range []agent.MomentName{
-		agent.SessionBegins, agent.MessageComes, agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.TurnEnds, agent.HelperBegins, agent.HelperEnds, agent.SessionEnds,
+		agent.SessionBegins, agent.MessageComes, agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.TurnEnds,
+		agent.HelperBegins, agent.HelperEnds, agent.SessionEnds,
 	} {
 		for how, do := range map[string]func(context.Context) agent.Word{
-			"falls":     func(context.Context) agent.Word { panic("oh") },
-			"nonsense":  func(context.Context) agent.Word { return agent.Word{Decision: "perhaps", Context: "secret plan"} },
+			"falls": func(context.Context) agent.Word { panic("oh") },
+			"nonsense": func(context.Context) agent.Word {
+				return agent.Word{Decision: "perhaps", Context: "secret plan"}
+			},
 			"never":     func(ctx context.Context) agent.Word { <-ctx.Done(); return agent.Word{Decision: "allow"} },
 			"for ever":  func(context.Context) agent.Word { select {} },
 			"ends":      func(context.Context) agent.Word { return agent.Word{End: "enough"} },
 			"goes away": func(context.Context) agent.Word { runtime.Goexit(); return agent.Word{} },
 		} {
 			t.Run(string(name)+"/"+how, func(t *testing.T) {
-				if name == agent.SessionEnds && how == "for ever" {
-					t.Skip("Close waits for it for three seconds, and then no more; the one that heeds its context is tried")
-				}
 				t.Parallel()
 				var ran []string
-				client, _ := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"call":{"name":"Bash","input":{"command":"make a"}}},{"call":{"name":"Bad","input":{}}},{"say":"ok"}]`)
-				bad := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "oh", Failed: true} }}
-				var s *engine.Session
+				client, _ := scripted(t, script(task(), call("Bash", `{"command":"make a"}`), call("Bad", `{}`), ok()))
+				bad := fails("oh")
+				var s *mind
 				once := sync.Once{}
-				s = engine.New(engine.Options{Client: client, Mode: setting.Yolo, Tools: func(task tool.Task) []tool.Tool {
-					return []tool.Tool{line(&ran), kit("Bad", bad), tool.HandOver(&tool.Env{Task: task})}
-				}, Hook: func(ctx context.Context, m agent.Moment) agent.Word {
+				hook := func(ctx context.Context, m agent.Moment) agent.Word {
 					if m.Name != name {
 						return agent.Word{}
 					}
 					if how == "never" || how == "for ever" { // the host goes away while it waits
-						once.Do(func() { go func() { _ = s.Interrupt(context.Background()) }() })
+						once.Do(func() { s.interrupt() })
 					}
 					return do(ctx)
-				}})
-				send(t, s, "go")
-				all := turn(t, s, nil)
+				}
+				s = begin(t, engine.Options{Client: client, Mode: setting.Yolo, Services: hooked(hook)},
+					line(&ran), kit("Bad", bad))
+				all := turn(t, s, "go", nil)
 				if got := told(all); strings.Count(got, "call") != strings.Count(got, "result") {
 					t.Errorf("%s", got)
 				}
 				end := all[len(all)-1].End
 				gate := name == agent.MessageComes
 				switch {
-				case name == agent.SessionEnds || name == agent.HelperEnds && how == "ends" || name == agent.TurnEnds && how == "ends":
+				case name == agent.SessionEnds || name == agent.HelperEnds && how == "ends" || name == agent.TurnEnds &&
+					how == "ends":
 					if !end.OK {
 						t.Errorf("%s", told(all))
 					}
 				case how == "never" || how == "for ever":
-					if end.Reason != engine.Interrupted {
+					if end.Reason != event.Cancelled {
 						t.Errorf("%s", told(all))
 					}
 				case how == "ends" || gate:
-					if end.OK || end.Reason != engine.FailedTurn {
+					if end.OK || end.Reason != event.FailedTurn {
 						t.Errorf("%s", told(all))
 					}
 				default:
@@ -280,7 +300,7 @@ func TestBadHooks(t *testing.T) {
 // TestContext: what a hook adds is heard by the model, and a message that it refuses is not.
 func TestContext(t *testing.T) {
 	client, server := scripted(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`)
-	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "seen"} }}
+	look := reads("seen")
 	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
 		agent.SessionBegins: always(agent.Word{Context: "context one", Note: "for you alone"}),
 		agent.MessageComes: func(m agent.Moment) agent.Word {
@@ -292,20 +312,19 @@ func TestContext(t *testing.T) {
 		agent.BeforeTool: always(agent.Word{Context: "context three"}),
 		agent.AfterTool:  always(agent.Word{Context: "context four", Decision: event.Deny, Reason: "look closer"}),
 	}}
-	s := begin(t, engine.Options{Client: client, Hook: h.hook}, kit("Look", look))
-	send(t, s, "forbidden")
+	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)}, kit("Look", look))
 	notes := ""
 	see := func(e event.Event) {
 		if e.Kind == event.Notice {
 			notes += e.Text
 		}
 	}
-	all := turn(t, s, see)
-	if got := told(all); len(server.Requests()) > 0 || !strings.Contains(got, "failed BLOCKED_BY_POLICY; ended error_during_execution") {
+	all := turn(t, s, "forbidden", see)
+	if got := told(all); len(server.Requests()) > 0 || !strings.Contains(got,
+		"failed BLOCKED_BY_POLICY; ended error_during_execution") {
 		t.Error(got)
 	}
-	send(t, s, "go")
-	all = turn(t, s, func(e event.Event) {
+	all = turn(t, s, "go", func(e event.Event) {
 		see(e)
 		if e.Kind == event.ToolResult && e.Result.Output != "seen" {
 			t.Errorf("%+v", e.Result)
@@ -315,15 +334,18 @@ func TestContext(t *testing.T) {
 		t.Error(told(all))
 	}
 	first, second := string(server.Requests()[0].Raw), string(server.Requests()[1].Raw)
-	if strings.Contains(second, "forbidden") || strings.Contains(second, "for you alone") || strings.Count(second, "context one") != 1 || notes != "for you alone" {
+	if strings.Contains(second, "forbidden") || strings.Contains(second, "for you alone") ||
+		strings.Count(second, "context one") != 1 || notes != "for you alone" {
 		t.Errorf("%q: %s", notes, second)
 	}
-	if !strings.Contains(first, "context two") || !strings.Contains(second, "context three") || !strings.Contains(second, "context four") || !strings.Contains(second, "look closer") {
+	if !strings.Contains(first, "context two") || !strings.Contains(second, "context three") ||
+		!strings.Contains(second, "context four") || !strings.Contains(second, "look closer") {
 		t.Errorf("%s\n%s", first, second)
 	}
 }
 
-// TestTheHostKeepsATurnFromItsEnd with a reason, which is the next message, and is told then that it has done so before.
+// TestTheHostKeepsATurnFromItsEnd with a reason, which is the next message, and is told then that it has done so
+// before.
 func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	client, server := scripted(t, `[{"say":"you said ${input}"}]`)
 	var again []bool
@@ -333,10 +355,9 @@ func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 		}
 		return agent.Word{Decision: event.Deny, Reason: "run the tests"}
 	}}}
-	s := begin(t, engine.Options{Client: client, Hook: h.hook})
+	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)})
 	for range 2 {
-		send(t, s, "go")
-		all := turn(t, s, nil)
+		all := turn(t, s, "go", nil)
 		if end := all[len(all)-1].End; end.Text != "you said run the tests" || *end.Turns != 2 {
 			t.Errorf("%s", told(all))
 		}
@@ -344,10 +365,9 @@ func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	if !slices.Equal(again, []bool{false, true, false, true}) || len(server.Requests()) != 4 {
 		t.Errorf("%v", again)
 	}
-	stubborn := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.TurnEnds: always(agent.Word{Decision: event.Deny})}}
-	s = begin(t, engine.Options{Client: client, Hook: stubborn.hook, Limits: engine.Limits{Turns: 3}})
-	send(t, s, "go")
-	if got := told(turn(t, s, nil)); !strings.Contains(got, "ended error_max_turns") {
+	stubborn := says(agent.TurnEnds, agent.Word{Decision: event.Deny})
+	s = begin(t, engine.Options{Client: client, Services: hooked(stubborn.hook), Limits: engine.Limits{Turns: 3}})
+	if got := told(turn(t, s, "go", nil)); !strings.Contains(got, "ended error_max_turns") {
 		t.Error(got)
 	}
 }
@@ -364,12 +384,12 @@ func TestHooksAtAShortening(t *testing.T) {
 			return agent.Word{Context: "keep the names"}
 		}}}
 		s := begin(t, engine.Options{
-			Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "x"}}, Usage: model.Usage{Input: 150_000}}, asked}, Hook: h.hook,
+			Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "x"}},
+				Usage: model.Usage{Input: 150_000}}, asked}, Services: hooked(h.hook),
 		})
 		compacted := 0
 		for range 3 {
-			send(t, s, "go")
-			all := turn(t, s, func(e event.Event) {
+			all := turn(t, s, "go", func(e event.Event) {
 				if e.Kind == event.Compacted {
 					compacted++
 				}
@@ -405,30 +425,37 @@ func TestAnswerInAForm(t *testing.T) {
 		form     string
 		requests int
 	}{
-		"at once":       {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Prompt, `ended success "{\"n\":1}"`, `{"n":1}`, 1},
-		"mode deny":     {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.DenyAll, `ended success`, `{"n":1}`, 1},
-		"mode ask":      {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.AskAll, `ended success`, `{"n":1}`, 1},
-		"mode plan":     {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Plan, `ended success`, `{"n":1}`, 1},
-		"said before":   {`[{"say":"here it is"},` + give(`{"n":1}`) + `]`, setting.Prompt, `ended success "here it is"`, `{"n":1}`, 1},
-		"second try":    {"[" + give(`{"n":"x"}`) + "," + give(`{"n":2}`) + "]", setting.Prompt, "call StructuredOutput; result true; call StructuredOutput; result false; ended success", `{"n":2}`, 2},
-		"never fits":    {"[" + strings.Repeat(give(`{"n":"x"}`)+",", 9) + `{"say":"x"}]`, setting.Prompt, "ended error_max_structured_output_retries", "", 5},
+		"at once": {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Prompt, `ended success "{\"n\":1}"`,
+			`{"n":1}`, 1},
+		"mode deny": {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.DenyAll, `ended success`, `{"n":1}`, 1},
+		"mode ask":  {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.AskAll, `ended success`, `{"n":1}`, 1},
+		"mode plan": {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Plan, `ended success`, `{"n":1}`, 1},
+		"said before": {`[{"say":"here it is"},` + give(`{"n":1}`) + `]`, setting.Prompt,
+			`ended success "here it is"`, `{"n":1}`, 1},
+		"second try": {"[" + give(`{"n":"x"}`) + "," + give(`{"n":2}`) + "]", setting.Prompt,
+			"call StructuredOutput; result true; call StructuredOutput; result false; ended success", `{"n":2}`, 2},
+		"never fits": {"[" + strings.Repeat(give(`{"n":"x"}`)+",", 9) + `{"say":"x"}]`, setting.Prompt,
+			"ended error_max_structured_output_retries", "", 5},
 		"only in words": {`[{"say":"it is one"}]`, setting.Prompt, "ended error_max_structured_output_retries", "", 5},
-		"with others":   {`[{"calls":[` + give(`{"n":1}`) + `,{"call":{"name":"Look","input":{}}}]},{"say":"never"}]`, setting.Prompt, "call Look; result false; ended success", `{"n":1}`, 1},
+		"with others": {`[{"calls":[` + give(`{"n":1}`) + `,{"call":{"name":"Look","input":{}}}]},{"say":"never"}]`,
+			setting.Prompt, "call Look; result false; ended success", `{"n":1}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, server := scripted(t, tt.script)
-			look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "seen"} }}
-			s := begin(t, engine.Options{Client: client, Form: form, Mode: tt.mode, CanAsk: true}, kit("Look", look))
-			send(t, s, "go")
-			all := turn(t, s, nil)
+			look := reads("seen")
+			s := begin(t, engine.Options{Client: client, Form: form, Mode: tt.mode, Services: asking()},
+				kit("Look", look))
+			all := turn(t, s, "go", nil)
 			end := all[len(all)-1].End
-			if got := told(all); !strings.Contains(got, tt.want) || string(end.Structured) != tt.form || end.OK != (tt.form != "") || len(server.Requests()) != tt.requests {
+			if got := told(all); !strings.Contains(got, tt.want) || string(end.Structured) != tt.form ||
+				end.OK != (tt.form != "") || len(server.Requests()) != tt.requests {
 				t.Errorf("%d requests, %s: %s", len(server.Requests()), end.Structured, got)
 			}
 		})
 	}
 	for text, want := range map[string]string{
-		`{`: "wrong", `{"type":"nonsense"}`: "wrong", `{"type":"array"}`: "can only be an object", `true`: "no object", `{"type":["object"]}`: "can only be an object", `{"$ref":"http://x/y"}`: "wrong",
+		`{`: "wrong", `{"type":"nonsense"}`: "wrong", `{"type":"array"}`: "can only be an object", `true`: "no object",
+		`{"type":["object"]}`: "can only be an object", `{"$ref":"http://x/y"}`: "wrong",
 	} {
 		if _, err := engine.NewForm([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

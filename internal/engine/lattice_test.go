@@ -28,7 +28,8 @@ type policyOf struct {
 }
 
 func (p policyOf) word(name string, a tool.Action) int {
-	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{Rules: p.rules, Memory: p.memory, Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"}}, p.walls, name, a, p.canAsk)
+	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{Rules: p.rules, Memory: p.memory,
+		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"}}, p.walls, name, a, p.canAsk)
 	return slices.Index([]string{engine.Runs, engine.Asks, engine.Denied}, what)
 }
 
@@ -45,8 +46,10 @@ func subjects() []subject {
 		return subject{name, tool.Action{Kind: kind, Changes: kind == event.Write, Paths: []string{path}}}
 	}
 	return []subject{
-		bash("ls"), bash("npm test"), bash("npm test && git push"), bash("git push --force"), bash("echo $(npm test)"), bash("cat a > b"), bash("sudo ls"), bash("claude -p hi"),
-		file("Read", event.Read, "a"), file("Read", event.Read, "secrets/k"), file("Write", event.Write, "a"), file("Edit", event.Write, ".vscode/x"), file("Edit", event.Write, ".git/config"),
+		bash("ls"), bash("npm test"), bash("npm test && git push"), bash("git push --force"), bash("echo $(npm test)"),
+		bash("cat a > b"), bash("sudo ls"), bash("claude -p hi"),
+		file("Read", event.Read, "a"), file("Read", event.Read, "secrets/k"), file("Write", event.Write, "a"),
+		file("Edit", event.Write, ".vscode/x"), file("Edit", event.Write, ".git/config"),
 		{"WebFetch", tool.Action{Kind: event.Web, URL: "https://example.com/x"}},
 		{"mcp__a__b", tool.Action{Kind: event.MCP}},
 		{"TodoWrite", tool.Action{Kind: event.Other}},
@@ -56,7 +59,8 @@ func subjects() []subject {
 }
 
 func ruleTexts() []string {
-	return []string{"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)", "Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "AskUserQuestion", "Task", "*"}
+	return []string{"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)",
+		"Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "AskUserQuestion", "Task", "*"}
 }
 
 func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
@@ -73,22 +77,25 @@ func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
 	return rules
 }
 
-// TestLattice: a denial outweighs a question, and that an allowance, whatever the rules, their order and source, the mode, the walls and who
-// is there to be asked.
+// TestLattice: a denial outweighs a question, and that an allowance, whatever the rules, their order and source, the
+// mode, the walls and who is there to be asked.
 func TestLattice(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
 	// Each lets through what those before do, but for plan: it runs what only reads, about which ask asks.
-	modes := []setting.Approval{setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo}
+	modes := []setting.Approval{setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default,
+		setting.AutoEdit, setting.Yolo}
 	for range 2500 {
 		p := policyOf{
-			draw(t, r, r.IntN(5), guard.Allow, guard.Ask, guard.Deny), modes[r.IntN(len(modes))], engine.Walls(r.IntN(4)), r.IntN(2) == 0, &guard.Memory{},
+			draw(t, r, r.IntN(5), guard.Allow, guard.Ask, guard.Deny), modes[r.IntN(len(modes))],
+			engine.Walls(r.IntN(4)), r.IntN(2) == 0, &guard.Memory{},
 			[]string{"", "", event.Allow, "ask", event.Deny}[r.IntN(5)],
 		}
 		s := subjects()[r.IntN(len(subjects()))]
 		before := p.word(s.name, s.action)
 		fail := func(what string, after int) {
-			t.Errorf("%s: %s %+v, %v, mode %s, walls %d, asks %v, hook %q: %d and then %d", what, s.name, s.action, p.rules, p.mode, p.walls, p.canAsk, p.host, before, after)
+			t.Errorf("%s: %s %+v, %v, mode %s, walls %d, asks %v, hook %q: %d and then %d", what, s.name, s.action,
+				p.rules, p.mode, p.walls, p.canAsk, p.host, before, after)
 		}
 
 		other := p
@@ -114,7 +121,8 @@ func TestLattice(t *testing.T) {
 		}
 		other.rules = p.rules
 		for _, mode := range modes[:slices.Index(modes, p.mode)] {
-			if other.mode = mode; other.word(s.name, s.action) < before && (mode != setting.AskAll || p.mode != setting.Plan) {
+			if other.mode = mode; other.word(s.name, s.action) < before &&
+				(mode != setting.AskAll || p.mode != setting.Plan) {
 				fail("the stricter mode "+string(mode), other.word(s.name, s.action))
 			}
 		}
@@ -129,7 +137,7 @@ func TestLattice(t *testing.T) {
 			fail("an old refusal", after)
 		}
 		other.memory = p.memory
-		for _, host := range []string{"", event.Allow, "ask", event.Deny} { // from the laxest but one: nothing said is what there is without a hook
+		for _, host := range []string{"", event.Allow, "ask", event.Deny} { // "": what there is without a hook
 			other.host = host
 			word := other.word(s.name, s.action)
 			plain := other

@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"time"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
@@ -17,20 +15,11 @@ import (
 	"omniagent/internal/tool"
 )
 
-// The words with which a turn ends, beside those of faults.
-const (
-	Success     = "success"
-	MaxTurns    = "error_max_turns"
-	MaxBudget   = "error_max_budget_usd"
-	FailedTurn  = "error_during_execution"
-	Interrupted = "cancelled"
-	Formless    = "error_max_structured_output_retries"
-)
-
 // loop is one turn, or the work of one sub-agent.
 type loop struct {
-	session *Session
-	own     *Model // of a helper that names one; nil: the session's
+	mind    *Mind
+	turn    *turn
+	own     *Model // of a helper that names one; nil: that of the Mind
 	talk    *conversation
 	tools   []tool.Tool
 	system  []string
@@ -45,7 +34,7 @@ type loop struct {
 	model  string
 	notes  []string
 	last   string // text of the last answer
-	mended bool   // a broken answer was gone on with
+	mended bool   // a broken answer was continued
 	shrunk bool   // a full context was shortened
 	repeat repetition
 
@@ -58,147 +47,10 @@ type loop struct {
 	again   bool            // a hook has kept the turn from its end
 }
 
-// stop is an end of a turn that is no success.
-type stop struct {
-	reason string
-	fault  *fault.Fault // nil: the reason says it all
-}
-
-func (s *stop) Error() string {
-	if s.fault != nil {
-		return s.fault.Message
-	}
-	return s.reason
-}
-
-// turn answers one message.
-func (s *Session) turn(ctx context.Context, said []model.Block) {
-	if s.talk == nil {
-		s.talk = newConversation(s.o.History, s.o.Journal)
-	}
-	l := &loop{session: s, talk: s.talk, tools: s.tools, system: s.o.System, journal: s.o.Journal, began: time.Now()}
-	s.mu.Lock()
-	s.evidence.Fault = nil
-	s.mu.Unlock()
-	defer s.survive()
-	if limit := s.o.Limits.Time; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.TimedOut)
-		defer cancel()
-	}
-	l.tell(event.Event{Kind: event.TurnBegan, Session: s.o.ID})
-	said, err := l.admit(ctx, said)
-	if err == nil {
-		err = l.keep(model.Message{Role: model.User, Blocks: said}, nil)
-	}
-	if err == nil {
-		err = l.run(ctx)
-	}
-	s.mu.Lock()
-	s.deaf = true // however it ended
-	s.mu.Unlock()
-	end := l.end(ctx, err)
-	if err != nil && s.o.Journal != nil {
-		s.talk = nil // it is read again: what could not be kept is not a part of it, and a call without its result gets one
-	}
-	s.mu.Lock()
-	s.evidence.Usage, s.evidence.Model = end.Usage, l.model
-	if l.asked > 0 {
-		s.evidence.Answered = agent.Yes
-	}
-	s.mu.Unlock()
-	if s.o.Journal != nil {
-		if _, err := s.o.Journal.Append(l.record(end)); err != nil && end.OK {
-			l.tell(event.Event{Kind: event.Failed, Fault: fault.Of(err), Terminal: true, Synthetic: true})
-			end.OK, end.Reason = false, FailedTurn
-		}
-	}
-	l.tell(event.Event{Kind: event.Ended, Session: s.o.ID, Model: l.model, End: end})
-}
-
-// survive ends a turn that fails inside, so that the host hears of its end and what it started is ended in order.
-func (s *Session) survive() {
-	r := recover()
-	if r == nil {
-		return
-	}
-	if s.o.Journal != nil {
-		s.talk = nil
-	}
-	f := fault.New(fault.Internal, "the turn failed inside: %v", r)
-	s.tell(event.Event{Kind: event.Failed, Fault: f, Terminal: true, Synthetic: true})
-	s.tell(event.Event{Kind: event.Ended, Session: s.o.ID, Synthetic: true, End: &event.End{Reason: FailedTurn}})
-}
-
-// end is how the turn ended, told before where it failed.
-func (l *loop) end(ctx context.Context, err error) *event.End {
-	end := &event.End{OK: err == nil, Text: l.last, Reason: Success, Turns: &l.asked, Took: time.Since(l.began), Asking: l.asking, Notes: l.notes}
-	if err == nil && l.given != nil {
-		end.Structured = l.given
-		end.Text = cmp.Or(end.Text, string(l.given))
-	}
-	if l.usage != (model.Usage{}) {
-		end.Usage = l.used()
-	}
-	var s *stop
-	switch cause := context.Cause(ctx); {
-	case err == nil:
-		return end
-	case errors.Is(cause, interrupted):
-		end.Reason = Interrupted
-		return end
-	case errors.As(cause, &s): // a hook has ended it
-		err = s
-	case errors.As(err, &s) && s.fault == nil:
-		end.Reason = s.reason
-		return end
-	case errors.Is(context.Cause(ctx), fault.TimedOut):
-		err = &stop{FailedTurn, fault.New(fault.TimedOut, "the turn did not end within %s", l.session.o.Limits.Time)}
-	}
-	end.Reason = FailedTurn
-	f := plainFault(l.session.o.Secrets, faultOf(err))
-	l.session.mu.Lock()
-	l.session.evidence.Fault = f
-	l.session.mu.Unlock()
-	l.tell(event.Event{Kind: event.Failed, Fault: f, Terminal: true})
-	return end
-}
-
-// used is what the turn cost until now.
-func (l *loop) used() *event.Usage {
-	u := l.usage
-	used := &event.Usage{
-		Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite, Reasoning: u.Reasoning, Estimated: u.Estimated,
-	}
-	if !l.unknown {
-		cost := l.cost
-		used.CostUSD = &cost
-	}
-	return used
-}
-
 // tell marks what happens to a sub-agent.
 func (l *loop) tell(e event.Event) {
 	e.Parent = l.parent
-	if e.Denial != nil && l.session.o.Journal != nil {
-		// The turn's end tells that nothing can be written.
-		_, _ = l.session.o.Journal.Append(session.Denied{Tool: e.Denial.Tool, Call: e.Denial.CallID, Reason: e.Denial.Reason})
-	}
-	l.session.tell(e)
-}
-
-// record is the end as the journal keeps it.
-func (l *loop) record(end *event.End) session.End {
-	r := session.End{Subtype: end.Reason, OK: end.OK, Text: end.Text, Usage: l.usage, Duration: end.Took}
-	if end.Usage != nil && end.Usage.CostUSD != nil {
-		r.Cost = *end.Usage.CostUSD
-	}
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	if f := l.session.evidence.Fault; f != nil && !end.OK {
-		r.Error = f.Message
-	}
-	return r
+	l.mind.tell(e)
 }
 
 // keep adds a message to the conversation and to the journal.
@@ -213,7 +65,7 @@ func (l *loop) keep(m model.Message, a *model.Answer) error {
 	}
 	number, err := l.journal.Append(r)
 	if err != nil {
-		return &stop{FailedTurn, fault.Of(err)}
+		return &stop{event.FailedTurn, fault.Of(err)}
 	}
 	l.talk.add(m, number)
 	return nil
@@ -252,7 +104,7 @@ func (l *loop) run(ctx context.Context) error {
 			err = kept
 		}
 		if err == nil && l.missed >= mostMissed {
-			err = &stop{reason: Formless}
+			err = &stop{reason: event.MaxFormErrors}
 		}
 		if err != nil {
 			return err
@@ -286,30 +138,31 @@ func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err e
 func judged(a *model.Answer) error {
 	switch {
 	case a.Stop == model.Refused:
-		return &stop{FailedTurn, fault.New(fault.APIError, "the model refused to answer (%s)", a.Reason)}
+		return &stop{event.FailedTurn, fault.New(fault.APIError, "the model refused to answer (%s)", a.Reason)}
 	case a.Stop == model.Full:
-		return &stop{FailedTurn, fault.New(fault.ContextFull, "the conversation is longer than the model can take")}
-	case strings.TrimSpace(a.Text()) == "": // thinking alone is none
-		return &stop{FailedTurn, fault.New(fault.NoAnswer, "the model ended without an answer (%s)", a.Reason)}
+		return &stop{event.FailedTurn, fault.New(fault.ContextFull, tooLong)}
+	case strings.TrimSpace(a.Text()) == "": // thinking alone is not an answer
+		return &stop{event.FailedTurn, fault.New(fault.NoAnswer, "the model ended without an answer (%s)", a.Reason)}
 	}
 	return nil
 }
 
-// steered is what was said to the turn meanwhile. A sub-agent is not spoken to. last: without it the turn ends, and hears no more.
+// steered is what was said to the turn meanwhile. Nobody speaks to a sub-agent. last: if there is nothing the turn
+// ends, and hears no more.
 func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	if l.outer != nil {
 		return nil
 	}
-	s := l.session
-	s.mu.Lock()
-	said := s.steering
-	s.steering = nil
-	s.deaf = s.deaf || last && said == nil
-	s.mu.Unlock()
-	if said == nil {
+	m := l.mind
+	m.mu.Lock()
+	unheard := m.steering
+	m.steering = nil
+	l.turn.deaf = l.turn.deaf || last && unheard == nil
+	m.mu.Unlock()
+	if unheard == nil {
 		return nil
 	}
-	more, err := l.admit(ctx, said)
+	more, err := l.admit(ctx, unheard)
 	if err != nil { // the host refuses it: the turn goes on as if it had not been said
 		l.tell(event.Event{Kind: event.Notice, Text: err.Error(), Synthetic: true})
 		return nil
@@ -319,26 +172,28 @@ func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 
 // within holds the limits, of which those of a sub-agent are a part of the turn's.
 func (l *loop) within() error {
-	limits := l.session.o.Limits
+	limits := l.mind.o.Limits
 	top := l
 	for top.outer != nil {
 		top = top.outer
 	}
 	if l.asked >= limits.Turns {
-		return &stop{reason: MaxTurns}
+		return &stop{reason: event.MaxTurns}
 	}
-	if u := top.usage; limits.Tokens > 0 && u.Context()+u.Output >= limits.Tokens {
-		return &stop{FailedTurn, fault.New(fault.Blocked, "the turn has used %d tokens, of %d that it may use", u.Context()+u.Output, limits.Tokens)}
+	if used := top.usage.Context() + top.usage.Output; limits.Tokens > 0 && used >= limits.Tokens {
+		return &stop{event.FailedTurn, fault.New(
+			fault.Blocked, "the turn has used %d tokens, of %d that it may use", used, limits.Tokens)}
 	}
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	if limits.CostUSD > 0 && l.session.spent >= limits.CostUSD {
-		return &stop{reason: MaxBudget}
+	l.mind.mu.Lock()
+	defer l.mind.mu.Unlock()
+	if limits.CostUSD > 0 && l.mind.spent >= limits.CostUSD {
+		return &stop{reason: event.MaxBudget}
 	}
 	return nil
 }
 
-// ask puts the conversation to the model. A nil answer without an error: the conversation has changed, and is to be asked about again.
+// ask sends the conversation to the model. A nil answer without an error: the conversation has changed, and has to be
+// sent again.
 func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	q := model.Request{System: l.system, Messages: l.talk.messages, Search: l.mayActOutside()}
 	for _, t := range l.offered() {
@@ -361,12 +216,11 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	l.count(client, answer.Usage)
 	l.talk.named(answer.Blocks)
 	if answer.Stop == model.Full && len(answer.Blocks) == 0 {
-		return nil, l.mend(ctx, client, &model.Error{Trouble: model.Overflow, Message: "the conversation is longer than the model can take"})
+		return nil, l.mend(ctx, client, &model.Error{Trouble: model.Overflow, Message: tooLong})
 	}
-	l.tell(event.Event{Kind: event.Answered, Model: answer.Model, Answer: &event.Answer{ID: answer.ID, Reason: answer.Reason, Usage: &event.Usage{
-		Input: answer.Usage.Context(), Output: answer.Usage.Output, Cached: answer.Usage.CacheRead, Written: answer.Usage.CacheWrite, Reasoning: answer.Usage.Reasoning,
-		Estimated: answer.Usage.Estimated,
-	}}})
+	l.tell(event.Event{Kind: event.Answered, Model: answer.Model, Answer: &event.Answer{
+		ID: answer.ID, Reason: answer.Reason, Usage: usageOf(answer.Usage),
+	}})
 	if len(answer.Blocks) > 0 {
 		if err := l.keep(model.Message{Role: model.Assistant, Blocks: answer.Blocks}, answer); err != nil {
 			return nil, err
@@ -376,16 +230,34 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	return answer, nil
 }
 
-// mayActOutside says whether the API may search by itself, where nobody is asked: not in a mode that asks about every call, or denies it.
+// tooLong is a conversation that exceeds the model's context.
+const tooLong = "the conversation is longer than the model can take"
+
+// usageOf is a usage as events tell it.
+func usageOf(u model.Usage) *event.Usage {
+	return &event.Usage{
+		Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite, Reasoning: u.Reasoning,
+		Estimated: u.Estimated,
+	}
+}
+
+// mayActOutside says whether the API may search by itself, where nobody is asked: not in a mode that asks about every
+// call, or denies it.
 func (l *loop) mayActOutside() bool {
-	s := l.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.o.Search && s.policy.mode != setting.DenyAll && s.policy.mode != setting.AskAll
+	m := l.mind
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.o.Search && m.policy.mode != setting.DenyAll && m.policy.mode != setting.AskAll
 }
 
 // goOn is what a model is told whose answer broke off after it had been heard.
-const goOn = "The connection broke off in the middle of your answer, which the user has read up to there. Go on exactly where it stops, and repeat nothing."
+const goOn = "The connection broke off in the middle of your answer, which the user has read up to there. " +
+	"Go on exactly where it stops, and repeat nothing."
+
+// words is a message of text alone.
+func words(from model.Role, text string) model.Message {
+	return model.Message{Role: from, Blocks: []model.Block{{Kind: model.Text, Text: text}}}
+}
 
 // mend makes the best of an error: nil when the conversation can be asked about again.
 func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
@@ -394,69 +266,21 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 		return err
 	}
 	l.count(client, e.Usage)
-	said := model.Answer{Blocks: e.Partial}.Text()
+	part := model.Answer{Blocks: e.Partial}.Text()
 	switch {
-	case ctx.Err() != nil && said != "": // what the user has read is a part of the conversation
-		_ = l.keep(model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Text, Text: said}}}, nil)
+	case ctx.Err() != nil && part != "": // what the user has read is a part of the conversation
+		_ = l.keep(words(model.Assistant, part), nil)
 	case ctx.Err() != nil:
 	case e.Trouble == model.Overflow && !l.shrunk:
 		l.shrunk = true
 		return l.shorten(ctx, "auto")
-	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && said != "" && !l.mended:
+	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.mended:
 		l.mended = true
 		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which was gone on with")
-		if err := l.keep(model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Text, Text: said}}}, nil); err != nil {
+		if err := l.keep(words(model.Assistant, part), nil); err != nil {
 			return err
 		}
-		return l.keep(model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: goOn}}}, nil)
+		return l.keep(words(model.User, goOn), nil)
 	}
 	return err
-}
-
-// faultOf says in our own words what a model's API could not do.
-func faultOf(err error) *fault.Fault {
-	var s *stop
-	if errors.As(err, &s) {
-		return s.fault
-	}
-	var e *model.Error
-	if !errors.As(err, &e) {
-		return fault.Of(err)
-	}
-	f := fault.New(codeOf(e.Trouble), "%s", e.Error()).With("trouble", string(e.Trouble))
-	if e.Status != 0 {
-		f = f.With("status", e.Status)
-	}
-	if e.After > 0 {
-		f = f.After(e.After)
-	}
-	switch e.Trouble {
-	case model.Overflow:
-		f = f.Hint("begin a new session, or shorten this one")
-	case model.Quota:
-		f = f.Hint("the account of this key is used up; waiting for a moment does not help")
-	}
-	return f
-}
-
-func codeOf(t model.Trouble) fault.Code {
-	switch t {
-	case model.NoLogin:
-		return fault.AuthRequired
-	case model.Forbidden:
-		return fault.PermissionDenied
-	case model.Unknown:
-		return fault.NotFoundCode
-	case model.Overflow:
-		return fault.ContextFull
-	case model.Limited, model.Quota:
-		return fault.TooManyRequests
-	case model.Overloaded, model.Offline:
-		return fault.Down
-	case model.Stalled:
-		return fault.TimedOut
-	case model.Stopped:
-		return fault.Interrupted
-	}
-	return fault.APIError
 }

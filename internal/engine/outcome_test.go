@@ -11,11 +11,13 @@ import (
 	"omniagent/internal/tool"
 )
 
-// TestAllowRulesForFiles make calls free in the modes that ask, and in none that denies; an answer that is remembered does so too.
+// TestAllowRulesForFiles make calls free in the modes that ask, and in none that denies; an answer that is remembered
+// does so too.
 func TestAllowRulesForFiles(t *testing.T) {
 	place := guard.Place{Root: "/w", Dir: "/w", Home: "/h"}
 	write := func(path string) tool.Action {
-		return tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}, Input: json.RawMessage(`{"file_path":"` + path + `"}`)}
+		return tool.Action{Kind: event.Write, Changes: true, Paths: []string{path},
+			Input: json.RawMessage(`{"file_path":"` + path + `"}`)}
 	}
 	always := &guard.Memory{}
 	always.Remember(engine.Described("Write", write("b")), guard.Allow)
@@ -47,17 +49,20 @@ func TestAllowRulesForFiles(t *testing.T) {
 			}
 			rules = append(rules, r)
 		}
-		what, why := engine.Outcome(c.mode, guard.Judge{Rules: rules, Memory: c.memory, Place: place}, engine.Whole, "Write", write(c.path), true)
+		what, why := engine.Outcome(c.mode, guard.Judge{Rules: rules, Memory: c.memory, Place: place}, engine.Whole,
+			"Write", write(c.path), true)
 		if what != c.want {
 			t.Errorf("%+v: %s (%s)", c, what, why)
 		}
 	}
 }
 
-// TestWithoutTheWallsThatWereWanted no mode runs a command but those that are approved by themselves, and auto is not stricter than prompt.
+// TestWithoutTheWallsThatWereWanted no mode runs a command but those that are approved by themselves, and auto is not
+// stricter than prompt.
 func TestWithoutTheWallsThatWereWanted(t *testing.T) {
 	rules := guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
-	for line, want := range map[string]string{"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks, "ls; touch x": engine.Asks, "rm -rf x": engine.Denied} {
+	for line, want := range map[string]string{"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks,
+		"ls; touch x": engine.Asks, "rm -rf x": engine.Denied} {
 		a := tool.Action{Kind: event.Shell, Changes: true, Command: line}
 		for _, mode := range []setting.Approval{setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo} {
 			for _, canAsk := range []bool{true, false} {

@@ -15,10 +15,16 @@ import (
 	"omniagent/internal/tool"
 )
 
-// TestPersonIsAsked: a form is asked in every mode, an answer in either way is told to the model in words, and nobody else fills it.
+// TestPersonIsAsked: a form is asked in every mode, an answer in either way is told to the model in words, and nobody
+// else fills it.
 func TestPersonIsAsked(t *testing.T) {
-	question := `{"questions":[{"question":"Which one?","header":"One","options":[{"label":"A","description":"a"},{"label":"B","description":"b"}],"multiSelect":false},{"question":"And?","header":"H","options":[],"multiSelect":true}],"answers":{"Which one?":"by the model"}}`
-	script := `[{"call":{"name":"AskUserQuestion","input":` + question + `}},{"say":"${result}"}]`
+	question := `{"questions":[
+		{"question":"Which one?","header":"One","multiSelect":false,"options":[
+			{"label":"A","description":"a"},{"label":"B","description":"b"}
+		]},
+		{"question":"And?","header":"H","options":[],"multiSelect":true}
+	],"answers":{"Which one?":"by the model"}}`
+	script := script(call("AskUserQuestion", question), `{"say":"${result}"}`)
 	filled := json.RawMessage(`{"questions":[],"answers":{"Which one?":"B","And?":["x","y"]}}`)
 	for name, tt := range map[string]struct {
 		mode   setting.Approval
@@ -28,22 +34,31 @@ func TestPersonIsAsked(t *testing.T) {
 		want   string
 		asked  int
 	}{
-		"form":      {setting.Yolo, nil, event.Reply{Option: event.Allow, Input: filled}, nil, "The user has answered.\nWhich one?\n-> B\nAnd?\n-> x, y", 1},
-		"text":      {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil, "The user says: neither", 1},
-		"plan":      {setting.Plan, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil, "The user says: neither", 1},
-		"always":    {setting.Prompt, nil, event.Reply{Option: event.Always, Text: "neither"}, nil, "The user says: neither", 1},
-		"nothing":   {setting.Prompt, nil, event.Reply{Option: event.Allow}, nil, "none of the answers", 1},
-		"garbage":   {setting.Prompt, nil, event.Reply{Option: event.Allow, Input: json.RawMessage(`[{]`)}, nil, "none of the answers", 1},
-		"no":        {setting.Prompt, nil, event.Reply{Option: event.Deny, Text: "go away"}, nil, "the user refused: go away", 1},
-		"allowed":   {setting.Prompt, guard.Rules{rule(t, guard.Allow, "AskUserQuestion"), rule(t, guard.Allow, "*")}, event.Reply{Option: event.Allow, Text: "x"}, nil, "The user says: x", 1},
-		"denied":    {setting.Prompt, guard.Rules{rule(t, guard.Deny, "AskUserQuestion")}, event.Reply{}, nil, "the deny rule", 0},
+		"form": {setting.Yolo, nil, event.Reply{Option: event.Allow, Input: filled}, nil,
+			"The user has answered.\nWhich one?\n-> B\nAnd?\n-> x, y", 1},
+		"text": {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil,
+			"The user says: neither", 1},
+		"plan": {setting.Plan, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil,
+			"The user says: neither", 1},
+		"always": {setting.Prompt, nil, event.Reply{Option: event.Always, Text: "neither"}, nil,
+			"The user says: neither", 1},
+		"nothing": {setting.Prompt, nil, event.Reply{Option: event.Allow}, nil, "none of the answers", 1},
+		"garbage": {setting.Prompt, nil, event.Reply{Option: event.Allow, Input: json.RawMessage(`[{]`)}, nil,
+			"none of the answers", 1},
+		"no": {setting.Prompt, nil, event.Reply{Option: event.Deny, Text: "go away"}, nil,
+			"the user refused: go away", 1},
+		"allowed": {setting.Prompt, guard.Rules{rule(t, guard.Allow, "AskUserQuestion"), rule(t, guard.Allow, "*")},
+			event.Reply{Option: event.Allow, Text: "x"}, nil, "The user says: x", 1},
+		"denied": {setting.Prompt, guard.Rules{rule(t, guard.Deny, "AskUserQuestion")}, event.Reply{}, nil,
+			"the deny rule", 0},
 		"deny mode": {setting.DenyAll, nil, event.Reply{}, nil, "lets no tool run", 0},
 		"hook fills": {setting.Prompt, nil, event.Reply{}, func(context.Context, agent.Moment) agent.Word {
 			return agent.Word{Decision: event.Allow, Input: filled}
 		}, "Which one?\n-> B", 0},
-		"hook only allows": {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "me"}, func(context.Context, agent.Moment) agent.Word {
-			return agent.Word{Decision: event.Allow}
-		}, "The user says: me", 1},
+		"hook only allows": {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "me"},
+			func(context.Context, agent.Moment) agent.Word {
+				return agent.Word{Decision: event.Allow}
+			}, "The user says: me", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := scripted(t, script)
@@ -56,28 +71,28 @@ func TestPersonIsAsked(t *testing.T) {
 					return tt.hook(ctx, m)
 				}
 			}
-			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: tt.mode, Rules: guard.Judge{Rules: tt.rules}, Hook: hook}, tool.AskUserQuestion())
-			send(t, s, "go")
+			s := begin(t, engine.Options{Client: client, Services: agent.Services{CanAsk: true, Hook: hook},
+				Mode: tt.mode, Rules: guard.Judge{Rules: tt.rules}}, tool.AskUserQuestion())
 			asked := 0
-			all := turn(t, s, func(e event.Event) {
+			all := turn(t, s, "go", func(e event.Event) {
 				if e.Kind == event.Question {
 					asked++
-					if !e.Ask.Form || e.Ask.Tool == nil || e.Ask.Tool.Name != "AskUserQuestion" || !strings.Contains(e.Ask.Text, "Which one?\n- A: a\n- B: b") {
+					if !e.Ask.Form || e.Ask.Tool == nil || e.Ask.Tool.Name != "AskUserQuestion" ||
+						!strings.Contains(e.Ask.Text, "Which one?\n- A: a\n- B: b") {
 						t.Errorf("%+v", e.Ask)
 					}
-					_ = s.Answer(t.Context(), e.Ask.ID, tt.answer)
+					answer(t, s, e, tt.answer)
 				}
 			})
-			if end := all[len(all)-1].End; !strings.Contains(end.Text, tt.want) || strings.Contains(end.Text, "by the model") || asked != tt.asked {
+			if end := all[len(all)-1].End; !strings.Contains(end.Text, tt.want) ||
+				strings.Contains(end.Text, "by the model") || asked != tt.asked {
 				t.Errorf("asked %d times: %q", asked, end.Text)
 			}
 		})
 	}
 	client, _ := scripted(t, script)
-	s := begin(t, engine.Options{Client: client, CanAsk: true}, tool.AskUserQuestion())
-	s.NobodyAnswers()
-	send(t, s, "go")
-	if got := told(turn(t, s, nil)); !strings.Contains(got, "nobody can be asked") {
+	s := begin(t, engine.Options{Client: client}, tool.AskUserQuestion())
+	if got := told(turn(t, s, "go", nil)); !strings.Contains(got, "nobody can be asked") {
 		t.Error(got)
 	}
 }
@@ -85,7 +100,8 @@ func TestPersonIsAsked(t *testing.T) {
 // TestPlan: what is planned is only done once somebody has agreed, and the model knows where it stands.
 func TestPlan(t *testing.T) {
 	var ran []string
-	script := `[{"call":{"name":"Bash","input":{"command":"make a"}}},{"call":{"name":"ExitPlanMode","input":{"plan":"make a"}}},{"call":{"name":"Bash","input":{"command":"make a"}}},{"say":"ok"}]`
+	makes := call("Bash", `{"command":"make a"}`)
+	script := script(makes, call("ExitPlanMode", `{"plan":"make a"}`), makes, ok())
 	for name, tt := range map[string]struct {
 		answer event.Reply
 		mode   setting.Approval
@@ -98,16 +114,17 @@ func TestPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ran = nil
 			client, server := scripted(t, script)
-			s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: setting.Plan, Walls: engine.Whole}, line(&ran), tool.ExitPlanMode())
+			s := begin(t, engine.Options{Client: client, Services: asking(), Mode: setting.Plan, Walls: engine.Whole},
+				line(&ran), tool.ExitPlanMode())
 			if !strings.Contains(strings.Join(s.Facts().Tools, " "), "ExitPlanMode") {
 				t.Error("it is not offered")
 			}
-			send(t, s, "go")
 			changed, results := "", 0
-			turn(t, s, func(e event.Event) {
+			turn(t, s, "go", func(e event.Event) {
 				switch {
 				case e.Kind == event.Changed:
-					changed += string(e.Facts.Mode) + fmt.Sprint(" ", results)
+					offered := strings.Contains(strings.Join(e.Facts.Tools, " "), "ExitPlanMode")
+					changed += fmt.Sprint(e.Facts.Mode, " ", results, " ", len(e.Facts.Tools), " ", offered)
 				case e.Kind == event.ToolResult:
 					results++
 				}
@@ -116,13 +133,14 @@ func TestPlan(t *testing.T) {
 					if e.Ask.Tool.Name == "Bash" {
 						a = event.Reply{Option: event.Allow}
 					}
-					_ = s.Answer(t.Context(), e.Ask.ID, a)
+					answer(t, s, e, a)
 				}
 			})
 			if s.Facts().Mode != tt.mode || len(ran) != tt.ran {
 				t.Errorf("%s, %v", s.Facts().Mode, ran)
 			}
-			want := string(tt.mode) + " 1" // behind the call that was denied, in front of the result of the plan
+			// Behind the call that was denied, and in front of the result of the plan.
+			want := string(tt.mode) + " 1 2 false"
 			if tt.mode == setting.Plan {
 				want = ""
 			}
@@ -130,27 +148,26 @@ func TestPlan(t *testing.T) {
 				t.Errorf("told of %q, want %q", changed, want)
 			}
 			for i, q := range server.Requests() {
-				if offered := strings.Contains(string(q.Raw), `"name":"ExitPlanMode","description"`); offered != (i < 2 || tt.mode == setting.Plan) {
+				if offered := strings.Contains(string(q.Raw),
+					`"name":"ExitPlanMode","description"`); offered != (i < 2 || tt.mode == setting.Plan) {
 					t.Errorf("request %d: offered %v", i, offered)
 				}
 			}
 		})
 	}
 	client, server := scripted(t, `[{"call":{"name":"ExitPlanMode","input":{"plan":"x"}}},{"say":"ok"}]`)
-	s := begin(t, engine.Options{Client: client, CanAsk: true, Mode: setting.Default}, tool.ExitPlanMode())
-	send(t, s, "go")
-	if got := told(turn(t, s, nil)); got != `call ExitPlanMode; result true; ended success "ok"` {
+	s := begin(t, engine.Options{Client: client, Services: asking(), Mode: setting.Default}, tool.ExitPlanMode())
+	if got := told(turn(t, s, "go", nil)); got != `call ExitPlanMode; result true; ended success "ok"` {
 		t.Errorf("out of no plan: %s", got)
 	}
 	for _, mode := range []setting.Approval{setting.Plan, setting.Default, setting.Yolo} {
 		if err := s.Set(t.Context(), agent.Change{Mode: mode}); err != nil {
 			t.Fatal(err)
 		}
-		send(t, s, "next")
 		before := len(server.Requests())
-		turn(t, s, func(e event.Event) {
+		turn(t, s, "next", func(e event.Event) {
 			if e.Kind == event.Question {
-				_ = s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Deny})
+				answer(t, s, e, event.Reply{Option: event.Deny})
 			}
 		})
 		raw := string(server.Requests()[before].Raw)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
@@ -47,7 +48,7 @@ func newPlace(t *testing.T) place {
 }
 
 // run tells what came of it; see is shown each event.
-func (p place) run(t *testing.T, o engine.Options, see func(*engine.Session, event.Event), lines ...string) []event.Event {
+func (p place) run(t *testing.T, o engine.Options, see func(*mind, event.Event), lines ...string) []event.Event {
 	t.Helper()
 	script := "["
 	for _, line := range lines {
@@ -57,8 +58,7 @@ func (p place) run(t *testing.T, o engine.Options, see func(*engine.Session, eve
 	o.Client = client
 	o.Rules = guard.Judge{Rules: o.Rules.Rules, Place: guard.Place{Root: p.root, Dir: p.root}}
 	s := begin(t, o, tool.Bash(&tool.Env{Shell: p.shell}))
-	send(t, s, "go")
-	return turn(t, s, func(e event.Event) {
+	return turn(t, s, "go", func(e event.Event) {
 		if see != nil {
 			see(s, e)
 		}
@@ -86,14 +86,16 @@ func TestACommandIsJudgedWhereItRuns(t *testing.T) {
 		})
 	}
 	p := newPlace(t)
-	if got := told(p.run(t, engine.Options{Mode: setting.Prompt}, nil, "cd sub", "ls ..", "ls ../..")); strings.Count(got, "denied") != 1 || !strings.Contains(got, "outside the workspace") {
+	if got := told(p.run(t, engine.Options{Mode: setting.Prompt}, nil, "cd sub", "ls ..",
+		"ls ../..")); strings.Count(got, "denied") != 1 || !strings.Contains(got, "outside the workspace") {
 		t.Error(got)
 	}
 	deny, err := guard.ParseRule(guard.Deny, "Read(sub/key)", "here")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := told(p.run(t, engine.Options{Mode: setting.Yolo, Rules: guard.Judge{Rules: guard.Rules{deny}}}, nil, "cd .", "python3 key", "cd ..", "cd sub", "python3 key"))
+	got := told(p.run(t, engine.Options{Mode: setting.Yolo, Rules: guard.Judge{Rules: guard.Rules{deny}}}, nil, "cd .",
+		"python3 key", "cd ..", "cd sub", "python3 key"))
 	if !strings.Contains(got, "denied the deny rule Read(sub/key)") {
 		t.Error(got)
 	}
@@ -103,14 +105,12 @@ func TestACommandIsJudgedWhereItRuns(t *testing.T) {
 func TestAnAnswerIsForOnePlace(t *testing.T) {
 	p := newPlace(t)
 	var asked []string
-	got := told(p.run(t, engine.Options{Mode: setting.Prompt, CanAsk: true}, func(s *engine.Session, e event.Event) {
+	got := told(p.run(t, engine.Options{Mode: setting.Prompt, Services: asking()}, func(s *mind, e event.Event) {
 		if e.Kind != event.Question {
 			return
 		}
 		asked = append(asked, e.Ask.Text)
-		if err := s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Always}); err != nil {
-			t.Error(err)
-		}
+		answer(t, s, e, event.Reply{Option: event.Always})
 	}, "touch x", "touch x", "cd sub", "touch x"))
 	if len(asked) != 2 || !strings.Contains(asked[1], "in sub") || strings.Contains(asked[0], " (in ") {
 		t.Errorf("%q, %s", asked, got)
@@ -120,7 +120,7 @@ func TestAnAnswerIsForOnePlace(t *testing.T) {
 // TestADirectoryThatGoesMeanwhile takes the consent with it.
 func TestADirectoryThatGoesMeanwhile(t *testing.T) {
 	p := newPlace(t)
-	events := p.run(t, engine.Options{Mode: setting.Prompt, CanAsk: true}, func(s *engine.Session, e event.Event) {
+	events := p.run(t, engine.Options{Mode: setting.Prompt, Services: asking()}, func(s *mind, e event.Event) {
 		if e.Kind != event.Question {
 			return
 		}
@@ -130,9 +130,7 @@ func TestADirectoryThatGoesMeanwhile(t *testing.T) {
 		if err := os.Symlink(".git", filepath.Join(p.root, "sub")); err != nil {
 			t.Error(err)
 		}
-		if err := s.Answer(t.Context(), e.Ask.ID, event.Reply{Option: event.Allow}); err != nil {
-			t.Error(err)
-		}
+		answer(t, s, e, event.Reply{Option: event.Allow})
 	}, "cd sub", "touch x")
 	for _, path := range []string{"x", ".git/x"} {
 		if _, err := os.Stat(filepath.Join(p.root, path)); err == nil {
@@ -141,16 +139,18 @@ func TestADirectoryThatGoesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWhoHasGoneHasNotAgreed: the mode that runs held calls where nobody can be asked does not run those that somebody was to be asked about.
+// TestWhoHasGoneHasNotAgreed: the mode that runs held calls where nobody can be asked does not run those that somebody
+// was to be asked about and has gone.
 func TestWhoHasGoneHasNotAgreed(t *testing.T) {
 	for _, attended := range []bool{true, false} {
 		p := newPlace(t)
-		got := told(p.run(t, engine.Options{Mode: setting.Default, CanAsk: attended, Walls: engine.Whole}, func(s *engine.Session, e event.Event) {
-			if e.Kind == event.TurnBegan {
-				s.NobodyAnswers()
+		o := engine.Options{Mode: setting.Default, Services: agent.Services{CanAsk: attended}, Walls: engine.Whole}
+		got := told(p.run(t, o, func(s *mind, e event.Event) {
+			if e.Kind == event.Question {
+				answer(t, s, e, event.Reply{Option: event.Deny, ByUs: true, Text: "nobody can answer any more"})
 			}
 		}, "ls", "touch x"))
-		if strings.Contains(got, "denied") != attended {
+		if strings.Contains(got, "denied nobody can answer any more") != attended {
 			t.Errorf("attended %v: %s", attended, got)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/tool"
 )
 
-// policy puts together what the rules say about a call, and the mode. A denial outweighs a question, and that an allowance, wherever they come
-// from.
+// policy puts together what the rules say about a call, and the mode. A denial outweighs a question, and a question an
+// allowance, wherever they come from.
 type policy struct {
 	mode  setting.Approval
 	rules guard.Judge
@@ -35,8 +35,8 @@ type verdict struct {
 
 // judge looks at what a call would do. The walls are stricter than this, never laxer.
 //
-// host is what a hook has decided beforehand. Its consent answers what a person would be asked by the tables and by the mode. It lifts no denial,
-// no rule of the user that wants the question, and no question that is asked in every mode.
+// host is what a hook has decided beforehand. Its consent answers what a person would be asked by the tables and by the
+// mode. It lifts no denial, no rule of the user that wants the question, and no question that is asked in every mode.
 func (p policy) judge(call guard.Call, a tool.Action, host string) verdict {
 	said := p.rules.Call(call)
 	v := p.unheard(said, a)
@@ -60,7 +60,8 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	case v.word == guard.Deny:
 		return v
 	case p.mode == setting.DenyAll:
-		return verdict{word: guard.Deny, reason: "the permission mode deny lets no tool run; say what you would do instead"}
+		v.word, v.reason = guard.Deny, "the permission mode deny lets no tool run; say what you would do instead"
+		return v
 	case a.Person:
 		v.word = guard.Ask
 		return v
@@ -73,7 +74,9 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 		return v
 	case p.mode == setting.Yolo:
 		if a.Kind == event.Shell && p.walls == Missing && v.word > guard.Allow {
-			return verdict{word: max(v.word, guard.Ask), reason: "there are no walls around commands here, although they were asked for"}
+			v.word = max(v.word, guard.Ask)
+			v.reason = "there are no walls around commands here, although they were asked for"
+			return v
 		}
 		if !said.Firm {
 			v.word = guard.Allow
@@ -93,7 +96,8 @@ func (p policy) unheard(said guard.Verdict, a tool.Action) verdict {
 	return v
 }
 
-// inside says whether what a call changes is held in the workspace: files by the door that all tools go through, commands by the kernel.
+// inside says whether what a call changes is held in the workspace: files by the door that all tools go through,
+// commands by the kernel.
 func (p policy) inside(a tool.Action, v verdict) bool {
 	return a.Kind == event.Write && v.word == guard.Allow || a.Kind == event.Shell && p.walls == Whole
 }
@@ -101,7 +105,8 @@ func (p policy) inside(a tool.Action, v verdict) bool {
 // Described is a call as the rules know it now. What it was decided about is what runs: it is described once.
 func Described(name string, a tool.Action) guard.Call {
 	kinds := map[event.ToolKind]string{
-		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web", event.MCP: "mcp",
+		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web",
+		event.MCP: "mcp",
 	}
 	kind, known := kinds[a.Kind]
 	if !known || a.Kind == event.Shell && a.Command == "" {
@@ -143,7 +148,9 @@ const (
 )
 
 // Outcome says what would happen with a call, and why.
-func Outcome(mode setting.Approval, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool) (what, why string) {
+func Outcome(
+	mode setting.Approval, rules guard.Judge, walls Walls, name string, a tool.Action, canAsk bool,
+) (what, why string) {
 	v := policy{mode, rules, walls}.judge(Described(name, a), a, "")
 	switch {
 	case v.word == guard.Allow || v.run && !canAsk:

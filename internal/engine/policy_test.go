@@ -27,16 +27,19 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 	}
 	defer files.Close()
 	for path, free := range map[string]bool{
-		"src/a": true, ".github/a": true, "git/a": true, "x.git/a": true, ".gitignore": true, ".git/hooks/a": false, "sub/.GIT/config": false,
-		"docs/a": !linked, ".git./hooks/a": false, ".git /hooks/a": false, "GIT~1/hooks/a": false, ".g\\u200cit/hooks/a": false, "src/.git::$INDEX_ALLOCATION/a": false,
+		"src/a": true, ".github/a": true, "git/a": true, "x.git/a": true, ".gitignore": true, ".git/hooks/a": false,
+		"sub/.GIT/config": false,
+		"docs/a":          !linked, ".git./hooks/a": false, ".git /hooks/a": false, "GIT~1/hooks/a": false,
+		".g\\u200cit/hooks/a": false, "src/.git::$INDEX_ALLOCATION/a": false,
 	} {
 		if runtime.GOOS == "windows" && strings.ContainsAny(path, ": ~") {
 			continue // such names mean something else there, or nothing
 		}
-		client, _ := scripted(t, `[{"call":{"name":"Write","input":{"file_path":"`+path+`","content":"x"}}},{"say":"ok"}]`)
-		s := begin(t, engine.Options{Client: client, Mode: setting.AutoEdit, Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}}}, tool.Write(&tool.Env{Files: files}))
-		send(t, s, "go")
-		if got := told(turn(t, s, nil)); strings.Contains(got, "denied") == free {
+		client, _ := scripted(t,
+			`[{"call":{"name":"Write","input":{"file_path":"`+path+`","content":"x"}}},{"say":"ok"}]`)
+		s := begin(t, engine.Options{Client: client, Mode: setting.AutoEdit,
+			Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}}}, tool.Write(&tool.Env{Files: files}))
+		if got := told(turn(t, s, "go", nil)); strings.Contains(got, "denied") == free {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

@@ -2,15 +2,15 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/model"
-	"omniagent/internal/session"
 	"omniagent/internal/tool"
 )
 
@@ -30,66 +30,103 @@ func lastSaid(q model.Request) string {
 	return blocks[len(blocks)-1].Text
 }
 
-// TestSteeringAtTheEnd: what is said while the last answer is given is heard in the same turn, and what is said behind it is a message.
-func TestSteeringAtTheEnd(t *testing.T) {
-	client, _ := scripted(t, `[]`)
-	kept, err := session.Open(t.TempDir()).Create(t.Context(), session.Begin{Provider: "p", Model: "m"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s *engine.Session
-	var heard []string
-	steer := func(text string) {
-		if err := s.Steer(t.Context(), []event.Block{{Text: text}}); err != nil {
+// hear says something to the turn that runs.
+func hear(m *mind, text string) error {
+	return m.Steer(context.Background(), []event.Block{{Text: text}})
+}
+
+// TestSteering: what is said to a turn that works is heard with the next results.
+func TestSteering(t *testing.T) {
+	client, server := scripted(t, `[{"call":{"name":"Wait","input":{}}},{"say":"You said ${input}"}]`)
+	var s *mind
+	wait := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+		if err := hear(s, "rather to the left"); err != nil {
 			t.Error(err)
 		}
-	}
-	s = begin(t, engine.Options{Journal: kept, Client: speaking{client, func(q model.Request, piece func(model.Piece)) {
-		heard = append(heard, lastSaid(q))
-		switch len(heard) {
-		case 1:
-			steer("in time")
-		case 2: // so much that the end of the turn has to wait for its host
-			for range 4093 {
-				piece(model.Piece{Kind: model.Text, Text: "x"})
-			}
+		return tool.Result{Text: "waited"}
+	}}
+	s = begin(t, engine.Options{Client: client}, kit("Wait", wait))
+	turn(t, s, "go", func(e event.Event) {
+		if e.Kind == event.Steered {
+			t.Error("the conversation tells that")
 		}
-	}}})
-	send(t, s, "go")
-	for over := time.Now().Add(20 * time.Second); kept.State().Turns == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(over) {
-			t.Fatal("the turn does not end")
-		}
-	}
-	steer("too late")
-	turn(t, s, nil)
-	turn(t, s, nil)
-	if got := strings.Join(heard, ", "); got != "go, in time, too late" {
-		t.Errorf("heard: %s", got)
+	})
+	raw := string(server.Requests()[1].Raw)
+	left := strings.Index(raw, "rather to the left")
+	if left < 0 || strings.Index(raw, "waited") > left {
+		t.Errorf("%s", raw)
 	}
 }
 
-// TestSteeringOfATurnThatFails: the next one begins with it.
-func TestSteeringOfATurnThatFails(t *testing.T) {
+// TestSteeringAtTheEnd: what is said while the last answer is given is heard in the same turn. What is said after that,
+// or while no turn runs, is refused: it is a message.
+func TestSteeringAtTheEnd(t *testing.T) {
 	client, _ := scripted(t, `[]`)
-	var s *engine.Session
+	var s *mind
 	var heard []string
-	s = begin(t, engine.Options{Limits: engine.Limits{Turns: 1}, Client: speaking{client, func(q model.Request, _ func(model.Piece)) {
+	s = begin(t, engine.Options{Client: speaking{client, func(q model.Request, _ func(model.Piece)) {
 		if heard = append(heard, lastSaid(q)); len(heard) == 1 {
-			if err := s.Steer(t.Context(), []event.Block{{Text: "left"}}); err != nil {
+			if err := hear(s, "in time"); err != nil {
 				t.Error(err)
 			}
-			panic("it fails inside")
 		}
-		blocks := q.Messages[len(q.Messages)-1].Blocks
-		heard = append(heard, blocks[len(blocks)-2].Text)
 	}}})
-	send(t, s, "go")
-	turn(t, s, nil)
-	send(t, s, "again")
-	turn(t, s, nil)
-	if got := strings.Join(heard, ", "); got != "go, again, left" {
+	refused := func() {
+		if err := hear(s, "too late"); !errors.Is(err, fault.NotFoundCode) {
+			t.Errorf("it is taken: %v", err)
+		}
+	}
+	refused()
+	turn(t, s, "go", func(e event.Event) {
+		if e.Kind == event.Ended {
+			refused()
+		}
+	})
+	refused()
+	turn(t, s, "next", nil)
+	if got := strings.Join(heard, ", "); got != "go, in time, next" {
 		t.Errorf("heard: %s", got)
+	}
+	if err := hear(s, " "); !errors.Is(err, fault.ArgError) {
+		t.Error(err)
+	}
+}
+
+// TestSteeringOfATurnThatFails: the next one begins with it. What was said to a turn that the user interrupts goes with
+// that turn.
+func TestSteeringOfATurnThatFails(t *testing.T) {
+	for _, interrupts := range []bool{false, true} {
+		client, _ := scripted(t, `[]`)
+		var s *mind
+		var heard []string
+		s = begin(t, engine.Options{Limits: engine.Limits{Turns: 1}, Client: speaking{client, func(
+			q model.Request, _ func(model.Piece),
+		) {
+			if heard = append(heard, lastSaid(q)); len(heard) == 1 {
+				if err := hear(s, "left"); err != nil {
+					t.Error(err)
+				}
+				if interrupts {
+					s.Kill()
+				}
+				panic("it fails inside")
+			}
+			blocks := q.Messages[len(q.Messages)-1].Blocks
+			heard = append(heard, blocks[len(blocks)-2].Text)
+		}}})
+		turn(t, s, "go", func(e event.Event) {
+			if e.Kind == event.Failed && hear(s, "right") == nil {
+				t.Error("a turn that has failed hears")
+			}
+		})
+		turn(t, s, "again", nil)
+		want := "go, again, left"
+		if interrupts {
+			want = "go, again, go"
+		}
+		if got := strings.Join(heard, ", "); got != want {
+			t.Errorf("heard: %s", got)
+		}
 	}
 }
 
@@ -99,22 +136,24 @@ func TestRepetition(t *testing.T) {
 	for _, tt := range []struct {
 		waits, differs bool
 		want           string
-	}{{false, false, "failed AGENT_FAILED; ended error_during_execution"}, {true, false, `ended success "ok"`}, {false, true, `ended success "ok"`}} {
+	}{{false, false, "failed AGENT_FAILED; ended error_during_execution"}, {true, false, `ended success "ok"`},
+		{false, true, `ended success "ok"`}} {
 		client, server := scripted(t, script)
 		n := 0
-		s := begin(t, engine.Options{Client: client}, kit("Poll", tool.Action{Kind: event.Other, Run: func(context.Context, func(string)) tool.Result {
-			r := tool.Result{Text: "running", Waits: tt.waits}
-			if n++; tt.differs {
-				r.Text += fmt.Sprint(n)
-			}
-			return r
-		}}))
-		send(t, s, "go")
-		if got := told(turn(t, s, nil)); !strings.HasSuffix(strings.TrimSuffix(got, ` ""`), tt.want) {
+		s := begin(t, engine.Options{Client: client}, kit("Poll", tool.Action{Kind: event.Other,
+			Run: func(context.Context, func(string)) tool.Result {
+				r := tool.Result{Text: "running", Waits: tt.waits}
+				if n++; tt.differs {
+					r.Text += fmt.Sprint(n)
+				}
+				return r
+			}}))
+		if got := told(turn(t, s, "go", nil)); !strings.HasSuffix(strings.TrimSuffix(got, ` ""`), tt.want) {
 			t.Errorf("%+v: %s", tt, got)
 		}
 		all := server.Requests()
-		if warned := strings.Contains(string(all[len(all)-1].Raw), "You have made the same call"); warned == (tt.waits || tt.differs) {
+		if warned := strings.Contains(string(all[len(all)-1].Raw),
+			"You have made the same call"); warned == (tt.waits || tt.differs) {
 			t.Errorf("%+v: warned: %v", tt, warned)
 		}
 	}

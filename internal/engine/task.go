@@ -26,24 +26,28 @@ type calling struct {
 const deepest = 1
 
 // taskPrompt is told to a sub-agent beside everything else.
-const taskPrompt = "You are a sub-agent: another agent has given you one task, and sees nothing of your work but your last message. Do the task with the " +
-	"tools that you have; nobody can answer questions. Your last message is your report: complete, and as short as it can be."
+const taskPrompt = "You are a sub-agent: another agent has given you one task, and sees nothing of your work but " +
+	"your last message. Do the task with the tools that you have; nobody can answer questions. Your last message is " +
+	"your report: complete, and as short as it can be."
 
 // task runs a sub-agent in the context of the call that asked for it.
-func (s *Session) task(ctx context.Context, _, kind, prompt string) (string, error) {
+func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error) {
 	from, ok := ctx.Value(callKey{}).(calling)
 	if !ok {
 		return "", errors.New("a sub-agent belongs to a call")
 	}
-	l := &loop{session: s, talk: newConversation(nil, nil), system: append(slices.Clone(from.loop.system), taskPrompt), parent: from.id, outer: from.loop, began: time.Now()}
-	l.own = from.loop.own
+	l := &loop{
+		mind: m, turn: from.loop.turn, own: from.loop.own, talk: newConversation(nil, nil),
+		system: append(slices.Clone(from.loop.system), taskPrompt), parent: from.id, outer: from.loop, began: time.Now(),
+	}
 	l.talk.ids = from.loop.talk.ids // ids are unique in the whole session
 	depth := 0
 	for at := l; at.outer != nil; at = at.outer {
 		depth++
 	}
 	l.tools = slices.DeleteFunc(slices.Clone(from.loop.tools), func(t tool.Tool) bool {
-		return depth >= deepest && t.Name == tool.TaskName || slices.Contains([]string{formName, tool.QuestionName, tool.PlanName}, t.Name)
+		return depth >= deepest && t.Name == tool.TaskName ||
+			slices.Contains([]string{formName, tool.QuestionName, tool.PlanName}, t.Name)
 	})
 	if err := l.dress(kind); err != nil {
 		return "", err
@@ -52,7 +56,7 @@ func (s *Session) task(ctx context.Context, _, kind, prompt string) (string, err
 	if w.Decision == event.Deny {
 		return "", fmt.Errorf("it was not begun: %s", reasonOf(w))
 	}
-	blocks := append([]model.Block{{Kind: model.Text, Text: prompt}}, beside(agent.HelperBegins, w)...)
+	blocks := append([]model.Block{{Kind: model.Text, Text: prompt}}, contextOf(agent.HelperBegins, w)...)
 	l.talk.add(model.Message{Role: model.User, Blocks: blocks}, 0)
 	err := l.run(ctx)
 	from.loop.asking += l.asking
@@ -65,7 +69,7 @@ func (s *Session) task(ctx context.Context, _, kind, prompt string) (string, err
 
 // dress makes a helper of a sub-agent: with its own instructions in place of ours, its tools and its model.
 func (l *loop) dress(kind string) error {
-	all := l.session.o.Helpers
+	all := l.mind.o.Helpers
 	i := slices.IndexFunc(all, func(h agent.Helper) bool { return h.Name == kind })
 	if i < 0 {
 		return nil
@@ -80,9 +84,9 @@ func (l *loop) dress(kind string) error {
 	if h.Model == "" {
 		return nil
 	}
-	m, err := l.session.other(h.Model)
+	other, err := l.mind.other(h.Model)
 	if err == nil {
-		l.own = &m
+		l.own = &other
 	}
 	return err
 }

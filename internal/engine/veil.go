@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/tool"
 )
 
-// veiled is a model that neither gets nor says a known secret: what it is sent is without them, also what was kept before they were known, and
-// so is what it answers, piece by piece.
+// veiled is a model that neither gets nor says a known secret: what it is sent is without them, also what was kept
+// before they were known, and so is what it answers, piece by piece.
 type veiled struct {
 	model.Client
 	known *redact.Values
@@ -116,30 +116,32 @@ func veiledBlocks(known *redact.Values, blocks []model.Block) []model.Block {
 }
 
 // veil takes the secrets out of what a tool answered, before anybody else sees it, and says that it did.
-func (s *Session) veil(r *tool.Result) {
-	r.Change = s.plainChange(r.Change)
-	text, n := s.o.Secrets.Count(r.Text)
-	text, m := redact.Credentials(text)
-	if n += r.Masked; n+m == 0 || !strings.Contains(text, redact.Mask) {
+func (m *Mind) veil(r *tool.Result) {
+	r.Change = m.plainChange(r.Change)
+	text, known := m.o.Secrets.Count(r.Text)
+	text, found := redact.Credentials(text)
+	n := known + found + r.Masked
+	if n == 0 || !strings.Contains(text, redact.Mask) {
 		return
 	}
-	s.mu.Lock()
-	s.hidden = true
-	s.mu.Unlock()
+	m.mu.Lock()
+	m.hidden = true
+	m.mu.Unlock()
 	what := "a secret that is"
-	if n+m > 1 {
-		what = fmt.Sprintf("%d secrets that are", n+m)
+	if n > 1 {
+		what = fmt.Sprintf("%d secrets that are", n)
 	}
-	r.Text = text + "\n\n(" + redact.Mask + " stands for " + what + " not shown. It is not what is written there: leave such places as they are.)"
+	r.Text = text + "\n\n(" + redact.Mask + " stands for " + what +
+		" not shown. It is not what is written there: leave such places as they are.)"
 }
 
 // plainChange is what became of a file without secrets: it is told to hosts, which may keep it.
-func (s *Session) plainChange(c *event.Change) *event.Change {
+func (m *Mind) plainChange(c *event.Change) *event.Change {
 	if c == nil {
 		return nil
 	}
 	mask := func(text string) string {
-		text, _ = redact.Credentials(s.o.Secrets.String(text))
+		text, _ = redact.Credentials(m.o.Secrets.String(text))
 		return text
 	}
 	plain := event.Change{Path: c.Path, New: mask(c.New)}
@@ -155,17 +157,19 @@ func (l *loop) overwrites(a tool.Action) bool {
 	if a.Kind != event.Write || !bytes.Contains(a.Input, []byte(redact.Mask)) {
 		return false
 	}
-	l.session.mu.Lock()
-	defer l.session.mu.Unlock()
-	return l.session.hidden
+	l.mind.mu.Lock()
+	defer l.mind.mu.Unlock()
+	return l.mind.hidden
 }
 
-const maskWritten = redact.Mask + " stands for a secret that you were not shown. Writing it would put the mask in place of the secret. Change only what is around it: " +
-	"Edit with an old_string and a new_string that do not have it. If the file must say exactly " + redact.Mask + ", ask the user to write that."
+const maskWritten = redact.Mask + " stands for a secret that you were not shown. Writing it would put the mask in " +
+	"place of the secret. Change only what is around it: Edit with an old_string and a new_string that do not have it. " +
+	"If the file must say exactly " + redact.Mask + ", ask the user to write that."
 
-// unveiled takes secrets out of what is told, where it may quote somebody. What tools and the model said is without them already.
-func (s *Session) unveiled(e event.Event) event.Event {
-	known := s.o.Secrets
+// unveiled takes secrets out of what is told, where it may quote somebody. What tools and the model said is without
+// them already.
+func (m *Mind) unveiled(e event.Event) event.Event {
+	known := m.o.Secrets
 	if known == nil {
 		return e
 	}

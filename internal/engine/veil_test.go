@@ -48,8 +48,8 @@ func (p *parrot) Ask(_ context.Context, q model.Request, hear func(model.Piece))
 func (p *parrot) Count(context.Context, model.Request) (int64, bool, error) { return 0, false, nil }
 func (p *parrot) Profile() model.Profile                                    { return model.Profile{Window: 200_000} }
 
-// TestSecretsStayInside: whoever says a known secret (the user, a tool, the model, an error of the API), it is in no event, no record and no
-// request.
+// TestSecretsStayInside: a known secret, said by the user, a tool, the model or an error of the API, is in no
+// event, no record and no request.
 func TestSecretsStayInside(t *testing.T) {
 	dir := t.TempDir()
 	store := session.Open(dir)
@@ -58,18 +58,22 @@ func TestSecretsStayInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := model.Answer{Stop: model.Calls, Blocks: []model.Block{
-		{Kind: model.Text, Text: "I have " + hiddenKey + ", c"}, {Kind: model.Call, ID: "1", Name: "Look", Input: json.RawMessage(`{"q":"` + hiddenKey + `"}`)},
+		{Kind: model.Text, Text: "I have " + hiddenKey + ", c"}, {Kind: model.Call, ID: "1", Name: "Look",
+			Input: json.RawMessage(`{"q":"` + hiddenKey + `"}`)},
 	}}
-	client := &parrot{answers: []model.Answer{call}, fail: &model.Error{Trouble: model.NoLogin, Message: "wrong key " + hiddenKey}}
+	client := &parrot{answers: []model.Answer{call}, fail: &model.Error{Trouble: model.NoLogin, Message: "wrong key " +
+		hiddenKey}}
 	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
 		old := "old " + hiddenKey
 		return tool.Result{
-			Text: "A=" + hiddenKey + "\nghp_" + strings.Repeat("A1b2", 9), Change: &event.Change{Path: "/a", Old: &old, New: "new " + hiddenKey + " ghp_" + strings.Repeat("A1b2", 9)},
+			Text: "A=" + hiddenKey + "\nghp_" + strings.Repeat("A1b2", 9),
+			Change: &event.Change{Path: "/a", Old: &old, New: "new " + hiddenKey + " ghp_" +
+				strings.Repeat("A1b2", 9)},
 		}
 	}}
-	s := begin(t, engine.Options{Client: client, System: []string{"the project says " + hiddenKey}, Journal: kept, Secrets: redact.Known(hiddenKey)}, kit("Look", look))
-	send(t, s, "my key is "+hiddenKey)
-	events := turn(t, s, nil)
+	s := begin(t, engine.Options{Client: client, System: []string{"the project says " + hiddenKey}, Journal: kept,
+		Secrets: redact.Known(hiddenKey)}, kit("Look", look))
+	events := turn(t, s, "my key is "+hiddenKey, nil)
 	said := ""
 	for _, e := range events {
 		data, err := json.Marshal(e)
@@ -82,10 +86,12 @@ func TestSecretsStayInside(t *testing.T) {
 		if e.Kind == event.ToolResult && !strings.Contains(e.Result.Output, "2 secrets that are not shown") {
 			t.Errorf("%q", e.Result.Output)
 		}
-		if e.Kind == event.ToolResult && (e.Result.Change == nil || *e.Result.Change.Old != "old "+redact.Mask || !strings.HasPrefix(e.Result.Change.New, "new "+redact.Mask)) {
+		if e.Kind == event.ToolResult && (e.Result.Change == nil || *e.Result.Change.Old != "old "+redact.Mask ||
+			!strings.HasPrefix(e.Result.Change.New, "new "+redact.Mask)) {
 			t.Errorf("%+v", e.Result.Change)
 		}
-		if text := fmt.Sprintf("%s %+v", data, e.Fault); strings.Contains(text, hiddenKey) || strings.Contains(text, "A1b2A1b2") {
+		if text := fmt.Sprintf("%s %+v", data, e.Fault); strings.Contains(text, hiddenKey) ||
+			strings.Contains(text, "A1b2A1b2") {
 			t.Errorf("%s", text)
 		}
 	}
@@ -96,7 +102,8 @@ func TestSecretsStayInside(t *testing.T) {
 		t.Fatalf("%d requests", len(client.asked))
 	}
 	for _, q := range client.asked {
-		if data, _ := json.Marshal(q); strings.Contains(string(data), hiddenKey) || strings.Contains(string(data), "A1b2A1b2") {
+		if data, _ := json.Marshal(q); strings.Contains(string(data), hiddenKey) ||
+			strings.Contains(string(data), "A1b2A1b2") {
 			t.Errorf("%s", data)
 		}
 	}
@@ -113,9 +120,8 @@ func TestSecretsStayInside(t *testing.T) {
 // TestSecretsOfAFall: what fails inside may quote anything.
 func TestSecretsOfAFall(t *testing.T) {
 	s := begin(t, engine.Options{Client: &parrot{fall: "slice of " + hiddenKey}, Secrets: redact.Known(hiddenKey)})
-	send(t, s, "go")
 	failed := false
-	for _, e := range turn(t, s, nil) {
+	for _, e := range turn(t, s, "go", nil) {
 		if e.Fault != nil {
 			failed = strings.Contains(e.Fault.Message, "slice of "+redact.Mask)
 		}
@@ -125,7 +131,8 @@ func TestSecretsOfAFall(t *testing.T) {
 	}
 }
 
-// TestMaskIsNotWritten: what a model was not shown, it does not overwrite with the mask; where nothing was hidden, the mask is a word like others.
+// TestMaskIsNotWritten: what a model was not shown, it does not overwrite with the mask; where nothing was hidden, the
+// mask is a word like others.
 func TestMaskIsNotWritten(t *testing.T) {
 	wrote := 0
 	write := tool.Action{Kind: event.Write, Run: func(context.Context, func(string)) tool.Result {
@@ -137,11 +144,12 @@ func TestMaskIsNotWritten(t *testing.T) {
 		wrote  int
 	}{{"k = " + hiddenKey, 0}, {"k = " + redact.Mask, 1}} {
 		wrote = 0
-		look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: tt.answer} }}
-		client, _ := scripted(t, `[{"call":{"name":"Look","input":{}}},{"call":{"name":"Put","input":{"content":"k = [REDACTED]"}}},{"say":"${result}"}]`)
-		s := begin(t, engine.Options{Client: client, Mode: setting.Yolo, Secrets: redact.Known(hiddenKey)}, kit("Look", look), kit("Put", write))
-		send(t, s, "go")
-		events := turn(t, s, nil)
+		look := reads(tt.answer)
+		client, _ := scripted(t,
+			script(call("Look", `{}`), call("Put", `{"content":"k = [REDACTED]"}`), `{"say":"${result}"}`))
+		s := begin(t, engine.Options{Client: client, Mode: setting.Yolo, Secrets: redact.Known(hiddenKey)},
+			kit("Look", look), kit("Put", write))
+		events := turn(t, s, "go", nil)
 		end := events[len(events)-1].End
 		if wrote != tt.wrote || (tt.wrote == 0) != strings.Contains(end.Text, "put the mask in place") {
 			t.Errorf("%q: written %d times, %q", tt.answer, wrote, end.Text)

@@ -166,12 +166,15 @@ const (
 
 // Call is a tool called by the model.
 type Call struct {
-	ID      string          `json:"id,omitempty"`
-	Name    string          `json:"name,omitempty"` // the agent's own name
-	Kind    ToolKind        `json:"kind,omitempty"`
-	Input   json.RawMessage `json:"-"`                 // as the model sent it; its JSON form is the string "arguments", which keeps every byte
-	Command string          `json:"command,omitempty"` // with the kind Shell, where it can be told
-	Path    string          `json:"path,omitempty"`    // with Read and Write, where it can be told
+	ID   string   `json:"id,omitempty"`
+	Name string   `json:"name,omitempty"` // the agent's own name
+	Kind ToolKind `json:"kind,omitempty"`
+	// Input is as the model sent it; its JSON form is the string "arguments", which keeps every byte. Canonical is that
+	// input under the names that hosts know, such as file_path, where the tool reads others too; nil: it is the Input.
+	Input     json.RawMessage `json:"-"`
+	Canonical json.RawMessage `json:"-"`
+	Command   string          `json:"command,omitempty"` // with the kind Shell, where it can be told
+	Path      string          `json:"path,omitempty"`    // with Read and Write, where it can be told
 }
 
 // Result is what a tool gave back.

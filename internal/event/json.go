@@ -10,12 +10,13 @@ import (
 
 type plainCall Call
 
-// MarshalJSON is the JSON form, with the input as the string "arguments".
+// MarshalJSON is the JSON form, with the input as the string "arguments", and the canonical one as a string too.
 func (c Call) MarshalJSON() ([]byte, error) {
 	return marshal(struct {
 		plainCall
 		Arguments *string `json:"arguments,omitempty"`
-	}{plainCall(c), verbatim(c.Input)})
+		Canonical *string `json:"canonical,omitempty"`
+	}{plainCall(c), verbatim(c.Input), verbatim(c.Canonical)})
 }
 
 // UnmarshalJSON reads that form.
@@ -23,9 +24,10 @@ func (c *Call) UnmarshalJSON(data []byte) error {
 	form := struct {
 		*plainCall
 		Arguments *string `json:"arguments"`
+		Canonical *string `json:"canonical"`
 	}{plainCall: (*plainCall)(c)}
 	err := json.Unmarshal(data, &form)
-	c.Input = raw(form.Arguments)
+	c.Input, c.Canonical = raw(form.Arguments), raw(form.Canonical)
 	return err
 }
 
@@ -118,8 +120,22 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Object is the input as an object, which is what hosts take it for. Where an agent tells no object, it is made of what is known of the call.
+// ForHosts is the call with the input that hosts know.
+func (c *Call) ForHosts() *Call {
+	if c.Canonical == nil {
+		return c
+	}
+	known := *c
+	known.Input, known.Canonical = c.Canonical, nil
+	return &known
+}
+
+// Object is the input that hosts know as an object, which is what they take it for. Where an agent tells no object, it
+// is made of what is known of the call.
 func (c *Call) Object() json.RawMessage {
+	if c.Canonical != nil {
+		return c.Canonical
+	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(c.Input, &members) == nil && len(members) > 0 {
 		return c.Input

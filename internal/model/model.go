@@ -101,6 +101,9 @@ type Block struct {
 	Wire   string          `json:"wire,omitempty"`
 }
 
+// CutOff is the Broken of a call whose arguments did not come before the answer was cut off.
+const CutOff = "(the answer was cut off here)"
+
 // Piece is something that the model is saying right now.
 type Piece struct {
 	Kind Kind // Text or Thinking

@@ -226,7 +226,7 @@ func (p *Plain) hear(e event.Event) {
 			p.open = !strings.HasSuffix(clean, "\n")
 		}
 	case event.ToolCall:
-		p.say("· " + text.Name(e.Call.Name) + " " + text.Visible(brief(e.Call)))
+		p.say("· " + text.Name(e.Call.Name) + " " + text.Visible(brief(e.Call.ForHosts())))
 	case event.ToolResult:
 		if e.Result.Failed {
 			p.say("  failed: " + firstLine(e.Result.Output))

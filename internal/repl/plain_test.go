@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -18,6 +20,7 @@ import (
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/modelserver"
 	"omniagent/internal/repl"
+	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
@@ -71,8 +74,8 @@ func kit(name string, changes bool, do func()) tool.Tool {
 	}
 }
 
-// converse is the native agent with a model that says what a script says.
-func converse(t *testing.T, script string, tools ...tool.Tool) *engine.Session {
+// converse is a conversation with the engine, whose model says what a script says.
+func converse(t *testing.T, script string, tools ...tool.Tool) agent.Session {
 	t.Helper()
 	s, err := modelserver.ParseScript([]byte(script))
 	if err != nil {
@@ -83,8 +86,26 @@ func converse(t *testing.T, script string, tools ...tool.Tool) *engine.Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	client := anthropic.New(anthropic.Options{Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000}})
-	return engine.New(engine.Options{Client: client, CanAsk: true, Mode: setting.Prompt, Tools: func(tool.Task) []tool.Tool { return tools }})
+	journal, err := session.Open(t.TempDir()).Unlinked(session.Begin{Provider: "p", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := anthropic.New(anthropic.Options{
+		Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000},
+	})
+	c, err := conversation.Open(t.Context(), conversation.Options{
+		Journal: journal, Recorded: true, Services: agent.Services{CanAsk: true},
+		Mind: func(_ context.Context, _ agent.Spec, sv agent.Services) (agent.Mind, error) {
+			return engine.New(engine.Options{
+				Client: client, Services: sv, Mode: setting.Prompt, Journal: journal,
+				Tools: func(tool.Task) []tool.Tool { return tools },
+			}), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conversation.NewLegacy(c, 0)
 }
 
 // TestTypedAhead: at a terminal a line that was there before the question is no answer to it, but the next message; in a pipe it is one.

@@ -49,25 +49,33 @@ func NewClaude(e claude.Encoder) *Claude {
 
 func (d *Claude) bind(h *Host) { d.host = h }
 
-// Greet waits for the first thing that the host wants. What it says of the conversation is nil where it begins without that; further is what it
-// said besides. Nothing at all was wanted where open is false.
-func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (init *claude.Initialize, further []Said, open bool) {
+// Greeting is the first thing that a host wants.
+type Greeting struct {
+	Init    *claude.Initialize // what it says of the conversation; nil: it begins without that
+	Further []Said             // what it said besides
+	Open    bool               // it wants something
+}
+
+// Greet waits for the first thing that the host wants.
+func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (g Greeting) {
 	for {
 		select {
 		case said, more := <-frames:
 			if !more {
-				return nil, further, false
+				return g
 			}
 			if said.Err != nil {
 				d.host.Log("a line on standard input was passed over: %v", said.Err)
 				continue
 			}
-			if said.Frame.greeting == nil {
-				return nil, append(further, said), true
+			if g.Open = true; said.Frame.greeting == nil {
+				g.Further = append(g.Further, said)
+			} else {
+				g.Init = d.initialize(*said.Frame.greeting)
 			}
-			return d.initialize(*said.Frame.greeting), further, true
+			return g
 		case <-ctx.Done():
-			return nil, further, false
+			return g
 		}
 	}
 }

@@ -10,9 +10,11 @@ import (
 	"omniagent/internal/setting"
 )
 
-// TestSchema: what the model can answer by a call is held by the engine; the rest stands in the prompt. What was held is told apart from the words.
+// TestSchema: what the model can answer by a call is held by the engine; the rest stands in the prompt. What was held
+// is told apart from the words.
 func TestSchema(t *testing.T) {
-	for schema, held := range map[string]bool{`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false, ``: false, `nonsense`: false} {
+	for schema, held := range map[string]bool{`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false,
+		``: false, `nonsense`: false} {
 		s := agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Schema: []byte(schema)}
 		launch, _, err := native.New("1").Command(s)
 		if err != nil {
@@ -24,7 +26,8 @@ func TestSchema(t *testing.T) {
 	}
 	decoder := native.New("1").Decode(setting.StreamJSON)
 	var last event.Event
-	for _, e := range decoder.Feed([]byte(`{"type":"result","subtype":"success","result":"seven","structured_output":{"n":7}}` + "\n")) {
+	line := `{"type":"result","subtype":"success","result":"seven","structured_output":{"n":7}}`
+	for _, e := range decoder.Feed([]byte(line + "\n")) {
 		last = e
 	}
 	if last.End == nil || string(last.End.Structured) != `{"n":7}` {

@@ -9,136 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
-	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/modelserver"
-	"omniagent/internal/process"
-	"omniagent/internal/provider"
-	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
-
-// TestMain lets the test binary be what stands between walls and a command.
-func TestMain(m *testing.M) {
-	if process.IsGuard(os.Args) {
-		os.Exit(process.Guard())
-	}
-	if sandbox.IsStage(os.Args) {
-		os.Exit(sandbox.Stage())
-	}
-	os.Exit(m.Run())
-}
-
-// desk is a place for conversations, with a scripted model.
-type desk struct {
-	dir, home string
-	server    *modelserver.Server
-	mu        sync.Mutex
-	logged    []string
-}
-
-func newDesk(t *testing.T, script string) *desk {
-	t.Helper()
-	s, err := modelserver.ParseScript([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := modelserver.Start(s, modelserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &desk{dir: filepath.Join(top, "in"), home: filepath.Join(top, "home"), server: server}
-	for _, dir := range []string{d.dir, d.home} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return d
-}
-
-func (d *desk) options(t *testing.T, with func(*native.Options)) native.Options {
-	t.Helper()
-	choice, err := provider.Choose(provider.Options{Provider: provider.Anthropic, Base: d.server.URL(), Model: "claude-sonnet-5-5", Home: d.home, Lookup: func(name string) (string, bool) {
-		return "key-of-a-test", name == "ANTHROPIC_API_KEY"
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := native.Options{
-		Choice: choice, Dir: d.dir, Home: d.home, Store: session.Default(d.home), Mode: setting.Prompt, Sandbox: "off", Env: []string{"PATH=" + os.Getenv("PATH")},
-		Log: func(format string, args ...any) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.logged = append(d.logged, fmt.Sprintf(format, args...))
-		},
-	}
-	if with != nil {
-		with(&o)
-	}
-	return o
-}
-
-func (d *desk) open(t *testing.T, with func(*native.Options)) *native.Conversation {
-	t.Helper()
-	c, err := native.Open(t.Context(), d.options(t, with))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if _, err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
-}
-
-// say sends a message and returns what happens until its end; what is asked is agreed to.
-func say(t *testing.T, c *native.Conversation, text string) []event.Event {
-	t.Helper()
-	if err := c.Send(t.Context(), []event.Block{{Text: text}}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var all []event.Event
-	for {
-		e, err := c.Next(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-		switch e.Kind {
-		case event.Question:
-			_ = c.Answer(ctx, e.Ask.ID, event.Reply{Option: event.Allow})
-		case event.Ended:
-			return all
-		}
-	}
-}
-
-func end(all []event.Event) *event.End { return all[len(all)-1].End }
-
-func results(all []event.Event) string {
-	var b strings.Builder
-	for _, e := range all {
-		if e.Kind == event.ToolResult {
-			fmt.Fprintf(&b, "%s %v: %s\n", e.Result.Name, e.Result.Failed, e.Result.Output)
-		}
-	}
-	return b.String()
-}
 
 // TestRefusedTerms: what cannot be kept is refused before there is a session.
 func TestRefusedTerms(t *testing.T) {
@@ -149,20 +27,25 @@ func TestRefusedTerms(t *testing.T) {
 		code fault.Code
 		want string
 	}{
-		"schema":          {func(o *native.Options) { o.Schema = []byte(`{"type":"array"}`) }, fault.ArgError, "can only be an object"},
-		"budget":          {func(o *native.Options) { o.Terms.MaxUSD = 1; o.Choice.Known.Prices = nil }, fault.Unsupported, "a budget cannot be kept"},
-		"no limit":        {func(o *native.Options) { o.Terms.MaxTurns = -1 }, fault.ArgError, "below zero"},
-		"two pasts":       {func(o *native.Options) { o.Terms.Continue, o.Resume = true, "x" }, fault.ArgError, "cannot both"},
+		"schema": {func(o *native.Options) { o.Schema = []byte(`{"type":"array"}`) }, fault.ArgError,
+			"can only be an object"},
+		"budget": {func(o *native.Options) { o.Terms.MaxUSD = 1; o.Choice.Known.Prices = nil },
+			fault.Unsupported, "a budget cannot be kept"},
+		"no limit": {func(o *native.Options) { o.Terms.MaxTurns = -1 }, fault.ArgError, "below zero"},
+		"two pasts": {func(o *native.Options) { o.Terms.Continue, o.Resume = true, "x" }, fault.ArgError,
+			"cannot both"},
 		"fork of nothing": {func(o *native.Options) { o.Terms.Fork = true }, fault.ArgError, "nothing to fork"},
 		"no past":         {func(o *native.Options) { o.Terms.Continue = true }, fault.NotFoundCode, "no session of"},
-		"dir":             {func(o *native.Options) { o.Terms.Dirs = []string{filepath.Join(d.dir, "none")} }, fault.FileMissing, "no directory"},
-		"relative dir":    {func(o *native.Options) { o.Terms.Dirs = []string{"x"} }, fault.ArgError, "absolute"},
+		"dir": {func(o *native.Options) { o.Terms.Dirs = []string{filepath.Join(d.dir, "none")} },
+			fault.FileMissing, "not a directory"},
+		"relative dir": {func(o *native.Options) { o.Terms.Dirs = []string{"x"} }, fault.ArgError, "absolute"},
 		"everything": {func(o *native.Options) {
 			o.Terms.Dirs = []string{filepath.VolumeName(d.dir) + string(filepath.Separator)}
 		}, fault.Unsafe, "everything"},
-		"allow":  {func(o *native.Options) { o.Terms.Allow = []string{"Bash(git"} }, fault.ArgError, "does not parse"},
-		"deny":   {func(o *native.Options) { o.Terms.Deny = []string{"bash"} }, fault.ArgError, "does not parse"},
-		"helper": {func(o *native.Options) { o.Terms.Helpers = []agent.Helper{{Name: "x"}} }, fault.ArgError, "no instructions"},
+		"allow": {func(o *native.Options) { o.Terms.Allow = []string{"Bash(git"} }, fault.ArgError, "does not parse"},
+		"deny":  {func(o *native.Options) { o.Terms.Deny = []string{"bash"} }, fault.ArgError, "does not parse"},
+		"helper": {func(o *native.Options) { o.Terms.Helpers = []agent.Helper{{Name: "x"}} }, fault.ArgError,
+			"no instructions"},
 		"helper twice": {func(o *native.Options) {
 			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p"}, {Name: "x", Prompt: "p"}}
 		}, fault.ArgError, "no name of its own"},
@@ -178,14 +61,15 @@ func TestRefusedTerms(t *testing.T) {
 			o.Terms.Servers = []byte(`{"a":{"type":"sse","url":"http://127.0.0.1"}}`)
 			o.Services.Serve = serve
 		}, fault.ConfigInvalid, "type sse"},
-		"server in no host": {func(o *native.Options) { o.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) }, fault.Unsupported, "lives in a host"},
+		"server in no host": {func(o *native.Options) { o.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
+			fault.Unsupported, "lives in a host"},
 	} {
-		c, err := native.Open(t.Context(), d.options(t, tt.with))
+		kept, err := native.Keep(t.Context(), d.options(t, tt.with))
 		if !errors.Is(err, tt.code) || !strings.Contains(fmt.Sprint(err), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if c != nil {
-			_, _ = c.Close(t.Context())
+		if kept != nil {
+			_ = kept.Close()
 		}
 	}
 	if all, _, _, err := session.Default(d.home).List(t.Context(), session.Filter{}); err != nil || len(all) > 0 {
@@ -205,8 +89,10 @@ func TestToolsOfTheHost(t *testing.T) {
 		{agent.Terms{}, true, own + " AskUserQuestion"},
 		{agent.Terms{Mode: setting.Plan}, true, own + " AskUserQuestion ExitPlanMode"},
 		{agent.Terms{Mode: setting.Plan}, false, own},
-		{agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)"}}, false, "Read Write Edit MultiEdit NotebookEdit Glob Grep LS TodoWrite"},
-		{agent.Terms{Deny: []string{"NotebookEdit", "AskUserQuestion", "Agent"}}, true, "Read Write Edit MultiEdit Glob Grep LS Bash BashOutput KillShell TodoWrite"},
+		{agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)"}}, false,
+			"Read Write Edit MultiEdit NotebookEdit Glob Grep LS TodoWrite"},
+		{agent.Terms{Deny: []string{"NotebookEdit", "AskUserQuestion", "Agent"}}, true,
+			"Read Write Edit MultiEdit Glob Grep LS Bash BashOutput KillShell TodoWrite"},
 		{agent.Terms{Tools: []string{"Read", "Bash", "WebSearch", "Skill"}}, true, "Read Bash BashOutput KillShell"},
 		{agent.Terms{Tools: []string{"Read", "Bash"}, Deny: []string{"Bash"}}, true, "Read"},
 		{agent.Terms{Tools: []string{}}, true, ""},
@@ -237,13 +123,16 @@ func TestToolsOfTheHost(t *testing.T) {
 
 // TestRulesOfTheHost: what it allows needs no question, what it denies never runs, and the user's own rules stay.
 func TestRulesOfTheHost(t *testing.T) {
-	d := newDesk(t, `[{"call":{"name":"Write","input":{"file_path":"src/a","content":"x"}}},{"call":{"name":"Write","input":{"file_path":"b","content":"x"}}},{"call":{"name":"Read","input":{"file_path":"secret"}}},{"say":"ok"}]`)
+	d := newDesk(t, `[{"call":{"name":"Write","input":{"file_path":"src/a","content":"x"}}},`+
+		`{"call":{"name":"Write","input":{"file_path":"b","content":"x"}}},`+
+		`{"call":{"name":"Read","input":{"file_path":"secret"}}},{"say":"ok"}]`)
 	_ = os.WriteFile(filepath.Join(d.dir, "secret"), []byte("needle"), 0o600)
 	c := d.open(t, func(o *native.Options) {
 		o.Terms.Allow, o.Terms.Deny = []string{"Edit(src/**)", "mcp__x__y", "Agent(finder)"}, []string{"Read(secret)"}
 	})
 	got := results(say(t, c, "go"))
-	if !strings.Contains(got, "Write false") || strings.Count(got, "Write true: It did not run") != 1 || !strings.Contains(got, "Read true: It did not run: the deny rule Read(secret)") {
+	if !strings.Contains(got, "Write false") || strings.Count(got, "Write true: It did not run") != 1 ||
+		!strings.Contains(got, "Read true: It did not run: the deny rule Read(secret)") {
 		t.Error(got)
 	}
 	for name, want := range map[string]bool{"src/a": true, "b": false} {
@@ -283,31 +172,38 @@ func TestDirectoriesOfTheHost(t *testing.T) {
 	d := newDesk(t, `[]`)
 	more := filepath.Join(filepath.Dir(d.dir), "more")
 	d = again(t, d, build(d, more))
-	for _, dir := range []string{filepath.Join(more, ".git", "hooks"), filepath.Join(d.home, ".ssh"), filepath.Join(more, "secret")} {
+	for _, dir := range []string{filepath.Join(more, ".git", "hooks"), filepath.Join(d.home, ".ssh"),
+		filepath.Join(more, "secret")} {
 		_ = os.MkdirAll(dir, 0o700)
 	}
 	_ = os.WriteFile(filepath.Join(d.home, ".ssh", "id"), []byte("pssst"), 0o600)
 	_ = os.WriteFile(filepath.Join(more, "secret", "x"), []byte("pssst"), 0o600)
 	_ = os.MkdirAll(filepath.Join(d.home, ".config"), 0o700)
-	_ = os.WriteFile(filepath.Join(d.home, ".config", "seen"), []byte("psst"), 0o600) // what is found shows that the search goes there
+	// What is found shows that the search goes there.
+	_ = os.WriteFile(filepath.Join(d.home, ".config", "seen"), []byte("psst"), 0o600)
 	_, _ = os.Symlink(".config", filepath.Join(d.home, "open")), os.Symlink(".ssh", filepath.Join(d.home, "way"))
-	if os.Symlink(".git/hooks", filepath.Join(more, "hooks")) != nil || os.Symlink(filepath.Join(d.home, ".ssh"), filepath.Join(more, "keys")) != nil {
+	if os.Symlink(".git/hooks", filepath.Join(more, "hooks")) != nil ||
+		os.Symlink(filepath.Join(d.home, ".ssh"), filepath.Join(more, "keys")) != nil {
 		t.Skip("there are no links here")
 	}
 	c := d.open(t, func(o *native.Options) {
-		o.Mode, o.Terms.Dirs, o.Terms.Deny = setting.AutoEdit, []string{more, d.home}, []string{"Read(/" + filepath.ToSlash(more) + "/secret/**)"}
+		o.Mode, o.Terms.Dirs, o.Terms.Deny = setting.AutoEdit, []string{more, d.home},
+			[]string{"Read(/" + filepath.ToSlash(more) + "/secret/**)"}
 	})
 	got := results(say(t, c, "go"))
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	for _, want := range []string{
-		"Write false: Successfully", "Read false:      1\tneedle", "Edit false", "Grep false: " + filepath.ToSlash(filepath.Join(more, "new.txt")) + ":1:needles", "Glob false: " + filepath.ToSlash(filepath.Join(more, "new.txt")),
+		"Write false: Successfully", "Read false:      1\tneedle", "Edit false", "Grep false: " +
+			filepath.ToSlash(filepath.Join(more, "new.txt")) + ":1:needles", "Glob false: " +
+			filepath.ToSlash(filepath.Join(more, "new.txt")),
 		"LS false",
 	} {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, want) }) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	if strings.Count(got, "Write true") != 3 || strings.Count(got, "Read true") != 3 || strings.Contains(got, "pssst") || !strings.Contains(got, "seen:1:psst") {
+	if strings.Count(got, "Write true") != 3 || strings.Count(got, "Read true") != 3 ||
+		strings.Contains(got, "pssst") || !strings.Contains(got, "seen:1:psst") {
 		t.Error(got)
 	}
 	if files, _ := os.ReadDir(filepath.Join(more, ".git", "hooks")); len(files) > 0 {
@@ -332,11 +228,13 @@ func TestCommandsInDirectoriesOfTheHost(t *testing.T) {
 	more := filepath.Join(filepath.Dir(d.dir), "more")
 	_ = os.MkdirAll(filepath.Join(more, ".git", "hooks"), 0o700)
 	_ = os.MkdirAll(filepath.Join(d.home, ".ssh"), 0o700)
-	script := "echo x > " + more + "/made\necho x > " + more + "/.git/hooks/run\necho x > " + more + "/.mcp.json\necho x > " + d.dir + "/../beside\necho the end\n"
+	script := "echo x > " + more + "/made\necho x > " + more + "/.git/hooks/run\necho x > " + more +
+		"/.mcp.json\necho x > " + d.dir + "/../beside\necho the end\n"
 	_ = os.WriteFile(filepath.Join(d.dir, "do.sh"), []byte(script), 0o600)
 	d = again(t, d, `[{"call":{"name":"Bash","input":{"command":"sh do.sh"}}},{"say":"ok"}]`)
 	c := d.open(t, func(o *native.Options) {
-		o.Mode, o.CanAsk, o.Sandbox, o.Terms.Dirs, o.State = setting.Prompt, true, "workspace-write", []string{more}, t.TempDir()
+		o.Mode, o.CanAsk, o.Sandbox, o.Terms.Dirs, o.State = setting.Prompt, true, "workspace-write", []string{more},
+			t.TempDir()
 	})
 	walls := c.Walls()
 	if walls == nil || walls.Name == "none" || walls.Name == "landlock" {
@@ -347,7 +245,8 @@ func TestCommandsInDirectoriesOfTheHost(t *testing.T) {
 		t.Error(got)
 	}
 	for path, want := range map[string]bool{
-		filepath.Join(more, "made"): true, filepath.Join(more, ".git", "hooks", "run"): false, filepath.Join(more, ".mcp.json"): false, filepath.Join(filepath.Dir(d.dir), "beside"): false,
+		filepath.Join(more, "made"): true, filepath.Join(more, ".git", "hooks", "run"): false,
+		filepath.Join(more, ".mcp.json"): false, filepath.Join(filepath.Dir(d.dir), "beside"): false,
 	} {
 		if info, err := os.Stat(path); (err == nil && info.Mode().IsRegular()) != want {
 			t.Errorf("%s: %v\n%s", path, err, got)
@@ -355,10 +254,18 @@ func TestCommandsInDirectoriesOfTheHost(t *testing.T) {
 	}
 }
 
+// TestOpenWithoutASession is refused.
+func TestOpenWithoutASession(t *testing.T) {
+	d := newDesk(t, `[]`)
+	if m, err := native.Open(t.Context(), d.options(t, nil)); m != nil || !errors.Is(err, fault.Internal) {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
 // TestGoingOn with the newest session of the directory, or with a copy of it.
 func TestGoingOn(t *testing.T) {
 	d := newDesk(t, `[{"say":"ok"}]`)
-	begin := func(id string, with func(*native.Options)) *native.Conversation {
+	begin := func(id string, with func(*native.Options)) *mind {
 		return d.open(t, func(o *native.Options) {
 			if o.ID = id; with != nil {
 				with(o)
@@ -368,39 +275,39 @@ func TestGoingOn(t *testing.T) {
 	for _, id := range []string{"first", "second"} {
 		c := begin(id, nil)
 		say(t, c, "I am "+id)
-		_, _ = c.Close(t.Context())
+		c.close(t)
 	}
 	below := filepath.Join(d.dir, "sub")
 	_ = os.Mkdir(below, 0o700)
 	c := begin("elsewhere", func(o *native.Options) { o.Dir = below })
 	say(t, c, "I am elsewhere")
-	_, _ = c.Close(t.Context())
+	c.close(t)
 
 	c = begin("", func(o *native.Options) { o.Terms.Continue = true })
-	if c.ID() != "second" {
-		t.Errorf("it goes on with %s", c.ID())
+	if c.Kept.ID() != "second" {
+		t.Errorf("it goes on with %s", c.Kept.ID())
 	}
 	say(t, c, "still there?")
-	_, _ = c.Close(t.Context())
+	c.close(t)
 	last := func() string { all := d.server.Requests(); return string(all[len(all)-1].Raw) }
 	if !strings.Contains(last(), "I am second") {
 		t.Error(last())
 	}
 	c = begin("third", func(o *native.Options) { o.Terms.Continue, o.Terms.Fork = true, true })
-	if c.ID() != "third" {
-		t.Errorf("the copy is %s", c.ID())
+	if c.Kept.ID() != "third" {
+		t.Errorf("the copy is %s", c.Kept.ID())
 	}
 	say(t, c, "a copy")
-	_, _ = c.Close(t.Context())
+	c.close(t)
 	if !strings.Contains(last(), "I am second") || !strings.Contains(last(), "still there?") {
 		t.Error(last())
 	}
 	c = begin("", func(o *native.Options) { o.Resume, o.Terms.Fork = "first", true })
-	if c.ID() == "first" || c.ID() == "" {
-		t.Errorf("the copy is %q", c.ID())
+	if id := c.Kept.ID(); id == "first" || id == "" {
+		t.Errorf("the copy is %q", id)
 	}
 	say(t, c, "another copy")
-	_, _ = c.Close(t.Context())
+	c.close(t)
 	if !strings.Contains(last(), "I am first") {
 		t.Error(last())
 	}
@@ -424,7 +331,8 @@ func TestWordsOfTheHost(t *testing.T) {
 		say(t, c, "go")
 		all := d.server.Requests()
 		raw := string(all[len(all)-1].Raw)
-		if strings.Contains(raw, "You are a coding agent") != (own == "") || !strings.Contains(raw, own) || !strings.Contains(raw, "Rhyme.") || !strings.Contains(raw, "Working directory:") {
+		if strings.Contains(raw, "You are a coding agent") != (own == "") || !strings.Contains(raw, own) ||
+			!strings.Contains(raw, "Rhyme.") || !strings.Contains(raw, "Working directory:") {
 			t.Error(raw)
 		}
 	}
@@ -432,8 +340,10 @@ func TestWordsOfTheHost(t *testing.T) {
 
 // TestLimitsOfTheHost have ends of their own.
 func TestLimitsOfTheHost(t *testing.T) {
-	for want, terms := range map[string]agent.Terms{"error_max_turns": {MaxTurns: 2}, "error_max_budget_usd": {MaxUSD: 0.005}} {
-		d := newDesk(t, `[{"call":{"name":"LS","input":{"n":1}},"usage":{"input":2000,"output":0}},{"call":{"name":"LS","input":{"n":2}},"usage":{"input":2000,"output":0}},{"say":"never"}]`)
+	for want, terms := range map[string]agent.Terms{"error_max_turns": {MaxTurns: 2},
+		"error_max_budget_usd": {MaxUSD: 0.005}} {
+		d := newDesk(t, `[{"call":{"name":"LS","input":{"n":1}},"usage":{"input":2000,"output":0}},`+
+			`{"call":{"name":"LS","input":{"n":2}},"usage":{"input":2000,"output":0}},{"say":"never"}]`)
 		c := d.open(t, func(o *native.Options) { o.Terms = terms })
 		if e := end(say(t, c, "go")); e.OK || e.Reason != want {
 			t.Errorf("%+v, want %s", e, want)
@@ -443,15 +353,19 @@ func TestLimitsOfTheHost(t *testing.T) {
 
 // TestFormAndModel: an answer in its form; another model, on record and in the facts; a family for a helper.
 func TestFormAndModel(t *testing.T) {
-	d := newDesk(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p","subagent_type":"finder"}}},{"call":{"name":"StructuredOutput","input":{"n":1}}}]`)
+	d := newDesk(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p","subagent_type":"finder"}}},`+
+		`{"call":{"name":"StructuredOutput","input":{"n":1}}}]`)
 	c := d.open(t, func(o *native.Options) {
 		o.Schema = []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
-		o.Terms.Helpers = []agent.Helper{{Name: "finder", Description: "finds things", Prompt: "You find.", Tools: []string{"Read"}, Model: "haiku"}, {Name: "same", Prompt: "p", Model: "inherit"}}
+		o.Terms.Helpers = []agent.Helper{{Name: "finder", Description: "finds things", Prompt: "You find.",
+			Tools: []string{"Read"}, Model: "haiku"}, {Name: "same", Prompt: "p", Model: "inherit"}}
 	})
-	if f := c.Facts(); f.Model != "claude-sonnet-5-5" || f.Window != 1_000_000 || strings.Join(f.Helpers, " ") != "general-purpose finder same" {
+	if f := c.Facts(); f.Model != "claude-sonnet-5-5" || f.Window != 1_000_000 ||
+		strings.Join(f.Helpers, " ") != "general-purpose finder same" {
 		t.Errorf("%+v", f)
 	}
-	if err := c.Set(t.Context(), agent.Change{Model: "no model"}); !errors.Is(err, fault.ArgError) || c.Facts().Model != "claude-sonnet-5-5" {
+	if err := c.Set(t.Context(), agent.Change{Model: "no model"}); !errors.Is(err, fault.ArgError) ||
+		c.Facts().Model != "claude-sonnet-5-5" {
 		t.Error(err)
 	}
 	if err := c.Set(t.Context(), agent.Change{Model: "claude-opus-4-1"}); err != nil {
@@ -461,7 +375,8 @@ func TestFormAndModel(t *testing.T) {
 	if !e.OK || string(e.Structured) != `{"n":1}` {
 		t.Errorf("%+v", e)
 	}
-	if f := c.Facts(); f.Model != "claude-opus-4-1" || f.Window != 200_000 || c.Kept.State().Model != "claude-opus-4-1" {
+	if f := c.Facts(); f.Model != "claude-opus-4-1" || f.Window != 200_000 ||
+		c.Kept.State().Model != "claude-opus-4-1" {
 		t.Errorf("%+v, %s", f, c.Kept.State().Model)
 	}
 	var seen []string
@@ -470,7 +385,8 @@ func TestFormAndModel(t *testing.T) {
 		_ = json.Unmarshal(q.Raw, &body)
 		seen = append(seen, body.Model)
 	}
-	if seen[0] != "claude-opus-4-1" || seen[1] != "claude-haiku-5-5" || !strings.Contains(string(d.server.Requests()[0].Raw), "finder: finds things") {
+	if seen[0] != "claude-opus-4-1" || seen[1] != "claude-haiku-5-5" ||
+		!strings.Contains(string(d.server.Requests()[0].Raw), "finder: finds things") {
 		t.Errorf("%v", seen)
 	}
 }

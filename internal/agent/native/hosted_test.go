@@ -31,16 +31,19 @@ func inHost(_ context.Context, server string, message []byte) ([]byte, error) {
 	case "tools/list":
 		result = `{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}`
 	case "tools/call":
-		result = `{"content":[{"type":"text","text":"the sum of ` + server + `"},{"type":"image","mimeType":"image/png","data":"UE5H"}]}`
+		result = `{"content":[{"type":"text","text":"the sum of ` + server +
+			`"},{"type":"image","mimeType":"image/png","data":"UE5H"}]}`
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, result), nil
 }
 
-// TestServersOfTheHost: in the host and beside it, with those of the user's file or alone; their state is told, their tools fall under the rules.
+// TestServersOfTheHost: in the host and beside it, with those of the user's file or alone; their state is told, their
+// tools fall under the rules.
 func TestServersOfTheHost(t *testing.T) {
 	d := newDesk(t, `[{"call":{"name":"mcp__calc__add","input":{}}},{"say":"ok"}]`)
 	file := filepath.Join(d.home, "mcp.json")
-	_ = os.WriteFile(file, []byte(`{"mcpServers":{"own":{"command":"no-such-program"},"calc":{"command":"no-such-program"}}}`), 0o600)
+	_ = os.WriteFile(file,
+		[]byte(`{"mcpServers":{"own":{"command":"no-such-program"},"calc":{"command":"no-such-program"}}}`), 0o600)
 	for _, tt := range []struct {
 		only    bool
 		terms   agent.Terms
@@ -48,16 +51,19 @@ func TestServersOfTheHost(t *testing.T) {
 		tool    bool
 		failed  bool
 	}{
-		{false, agent.Terms{Allow: []string{"mcp__calc"}}, "[{own failed} {calc connected} {gone failed}]", true, false},
+		{false, agent.Terms{Allow: []string{"mcp__calc"}}, "[{own failed} {calc connected} {gone failed}]", true,
+			false},
 		{true, agent.Terms{Allow: []string{"mcp__calc__add"}}, "[{calc connected} {gone failed}]", true, false},
-		{true, agent.Terms{Allow: []string{"mcp__calc"}, Tools: []string{}}, "[{calc connected} {gone failed}]", true, false},
+		{true, agent.Terms{Allow: []string{"mcp__calc"}, Tools: []string{}}, "[{calc connected} {gone failed}]", true,
+			false},
 		{true, agent.Terms{}, "[{calc connected} {gone failed}]", true, true},
 		{true, agent.Terms{Deny: []string{"mcp__calc"}}, "[{calc connected} {gone failed}]", false, true},
 		{true, agent.Terms{Deny: []string{"mcp__calc__add"}}, "[{calc connected} {gone failed}]", false, true},
 	} {
 		c := d.open(t, func(o *native.Options) {
 			o.Terms, o.Servers = tt.terms, file
-			o.Terms.OnlyThese, o.Terms.Servers = tt.only, []byte(`{"calc":{"type":"sdk","name":"calc"},"gone":{"type":"stdio","command":"no-such-program"}}`)
+			o.Terms.OnlyThese, o.Terms.Servers = tt.only,
+				[]byte(`{"calc":{"type":"sdk","name":"calc"},"gone":{"type":"stdio","command":"no-such-program"}}`)
 			o.Services.Serve = inHost
 		})
 		f := c.Facts()
@@ -74,8 +80,16 @@ func TestServersOfTheHost(t *testing.T) {
 	}
 }
 
-// TestCloseIsNotHeldUp by a host that never answers.
+// TestCloseIsNotHeldUp by a host that never answers, and is fast where it has no time.
 func TestCloseIsNotHeldUp(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	closeWithin(t, t.Context(), 8*time.Second)
+	closeWithin(t, over, 4*time.Second) // two of them are the connection's
+}
+
+func closeWithin(t *testing.T, ctx context.Context, limit time.Duration) {
+	t.Helper()
 	d := newDesk(t, `[{"call":{"name":"mcp__calc__add","input":{}}},{"say":"ok"}]`)
 	called, over := make(chan struct{}), make(chan struct{})
 	defer close(over)
@@ -89,12 +103,14 @@ func TestCloseIsNotHeldUp(t *testing.T) {
 			return inHost(ctx, server, message)
 		}
 	})
-	if err := c.Send(t.Context(), []event.Block{{Text: "go"}}); err != nil {
-		t.Fatal(err)
-	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Turn(t.Context(), []event.Block{{Text: "go"}}) }()
 	<-called
 	began := time.Now()
-	if _, err := c.Close(t.Context()); err != nil || time.Since(began) > 8*time.Second {
+	if _, err := c.Close(ctx); err != nil || time.Since(began) > limit {
 		t.Errorf("%v after %s", err, time.Since(began))
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

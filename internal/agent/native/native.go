@@ -1,8 +1,11 @@
-// Package native is our own agent: the engine with a model, tools in a directory, and a session on disk. It is also a driver like those of the
-// other agents: then it is this program once more, as a process of its own.
+// Package native is our own agent: the engine with a model, tools in a directory, and a session on disk. It is also a
+// driver like those of the other agents: then it is this program once more, as a process of its own.
 //
-// It promises that a conversation begins with all that it needs or not at all, and that Close leaves no process and no temporary file. It
-// refuses to choose for the user: which model, which credential and which mode are handed to it.
+// Keep opens the session on disk: a new one, an old one, or a copy of one. Open makes the Mind that works with it. The
+// caller closes the session, after the Mind.
+//
+// It promises that a Mind has all that it needs or is not there at all, and that Close leaves no process and no
+// temporary file. It refuses to choose for the user: which model, which credential and which mode are handed to it.
 package native
 
 import (
@@ -12,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"omniagent/internal/agent"
@@ -21,7 +25,6 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
-	"omniagent/internal/model"
 	"omniagent/internal/page"
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
@@ -35,11 +38,13 @@ import (
 // Options are a conversation that is wanted.
 type Options struct {
 	Choice  provider.Choice
-	Dir     string // where it works, absolute
+	Dir     string           // where it works, absolute
+	Kept    *session.Session // the session, as Keep opened it
 	Store   session.Store
 	ID      string // of a new session; empty: one is chosen
-	Resume  string // the session to go on with; empty: a new one
+	Resume  string // the session to continue; empty: a new one
 	History string // a file with what was said elsewhere; empty: none
+	Unkept  bool   // the session leaves nothing on disk
 	Mode    setting.Approval
 	CanAsk  bool
 	Web     bool // pages, and the API's own search, may be used
@@ -66,27 +71,31 @@ type Options struct {
 	known *redact.Values // what is in no text
 }
 
-// Conversation is an open one.
-type Conversation struct {
-	*engine.Session
-	Choice  provider.Choice
-	Kept    *session.Session
+// Mind is the engine with everything that it works with.
+type Mind struct {
+	*engine.Mind
 	facts   event.Facts          // beside those of the engine
 	walls   *enclosure.Enclosure // nil: none
 	closers []func()
+	once    sync.Once // around closers
 }
 
-// Open begins a conversation, or goes on with one.
-func Open(ctx context.Context, o Options) (*Conversation, error) {
-	c := &Conversation{Choice: o.Choice}
-	if err := c.open(ctx, o); err != nil {
-		c.release()
+var _ agent.Mind = (*Mind)(nil)
+
+// Open makes a Mind that works with the session that Keep opened.
+func Open(ctx context.Context, o Options) (*Mind, error) {
+	m := &Mind{}
+	if err := m.open(ctx, o); err != nil {
+		m.release()
 		return nil, err
 	}
-	return c, nil
+	return m, nil
 }
 
-func (c *Conversation) open(ctx context.Context, o Options) error {
+func (m *Mind) open(ctx context.Context, o Options) error {
+	if o.Kept == nil {
+		return fault.New(fault.Internal, "a conversation with the native agent needs an open session")
+	}
 	servers, problems := o.readServers()
 	log := o.Log
 	if log == nil {
@@ -99,109 +108,88 @@ func (c *Conversation) open(ctx context.Context, o Options) error {
 	}
 	servers = withHosts(servers, t.hosts)
 	o.known = o.secrets(servers)
+	o.Kept.Mask(o.known.Bytes)
 	for _, problem := range problems {
 		o.Log("%v", problem)
 	}
-	if c.Kept, err = o.keep(ctx); err != nil {
-		return err
-	}
-	c.closers = append(c.closers, func() {
-		if err := c.Kept.Close(); err != nil {
-			o.Log("the session's projection could not be written: %v", err)
-		}
-	})
-	env, err := c.tools(&o)
+	env, err := m.tools(&o)
 	if err != nil {
 		return err
 	}
-	if err := c.keepWalls(o); err != nil {
+	if err := m.keepWalls(o); err != nil {
 		return err
 	}
-	more, states := c.servers(ctx, o, servers)
+	more, states := m.servers(ctx, o, servers)
+	m.Mind = engine.New(m.engine(o, t, env, more))
+	m.facts = event.Facts{
+		Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir,
+		Walls:   m.Walls(),
+		Servers: states,
+	}
+	return nil
+}
+
+// engine puts together what the engine is made of.
+func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engine.Options {
 	s := engine.Setting{
-		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly), Mode: o.Mode, CanAsk: o.CanAsk,
-		Walls: c.walls.Sentence(), Held: c.walls.Whole(), Own: o.Terms.System, Extra: o.Terms.Append, Dirs: env.Files.More(),
+		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly),
+		Mode: o.Mode, CanAsk: o.CanAsk, Walls: m.walls.Sentence(), Held: m.walls.Whole(), Own: o.Terms.System,
+		Extra: o.Terms.Append, Dirs: env.Files.More(),
 	}
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
-	c.Session = engine.New(engine.Options{
-		ID: c.Kept.ID(), Client: o.Choice.Client(), Retry: o.Choice.Patience(), Mode: o.Mode, CanAsk: o.CanAsk, Limits: o.Limits, Search: o.searches(t.away), Journal: c.Kept, Todos: env.Todos,
-		System: engine.System(s), Secrets: o.known, Walls: Strength(c.walls, o.Sandbox != string(setting.Off)),
-		Rules: guard.Judge{Rules: o.Rules, Place: guard.Place{Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home}},
+	place := guard.Place{Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home}
+	services := o.Services
+	services.CanAsk = o.CanAsk
+	return engine.Options{
+		ID: o.Kept.ID(), Services: services, Client: o.Choice.Client(), Retry: o.Choice.Patience(), Mode: o.Mode,
+		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
+		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
+		Rules: guard.Judge{Rules: o.Rules, Place: place},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
 			return o.offered(append(tool.All(env), more...), t.away)
 		},
-		Hook: o.Services.Hook, Other: o.other, Form: t.form, Helpers: o.Terms.Helpers,
-	})
-	c.facts = event.Facts{Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider, Dir: o.Dir, Walls: c.Walls(), Servers: states}
-	return nil
-}
-
-// keep opens the session on disk.
-func (o Options) keep(ctx context.Context) (*session.Session, error) {
-	begin := session.Begin{ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir}
-	var history []model.Message
-	if o.History != "" {
-		var err error
-		if history, err = session.ReadHistory(o.History); err != nil {
-			return nil, err
-		}
-		history = engine.Veiled(o.known, history)
+		Other: o.other, Form: t.form, Helpers: o.Terms.Helpers,
 	}
-	if o.Resume == "" && !o.Terms.Continue {
-		kept, err := o.Store.Create(ctx, begin)
-		if err != nil || history == nil {
-			return kept, err
-		}
-		return kept, o.adopt(kept, history)
-	}
-	kept, err := o.past(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.provided(kept, history); err != nil {
-		_ = kept.Close()
-		return nil, err
-	}
-	return kept, nil
-}
-
-func (o Options) adopt(kept *session.Session, history []model.Message) error {
-	return kept.Adopt(session.Adopted{From: o.History, Provider: o.Choice.Provider, Model: o.Choice.Model}, history)
 }
 
 // tools opens the doors that the tools go through.
-func (c *Conversation) tools(o *Options) (*tool.Env, error) {
+func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	private, err := os.MkdirTemp(o.Temp, "omniagent-output-")
 	if err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
-	c.closers = append(c.closers, func() { _ = os.RemoveAll(private) })
+	m.closers = append(m.closers, func() { _ = os.RemoveAll(private) })
 	files, err := workspace.OpenDir(o.Dir, private)
 	if err != nil {
 		return nil, err
 	}
-	c.closers = append(c.closers, func() { _ = files.Close() })
+	m.closers = append(m.closers, func() { _ = files.Close() })
 	if err := o.reach(files); err != nil {
 		return nil, err
 	}
-	env := &tool.Env{Files: files, Helpers: o.kinds(), Person: o.CanAsk, Seen: &tool.Seen{}, Todos: &tool.Todos{}, Excludes: tool.ExcludesFile(o.variable)}
+	env := &tool.Env{
+		Files: files, Helpers: o.kinds(), Person: o.CanAsk, Seen: &tool.Seen{}, Todos: &tool.Todos{},
+		Excludes: tool.ExcludesFile(o.variable),
+	}
 	var todos []tool.Todo
-	for _, t := range c.Kept.State().Todos {
+	for _, t := range o.Kept.State().Todos {
 		todos = append(todos, tool.Todo{Content: t.Content, Status: t.Status, ActiveForm: t.Active})
 	}
 	env.Todos.Set(todos)
-	starter, err := c.enclose(o, private)
+	starter, err := m.enclose(o, private)
 	if err != nil {
 		return nil, err
 	}
-	commands, err := shell.New(shell.Options{Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter})
+	commands, err := shell.New(shell.Options{
+		Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter,
+	})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)
 	} else {
-		c.closers = append(c.closers, commands.Close)
+		m.closers = append(m.closers, commands.Close)
 		env.Shell = commands
 	}
 	if o.Web {
@@ -231,27 +219,31 @@ func (o Options) reach(files *workspace.Dir) error {
 
 // unread is what rules keep from being read, for a search too: its call names only where it begins.
 func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names {
-	covers := o.Rules.Reading(w, guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home})
+	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home}
+	covers := o.Rules.Reading(w, place)
 	if covers == nil {
 		return nil
 	}
 	root := in.Path()
 	places := []string{root}
-	if real, err := filepath.EvalSymlinks(root); err == nil && real != root { // a rule may know the workspace by either
+	if real, err := filepath.EvalSymlinks(root); err == nil && real != root { // a rule may name the workspace by either
 		places = append(places, real)
 	}
 	return func(real string) bool {
-		return slices.ContainsFunc(places, func(place string) bool { return covers(filepath.Join(place, filepath.FromSlash(real))) })
+		return slices.ContainsFunc(places, func(place string) bool {
+			return covers(filepath.Join(place, filepath.FromSlash(real)))
+		})
 	}
 }
 
-// inheritance is what of the environment is handed on here.
+// inheritance says which part of the environment commands and servers get.
 func (o Options) inheritance() shell.Inheritance {
 	root, _ := config.ProjectRoot(o.Dir)
 	return shell.Inheritance{Roots: []string{o.Dir, root}, More: o.HandOn}
 }
 
-// instructions are the project's own: the first of the usual files that is there, if a person has looked at exactly that content.
+// instructions are the project's own: the first of the usual files that is there, if a person has looked at exactly
+// that content.
 func (o Options) instructions(root string) (name, text string) {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "claude.md"} {
 		path := filepath.Join(root, filepath.FromSlash(name))
@@ -260,7 +252,8 @@ func (o Options) instructions(root string) (name, text string) {
 			continue
 		}
 		if o.Trusted == nil || !o.Trusted(path, data) {
-			o.Log("%s is not read: nobody has trusted what it says; look at it, then run: omniagent trust %s", name, path)
+			o.Log("%s is not read: nobody has trusted what it says; look at it, then run: omniagent trust %s",
+				name, path)
 			return "", ""
 		}
 		return name, string(data)
@@ -268,30 +261,31 @@ func (o Options) instructions(root string) (name, text string) {
 	return "", ""
 }
 
-// closing is how long a turn may take to end when all is ended.
+// closing is how long a turn may take to end when the caller sets no limit.
 const closing = 10 * time.Second
 
-// Close ends everything: the turn, the commands, the session.
-func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+// Close ends everything except the session: the turn, the commands, the servers.
+func (m *Mind) Close(ctx context.Context) (agent.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, closing)
 	defer cancel()
-	outcome, err := c.Session.Close(ctx)
-	c.release()
+	outcome, err := m.Mind.Close(ctx)
+	m.release()
 	return outcome, err
 }
 
 // Facts are what is known of the conversation.
-func (c *Conversation) Facts() event.Facts {
-	facts, live := c.facts, c.Session.Facts()
-	facts.Mode, facts.Tools, facts.Helpers, facts.Model, facts.Window = live.Mode, live.Tools, live.Helpers, live.Model, live.Window
+func (m *Mind) Facts() event.Facts {
+	facts := m.facts
+	facts.Merge(m.Mind.Facts())
 	return facts
 }
 
-func (c *Conversation) release() {
-	for i := len(c.closers) - 1; i >= 0; i-- {
-		c.closers[i]()
-	}
-	c.closers = nil
+func (m *Mind) release() {
+	m.once.Do(func() {
+		for i := len(m.closers) - 1; i >= 0; i-- {
+			m.closers[i]()
+		}
+	})
 }
 
 // variable is one of the user's environment, empty where it is not set.

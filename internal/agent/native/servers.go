@@ -26,8 +26,8 @@ func (o Options) readServers() (list []mcp.Server, problems []error) {
 	return list, problems
 }
 
-// secrets are what is kept out of everything that is said, kept and sent: the key in use, what the environment holds under a secret name, and
-// what the servers were given.
+// secrets are what is kept out of everything that is said, kept and sent: the key in use, what the environment holds
+// under a secret name, and what the servers were given.
 func (o Options) secrets(servers []mcp.Server) *redact.Values {
 	all := append(o.Choice.Secrets(), redact.Secrets(o.Env)...)
 	for _, s := range servers {
@@ -73,9 +73,9 @@ func (o Options) serverEnv() []string {
 	return env
 }
 
-// servers connects to the MCP servers of the user's own file and of the host. One that does not answer is told and left out: the conversation goes on
-// without its tools.
-func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []event.Server) {
+// servers connects to the MCP servers of the user's own file and of the host. One that does not answer is told and left
+// out: the conversation goes on without its tools.
+func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]tool.Tool, []event.Server) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -86,8 +86,9 @@ func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server
 		states[i] = event.Server{Name: s.Name, Status: "connected"}
 		wait.Go(func() {
 			conn, err := mcp.Open(ctx, s, mcp.Options{
-				Dir: o.Dir, Environ: env, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version, Carry: mcp.Carry(o.Services.Serve),
-				Log: func(line string) { o.Log("%s: %s", s.Name, line) },
+				Dir: o.Dir, Environ: env, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version,
+				Carry: mcp.Carry(o.Services.Serve),
+				Log:   func(line string) { o.Log("%s: %s", s.Name, line) },
 			})
 			if err != nil {
 				states[i].Status = "failed"
@@ -102,7 +103,7 @@ func (c *Conversation) servers(ctx context.Context, o Options, list []mcp.Server
 	for _, conn := range conns {
 		if conn != nil {
 			open = append(open, conn)
-			c.closers = append(c.closers, conn.Close)
+			m.closers = append(m.closers, conn.Close)
 		}
 	}
 	return serverTools(open), states

@@ -2,7 +2,6 @@ package native
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +12,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/mcp"
-	"omniagent/internal/model"
 	"omniagent/internal/provider"
-	"omniagent/internal/session"
 	"omniagent/internal/tool"
 )
 
@@ -42,13 +39,13 @@ func (o *Options) accept() (terms, error) {
 	o.Limits.Turns, o.Limits.CostUSD = cmp.Or(asked.MaxTurns, o.Limits.Turns), cmp.Or(asked.MaxUSD, o.Limits.CostUSD)
 	switch {
 	case asked.MaxTurns < 0 || asked.MaxUSD < 0:
-		return t, fault.New(fault.ArgError, "a limit below zero is none")
+		return t, fault.New(fault.ArgError, "a limit must not be below zero")
 	case o.Limits.CostUSD > 0 && o.Choice.Known.Prices == nil:
 		return t, engine.Unpriced(o.Choice.Model)
 	case asked.Continue && o.Resume != "":
-		return t, fault.New(fault.ArgError, "the session %s and the newest one cannot both be gone on with", o.Resume)
+		return t, fault.New(fault.ArgError, "the session %s and the newest one cannot both be resumed", o.Resume)
 	case asked.Fork && !asked.Continue && o.Resume == "":
-		return t, fault.New(fault.ArgError, "there is nothing to fork: no session is gone on with")
+		return t, fault.New(fault.ArgError, "there is nothing to fork: no session is resumed")
 	}
 	if err := o.directories(); err != nil {
 		return t, err
@@ -73,7 +70,7 @@ func (o *Options) directories() error {
 		}
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
-			return fault.New(fault.FileMissing, "%s is no directory to work in", dir).Because(err)
+			return fault.New(fault.FileMissing, "%s is not a directory to work in", dir).Because(err)
 		}
 		if real, err := filepath.EvalSymlinks(dir); err != nil || filepath.Dir(real) == real {
 			return fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything", dir).Because(err)
@@ -83,7 +80,8 @@ func (o *Options) directories() error {
 	return nil
 }
 
-// rules adds what the host allows and denies. A bare denied name takes its tool away; what is no tool here cannot run, and needs no rule.
+// rules adds what the host allows and denies. A bare denied name takes its tool away; what is not a tool here cannot
+// run, and needs no rule.
 func (o *Options) rules(t *terms) error {
 	o.Rules = slices.Clone(o.Rules)
 	for _, list := range []struct {
@@ -114,9 +112,10 @@ func (o *Options) rules(t *terms) error {
 // elsewhere are tools of Claude Code that hosts name, and that do not exist here.
 func elsewhere() []string {
 	return []string{
-		"Skill", "SlashCommand", "TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "EnterPlanMode", "EnterWorktree", "ExitWorktree", "CronCreate",
-		"CronDelete", "CronList", "ListAgents", "ListMcpResources", "ListMcpResourcesTool", "ReadMcpResource", "ReadMcpResourceTool", "LSP", "Monitor", "NotebookRead",
-		"ReportFindings", "ScheduleWakeup", "SendMessage", "ToolSearch", "Workflow",
+		"Skill", "SlashCommand", "TaskOutput", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
+		"EnterPlanMode", "EnterWorktree", "ExitWorktree", "CronCreate", "CronDelete", "CronList", "ListAgents",
+		"ListMcpResources", "ListMcpResourcesTool", "ReadMcpResource", "ReadMcpResourceTool", "LSP", "Monitor",
+		"NotebookRead", "ReportFindings", "ScheduleWakeup", "SendMessage", "ToolSearch", "Workflow",
 	}
 }
 
@@ -128,7 +127,8 @@ func renamed(rule string) string {
 	return rule
 }
 
-// offered are the tools that the host leaves to the model. Those of servers are the matter of Deny and of the servers themselves, as in Claude's hosts.
+// offered are the tools that the host leaves to the model. Those of servers are the matter of Deny and of the servers
+// themselves, as in Claude's hosts.
 func (o Options) offered(all []tool.Tool, away []string) []tool.Tool {
 	return slices.DeleteFunc(all, func(t tool.Tool) bool {
 		server := strings.HasPrefix(t.Name, "mcp__")
@@ -163,7 +163,8 @@ func (o *Options) helpers() error {
 		seen[h.Name] = true
 		for j, name := range h.Tools {
 			if strings.ContainsAny(name, "()") {
-				return fault.New(fault.Unsupported, "the sub-agent %s cannot have a part of a tool: %s", h.Name, name).Hint("name the tool, and deny what it may not do")
+				return fault.New(fault.Unsupported, "the sub-agent %s cannot have a part of a tool: %s", h.Name, name).
+					Hint("name the tool, and deny what it may not do")
 			}
 			if h.Tools = slices.Clone(h.Tools); strings.TrimSpace(name) == "*" {
 				h.Tools = nil
@@ -193,7 +194,8 @@ func (o Options) modelOf(h agent.Helper) string {
 		return ""
 	case "sonnet", "opus", "haiku":
 		if o.Choice.Provider != provider.Anthropic {
-			o.Log("the sub-agent %s has the model of the conversation: %s is none of %s", h.Name, h.Model, o.Choice.Provider)
+			o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
+				o.Choice.Provider)
 			return ""
 		}
 	}
@@ -215,14 +217,16 @@ func (o Options) hosted() ([]mcp.Server, error) {
 	}
 	servers, problems, err := mcp.ParseHosted(o.Terms.Servers, o.Lookup)
 	if err != nil {
-		return nil, fault.New(fault.ArgError, "the host's MCP servers cannot be read").Because(err).Hint(`they look like {"NAME": {"command": "…", "args": []}}`)
+		return nil, fault.New(fault.ArgError, "the host's MCP servers cannot be read").Because(err).
+			Hint(`they look like {"NAME": {"command": "…", "args": []}}`)
 	}
 	if len(problems) > 0 {
 		return nil, problems[0]
 	}
 	for _, s := range servers {
 		if s.Hosted && o.Services.Serve == nil {
-			return nil, fault.New(fault.Unsupported, "the MCP server %s lives in a host, and this one does not carry its messages", s.Name)
+			return nil, fault.New(fault.Unsupported,
+				"the MCP server %s lives in a host, and this one does not carry its messages", s.Name)
 		}
 	}
 	return servers, nil
@@ -235,45 +239,4 @@ func (o Options) other(name string) (engine.Model, error) {
 		return engine.Model{}, err
 	}
 	return engine.Model{Client: choice.Client(), Retry: choice.Patience()}, nil
-}
-
-// past opens the session that is gone on with, or a copy of it.
-func (o Options) past(ctx context.Context) (*session.Session, error) {
-	id := o.Resume
-	if o.Terms.Continue {
-		newest, err := o.newest(ctx)
-		if err != nil {
-			return nil, err
-		}
-		id = newest
-	}
-	if o.Terms.Fork {
-		return o.Store.Fork(ctx, id, o.ID)
-	}
-	return o.Store.Resume(ctx, id)
-}
-
-// newest is the session of this very directory that was used last.
-func (o Options) newest(ctx context.Context) (string, error) {
-	all, _, _, err := o.Store.List(ctx, session.Filter{Dir: o.Dir})
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(all, func(s session.Info) bool { return filepath.Clean(s.Begin.Cwd) == filepath.Clean(o.Dir) })
-	if i < 0 {
-		return "", fault.New(fault.NotFoundCode, "there is no session of %s to go on with", o.Dir).Hint("begin one")
-	}
-	return all[i].Begin.ID, nil
-}
-
-// provided says that the history of a session can be sent to this provider.
-func (o Options) provided(kept *session.Session, history []model.Message) error {
-	if history != nil {
-		return o.adopt(kept, history)
-	}
-	err := kept.CheckProvider(o.Choice.Provider)
-	if err == nil && (kept.State().Model != o.Choice.Model || kept.State().Mode != string(o.Mode)) {
-		_, err = kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
-	}
-	return err
 }

@@ -15,11 +15,11 @@ import (
 	"omniagent/internal/shell"
 )
 
-// enclose builds the walls around commands. On a machine that has none the conversation goes on without, and says so: then
-// every command is asked about. Walls that do not stand around this workspace alone are a refusal: what lies in it must not
-// decide that commands run without.
-func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error) {
-	o.stricter(c.Kept.State().Held)
+// enclose builds the walls around commands. On a machine that has none the conversation goes on without, and says so:
+// then every command is asked about. Walls that do not stand around this workspace alone are a refusal: what lies in it
+// must not decide that commands run without.
+func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
+	o.stricter(o.Kept.State().Held)
 	if o.Sandbox == string(setting.Off) {
 		return nil, nil
 	}
@@ -46,25 +46,32 @@ func (c *Conversation) enclose(o *Options, private string) (shell.Starter, error
 	if why := walls.Weaker(); why != nil {
 		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Claim().Name, why)
 	}
-	c.walls = walls
-	c.closers = append(c.closers, func() { _ = walls.Close() })
+	m.walls = walls
+	m.closers = append(m.closers, func() { _ = walls.Close() })
 	return walls.Starter(), nil
 }
 
-// ours is our own directory where it lies in the workspace, as in a workspace that is /tmp. We write there, without walls: a command must not put
-// a link in its place.
+// ours is our own directory where it lies in the workspace, as in a workspace that is /tmp. We write there, without
+// walls: a command must not put a link in its place.
 func ours(roots []string, private string) []string {
-	mine, failed := filepath.EvalSymlinks(private)
+	mine, err := filepath.EvalSymlinks(private)
+	if err != nil {
+		return nil
+	}
 	for _, root := range roots {
 		real, err := filepath.EvalSymlinks(root)
-		if rel, outside := filepath.Rel(real, mine); err == nil && failed == nil && outside == nil && filepath.IsLocal(rel) {
+		if err != nil {
+			continue
+		}
+		if rel, err := filepath.Rel(real, mine); err == nil && filepath.IsLocal(rel) {
 			return []string{mine}
 		}
 	}
 	return nil
 }
 
-// stricter takes what the session has on record where that is stricter than what is asked for now: going on with a session opens nothing.
+// stricter takes what the session has on record where that is stricter than what is asked for now: going on with a
+// session opens nothing.
 func (o *Options) stricter(held session.Held) {
 	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
 		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session begins anew")
@@ -92,11 +99,12 @@ func (o *Options) stricter(held session.Held) {
 		}
 	}
 	if o.Network != asked {
-		o.Log("the session began with the network %s, so it is %s and not %s, in a fork as well; a new session begins anew", held.Network, o.Network, asked)
+		o.Log("the session began with the network %s, so it is %s and not %s, in a fork as well; "+
+			"a new session begins anew", held.Network, o.Network, asked)
 	}
 }
 
-// Strength is what walls mean for who has to be asked. wanted: they were asked for, or it was left open.
+// Strength says how far walls replace questions. wanted: they were asked for, or it was left open.
 func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 	switch {
 	case walls.Whole():
@@ -110,18 +118,20 @@ func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
 }
 
 // Walls are what holds the commands.
-func (c *Conversation) Walls() *event.Walls { return c.walls.Told() }
+func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
 
 // keepWalls puts on record what holds the commands, where that is not there yet.
-func (c *Conversation) keepWalls(o Options) error {
-	told := c.walls.Told()
-	held := session.Held{Sandbox: o.Sandbox, Network: told.Network, Walls: told.Name, Holes: strings.Join(told.Holes, "\n")}
-	if held.Wanted = told.Network; c.walls == nil && o.Sandbox != string(setting.Off) {
+func (m *Mind) keepWalls(o Options) error {
+	told := m.walls.Told()
+	held := session.Held{
+		Sandbox: o.Sandbox, Network: told.Network, Walls: told.Name, Holes: strings.Join(told.Holes, "\n"),
+	}
+	if held.Wanted = told.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
 		held.Wanted = cmp.Or(o.Network, "off") // or going on where walls can be built would open it
 	}
-	if c.Kept.State().Held == held {
+	if o.Kept.State().Held == held {
 		return nil
 	}
-	_, err := c.Kept.Append(session.Changed{Held: held})
+	_, err := o.Kept.Append(session.Changed{Held: held})
 	return err
 }

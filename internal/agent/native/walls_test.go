@@ -35,7 +35,7 @@ func TestGoingOnOpensNothing(t *testing.T) {
 			t.Errorf("%+v: %s, %s", c, o.Network, o.Sandbox)
 		}
 		if o.Network != c.asked && enclosure.CheckNetwork(o.Network) != nil {
-			t.Errorf("%+v: %q is no network", c, o.Network)
+			t.Errorf("%+v: %q is not a network", c, o.Network)
 		}
 	}
 }
@@ -47,8 +47,8 @@ func TestWallsThatCannotBeBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	o := Options{Sandbox: string(setting.WorkspaceWrite), Log: func(string, ...any) {}}
-	if err := (&Conversation{Kept: kept}).keepWalls(o); err != nil {
+	o := Options{Kept: kept, Sandbox: string(setting.WorkspaceWrite), Log: func(string, ...any) {}}
+	if err := (&Mind{}).keepWalls(o); err != nil {
 		t.Fatal(err)
 	}
 	o.Network = "on"

@@ -231,7 +231,7 @@ func (r *reader) answer() (*model.Answer, error) {
 	if n := len(a.Blocks); a.Stop == model.Length || a.Stop == model.Full || a.Stop == model.Refused {
 		// Where an answer is cut off, a call without arguments is most likely one of which they did not come.
 		if n > 0 && a.Blocks[n-1].Kind == model.Call && a.Blocks[n-1].Broken == "" && bytes.Equal(a.Blocks[n-1].Input, []byte("{}")) {
-			a.Blocks[n-1].Broken = "(the answer was cut off here)"
+			a.Blocks[n-1].Broken = model.CutOff
 		}
 	}
 	return a, nil

@@ -108,6 +108,6 @@ func schema(input json.RawMessage) json.RawMessage {
 // unfinished marks a call of which only the name came before the answer was cut off for its length: no arguments are not {} then.
 func unfinished(blocks []model.Block) {
 	if n := len(blocks) - 1; n >= 0 && blocks[n].Kind == model.Call && string(blocks[n].Input) == "{}" && blocks[n].Broken == "" {
-		blocks[n].Broken = "(the answer was cut off here)"
+		blocks[n].Broken = model.CutOff
 	}
 }

@@ -1,0 +1,117 @@
+package native
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"omniagent/internal/engine"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/session"
+)
+
+// Keep opens the session of a conversation: a new one, the one to resume, the newest of the directory, or a copy of
+// either. It adopts a history from elsewhere. Terms that cannot be kept are refused before there is a session.
+func Keep(ctx context.Context, o Options) (*session.Session, error) {
+	o.Log = func(string, ...any) {} // Open says it
+	t, err := o.accept()
+	if err != nil {
+		return nil, err
+	}
+	var history []model.Message
+	if o.History != "" {
+		if history, err = session.ReadHistory(o.History); err != nil {
+			return nil, err
+		}
+		servers, _ := o.readServers()
+		history = engine.Veiled(o.secrets(withHosts(servers, t.hosts)), history)
+	}
+	if o.Resume == "" && !o.Terms.Continue {
+		return o.create(ctx, history)
+	}
+	if o.Unkept {
+		return nil, fault.New(fault.ArgError, "a session that is resumed is kept, so --no-session-persistence has no effect on it").
+			Hint("leave out --no-session-persistence")
+	}
+	kept, err := o.past(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.provided(kept, history); err != nil {
+		_ = kept.Close()
+		return nil, err
+	}
+	return kept, nil
+}
+
+// create begins a session.
+func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
+	begin := session.Begin{ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir}
+	var kept *session.Session
+	var err error
+	if o.Unkept {
+		kept, err = o.Store.Unlinked(begin)
+	} else {
+		kept, err = o.Store.Create(ctx, begin)
+	}
+	if err != nil || history == nil {
+		return kept, err
+	}
+	if err := o.adopt(kept, history); err != nil {
+		_ = kept.Close()
+		return nil, err
+	}
+	return kept, nil
+}
+
+func (o Options) adopt(kept *session.Session, history []model.Message) error {
+	from := session.Adopted{From: o.History, Provider: o.Choice.Provider, Model: o.Choice.Model}
+	return kept.Adopt(from, history)
+}
+
+// past opens the session that is resumed, or a copy of it.
+func (o Options) past(ctx context.Context) (*session.Session, error) {
+	id := o.Resume
+	if o.Terms.Continue {
+		newest, err := o.newest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		id = newest
+	}
+	if o.Terms.Fork {
+		return o.Store.Fork(ctx, id, o.ID)
+	}
+	return o.Store.Resume(ctx, id)
+}
+
+// newest is the session of this very directory that was used last.
+func (o Options) newest(ctx context.Context) (string, error) {
+	all, _, _, err := o.Store.List(ctx, session.Filter{Dir: o.Dir})
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Clean(o.Dir)
+	i := slices.IndexFunc(all, func(s session.Info) bool { return filepath.Clean(s.Begin.Cwd) == dir })
+	if i < 0 {
+		return "", fault.New(fault.NotFoundCode, "there is no session of %s to resume", o.Dir).Hint("begin one")
+	}
+	return all[i].Begin.ID, nil
+}
+
+// provided says that the history of a session can be sent to this provider.
+func (o Options) provided(kept *session.Session, history []model.Message) error {
+	if history != nil {
+		return o.adopt(kept, history)
+	}
+	if err := kept.CheckProvider(o.Choice.Provider); err != nil {
+		return err
+	}
+	now := kept.State()
+	if now.Model == o.Choice.Model && now.Mode == string(o.Mode) {
+		return nil
+	}
+	_, err := kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
+	return err
+}

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"errors"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+)
+
+// stop is why a turn ends without success.
+type stop struct {
+	reason string
+	fault  *fault.Fault // nil: the reason says it all
+}
+
+func (s *stop) Error() string {
+	if s.fault != nil {
+		return s.fault.Message
+	}
+	return s.reason
+}
+
+// faultOf says in our own words what a model's API could not do.
+func faultOf(err error) *fault.Fault {
+	var s *stop
+	if errors.As(err, &s) {
+		return s.fault
+	}
+	var e *model.Error
+	if !errors.As(err, &e) {
+		return fault.Of(err)
+	}
+	f := fault.New(codeOf(e.Trouble), "%s", e.Error()).With("trouble", string(e.Trouble))
+	if e.Status != 0 {
+		f = f.With("status", e.Status)
+	}
+	if e.After > 0 {
+		f = f.After(e.After)
+	}
+	switch e.Trouble {
+	case model.Overflow:
+		f = f.Hint("begin a new session, or shorten this one")
+	case model.Quota:
+		f = f.Hint("the account of this key is used up; waiting for a moment does not help")
+	}
+	return f
+}
+
+func codeOf(t model.Trouble) fault.Code {
+	switch t {
+	case model.NoLogin:
+		return fault.AuthRequired
+	case model.Forbidden:
+		return fault.PermissionDenied
+	case model.Unknown:
+		return fault.NotFoundCode
+	case model.Overflow:
+		return fault.ContextFull
+	case model.Limited, model.Quota:
+		return fault.TooManyRequests
+	case model.Overloaded, model.Offline:
+		return fault.Down
+	case model.Stalled:
+		return fault.TimedOut
+	case model.Stopped:
+		return fault.Interrupted
+	}
+	return fault.APIError
+}
