@@ -195,7 +195,7 @@ func TestNestedBeginnings(t *testing.T) {
 		exit  int
 		words []string // of the result
 	}{
-		{"a limit", []string{"--no-session-persistence"}, "", 2, []string{"--no-session-persistence is refused"}},
+		{"a limit", []string{"--task-budget", "7"}, "", 2, []string{"--task-budget is refused"}},
 		{"a mode", []string{"--permission-mode", "auto"}, "", 2, []string{"--permission-mode auto is refused"}},
 		{"unknown", []string{"--restrict-all"}, "", 2, []string{"--restrict-all"}},
 		{"no session", []string{"--resume", "0b0b0b0b-1111-4222-8333-444444444444"}, userLine("x"), 1, []string{"No conversation found with session ID: 0b0b0b0b-1111-4222-8333-444444444444"}},
