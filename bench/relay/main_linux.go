@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"omniagent/internal/agent"
@@ -270,31 +271,29 @@ func median(all []moments, of func(moments) time.Duration) time.Duration {
 	return took[len(took)/2]
 }
 
+// ours is a turn of the Mind. What follows its first word is waited for, but not measured.
 func ours(d agent.Driver, s agent.Spec) (m moments, err error) {
 	began := time.Now()
-	session, err := d.Open(context.Background(), s, agent.Services{CanAsk: true})
-	if err != nil {
-		return m, err
-	}
-	defer session.Close(context.Background())
-	if err := session.Send(context.Background(), []event.Block{{Text: "go"}}); err != nil {
-		return m, err
-	}
-	for {
-		e, err := session.Next(context.Background())
-		if err != nil {
-			return m, err
-		}
+	var once sync.Once
+	mind, err := d.Mind(context.Background(), s, agent.Services{CanAsk: true, Tell: func(e event.Event) {
 		switch e.Kind {
 		case event.Started:
 			m.started = time.Since(began)
 		case event.Text:
-			m.word = time.Since(began)
-			return m, nil
-		case event.Ended:
-			return m, errors.New("the turn ended without an answer")
+			once.Do(func() { m.word = time.Since(began) })
 		}
+	}})
+	if err != nil {
+		return m, err
 	}
+	defer mind.Close(context.Background())
+	if err := mind.Turn(context.Background(), []event.Block{{Text: "go"}}); err != nil {
+		return m, err
+	}
+	if m.word == 0 {
+		return m, errors.New("the turn ended without an answer")
+	}
+	return m, nil
 }
 
 // theirs is the agent's own one-shot run, whose lines are looked at for the first event and the first word of the answer.

@@ -1,9 +1,10 @@
 // Package agent is the hinge between the hosts and everything that can hold a conversation.
 //
-// It promises two interfaces. Behind Driver each agent keeps all that is known of it: its names, where it is on this machine, what
-// this version of it can do, the command line for what a person wants, the truth about how it ended. Behind Session a conversation
-// goes on over many turns. A Driver refuses to start anything but in Open: it answers from files and data alone, so asking it is quick
-// and safe in any directory.
+// It promises two interfaces. Behind Driver each agent keeps all that is known of it: its names, where it is on this
+// machine, what this version of it can do, the command line for what a person wants, the truth about how it ended.
+// Behind Mind it answers the messages of a conversation, one after the other. A Driver refuses to start anything: it
+// answers from files and data alone, so asking it is quick and safe in any directory. Only a Turn of a Mind starts the
+// agent.
 package agent
 
 import (
@@ -21,8 +22,8 @@ type Driver interface {
 	Name() string
 	// Describe tells what a person wants to know before installing it.
 	Describe() About
-	// Locate finds the installed program. If there is none, the error is a fault of code NOT_INSTALLED that carries the command
-	// which installs it.
+	// Locate finds the installed program. If there is none, the error is a fault of code NOT_INSTALLED that carries the
+	// command which installs it.
 	Locate(Env) (Install, error)
 	// Matrix is what this version can do. An unknown version ("") is taken for the newest that was measured.
 	Matrix(version string) Matrix
@@ -34,8 +35,8 @@ type Driver interface {
 	Decode(setting.Output) Decoder
 	// Classify tells the truth about the end of a run whose events were read. Nil: it succeeded.
 	Classify(Exit, []event.Event) *fault.Fault
-	// Open begins a conversation. Nothing is started before the first Send.
-	Open(context.Context, Spec, Services) (Session, error)
+	// Mind prepares a conversation. Nothing is started before the first Turn. It refuses what the agent cannot keep.
+	Mind(context.Context, Spec, Services) (Mind, error)
 }
 
 // About describes an agent independently of this machine.
@@ -71,8 +72,8 @@ type Install struct {
 	RealPath    string // Path without symbolic links
 	Version     string // empty: unknown
 	VersionFrom string // FromPackageJSON, FromProgram, or empty
-	// Program is the executable that the script at RealPath would hand over to, where that is known for sure: conversations start it in the
-	// script's place. Empty: what is started is Path.
+	// Program is the executable that the script at RealPath would hand over to, where that is known for sure:
+	// conversations start it in the script's place. Empty: what is started is Path.
 	Program string
 }
 
@@ -91,15 +92,15 @@ type Spec struct {
 	Temp        string     // a private directory for Launch.Files. It is made only when there are some
 	Rehearsal   *Rehearsal // not nil: on a scripted model, without login or network
 	Terms       Terms
-	// Trusted says whether a person has looked at exactly that content of a file. What a repository tells an agent in files that nobody has looked
-	// at is withheld from it in a conversation. nil: nobody has looked at anything.
+	// Trusted says whether a person has looked at exactly that content of a file. What a repository tells an agent in
+	// files that nobody has looked at is withheld from it in a conversation. nil: nobody has looked at anything.
 	Trusted func(path string, content []byte) bool
 	// Copy is what was trusted at a path, from a copy of ours. nil: there are none.
 	Copy func(path string) ([]byte, bool)
 }
 
-// Terms are what a host asks of a conversation beyond the shared flags. A driver honours each or refuses it in Open, with a fault of code UNSUPPORTED
-// that names it: none is passed over.
+// Terms are what a host asks of a conversation beyond the shared flags. A driver honours each or refuses it in Mind,
+// with a fault of code UNSUPPORTED that names it: none is passed over.
 type Terms struct {
 	Mode      setting.Approval // empty: as Shared.Approval says
 	Continue  bool             // go on with the newest session of the directory
@@ -188,7 +189,8 @@ type Policy struct {
 	Note     string `json:"note,omitempty"`
 }
 
-// Refusal is a condition under which this agent is known to fail. It is told after the failure, not before: we may be wrong.
+// Refusal is a condition under which this agent is known to fail. It is told after the failure, not before: we may be
+// wrong.
 type Refusal struct {
 	Reason  string // one sentence
 	Fix     string // what to do
@@ -196,7 +198,8 @@ type Refusal struct {
 	Codes   []int  // the exit codes with which the agent fails for that reason; none: 1
 }
 
-// Explains says whether the agent can have ended like that for this reason: by itself, with an exit code that belongs to it.
+// Explains says whether the agent can have ended like that for this reason: by itself, with an exit code that belongs
+// to it.
 func (r Refusal) Explains(x Exit) bool {
 	switch {
 	case x.Failed != nil || x.Signal != "" || x.ByUs != "":

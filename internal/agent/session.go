@@ -21,8 +21,8 @@ type Session interface {
 	Send(context.Context, []event.Block) error
 	// Answer answers a question that an event asked.
 	Answer(ctx context.Context, question string, a event.Reply) error
-	// Set changes what holds from now on. What this agent cannot change in the middle of a conversation is a fault of code UNSUPPORTED, and then
-	// nothing is changed.
+	// Set changes what holds from now on. What this agent cannot change in the middle of a conversation is a fault of code
+	// UNSUPPORTED, and then nothing is changed.
 	Set(context.Context, Change) error
 	// Interrupt ends the turn, not the session.
 	Interrupt(context.Context) error
@@ -30,12 +30,12 @@ type Session interface {
 	Close(context.Context) (Outcome, error)
 }
 
-// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it fills in what belongs to
-// this machine.
+// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it
+// fills in what belongs to this machine.
 type Opener func(ctx context.Context, name string, s Spec, sv Services) (Session, error)
 
-// DepthVariable counts in the environment how many agents have asked each other, one the other. Servers of an agent that is asked get it; not every
-// agent hands its own environment on.
+// DepthVariable counts in the environment how many agents have asked each other, one the other. Servers of an agent
+// that is asked get it; not every agent hands its own environment on.
 const DepthVariable = "OMNIAGENT_DEPTH"
 
 // Change is what a host wants to be different. What is empty stays as it is.
@@ -55,9 +55,10 @@ type Services struct {
 	// Tell takes what happens, in order. It may wait, but never for a host. Event.Raw need be valid during the call only.
 	Tell func(event.Event)
 
-	Grace  time.Duration // from the request to end to the kill
-	CanAsk bool          // somebody answers questions
-	Hook   Hook          // nil: nobody has a word
+	Grace   time.Duration // from the request to end to the kill
+	Connect time.Duration // from the start of the agent to the first sign of life; 0: any time
+	CanAsk  bool          // somebody answers questions
+	Hook    Hook          // nil: nobody has a word
 	// Serve carries a message to an MCP server that lives in the host, and its answer back; nil: there is none.
 	Serve func(ctx context.Context, server string, message []byte) ([]byte, error)
 }

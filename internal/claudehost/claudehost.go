@@ -1,6 +1,6 @@
 // Package claudehost is what a host of Claude Code's asks of a conversation before it begins: in flags, in settings files and in its initialize request.
 //
-// Each source is read into a Delta, which says what that source wants, and Request.With merges it into what is wanted so far. It promises that what limits
+// Each source is read into a Delta, which says what that source wants, and With merges it into the request to open a conversation. It promises that what limits
 // something is kept or refused by name, and that no source opens what another has closed. It refuses to open or to start anything.
 package claudehost
 
@@ -18,18 +18,16 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
-// Request is what a conversation is to begin with, as far as such a host has a say.
-type Request struct {
-	Spec     agent.Spec
-	Ask      []string // calls that are asked about, in the words of docs/rules.md
-	Typed    bool     // the permission mode was typed: settings do not change it
-	Unasked  bool     // what would be asked about is denied
-	Bypass   bool     // everything may come to run
-	NoBypass bool     // it must not, whatever another source says
+// Say is what beyond the request such a host decides.
+type Say struct {
+	Unasked  bool // what would be asked about is denied
+	Bypass   bool // everything may come to run
+	NoBypass bool // it must not, whatever another source says
 }
 
 // Delta is what one source wants. Zero members change nothing.
@@ -174,17 +172,17 @@ func Helpers(from string, data []byte) (Delta, error) {
 }
 
 // With is the request with what the sources want, one after the other.
-func (r Request) With(deltas ...Delta) (Request, error) {
+func With(r opening.Request, say Say, deltas ...Delta) (opening.Request, Say, error) {
 	var err error
 	for _, d := range deltas {
-		if r, err = r.with(d); err != nil {
-			return r, err
+		if r, say, err = with(r, say, d); err != nil {
+			return r, say, err
 		}
 	}
-	return r, nil
+	return r, say, nil
 }
 
-func (r Request) with(d Delta) (Request, error) {
+func with(r opening.Request, say Say, d Delta) (opening.Request, Say, error) {
 	t := &r.Spec.Terms
 	t.Allow, t.Deny, r.Ask = slices.Concat(t.Allow, d.Allow), slices.Concat(t.Deny, d.Deny), slices.Concat(r.Ask, d.Ask)
 	t.Helpers, t.Dirs = slices.Concat(t.Helpers, d.Helpers), slices.Clone(t.Dirs)
@@ -194,12 +192,12 @@ func (r Request) with(d Delta) (Request, error) {
 		}
 		t.Dirs = append(t.Dirs, filepath.Clean(dir))
 	}
-	if d.Mode != nil && !r.Typed {
-		t.Mode, r.Unasked, r.Bypass = d.Mode.Mode, d.Mode.Unasked, r.Bypass || d.Mode.Mode == setting.Yolo
+	if d.Mode != nil && !r.Mode { // one that was typed stays
+		t.Mode, say.Unasked, say.Bypass = d.Mode.Mode, d.Mode.Unasked, say.Bypass || d.Mode.Mode == setting.Yolo
 	}
-	if r.NoBypass = r.NoBypass || d.NoBypass; r.NoBypass {
-		if r.Bypass = false; t.Mode == setting.Yolo {
-			return r, fault.New(fault.Unsupported, "%s forbids the permission mode bypassPermissions, which was chosen", d.From)
+	if say.NoBypass = say.NoBypass || d.NoBypass; say.NoBypass {
+		if say.Bypass = false; t.Mode == setting.Yolo {
+			return r, say, fault.New(fault.Unsupported, "%s forbids the permission mode bypassPermissions, which was chosen", d.From)
 		}
 	}
 	if d.Walls {
@@ -224,7 +222,7 @@ func (r Request) with(d Delta) (Request, error) {
 	}
 	var err error
 	t.Servers, err = merged(t.Servers, d.Servers)
-	return r, err
+	return r, say, err
 }
 
 // merged adds MCP servers to others. Of two with one name the later counts.
@@ -252,7 +250,7 @@ func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 
 // Native is the request with the names of Claude Code's tools in those of the native agent, and notes for people. A tool that is not here needs no
 // denial, and nothing allows it.
-func (r Request) Native() (_ Request, notes []string) {
+func Native(r opening.Request) (_ opening.Request, notes []string) {
 	known := func(rule string) bool { _, err := guard.ParseRule(guard.Deny, rule, ""); return err == nil }
 	t := &r.Spec.Terms
 	var without []string

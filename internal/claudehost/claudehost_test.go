@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/claudehost"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
@@ -27,7 +28,7 @@ func settings(t *testing.T, data string) claudehost.Delta {
 func TestSettingsOpenNothing(t *testing.T) {
 	d := settings(t, `{"sandbox":{"enabled":true,"network":{"allowedDomains":["a.example"]}}}`)
 	for flag, want := range map[string]string{"off": "off", "": "a.example"} {
-		r, err := claudehost.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}}.With(d)
+		r, _, err := claudehost.With(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}}, claudehost.Say{}, d)
 		if err != nil || r.Spec.Terms.Network != want || r.Spec.Shared.Sandbox.Value != setting.WorkspaceWrite {
 			t.Errorf("--network %q: %+v, %v", flag, r.Spec, err)
 		}
@@ -61,12 +62,12 @@ func TestSources(t *testing.T) {
 		}
 		all = append(all, d)
 	}
-	r, err := claudehost.Request{Bypass: true}.With(all...)
+	r, say, err := claudehost.With(opening.Request{}, claudehost.Say{Bypass: true}, all...)
 	if err != nil || r.Spec.Terms.Allow != nil || !slices.Equal(r.Spec.Terms.Deny, []string{"WebFetch"}) || !slices.Equal(r.Ask, []string{"Write"}) ||
-		r.Bypass || r.Spec.Terms.Mode != "" || r.Spec.Shared.Model.Value != "" || strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
+		say.Bypass || r.Spec.Terms.Mode != "" || r.Spec.Shared.Model.Value != "" || strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
 		t.Errorf("%+v, %v, %v", r, all[0].Notes(), err)
 	}
-	if _, err := (claudehost.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}}).With(all...); err == nil {
+	if _, _, err := claudehost.With(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}}, claudehost.Say{}, all...); err == nil {
 		t.Error("a mode that is forbidden was chosen")
 	}
 	for dir, want := range map[string]string{"/bad": "may be a limit", "/shut": "cannot be read"} {
@@ -81,24 +82,25 @@ func TestModes(t *testing.T) {
 	yolo, never := settings(t, `{"permissions":{"defaultMode":"bypassPermissions"}}`), settings(t, `{"permissions":{"disableBypassPermissionsMode":"disable"}}`)
 	unasked := settings(t, `{"permissions":{"defaultMode":"dontAsk"}}`)
 	for name, c := range map[string]struct {
-		begin  claudehost.Request
+		begin  opening.Request
+		say    claudehost.Say
 		deltas []claudehost.Delta
 		want   string
 	}{
-		"settings":        {claudehost.Request{}, []claudehost.Delta{yolo}, "yolo bypass"},
-		"typed":           {claudehost.Request{Typed: true, Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Plan}}}, []claudehost.Delta{yolo}, "plan"},
-		"nobody is asked": {claudehost.Request{}, []claudehost.Delta{unasked}, "prompt unasked"},
-		"forbidden":       {claudehost.Request{}, []claudehost.Delta{yolo, never}, "refused"},
-		"forbidden first": {claudehost.Request{}, []claudehost.Delta{never, yolo}, "refused"},
-		"may not come":    {claudehost.Request{Bypass: true}, []claudehost.Delta{never}, ""},
+		"settings":        {deltas: []claudehost.Delta{yolo}, want: "yolo bypass"},
+		"typed":           {begin: opening.Request{Mode: true, Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Plan}}}, deltas: []claudehost.Delta{yolo}, want: "plan"},
+		"nobody is asked": {deltas: []claudehost.Delta{unasked}, want: "prompt unasked"},
+		"forbidden":       {deltas: []claudehost.Delta{yolo, never}, want: "refused"},
+		"forbidden first": {deltas: []claudehost.Delta{never, yolo}, want: "refused"},
+		"may not come":    {say: claudehost.Say{Bypass: true}, deltas: []claudehost.Delta{never}},
 	} {
-		r, err := c.begin.With(c.deltas...)
+		r, say, err := claudehost.With(c.begin, c.say, c.deltas...)
 		got := string(r.Spec.Terms.Mode)
 		if err != nil {
 			got = "refused"
-		} else if r.Unasked {
+		} else if say.Unasked {
 			got += " unasked"
-		} else if r.Bypass {
+		} else if say.Bypass {
 			got += " bypass"
 		}
 		if got != c.want {
@@ -124,8 +126,8 @@ func TestInitialize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := claudehost.Request{Spec: agent.Spec{Dir: "/w", Terms: agent.Terms{Deny: make([]string, 1, 8), Dirs: make([]string, 0, 8), Servers: []byte(`{"out":{"command":"old"}}`)}}}
-	r, err := begin.With(deltas...)
+	begin := opening.Request{Spec: agent.Spec{Dir: "/w", Terms: agent.Terms{Deny: make([]string, 1, 8), Dirs: make([]string, 0, 8), Servers: []byte(`{"out":{"command":"old"}}`)}}}
+	r, _, err := claudehost.With(begin, claudehost.Say{}, deltas...)
 	terms := r.Spec.Terms
 	if err != nil || string(terms.Servers) != `{"in":{"name":"in","type":"sdk"},"out":{"command":"x"}}` || terms.Append != "be kind" || terms.Deny[1] != "Bash" ||
 		!slices.Equal(terms.Dirs, []string{"/w/more"}) || begin.Spec.Terms.Deny[:2][1] != "" || begin.Spec.Terms.Dirs[:1][0] != "" {
@@ -138,7 +140,7 @@ func TestInitialize(t *testing.T) {
 
 // TestNative: tools have the native agent's names, and those that are only Claude Code's are not there.
 func TestNative(t *testing.T) {
-	r, notes := claudehost.Request{Spec: agent.Spec{Terms: agent.Terms{Allow: []string{"Agent(x)", "Skill"}, Deny: []string{"Agent"}, Tools: []string{"LSP"}}}}.Native()
+	r, notes := claudehost.Native(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Allow: []string{"Agent(x)", "Skill"}, Deny: []string{"Agent"}, Tools: []string{"LSP"}}}})
 	terms := r.Spec.Terms
 	if !slices.Equal(terms.Allow, []string{"Task(x)"}) || !slices.Equal(terms.Deny, []string{"Task"}) || terms.Tools == nil || len(terms.Tools) != 0 || len(notes) != 2 {
 		t.Errorf("%+v %q", terms, notes)

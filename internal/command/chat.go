@@ -6,6 +6,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
 	"omniagent/internal/repl"
 )
@@ -47,7 +48,11 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 		return 0, err
 	}
 	conversation, err := attended(ctx, signals, func(ctx context.Context) (agent.Session, error) {
-		return r.opener(c, log, func(string, ...any) {}).open(ctx, r.agent, r.Spec, agent.Services{CanAsk: r.asks})
+		c, err := openerOf(c, log, func(string, ...any) {}, nil).env().Open(ctx, r.Request)
+		if err != nil {
+			return nil, err
+		}
+		return conversation.NewLegacy(c, c.Last()+1), nil
 	})
 	if err != nil {
 		return 0, err

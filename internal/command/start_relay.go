@@ -51,8 +51,8 @@ func serveRelay(
 	if err != nil {
 		return 0, err
 	}
-	w := relay.Wishes{CanAsk: r.asks, Denied: r.Unasked, Pieces: c.Bool("include-partial-messages")}
-	return r.opener(c, log, detail).relay(ctx, r.agent, r.Spec, w, relay.Relay{
+	w := relay.Wishes{CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget, Pieces: c.Bool("include-partial-messages")}
+	return openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
 		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true, // the codes are Claude Code's: a denial is none
 	})
 }

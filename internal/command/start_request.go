@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/claudehost"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/yume"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
@@ -19,13 +20,9 @@ import (
 
 // request is what a call of start or chat asks for.
 type request struct {
-	claudehost.Request
-	agent string
-	asks  bool // somebody answers questions
-	// Of the native agent alone.
-	provider, base, history string
-	keep                    bool // the conversation is kept
-	notes                   []string
+	opening.Request
+	host  claudehost.Say
+	notes []string
 }
 
 // requestOf reads the flags. stays says whether the other side can say more than one message.
@@ -35,11 +32,11 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 		word = "prompt" // where nobody can be asked, Claude Code lets nothing run
 	}
 	mode := yume.ModeOf(word)
-	r = request{
-		agent: cmp.Or(c.String("agent"), native.Name), provider: c.String("provider"), base: c.String("api-base"), history: c.Path("history-file"),
-		keep: !c.Bool("no-session-persistence"),
+	r.Request = opening.Request{
+		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"), History: c.Path("history-file"),
+		Forget: c.Bool("no-session-persistence"), Mode: c.Given("permission-mode"),
 	}
-	r.Typed, r.Unasked, r.Bypass = c.Given("permission-mode"), mode.Unasked, c.Bool("allow-bypass") || mode.Mode == setting.Yolo
+	r.host = claudehost.Say{Unasked: mode.Unasked, Bypass: c.Bool("allow-bypass") || mode.Mode == setting.Yolo}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
@@ -63,16 +60,17 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 	if r, err = r.with(deltas); err != nil {
 		return r, err
 	}
-	r.asks = stays || mode.Mode == setting.AskAll
+	asks := stays || mode.Mode == setting.AskAll
 	switch c.String("questions") {
 	case "host":
-		r.asks = true
+		asks = true
 	case "none":
-		r.asks = false
+		asks = false
 	}
 	if c.String("dialect") != nested { // there the mode may change, and with it whether somebody is asked
-		r.asks = r.asks && !r.Unasked
+		asks = asks && !r.host.Unasked
 	}
+	r.Services.CanAsk = asks
 	return r.named()
 }
 
@@ -83,9 +81,9 @@ func (r request) with(deltas []claudehost.Delta) (request, error) {
 		notes = append(notes, d.Notes()...)
 	}
 	var err error
-	if r.Request, err = r.With(deltas...); err == nil && r.agent == native.Name {
+	if r.Request, r.host, err = claudehost.With(r.Request, r.host, deltas...); err == nil && r.Agent == native.Name {
 		var more []string
-		r.Request, more = r.Native()
+		r.Request, more = claudehost.Native(r.Request)
 		notes = append(notes, more...)
 	}
 	r.notes = notes
@@ -98,21 +96,11 @@ func (r request) named() (request, error) {
 	if s.Resume != "" && s.Fresh == s.Resume { // a host may name the session both ways
 		s.Fresh = ""
 	}
-	if s.Fresh == "" || s.Resume == "" || r.history != "" || s.Terms.Fork {
+	if s.Fresh == "" || s.Resume == "" || r.History != "" || s.Terms.Fork {
 		return r, nil
 	}
 	return r, fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", s.Resume, s.Fresh).
 		Hint("omniagent session fork makes a session of another")
-}
-
-// opener opens it.
-func (r request) opener(c *contract.Call, log, detail func(string, ...any)) opener {
-	for _, note := range r.notes {
-		detail("%s", note)
-	}
-	return opener{
-		call: c, log: log, detail: detail, drivers: drivers(), provider: r.provider, base: r.base, history: r.history, ask: r.Ask, unkept: !r.keep,
-	}
 }
 
 // termsOf are what the flags ask for beyond what all agents share.

@@ -5,12 +5,13 @@ import (
 	"context"
 	"os"
 
-	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/claudehost"
 	"omniagent/internal/contract"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 	"omniagent/internal/stream"
@@ -24,7 +25,7 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	if c.String("dialect") != nested {
 		return stream.NewYume(id, c.String("permission-mode"))
 	}
-	e := claude.Encoder{UUID: newUUID, Partial: c.Bool("include-partial-messages"), Version: Version}
+	e := claude.Encoder{UUID: opening.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
 	e.Know(id, event.Facts{})
 	d := stream.NewClaude(e)
 	d.Repeats = c.Bool("replay-user-messages")
@@ -69,17 +70,19 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	if err != nil {
 		return 0, err
 	}
-	services := agent.Services{CanAsk: r.asks}
+	if r.Forget && r.Agent != native.Name {
+		return 0, fault.New(fault.Unsupported, "%s keeps records of its own, so --no-session-persistence cannot be kept", r.Agent).Hint("leave it out")
+	}
 	host.Frames, host.Stays, host.First = in.frames, in.stays, in.prompt
 	if d, ok := dialect.(*stream.Claude); ok {
 		var open bool
-		if r, open, err = greet(ctx, c, host, d, r, &services, signals); err != nil || !open {
+		if r, open, err = greet(ctx, c, host, d, r, signals); err != nil || !open {
 			host.Finish()
 			return 0, err
 		}
 	}
 	opened, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return r.opener(c, log, detail).converse(ctx, r.agent, r.Spec, services)
+		return openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
 	})
 	if err != nil {
 		return unopened(host, dialect, r.Spec.Resume, err)
@@ -88,13 +91,21 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	return host.Run(ctx), nil
 }
 
+// openerOf is an opener that has told what a person may want to know of the request.
+func openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
+	for _, note := range notes {
+		detail("%s", note)
+	}
+	return opener{call: c, log: log, detail: detail, drivers: drivers()}
+}
+
 // greet hears what a host of Claude Code's says before the conversation, and lets it be asked. Not open: it wants nothing at all.
 func greet(
-	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r request, services *agent.Services, signals <-chan os.Signal,
+	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r request, signals <-chan os.Signal,
 ) (_ request, open bool, err error) {
 	d.Encoder.Limits = claude.Limits{Turns: r.Spec.Terms.MaxTurns, USD: r.Spec.Terms.MaxUSD}
 	if s := &r.Spec; s.Fresh == "" && (s.Resume == "" && !s.Terms.Continue || s.Terms.Fork) {
-		s.Fresh = newUUID()
+		s.Fresh = opening.UUID()
 	}
 	if host.Stays {
 		g, err := attended(ctx, signals, func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
@@ -103,9 +114,9 @@ func greet(
 		}
 		host.Frames = ahead(g.Further, host.Frames)
 		if g.Init != nil {
-			services.Serve = d.Serve
+			r.Services.Serve = d.Serve
 			if len(g.Init.Hooks) > 0 {
-				services.Hook = d.Hook
+				r.Services.Hook = d.Hook
 			}
 			deltas, err := claudehost.Initialize(*g.Init, filesOf(c))
 			if err == nil {
@@ -117,7 +128,7 @@ func greet(
 			}
 		}
 	}
-	d.Encoder.Unasked, d.Bypass = r.Unasked, r.Bypass
+	d.Encoder.Unasked, d.Bypass = r.host.Unasked, r.host.Bypass
 	if m := r.Spec.Shared.Model.Value; m != "" {
 		d.Models = []string{m}
 	}

@@ -56,11 +56,8 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	case len(c.waiting) >= MostWaiting:
 		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).Hint("wait for the end of a turn, or interrupt it")
 	}
-	for _, b := range blocks {
-		if b.Media != "" && !c.able.Images {
-			return 0, fault.New(fault.Unsupported, "%s takes texts in a conversation, no %s", c.Facts().Agent, b.Media).
-				Hint("save it as a file and name the file in the message")
-		}
+	if err := c.fits(blocks); err != nil {
+		return 0, err
 	}
 	c.last++
 	m := &message{turn: c.last, blocks: blocks}
@@ -72,6 +69,17 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	c.waiting = append(c.waiting, m)
 	c.next()
 	return m.turn, nil
+}
+
+// fits refuses what the agent cannot be told.
+func (c *Conversation) fits(blocks []event.Block) error {
+	for _, b := range blocks {
+		if b.Media != "" && !c.able.Images {
+			return fault.New(fault.Unsupported, "%s takes texts in a conversation, no %s", c.Facts().Agent, b.Media).
+				Hint("save it as a file and name the file in the message")
+		}
+	}
+	return nil
 }
 
 // next begins the turn of the message that waited longest.

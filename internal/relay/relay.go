@@ -158,6 +158,7 @@ type Wishes struct {
 	CanAsk bool // it answers questions
 	Pieces bool // it wants messages while they are made
 	Denied bool // what would be asked about is denied, although it answers questions
+	Forget bool // the agent keeps nothing of it
 }
 
 // longest is the longest line of a host that is read; images of some megabytes fit.

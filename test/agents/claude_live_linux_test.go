@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +22,11 @@ func TestClaudeConversation(t *testing.T) {
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(), python, func(s *agent.Spec, _ *agent.Services) { s.Fresh = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" })
 	end := c.answered("allow", event.Reply{Option: "allow"})
-	if !end.End.OK || !b.took("made") || !c.has(event.ToolResult, "") || c.ID() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
-		t.Errorf("allowed, %s: %s", c.ID(), story(c.heard))
+	if !end.End.OK || !b.took("made") || !c.has(event.ToolResult, "") || c.Own() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
+		t.Errorf("allowed, %s: %s", c.Own(), story(c.heard))
 	}
 	end = c.answered("deny", event.Reply{Option: "deny", Text: "not today"})
-	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"ByUser":true`) || !strings.Contains(end.End.Text, "not today") {
+	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"by_user":true`) || !strings.Contains(end.End.Text, "not today") {
 		t.Errorf("denied: %s", story(c.heard))
 	}
 	end = c.answered("edited", event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
@@ -39,9 +40,7 @@ func TestClaudeConversation(t *testing.T) {
 	c.heard = nil
 	c.say("interrupt")
 	c.until(event.Question)
-	if err := c.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c.Interrupt(true)
 	if end = c.until(event.Ended); end.End.OK || b.took("made") || !c.has(event.Withdrawn, "") {
 		t.Errorf("interrupted: %s", story(c.heard))
 	}
@@ -78,14 +77,14 @@ func TestClaudeModes(t *testing.T) {
 		t.Errorf("yolo: %s", story(c.heard))
 	}
 	set(setting.DenyAll)
-	if end := c.answered("denied", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") || !c.has(event.Denied, `"ByUser":false`) {
+	if end := c.answered("denied", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") || !c.refused() {
 		t.Errorf("deny: %s", story(c.heard))
 	}
 	set(setting.AskAll)
 	if end := c.answered("asks", event.Reply{Option: "allow"}); !end.End.OK || !b.took("made") || !c.has(event.Question, "") {
 		t.Errorf("ask: %s", story(c.heard))
 	}
-	if err := c.Set(t.Context(), agent.Change{Mode: "odd"}); fault.Of(err).Code != fault.Unsupported {
+	if err := c.Set(t.Context(), agent.Change{Mode: "odd"}); fault.Of(err).Code != fault.ArgError {
 		t.Error(err)
 	}
 	if err := c.Set(t.Context(), agent.Change{Model: "claude-sonnet-4-5"}); err != nil {
@@ -93,6 +92,65 @@ func TestClaudeModes(t *testing.T) {
 	}
 	if end := c.answered("model", event.Reply{Option: "allow"}); !end.End.OK || c.Facts().Model != "claude-sonnet-4-5" {
 		t.Errorf("%+v: %s", c.Facts(), story(c.heard))
+	}
+}
+
+// TestClaudePlans: the CLI changes its mode when a plan is agreed to, and that is told before the first call that it affects.
+func TestClaudePlans(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	const script = `[{"call":{"name":"ExitPlanMode","input":{"plan":"do it"}}}, {"shell":"python3 -c 'open(\"made\",\"w\")'"}, {"say":"done"}]`
+	c := b.talk(claude.New(), script, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Plan })
+	end := c.answered("go", event.Reply{Option: "allow"})
+	if !end.End.OK || !b.took("made") || c.Facts().Mode != setting.Prompt {
+		t.Errorf("%s: %s", c.Facts().Mode, story(c.heard))
+	}
+	changed := slices.IndexFunc(c.heard, func(e event.Event) bool {
+		return e.Kind == event.Changed && e.Facts.Mode == setting.Prompt
+	})
+	shell := slices.IndexFunc(c.heard, func(e event.Event) bool { return e.Kind == event.ToolCall && e.Call.Kind == event.Shell })
+	if changed < 0 || changed > shell {
+		t.Errorf("the mode is told at %d, the command at %d: %s", changed, shell, story(c.heard))
+	}
+	if err := c.Set(t.Context(), agent.Change{Mode: setting.Plan}); err != nil {
+		t.Fatal(err)
+	}
+	if end := c.answered("again", event.Reply{Option: "deny"}); !end.End.OK || b.took("made") || c.Facts().Mode != setting.Plan {
+		t.Errorf("%s: %s", c.Facts().Mode, story(c.heard))
+	}
+}
+
+// TestClaudeSteers: what is said while a tool runs, or while the last answer is made, is part of the turn.
+func TestClaudeSteers(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "claude")
+	yolo := func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo }
+	for name, script := range map[string]string{
+		"a tool":      `[{"shell":"python3 -c 'import time; time.sleep(1.5)'"}, {"say":"told"}]`,
+		"last answer": `[{"say":"one two three four five six seven eight nine ten","slow":"150ms"}]`,
+	} {
+		c := b.talk(claude.New(), script, yolo)
+		c.steers("REMEMBER-ZEBRA")
+		if own := c.Own(); own == "" {
+			t.Errorf("%s: no id", name)
+		}
+		end := c.answered("after", event.Reply{})
+		if !end.End.OK {
+			t.Errorf("%s: the turn after: %s", name, story(c.heard))
+		}
+	}
+	c := b.talk(claude.New(), `[{"shell":"python3 -c 'import time; time.sleep(20)'"}, {"say":"told: ${input}"}]`, yolo)
+	c.say("go")
+	c.until(event.ToolCall)
+	if _, steered, err := c.Steer(t.Context(), []event.Block{{Text: "REMEMBER-ZEBRA"}}); err != nil || !steered {
+		t.Fatal(err)
+	}
+	c.Interrupt(true)
+	if end := c.until(event.Ended); end.End.OK {
+		t.Errorf("%s", story(c.heard))
+	}
+	if requests := c.model.Requests(); strings.Contains(string(requests[len(requests)-1].Raw), "ZEBRA") {
+		t.Error("what was said to a turn that was interrupted began another")
 	}
 }
 
@@ -133,16 +191,14 @@ func TestClaudeHost(t *testing.T) {
 	c.say("go")
 	if q := c.until(event.Question); q.Ask.Tool == nil || q.Ask.Tool.Kind != event.MCP {
 		t.Fatalf("%s", tale(q))
-	} else if err := c.Answer(t.Context(), q.Ask.ID, event.Reply{Option: "allow"}); err != nil {
-		t.Fatal(err)
+	} else {
+		c.answer(q, event.Reply{Option: "allow"})
 	}
 	q := c.until(event.Question)
 	if q.Ask.Tool != nil || q.Ask.Text != "Which color?" || len(q.Ask.Options) == 0 {
 		t.Fatalf("%s", tale(q))
 	}
-	if err := c.Answer(t.Context(), q.Ask.ID, event.Reply{Text: "mauve"}); err != nil {
-		t.Fatal(err)
-	}
+	c.answer(q, event.Reply{Text: "mauve"})
 	end := c.until(event.Ended)
 	if !end.End.OK || !strings.Contains(end.End.Text, "mauve") || !c.has(event.ToolResult, "hi from srv") || b.took("made") || !b.took("hooked") {
 		t.Errorf("%s", story(c.heard))
@@ -155,7 +211,7 @@ func TestClaudeHost(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	alone := b.talk(claude.New(), python, func(_ *agent.Spec, sv *agent.Services) { sv.CanAsk = false })
-	if end := alone.answered("go", event.Reply{}); !end.End.OK || b.took("made") || alone.has(event.Question, "") || !alone.has(event.Denied, `"ByUser":false`) {
+	if end := alone.answered("go", event.Reply{}); !end.End.OK || b.took("made") || alone.has(event.Question, "") || !alone.refused() {
 		t.Errorf("%s", story(alone.heard))
 	}
 }
@@ -169,10 +225,10 @@ func TestClaudeGoesOn(t *testing.T) {
 	if end.End.OK || !end.Synthetic || !c.has(event.Failed, "AGENT_FAILED") {
 		t.Errorf("%s", story(c.heard))
 	}
-	id := c.ID()
+	id := c.Own()
 	d := b.talk(claude.New(), `[{"say":"I go on"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = id })
-	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.ID() != id || id == "" {
-		t.Errorf("%q, %q: %s", id, d.ID(), story(d.heard))
+	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.Own() != id || id == "" {
+		t.Errorf("%q, %q: %s", id, d.Own(), story(d.heard))
 	}
 	requests := d.model.Requests()
 	if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "dies") {
@@ -180,14 +236,14 @@ func TestClaudeGoesOn(t *testing.T) {
 	}
 	const copied = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c02"
 	f := b.talk(claude.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume, s.Fresh, s.Terms.Fork = id, copied, true })
-	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.ID() != copied {
-		t.Errorf("%q: %s", f.ID(), story(f.heard))
+	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.Own() != copied {
+		t.Errorf("%q: %s", f.Own(), story(f.heard))
 	}
 	n := b.talk(claude.New(), `[{"say":"the newest"}]`, func(s *agent.Spec, _ *agent.Services) {
 		s.Terms.Continue, s.Fresh = true, "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c03"
 	})
-	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.ID() != copied {
-		t.Errorf("%q: %s", n.ID(), story(n.heard))
+	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.Own() != copied {
+		t.Errorf("%q: %s", n.Own(), story(n.heard))
 	}
 }
 

@@ -21,11 +21,11 @@ func TestCodexConversation(t *testing.T) {
 	b := newBench(t, "codex")
 	c := b.talk(codex.New(), touch, nil)
 	end := c.answered("allow", event.Reply{Option: "allow"})
-	if !end.End.OK || !b.took("made") || !c.has(event.Question, "touch made") || !c.has(event.ToolResult, "") || c.ID() == "" {
-		t.Errorf("allowed, %s: %s", c.ID(), story(c.heard))
+	if !end.End.OK || !b.took("made") || !c.has(event.Question, "touch made") || !c.has(event.ToolResult, "") || c.Own() == "" {
+		t.Errorf("allowed, %s: %s", c.Own(), story(c.heard))
 	}
 	end = c.answered("deny", event.Reply{Option: "deny"})
-	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"ByUser":true`) {
+	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"by_user":true`) {
 		t.Errorf("denied: %s", story(c.heard))
 	}
 	end = c.answered("edited", event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
@@ -39,9 +39,7 @@ func TestCodexConversation(t *testing.T) {
 	c.heard = nil
 	c.say("interrupt")
 	c.until(event.Question)
-	if err := c.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c.Interrupt(true)
 	if end = c.until(event.Ended); end.End.OK || b.took("made") || !c.has(event.Withdrawn, "") {
 		t.Errorf("interrupted: %s", story(c.heard))
 	}
@@ -81,7 +79,7 @@ func TestCodexTerms(t *testing.T) {
 		s.Terms.Servers = []byte(`{"mcpServers":{"srv":{"command":"false"}}}`)
 	})
 	const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\xdac\x64\xf8\xcf\x50\x0f\x00\x03\x86\x01\x80\x5a\x34\x7d\x6b\x00\x00\x00\x00IEND\xaeB`\x82"
-	if err := c.Send(t.Context(), []event.Block{{Text: "look"}, {Media: "image/png", Data: []byte(pixel)}}); err != nil {
+	if _, err := c.Send(t.Context(), []event.Block{{Text: "look"}, {Media: "image/png", Data: []byte(pixel)}}); err != nil {
 		t.Fatal(err)
 	}
 	if end := c.until(event.Ended); !end.End.OK || len(end.End.Structured) == 0 {
@@ -95,18 +93,37 @@ func TestCodexTerms(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*agent.Spec){
-		"--disallowedTools":  func(s *agent.Spec) { s.Terms.Deny = []string{"Bash"} },
-		"--max-turns":        func(s *agent.Spec) { s.Terms.MaxTurns = 3 },
-		"deny":               func(s *agent.Spec) { s.Terms.Mode = setting.DenyAll },
-		"acceptEdits":        func(s *agent.Spec) { s.Terms.Mode, s.Shared.Sandbox = setting.AutoEdit, off() },
-		"lives in the host":  func(s *agent.Spec) { s.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
-		"--network off":      func(s *agent.Spec) { s.Terms.Mode, s.Terms.Network = setting.Yolo, "off" },
-		"--network with a l": func(s *agent.Spec) { s.Terms.Network = "a.example" },
+		"forbidden tools":     func(s *agent.Spec) { s.Terms.Deny = []string{"Bash"} },
+		"limit of model turn": func(s *agent.Spec) { s.Terms.MaxTurns = 3 },
+		"no mode deny":        func(s *agent.Spec) { s.Terms.Mode = setting.DenyAll },
+		"no mode auto-edit":   func(s *agent.Spec) { s.Terms.Mode, s.Shared.Sandbox = setting.AutoEdit, off() },
+		"lives in the host":   func(s *agent.Spec) { s.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
+		"from the network":    func(s *agent.Spec) { s.Terms.Mode, s.Terms.Network = setting.Yolo, "off" },
+		"list of hosts":       func(s *agent.Spec) { s.Terms.Network = "a.example" },
 	} {
 		s := b.wanted(codex.New(), c.model)
 		change(&s)
-		if _, err := codex.New().Open(t.Context(), s, agent.Services{}); fault.Of(err).Code != fault.Unsupported || !strings.Contains(err.Error(), name) {
+		if _, err := codex.New().Mind(t.Context(), s, agent.Services{}); fault.Of(err).Code != fault.Unsupported || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCodexSteers: what is said while a tool runs, or while the last answer is made, is part of the turn.
+func TestCodexSteers(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "codex")
+	for _, script := range []string{
+		`[{"shell":"sleep 1.5"}, {"say":"told"}]`,
+		`[{"say":"one two three four five six seven eight nine ten","slow":"150ms"}]`,
+	} {
+		c := b.talk(codex.New(), script, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
+		c.steers("REMEMBER-ZEBRA")
+		if end := c.answered("after", event.Reply{}); !end.End.OK {
+			t.Errorf("the turn after: %s", story(c.heard))
+		}
+		if _, err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -118,28 +135,28 @@ func TestCodexGoesOn(t *testing.T) {
 	c := b.talk(codex.New(), `[{"shell":"kill -9 $PPID; sleep 1"}, {"say":"alive"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
 	end := c.answered("first", event.Reply{})
 	t.Logf("the parent of its shell killed: %s", tale(end))
-	id := c.ID()
+	id := c.Own()
 	if _, err := c.Close(t.Context()); err != nil { // a thread has one writer
 		t.Fatal(err)
 	}
 	d := b.talk(codex.New(), `[{"say":"I go on"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = id })
-	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.ID() != id || id == "" {
-		t.Errorf("%q, %q: %s", id, d.ID(), story(d.heard))
+	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.Own() != id || id == "" {
+		t.Errorf("%q, %q: %s", id, d.Own(), story(d.heard))
 	}
 	requests := d.model.Requests()
 	if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "first") {
 		t.Error("it does not know what was said before")
 	}
 	f := b.talk(codex.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume, s.Terms.Fork = id, true })
-	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.ID() == id || f.ID() == "" {
-		t.Errorf("%q: %s", f.ID(), story(f.heard))
+	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.Own() == id || f.Own() == "" {
+		t.Errorf("%q: %s", f.Own(), story(f.heard))
 	}
 	if _, err := f.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n := b.talk(codex.New(), `[{"say":"the newest"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Continue = true })
-	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.ID() != f.ID() {
-		t.Errorf("%q: %s", n.ID(), story(n.heard))
+	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.Own() != f.Own() {
+		t.Errorf("%q: %s", n.Own(), story(n.heard))
 	}
 	u := b.talk(codex.New(), `[]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = "01a1fd29-4b02-79d2-bba6-41e8857da86f" })
 	if end := u.answered("go on", event.Reply{}); end.End.OK || !u.has(event.Failed, "no rollout") {

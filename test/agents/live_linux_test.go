@@ -3,8 +3,6 @@ package agents
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,16 +11,19 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/session"
 )
 
-// conversation is an open session of a real agent on a script of its own.
-type conversation struct {
+// talk is an open conversation with a real agent on a script of its own.
+type talk struct {
 	t *testing.T
-	agent.Session
-	model *modelserver.Server
-	heard []event.Event
+	*conversation.Conversation
+	events *conversation.Events
+	model  *modelserver.Server
+	heard  []event.Event
 }
 
 // scripted is a model that says what is written down.
@@ -57,47 +58,55 @@ func (b *bench) wanted(d agent.Driver, m *modelserver.Server) agent.Spec {
 }
 
 // talk opens a conversation in which somebody answers.
-func (b *bench) talk(d agent.Driver, script string, change func(*agent.Spec, *agent.Services)) *conversation {
+func (b *bench) talk(d agent.Driver, script string, change func(*agent.Spec, *agent.Services)) *talk {
 	b.t.Helper()
 	m := scripted(b.t, script)
-	s, sv := b.wanted(d, m), agent.Services{CanAsk: true, Grace: 5 * time.Second}
+	s, sv := b.wanted(d, m), agent.Services{CanAsk: true, Grace: 5 * time.Second, Connect: time.Minute}
 	if change != nil {
 		change(&s, &sv)
 	}
-	session, err := d.Open(b.t.Context(), s, sv)
+	journal, err := session.Open(b.t.TempDir()).Create(b.t.Context(), session.Begin{Agent: d.Name(), Cwd: s.Dir})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c := &conversation{t: b.t, Session: session, model: m}
+	o := conversation.Options{Journal: journal, Mind: d.Mind, Spec: s, Services: sv, Log: b.t.Logf}
+	c, err := conversation.Open(b.t.Context(), o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	b.t.Cleanup(func() {
-		if _, err := session.Close(context.Background()); err != nil {
+		if _, err := c.Close(context.Background()); err != nil {
 			b.t.Error(err)
 		}
 	})
-	return c
+	return &talk{t: b.t, Conversation: c, events: c.Events(0), model: m}
 }
 
-func (c *conversation) say(text string) {
+func (c *talk) say(text string) {
 	c.t.Helper()
-	if err := c.Send(c.t.Context(), []event.Block{{Text: text}}); err != nil {
+	if _, err := c.Send(c.t.Context(), []event.Block{{Text: text}}); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// until hears events up to one of that kind.
-func (c *conversation) until(k event.Kind) event.Event {
+// next hears an event.
+func (c *talk) next() event.Event {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
+	e, err := c.events.Next(ctx)
+	if err != nil {
+		c.t.Fatalf("%v; heard %s", err, story(c.heard))
+	}
+	c.heard = append(c.heard, e)
+	return e
+}
+
+// until hears events up to one of that kind.
+func (c *talk) until(k event.Kind) event.Event {
+	c.t.Helper()
 	for {
-		e, err := c.Next(ctx)
-		if errors.Is(err, io.EOF) && k == "" {
-			return e
-		}
-		if err != nil {
-			c.t.Fatalf("no %s: %v; heard %s", k, err, story(c.heard))
-		}
-		c.heard = append(c.heard, e)
+		e := c.next()
 		if e.Kind == k {
 			return e
 		}
@@ -108,36 +117,59 @@ func (c *conversation) until(k event.Kind) event.Event {
 }
 
 // answered is the whole turn, in which every question gets that answer.
-func (c *conversation) answered(text string, a event.Reply) event.Event {
+func (c *talk) answered(text string, a event.Reply) event.Event {
 	c.t.Helper()
 	c.heard = nil
 	c.say(text)
 	for {
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		e, err := c.Next(ctx)
-		cancel()
-		if err != nil {
-			c.t.Fatalf("%v; heard %s", err, story(c.heard))
-		}
-		c.heard = append(c.heard, e)
-		switch {
+		switch e := c.next(); {
 		case e.Kind == event.Question:
-			if err := c.Answer(c.t.Context(), e.Ask.ID, a); err != nil {
-				c.t.Fatal(err)
-			}
+			c.answer(e, a)
 		case e.Kind == event.Ended && !e.Unasked:
 			return e
 		}
 	}
 }
 
-func (c *conversation) has(k event.Kind, part string) bool {
+func (c *talk) answer(question event.Event, a event.Reply) {
+	c.t.Helper()
+	a.Question = question.Ask.ID
+	if err := c.Answer(c.t.Context(), a); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *talk) has(k event.Kind, part string) bool {
 	for _, e := range c.heard {
 		if e.Kind == k && strings.Contains(tale(e), part) {
 			return true
 		}
 	}
 	return false
+}
+
+// refused says whether a call was denied and nobody was asked.
+func (c *talk) refused() bool { return c.has(event.Denied, "") && !c.has(event.Denied, "by_user") }
+
+// steers begins a turn and says more while it runs: one turn is the answer to both, and the model has seen both.
+func (c *talk) steers(more string) {
+	c.t.Helper()
+	c.say("first")
+	for e := c.next(); e.Kind != event.ToolCall && (e.Kind != event.Text || !e.Delta); e = c.next() {
+		continue
+	}
+	number, steered, err := c.Steer(c.t.Context(), []event.Block{{Text: more}})
+	if err != nil || !steered || number != 1 {
+		c.t.Fatalf("%d, %v, %v: %s", number, steered, err, story(c.heard))
+	}
+	end := c.until(event.Ended)
+	if !end.End.OK || end.Turn != 1 || !c.has(event.Steered, "") {
+		c.t.Errorf("%s", story(c.heard))
+	}
+	requests := c.model.Requests()
+	if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, more) {
+		c.t.Errorf("the model has not seen it: %s", story(c.heard))
+	}
 }
 
 func story(events []event.Event) string {
@@ -152,7 +184,7 @@ func story(events []event.Event) string {
 func tale(e event.Event) string {
 	e.Raw = nil
 	word := string(e.Kind) + " "
-	for _, part := range []any{e.Call, e.Result, e.Denial, e.Ask, e.Fault, e.End} {
+	for _, part := range []any{e.Call, e.Result, e.Denial, e.Ask, e.Fault, e.End, e.Facts} {
 		if data, _ := json.Marshal(part); string(data) != "null" {
 			word += string(data)
 		}

@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Decode reads json and stream-json alike: the one object of json is the last line of the other. With the user's own "verbose" json is
-// an array of all lines, on one line.
+// Decode reads json and stream-json alike: the one object of json is the last line of the other. With the user's own
+// "verbose" json is an array of all lines, on one line.
 func (d driver) Decode(o setting.Output) agent.Decoder {
 	if o == setting.Text {
 		return nil
@@ -25,7 +25,8 @@ func (d driver) Decode(o setting.Output) agent.Decoder {
 	return newDecoder()
 }
 
-// Classify adds to what the events show that a turn without a result is no success: interrupted, the CLI ends with exit code 0.
+// Classify adds to what the events show that a turn without a result is no success: interrupted, the CLI ends with exit
+// code 0.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	f := d.Program.Classify(x, events)
 	if f != nil || !slices.ContainsFunc(events, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic }) {
@@ -90,6 +91,7 @@ type line struct {
 	Delay   float64 `json:"retry_delay_ms"`
 	Status  int     `json:"error_status"`
 	Summary string  `json:"summary"`
+	Mode    string  `json:"permissionMode"`
 
 	// an error shown as a message, and a result
 	Error     json.RawMessage `json:"error"`
@@ -323,7 +325,8 @@ func (d *decoder) user(l *line) []event.Event {
 	return out
 }
 
-// exitCode reads it from the first line of a failed command, where the CLI puts it. Of one that succeeded nothing is told.
+// exitCode reads it from the first line of a failed command, where the CLI puts it. Of one that succeeded nothing is
+// told.
 func exitCode(output string) *int {
 	first, _, _ := strings.Cut(output, "\n")
 	digits, ok := strings.CutPrefix(first, "Exit code ")

@@ -13,11 +13,12 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Open begins a conversation over the CLI's stdio protocol.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return cli.OpenLive(ctx, cli.Live{
-		Driver: d,
-		Launch: d.live,
+// Mind prepares a conversation over the CLI's stdio protocol.
+func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	return cli.LiveMind(cli.Live{
+		Driver:    d,
+		Abilities: agent.Abilities{Steer: true, Mode: true, Model: true, Images: true, Questions: true, Resume: true},
+		Launch:    d.live,
 		Proto: func(s agent.Spec) cli.Proto {
 			inside, _ := servers(s.Terms.Servers)
 			return newTalk(options{
@@ -62,6 +63,9 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 		return l, err
 	}
 	ours := append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json")
+	if w.Forget {
+		ours = append(ours, "--no-session-persistence")
+	}
 	if mode == setting.Plan {
 		ours[slices.Index(ours, modeFlag)+1] = word(mode)
 	}
@@ -109,16 +113,18 @@ func able(s agent.Spec) ([]byte, error) {
 		return nil, fault.New(fault.Unsupported, "Claude Code has no mode %s", mode)
 	}
 	if n := s.Terms.Network; n != "" && (n != "on" || s.Shared.Sandbox.Value == setting.WorkspaceWrite) {
-		return nil, fault.New(fault.Unsupported, "Claude Code takes no --network %s: what its commands reach is in the settings of its sandbox", n)
+		return nil, fault.New(fault.Unsupported,
+			"Claude Code takes no network %q: what its commands reach is in the settings of its sandbox", n)
 	}
 	_, all := servers(s.Terms.Servers)
 	if len(s.Terms.Servers) > 0 && all == nil {
-		return nil, fault.New(fault.ArgError, "--mcp-config is no JSON object of servers")
+		return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
 	}
 	return all, nil
 }
 
-// terms are the flags for what a host asks beyond the shared ones. Lists are given one by one: a rule may have a comma in it.
+// terms are the flags for what a host asks beyond the shared ones. Lists are given one by one: a rule may have a comma
+// in it.
 func terms(t agent.Terms) []string {
 	var out []string
 	each := func(flag string, values []string) {
@@ -150,7 +156,8 @@ func terms(t agent.Terms) []string {
 	return out
 }
 
-// servers tells those that live in the host from the others. What is left for the flag has both, in the CLI's form; nil: it is no such object.
+// servers tells those that live in the host from the others. What is left for the flag has both, in the CLI's form;
+// nil: it is no such object.
 func servers(data []byte) (inside []string, all []byte) {
 	if len(data) == 0 {
 		return nil, nil

@@ -22,6 +22,7 @@ type talk struct {
 	step cli.Step
 
 	ready   bool // messages need not wait for the answer to the greeting
+	greeted bool // the greeting was answered
 	hooking bool // our own hook is registered
 	failed  *fault.Fault
 	message []byte // waits for that
@@ -31,6 +32,8 @@ type talk struct {
 	stops   bool   // the turn is to end
 	mode    setting.Approval
 	facts   *initLine
+	steers  []steer
+	partial *event.End // of a turn that goes on, since the CLI has yet to take up a steer
 
 	sent      int
 	requests  map[string]request // ours, without a response
@@ -63,7 +66,8 @@ type request struct {
 	more     []byte // what is said once it was taken
 }
 
-// asking is a request of the CLI that a person has to answer. One with several questions is answered when all of them are.
+// asking is a request of the CLI that a person has to answer. One with several questions is answered when all of them
+// are.
 type asking struct {
 	request     string
 	kind        string // of the request
@@ -87,7 +91,10 @@ func newTalk(o options) *talk {
 	if o.id == nil {
 		o.id = newID
 	}
-	t := &talk{decoder: newDecoder(), o: o, mode: o.mode, requests: map[string]request{}, questions: map[string]*asking{}, needs: map[string]string{}}
+	t := &talk{
+		decoder: newDecoder(), o: o, mode: o.mode,
+		requests: map[string]request{}, questions: map[string]*asking{}, needs: map[string]string{},
+	}
 	t.decoder.talk = t
 	return t
 }
@@ -99,8 +106,8 @@ func newID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Begin greets. Messages wait for the answer where something stands in the greeting that has to hold: a CLI that did not take it would run without.
-// Hooks make its start slower, so they are registered where they are needed only.
+// Begin greets. Messages wait for the answer where something stands in the greeting that has to hold: a CLI that did
+// not take it would run without. Hooks make its start slower, so they are registered where they are needed only.
 func (t *talk) Begin() cli.Step {
 	var names []agent.MomentName
 	if t.o.hooks || keptByUs(t.mode) {
@@ -180,14 +187,23 @@ func (t *talk) Feed(data []byte) cli.Step {
 	return t.done()
 }
 
+// Ready says whether the CLI has answered the greeting, or failed to.
+func (t *talk) Ready() bool { return t.greeted }
+
 // End reads what is left.
 func (t *talk) End(x agent.Exit) []event.Event {
 	out := append(t.release(), t.decoder.End(x)...)
-	out = slices.DeleteFunc(out, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic }) // it counts no messages
-	if t.asked != "" {
-		t.asked = ""
-		out = append(out, event.Event{Kind: event.Ended, Session: t.session, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+	// That of the decoder is left out: it counts no messages.
+	out = slices.DeleteFunc(out, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic })
+	out = append(out, t.withdrawAll()...)
+	switch {
+	case t.partial != nil:
+		out = append(out, event.Event{Kind: event.Ended, Session: t.session, End: t.partial})
+	case t.asked != "":
+		end := &event.End{Reason: event.FailedTurn}
+		out = append(out, event.Event{Kind: event.Ended, Session: t.session, Synthetic: true, End: end})
 	}
+	t.asked, t.partial = "", nil
 	return out
 }
 
@@ -206,6 +222,7 @@ type initLine struct {
 
 // Know adds what the CLI has told.
 func (t *talk) Know(f *event.Facts) {
+	f.Mode = t.mode
 	if t.facts == nil {
 		return
 	}
@@ -217,6 +234,7 @@ func (t *talk) Know(f *event.Facts) {
 	for _, s := range t.facts.Servers {
 		f.Servers = append(f.Servers, event.Server{Name: s.Name, Status: s.Status})
 	}
+	f.Servers = cli.SortServers(f.Servers)
 }
 
 // read looks at a line before, and behind, the decoder.
@@ -229,8 +247,7 @@ func (t *talk) read(l *line, raw []byte) []event.Event {
 	case "control_cancel_request":
 		return t.withdrawn(l.RequestID)
 	case "command_lifecycle":
-		t.lifecycle(l)
-		return nil
+		return t.lifecycle(l)
 	case "keep_alive":
 		return nil
 	case "stream_event":
@@ -242,10 +259,11 @@ func (t *talk) read(l *line, raw []byte) []event.Event {
 				t.facts = &i
 			}
 		}
+		t.heardMode(l.Mode)
 		if l.Subtype == "status" {
-			return t.status(raw)
+			return nil // it works
 		}
-		return append(t.release(), t.decoder.read(l, raw)...)
+		return append(t.release(), t.goesOn(t.decoder.read(l, raw))...)
 	case "assistant":
 		return t.whole(l, t.decoder.read(l, raw))
 	case "result":
@@ -284,21 +302,9 @@ func (t *talk) result(l *line, raw []byte) []event.Event {
 		}
 	}
 	if !unasked {
-		t.asked, t.begun, t.stops = "", false, false
+		events = t.conclude(events)
 	}
 	return append(t.withdrawAll(), events...)
-}
-
-// lifecycle hears that a message was taken up.
-func (t *talk) lifecycle(l *line) {
-	t.told = true
-	if l.Command != t.asked || l.State != "started" {
-		return
-	}
-	t.begun = true
-	if t.stops { // the interruption came before there was a turn
-		t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
-	}
 }
 
 // piece hears of a message while it is made.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -19,12 +20,15 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	switch {
 	case c.Message != nil:
 		err = t.hand(c.Message)
+	case c.Steer != nil:
+		err = t.steer(c.Steer, c.Token)
 	case c.Answer != nil:
 		err = t.reply(*c.Answer)
 	case c.Change != nil:
 		err = t.change(*c.Change, c.Token)
 	case c.Interrupt:
 		t.stops = true
+		t.cancelSteers()
 		t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
 	case c.Met != nil:
 		t.met(*c.Met)
@@ -40,6 +44,22 @@ func (t *talk) hand(blocks []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
+	id := t.o.id()
+	line, err := t.userLine(id, blocks)
+	if err != nil {
+		return err
+	}
+	t.asked, t.begun, t.stops = id, false, false
+	if t.ready {
+		t.say(line)
+	} else {
+		t.message = line
+	}
+	return nil
+}
+
+// userLine is a message in the CLI's form.
+func (t *talk) userLine(id string, blocks []event.Block) ([]byte, error) {
 	var content []any
 	for _, b := range blocks {
 		switch {
@@ -54,19 +74,13 @@ func (t *talk) hand(blocks []event.Block) error {
 				"type": "base64", "media_type": b.Media, "data": base64.StdEncoding.EncodeToString(b.Data),
 			}})
 		default:
-			return fault.New(fault.Unsupported, "Claude Code takes no %s in a message", b.Media)
+			return nil, fault.New(fault.Unsupported, "Claude Code takes no %s in a message", b.Media)
 		}
 	}
-	t.asked, t.begun, t.stops = t.o.id(), false, false
-	line := object(map[string]any{
-		"type": "user", "uuid": t.asked, "message": map[string]any{"role": "user", "content": content}, "parent_tool_use_id": nil, "session_id": t.session,
-	})
-	if t.ready {
-		t.say(line)
-	} else {
-		t.message = line
-	}
-	return nil
+	return object(map[string]any{
+		"type": "user", "uuid": id, "message": map[string]any{"role": "user", "content": content}, "parent_tool_use_id": nil,
+		"session_id": t.session,
+	}), nil
 }
 
 // word is a mode in the CLI's words. Those that ask about everything, or deny it, are kept by our hook.
@@ -90,9 +104,10 @@ func (t *talk) change(c agent.Change, token int) error {
 	case c.Mode != "" && mode == "":
 		return fault.New(fault.Unsupported, "Claude Code has no mode %s", c.Mode)
 	case keptByUs(c.Mode) && !t.hooking:
-		return cli.Anew{}
+		return agent.ErrRestart
 	case c.Mode == setting.Yolo && t.o.sandbox:
-		return fault.New(fault.Unsupported, "with --sandbox workspace-write there is no --permission-mode bypassPermissions: it would free the file tools from it")
+		return fault.New(fault.Unsupported,
+			"in a sandbox Claude Code has no mode %s: it would free the file tools from it", c.Mode)
 	}
 	var lines [][]byte
 	model := request{change: &c, token: token}
@@ -128,6 +143,7 @@ func (t *talk) answered(raw []byte) []event.Event {
 	ours, known := t.requests[l.Response.ID]
 	delete(t.requests, l.Response.ID)
 	good := l.Response.Subtype == "success"
+	t.greeted = t.greeted || ours.greeting
 	switch {
 	case !known:
 	case ours.greeting && good:
@@ -157,29 +173,6 @@ func (t *talk) answered(raw []byte) []event.Event {
 	return nil
 }
 
-// status reads a line that says what the CLI does, or which permission mode holds from now on. The CLI changes the
-// mode by itself when a person agrees to a plan.
-func (t *talk) status(raw []byte) []event.Event {
-	var s struct {
-		Mode string `json:"permissionMode"`
-	}
-	if json.Unmarshal(raw, &s) != nil || s.Mode == "" || s.Mode == word(t.mode) {
-		return nil // several of our modes are one of its own
-	}
-	for _, r := range t.requests {
-		if r.change != nil && r.change.Mode != "" && s.Mode == word(r.change.Mode) {
-			return nil // it is what we have asked for, and its answer says so
-		}
-	}
-	for _, m := range []setting.Approval{setting.Plan, setting.Default, setting.AutoEdit, setting.Yolo} {
-		if s.Mode == word(m) {
-			t.mode = m
-			return []event.Event{{Kind: event.Changed, Session: t.session, Facts: &event.Facts{Mode: m}}}
-		}
-	}
-	return nil // such as dontAsk, which is none of ours and stricter
-}
-
 // unwilling is a CLI that does not take what the conversation is opened with. It gets no message.
 func (t *talk) unwilling(why string) []event.Event {
 	t.failed = fault.New(fault.AgentFailed, "Claude Code cannot begin the conversation: %s", why)
@@ -188,11 +181,11 @@ func (t *talk) unwilling(why string) []event.Event {
 		return []event.Event{{Kind: event.Failed, Fault: t.failed}}
 	}
 	t.asked = ""
-	return []event.Event{{Kind: event.Failed, Fault: t.failed, Terminal: true}, {Kind: event.Ended, Synthetic: true, End: &event.End{Reason: why}}}
+	return []event.Event{
+		{Kind: event.Failed, Fault: t.failed, Terminal: true},
+		{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn, Said: why}},
+	}
 }
-
-// The longest text of a question that we make of the CLI's words.
-const askText = "Claude wants to use %s"
 
 // requested is a request of the CLI.
 func (t *talk) requested(l *line, raw []byte) []event.Event {
@@ -238,7 +231,7 @@ func (t *talk) ask(l *line, raw []byte) []event.Event {
 		a.Options = []string{event.Allow, event.Always, event.Deny}
 	}
 	if a.Text == "" {
-		a.Text = strings.ReplaceAll(askText, "%s", q.call.Name)
+		a.Text = "Claude wants to use " + q.call.Name
 	}
 	t.questions[l.RequestID] = q
 	return events
@@ -262,10 +255,7 @@ func (t *talk) form(l *line, q *asking) []event.Event {
 	for i, one := range in.Questions {
 		id := l.RequestID
 		if i > 0 {
-			id += "/" + string(rune('0'+i%10))
-		}
-		if t.questions[id] != nil {
-			continue
+			id += "/" + strconv.Itoa(i)
 		}
 		ask := &event.Ask{ID: id, Text: one.Question}
 		for _, o := range one.Options {
@@ -428,7 +418,6 @@ func (t *talk) updates(q *asking, r event.Reply) []any {
 	}
 	if r.Mode != "" {
 		t.mode = r.Mode
-		t.step.Events = append(t.step.Events, event.Event{Kind: event.Changed, Session: t.session, Facts: &event.Facts{Mode: r.Mode}})
 		out = append(out, map[string]any{"type": "setMode", "mode": word(r.Mode), "destination": "session"})
 	}
 	return out

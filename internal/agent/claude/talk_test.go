@@ -203,11 +203,11 @@ func TestAnswers(t *testing.T) {
 				}
 			}
 			denied, told := bytes.Contains(step.Lines[0], []byte(`"deny"`)), ""
-			switch {
-			case denied:
+			if denied {
 				told = "denied=Bash"
-			case tt.reply.Mode != "":
-				told = "changed"
+			}
+			if got := modeOf(w); !denied && tt.reply.Mode != "" && got != tt.reply.Mode {
+				t.Errorf("the mode is %s", got)
 			}
 			if got := brief(step.Events); got != told {
 				t.Errorf("%s: told %s", step.Lines[0], got)
@@ -230,31 +230,118 @@ func TestModeOfItsOwn(t *testing.T) {
 	w := greeted(t, options{mode: setting.Plan})
 	for _, s := range []struct {
 		says string
-		want string // the mode that is told
+		want setting.Approval
 	}{
-		{"plan", ""}, {"default", "default"}, {"default", ""}, {"acceptEdits", "auto-edit"}, {"dontAsk", ""}, {"odd", ""},
+		{"plan", setting.Plan}, {"default", setting.Prompt}, {"default", setting.Prompt}, {"acceptEdits", setting.AutoEdit},
+		{"dontAsk", setting.AutoEdit}, {"odd", setting.AutoEdit}, {"plan", setting.Plan},
 	} {
-		events := w.Feed(status(s.says)).Events
-		if s.want == "" && len(events) == 0 {
-			continue
-		}
-		if len(events) != 1 || events[0].Kind != event.Changed || string(events[0].Facts.Mode) != s.want {
-			t.Errorf("%s: %+v", s.says, events)
+		if events := w.Feed(status(s.says)).Events; len(events) != 0 || modeOf(w) != s.want {
+			t.Errorf("%s: %+v, %s", s.says, events, modeOf(w))
 		}
 	}
-	step, err := w.Do(cli.Command{Change: &agent.Change{Mode: setting.Prompt}, Token: 7})
+	step, err := w.Do(cli.Command{Change: &agent.Change{Mode: setting.Default}, Token: 7})
 	if err != nil || len(step.Lines) != 1 {
 		t.Fatalf("%s, %v", step.Lines, err)
 	}
-	if got := w.Feed(status("default")); len(got.Events) != 0 || len(got.Settled) != 0 {
-		t.Errorf("before its answer: %+v", got)
+	if got := w.Feed(status("default")); len(got.Settled) != 0 || modeOf(w) != setting.Plan {
+		t.Errorf("before its answer: %+v, %s", got, modeOf(w))
 	}
 	answer := `{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-2","response":{}}}` + "\n"
 	if got := w.Feed([]byte(answer)); len(got.Settled) != 1 || got.Settled[0].Token != 7 || got.Settled[0].Err != nil {
 		t.Errorf("%+v", got)
 	}
-	if got := w.Feed(status("default")); len(got.Events) != 0 {
-		t.Errorf("behind its answer: %+v", got)
+	if w.Feed(status("default")); modeOf(w) != setting.Default {
+		t.Errorf("behind its answer: %s", modeOf(w))
+	}
+	// A mode that our hook keeps stays, whatever the model makes the CLI change to.
+	w = greeted(t, options{mode: setting.AskAll})
+	for _, says := range []string{"plan", "default", "acceptEdits"} {
+		if w.Feed(status(says)); modeOf(w) != setting.AskAll {
+			t.Errorf("%s: %s", says, modeOf(w))
+		}
+	}
+}
+
+func modeOf(w *talk) setting.Approval {
+	var f event.Facts
+	w.Know(&f)
+	return f.Mode
+}
+
+// TestSteering: what is said during a turn is part of it, also where the CLI makes a turn of its own of it, and it is
+// taken back when the turn is interrupted.
+func TestSteering(t *testing.T) {
+	life := func(id, state string) string {
+		return `{"type":"command_lifecycle","command_uuid":"` + id + `","state":"` + state + `"}` + "\n"
+	}
+	const init = `{"type":"system","subtype":"init","session_id":"s","model":"m"}` + "\n"
+	result := func(text string) string {
+		return `{"type":"result","subtype":"success","is_error":false,"result":"` + text + `",` +
+			`"num_turns":1,"usage":{"input_tokens":3}}` + "\n"
+	}
+	steered := func(t *testing.T, after ...string) *talk {
+		t.Helper()
+		w := greeted(t, options{})
+		steer := cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
+		if _, err := w.Do(steer); fault.Of(err).Code != fault.Unsupported {
+			t.Errorf("before the turn has begun: %v", err)
+		}
+		w.Feed([]byte(life("m1", "queued") + life("m1", "started") + init))
+		step, err := w.Do(steer)
+		if err != nil || len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"uuid":"m2"`)) {
+			t.Fatalf("%s, %v", step.Lines, err)
+		}
+		got := w.Feed([]byte(life("m2", "queued")))
+		if len(got.Settled) != 1 || got.Settled[0] != (cli.Settled{Token: 6}) {
+			t.Fatalf("%+v", got)
+		}
+		return w
+	}
+	told := func(w *talk, lines ...string) (string, event.Event) {
+		var events []event.Event
+		for _, l := range lines {
+			events = append(events, w.Feed([]byte(l)).Events...)
+		}
+		if len(events) == 0 {
+			return "", event.Event{}
+		}
+		return brief(events), events[len(events)-1]
+	}
+	w := steered(t)
+	if got, _ := told(w, life("m2", "started"), result("both"), life("m2", "completed")); got != "text=both; end=success" {
+		t.Errorf("with a result of a tool: %s", got)
+	}
+	w = steered(t)
+	got, end := told(w, result("one"), life("m1", "completed"), life("m2", "started"), init, result("two"))
+	if got != "text=one; text=two; end=success" || end.End.Text != "two" || *end.End.Turns != 2 || end.End.Usage.Input != 6 {
+		t.Errorf("in a turn of its own: %s, %+v", got, end.End)
+	}
+	w = steered(t)
+	step, _ := w.Do(cli.Command{Interrupt: true})
+	if len(step.Lines) != 2 || !bytes.Contains(step.Lines[0], []byte(`"cancel_async_message"`)) {
+		t.Errorf("%s", step.Lines)
+	}
+	if got, _ := told(w, life("m2", "cancelled"), result("")); got != "end=success" {
+		t.Errorf("interrupted: %s", got)
+	}
+	w = steered(t)
+	told(w, result("one"))
+	if _, err := w.Do(cli.Command{Interrupt: true}); err != nil {
+		t.Error(err)
+	}
+	if got, end := told(w, life("m2", "cancelled")); got != "end=success" || end.End.Text != "one" {
+		t.Errorf("interrupted between two turns of the CLI: %s", got)
+	}
+	w = steered(t)
+	told(w, result("one"))
+	if out := w.End(agent.Exit{}); brief(out) != "end=success" || out[0].Synthetic {
+		t.Errorf("the CLI dies between two of its turns: %s", brief(out))
+	}
+	w = greeted(t, options{})
+	w.Feed([]byte(life("m1", "started")))
+	_, _ = w.Do(cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6})
+	if got := w.Feed([]byte(life("m2", "refused"))); len(got.Settled) != 1 || got.Settled[0].Err == nil {
+		t.Errorf("refused: %+v", got)
 	}
 }
 
@@ -319,8 +406,10 @@ func TestUnwilling(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := w.Feed([]byte(`{"type":"control_response","response":{"subtype":"error","request_id":"omniagent-1","error":"no"}}` + "\n"))
-	if got := brief(step.Events); got != "failed; end=no" || len(step.Lines) != 0 {
+	if got := brief(step.Events); got != "failed; end=error_during_execution" || len(step.Lines) != 0 {
 		t.Errorf("%s, %s", got, step.Lines)
+	} else if said := step.Events[1].End.Said; said != "no" {
+		t.Errorf("it said %q", said)
 	}
 	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err == nil {
 		t.Error("a further message is taken")
@@ -394,4 +483,23 @@ func FuzzTalk(f *testing.F) {
 			t.Fatalf("%d ends for one message", ends)
 		}
 	})
+}
+
+// TestInput of a call is as it came on the wire, byte for byte.
+func TestInput(t *testing.T) {
+	const input = `{ "command" : "ls <é\u00e9>" ,"command":"x", "n": 1.0 }`
+	w := greeted(t, options{})
+	for _, said := range []string{
+		`{"type":"assistant","message":{"id":"a1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":` + input + `}]}}`,
+		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":` + input + `}}`,
+	} {
+		e := w.Feed([]byte(said + "\n")).Events[0]
+		call := e.Call
+		if e.Ask != nil {
+			call = e.Ask.Tool
+		}
+		if string(call.Input) != input {
+			t.Errorf("%s", call.Input)
+		}
+	}
 }

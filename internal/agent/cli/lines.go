@@ -13,9 +13,9 @@ const (
 	quotedLine = 4 << 10 // of one that is longer, as evidence
 )
 
-// JSONLines is a Decoder for agents that print one JSON object a line. Parse is called with each line that is not blank, without its
-// end; what it returns for one that it cannot read should be a Notice. The bytes may be cut anywhere. A line of more than 64 MiB is
-// Unreadable, and only its beginning is kept.
+// JSONLines is a Decoder for agents that print one JSON object a line. Parse is called with each line that is not
+// blank, without its end; what it returns for one that it cannot read should be a Notice. The bytes may be cut
+// anywhere. A line of more than 64 MiB is Unreadable, and only its beginning is kept.
 type JSONLines struct {
 	Parse   func(line []byte) []event.Event
 	partial []byte
@@ -74,7 +74,8 @@ func (d *JSONLines) line(line []byte) []event.Event {
 	return events
 }
 
-// End reads a last line without an end. Where the agent said nothing of its end, an Ended of our own follows, marked as such.
+// End reads a last line without an end. Where the agent said nothing of its end, an Ended of our own follows, marked as
+// such.
 func (d *JSONLines) End(x agent.Exit) []event.Event {
 	var out []event.Event
 	if rest := d.partial; len(rest) > 0 {
@@ -83,7 +84,7 @@ func (d *JSONLines) End(x agent.Exit) []event.Event {
 	}
 	if !d.ended {
 		d.ended = true
-		out = append(out, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+		out = append(out, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
 	}
 	return out
 }

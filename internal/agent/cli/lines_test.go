@@ -46,7 +46,8 @@ func decoded(pieces ...[]byte) string {
 // TestCutAnywhere: in two at every byte, in three at every pair, and byte by byte.
 func TestCutAnywhere(t *testing.T) {
 	for _, stream := range []string{
-		"{\"a\":1}\n{\"b\":\"é€😀\"}\r\n\n \t\nend\nrest", "\n\n", "", "x", "\xff\xfe\n\xc3\nend", "a\x00b\n\x00\n", "end\nend\n",
+		"{\"a\":1}\n{\"b\":\"é€😀\"}\r\n\n \t\nend\nrest",
+		"\n\n", "", "x", "\xff\xfe\n\xc3\nend", "a\x00b\n\x00\n", "end\nend\n",
 	} {
 		data := []byte(stream)
 		want := decoded(data)
@@ -67,11 +68,11 @@ func TestCutAnywhere(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	tests := []struct{ stream, want string }{
-		{"one\r\n\n  two \nend\n", `notice "one" "one" false|notice "two" "two" false|ended "end" "end" false`},
-		{"one", `notice "one" "one" false|ended "" "" true`},
-		{"end", `ended "end" "end" false`},
-		{"", `ended "" "" true`},
-		{"\xff\xc3", `notice "\xff\xc3" "\xff\xc3" false|ended "" "" true`},
+		{"one\r\n\n  two \nend\n", `notice "one" "one" false|notice "two" "two" false|end "end" "end" false`},
+		{"one", `notice "one" "one" false|end "" "" true`},
+		{"end", `end "end" "end" false`},
+		{"", `end "" "" true`},
+		{"\xff\xc3", `notice "\xff\xc3" "\xff\xc3" false|end "" "" true`},
 	}
 	for _, tt := range tests {
 		if got := strings.ReplaceAll(strings.TrimSpace(decoded([]byte(tt.stream))), "\n", "|"); got != tt.want {

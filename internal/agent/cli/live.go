@@ -2,278 +2,355 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
-// Live is what a driver says of an agent that stays for many turns.
+// Live is what a driver says of an agent whose process stays for many turns.
 type Live struct {
-	Driver agent.Driver
-	// Launch is the program and its arguments for a conversation. It refuses what the agent cannot keep. It is also asked, before anything is
-	// started, whether a conversation can be opened.
+	Driver    agent.Driver
+	Abilities agent.Abilities
+	// Launch is the program and its arguments for a conversation. It refuses what the agent cannot keep. It is also asked
+	// before anything is started, and before a change that the next start would take.
 	Launch func(agent.Spec) (agent.Launch, error)
 	// Proto is the wire of one process of that conversation.
 	Proto func(agent.Spec) Proto
-	// Patience is how long a question waits for its answer before it counts as a no; 0: five minutes.
-	Patience time.Duration
 }
 
 const (
-	mostWaiting = 4096 // events that are not heard yet, before the agent has to wait
-	patience    = 5 * time.Minute
-	defaultStop = 5 * time.Second
-	settles     = 10 * time.Second // until an agent has said whether a change holds
+	defaultGrace = 5 * time.Second
+	killAfter    = 500 * time.Millisecond // from the signal of Kill to the kill
+	settleWithin = 10 * time.Second       // until an agent has said whether a change holds
 )
 
-// OpenLive begins a conversation with an agent that stays for many turns: one process, started for the first message.
+// LiveMind prepares a conversation with an agent whose process stays for many turns. The process is started by the
+// first Turn.
 //
-// Every message that Send accepts is followed by exactly one Ended that is not Unasked. A message that comes while a turn runs waits for its end,
-// since agents make one turn of two messages. A process that dies takes its turn with it: a Failed says why, and an Ended of our own follows; the
-// next message starts the agent anew, with the session it had.
+// One goroutine owns the state. Another tells the events, in order, so that the first never waits for who listens; the
+// process waits until what it printed was told.
 //
-// An interruption that the agent does not heed within the grace becomes a signal. A question that nobody answers in time, or where nobody can be
-// asked, is a denial.
-func OpenLive(_ context.Context, l Live, s agent.Spec, sv agent.Services) (agent.Session, error) {
+//	          Turn               Turn, Ended (any number)
+//	no process ──► a process runs ──────────┐
+//	    ▲               │  ▲                │
+//	    │               │  └────────────────┘
+//	    │               │ Kill, Close, an interruption that was ignored, Connect passed, it dies
+//	    │               ▼
+//	    └────────── it leaves: a Turn waits until it is gone, and starts it anew
+//
+// A process that dies takes its turn with it: a Failed says why, and an Ended of our own follows. The next Turn starts
+// the agent anew with the session it had. An interruption that the agent ignores for the grace becomes a signal.
+func LiveMind(l Live, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if s.Temp == "" {
-		return nil, fault.New(fault.Internal, "a session needs a private directory")
+		return nil, fault.New(fault.Internal, "a conversation needs a private directory")
 	}
 	if _, err := l.Launch(s); err != nil {
 		return nil, err
 	}
-	if l.Patience == 0 {
-		l.Patience = patience
-	}
 	if sv.Grace == 0 {
-		sv.Grace = defaultStop
+		sv.Grace = defaultGrace
 	}
 	life, end := context.WithCancel(context.Background())
-	v := &live{
-		Live: l, spec: s, services: sv, canAsk: sv.CanAsk, events: event.NewQueue(0), id: s.Resume, life: life, endLife: end,
-		questions: map[string]*question{}, calls: map[string]*event.Reply{}, settling: map[int]settling{},
+	m := &live{
+		Live: l, services: sv, first: factsOf(l.Driver, s), life: life, endLife: end,
+		inbox: make(chan func()), over: make(chan struct{}), spec: s, id: s.Resume, pending: map[int]*pending{},
 	}
 	if s.Terms.Fork {
-		v.id = "" // the copy has another
+		m.id = "" // the copy has another
 	}
-	v.room = sync.NewCond(&v.mu)
-	v.facts = event.Facts{Agent: l.Driver.Name(), Version: s.Install.Version, Model: s.Shared.Model.Value, Mode: ModeOf(s), Dir: s.Dir}
-	return v, nil
+	m.facts = m.first
+	go m.run()
+	return m, nil
 }
 
-// live is the session. The lock is held while a Proto is at work, never while anybody waits.
+// factsOf is what is known of a conversation before the agent has said anything.
+func factsOf(d agent.Driver, s agent.Spec) event.Facts {
+	return event.Facts{
+		Agent: d.Name(), Version: s.Install.Version, Model: s.Shared.Model.Value, Mode: ModeOf(s), Dir: s.Dir,
+	}
+}
+
+// ModeOf is the mode that a conversation begins in.
+func ModeOf(s agent.Spec) setting.Approval {
+	switch {
+	case s.Terms.Mode != "":
+		return s.Terms.Mode
+	case s.Shared.Approval.Value != "":
+		return s.Shared.Approval.Value
+	}
+	return setting.Prompt
+}
+
+// live is the Mind.
 type live struct {
 	Live
 	services agent.Services
-	events   *event.Queue // closed when the session is, and no process runs
-	life     context.Context
+	first    event.Facts
+	life     context.Context // of what hosts are asked
 	endLife  context.CancelFunc
+	inbox    chan func()   // for the loop
+	over     chan struct{} // closed when the loop has ended
 
-	mu        sync.Mutex
-	room      *sync.Cond
-	unheard   int        // events that wait
-	spec      agent.Spec // as it holds now
-	facts     event.Facts
-	id        string
-	canAsk    bool
-	run       *run // the process; nil: none
-	turn      bool // a message is with the agent
-	waiting   [][]event.Block
-	questions map[string]*question    // open ones
-	calls     map[string]*event.Reply // that have no result yet, with what a host said of them before it was asked
-	settling  map[int]settling        // changes that the agent has not answered
-	token     int
-	closed    bool
-	freed     bool // nobody may be listening any more
-	launched  []agent.File
-	outcome   agent.Outcome
+	// The rest belongs to the loop.
+	spec    agent.Spec // as the next start would have it
+	facts   event.Facts
+	id      string // the agent's own
+	process *running
+	turn    *liveTurn // the one that runs, or waits for the process before to be gone
+	pending map[int]*pending
+	token   int
+	closed  bool
+	done    bool     // closed, and no process runs
+	queue   []func() // what is to be told
+	files   []agent.File
+	outcome agent.Outcome
 }
 
-// settling is a change that waits for the agent's word.
-type settling struct {
-	change agent.Change
-	word   chan error
+// liveTurn is a message and who waits for its end.
+type liveTurn struct {
+	message []event.Block
+	waits   bool // for the process before to be gone
+	ended   chan error
 }
 
-// question is one that is open, by the id under which the host knows it: that of the call where it is about one.
-type question struct {
-	wire  string // its id on the wire
-	clock *time.Timer
+// pending is a command that the agent has yet to accept.
+type pending struct {
+	change  agent.Change
+	settled chan error
 }
 
-func (v *live) ID() string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.id
-}
-
-// Facts are what is known so far.
-func (v *live) Facts() event.Facts {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.facts
-}
-
-// Next returns what happened, in order.
-func (v *live) Next(ctx context.Context) (event.Event, error) {
-	e, err := v.events.Next(ctx)
-	if err == nil {
-		v.mu.Lock()
-		if v.unheard--; v.unheard < mostWaiting {
-			v.room.Broadcast()
+// run is the loop.
+func (m *live) run() {
+	tell, told := make(chan []func()), make(chan struct{})
+	go func() {
+		defer close(told)
+		for batch := range tell {
+			for _, f := range batch {
+				f()
+			}
 		}
-		v.mu.Unlock()
+	}()
+	for !m.done {
+		var out chan<- []func()
+		if len(m.queue) > 0 {
+			out = tell
+		}
+		select {
+		case f := <-m.inbox:
+			f()
+		case out <- m.queue:
+			m.queue = nil
+		}
 	}
-	return e, err
+	tell <- m.queue
+	close(tell)
+	<-told
+	close(m.over)
 }
 
-// Send hands the message over, or lets it wait for the end of the turn that runs.
-func (v *live) Send(ctx context.Context, blocks []event.Block) error {
+// do runs f in the loop. It says whether the loop still ran.
+func (m *live) do(f func()) bool {
+	ran := make(chan struct{})
+	select {
+	case m.inbox <- func() { defer close(ran); f() }:
+		<-ran
+		return true
+	case <-m.over:
+		return false
+	}
+}
+
+// after runs f in the loop when d has passed.
+func (m *live) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() { m.do(f) })
+}
+
+// put queues an event.
+func (m *live) put(e event.Event) { m.then(func() { m.services.Tell(e) }) }
+
+// then queues f behind the events that are queued already.
+func (m *live) then(f func()) { m.queue = append(m.queue, f) }
+
+func (m *live) Abilities() agent.Abilities { return m.Live.Abilities }
+func (m *live) Facts() event.Facts         { return m.first }
+
+func errClosed() error { return fault.New(fault.Internal, "the conversation is closed") }
+
+// Turn hands the message to the agent, which is started if it does not run, and waits for the end.
+func (m *live) Turn(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := v.fits(blocks); err != nil {
+	if err := fits(m.Driver, m.first.Version, message); err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return fault.New(fault.Internal, "the session is closed")
-	}
-	if v.turn || v.run != nil && v.run.leaving {
-		v.waiting = append(v.waiting, blocks)
-		return nil
-	}
-	return v.hand(blocks)
-}
-
-func (v *live) fits(blocks []event.Block) error {
-	var b strings.Builder
-	media := false
-	for _, block := range blocks {
-		b.WriteString(block.Text)
-		media = media || block.Media != ""
-	}
-	text := b.String()
-	if media && strings.TrimSpace(text) == "" {
-		return nil
-	}
-	return fits(v.Driver, v.spec.Install.Version, text)
-}
-
-// hand gives a message to the agent, which is started if it does not run. It is called with the lock.
-func (v *live) hand(blocks []event.Block) error {
-	if v.run == nil {
-		if err := v.start(); err != nil {
-			return err
-		}
-	}
-	step, err := v.run.proto.Do(Command{Message: blocks})
+	t := &liveTurn{message: message, ended: make(chan error, 1)}
+	err := errClosed()
+	m.do(func() { err = m.begin(t) })
 	if err != nil {
 		return err
 	}
-	v.turn = true
-	v.run.told = v.run.told[:0]
-	v.take(v.run, step)
+	select {
+	case err = <-t.ended:
+		return err
+	case <-ctx.Done():
+		m.do(func() { m.interrupt(t, ctx.Err()) })
+		return <-t.ended
+	}
+}
+
+// begin belongs to the loop, as all that follows but for the methods of Mind.
+func (m *live) begin(t *liveTurn) error {
+	switch {
+	case m.closed:
+		return errClosed()
+	case m.turn != nil:
+		return fault.New(fault.Internal, "a turn runs already")
+	case m.process != nil && m.process.leaving:
+		t.waits = true
+		m.turn = t
+		return nil
+	}
+	return m.hand(t)
+}
+
+// hand gives the message to the agent.
+func (m *live) hand(t *liveTurn) error {
+	if m.process == nil {
+		if err := m.start(); err != nil {
+			return err
+		}
+	}
+	step, err := m.process.proto.Do(Command{Message: t.message})
+	if err != nil {
+		return err
+	}
+	m.turn, t.waits, m.process.works = t, false, true
+	m.process.notes = nil
+	m.take(m.process, step)
 	return nil
 }
 
-// Answer answers a question. It may come before the question: a host that sees a call knows what it will be asked.
-func (v *live) Answer(_ context.Context, id string, a event.Reply) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if _, called := v.calls[id]; called && v.questions[id] == nil {
-		v.calls[id] = &a
-		return nil
+// interrupt asks the agent to end the turn. What the agent ignores for the grace becomes a signal.
+func (m *live) interrupt(t *liveTurn, why error) {
+	p := m.process
+	switch {
+	case m.turn != t: // it has ended
+		return
+	case t.waits:
+		m.turn = nil
+		t.ended <- why
+		return
+	case p.leaving:
+		return
 	}
-	if v.questions[id] == nil || v.run == nil {
-		return fault.New(fault.NotFoundCode, "there is no open question %s", id)
+	p.hurried = m.after(m.services.Grace, func() {
+		if m.process == p && m.turn == t {
+			p.end("SIGINT")
+		}
+	})
+	step, err := p.proto.Do(Command{Interrupt: true})
+	if err != nil { // the wire has no word for it
+		p.end("SIGINT")
+		return
 	}
-	return v.answer(replyTo(id, a))
+	m.take(p, step)
 }
 
-// answer is called with the lock. A denial that nobody said is told: an agent takes every denial for that of a person.
-func (v *live) answer(r event.Reply) error {
-	id := r.Question
-	r.Question = v.questions[id].wire
-	step, err := v.run.proto.Do(Command{Answer: &r})
+// Kill ends the process.
+func (m *live) Kill() {
+	m.do(func() {
+		if p := m.process; p != nil && p.works {
+			p.end("SIGINT")
+			m.after(killAfter, p.kill)
+		}
+	})
+}
+
+// Steer says something to the turn that runs, and waits until the agent says that the turn has it or has not. Once it
+// was sent, ctx does not end the wait: it could still reach the turn, and would be said twice.
+func (m *live) Steer(ctx context.Context, message []event.Block) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := fits(m.Driver, m.first.Version, message); err != nil {
+		return err
+	}
+	w, err := &pending{settled: make(chan error, 1)}, errClosed()
+	m.do(func() {
+		if m.turn == nil || m.turn.waits || m.process.leaving {
+			err = fault.New(fault.NotFoundCode, "no turn of %s runs that could get the message", m.Driver.Describe().Title)
+			return
+		}
+		err = m.request(w, Command{Steer: message})
+	})
 	if err != nil {
 		return err
 	}
-	v.forget(id)
-	v.take(v.run, step)
+	return <-w.settled
+}
+
+// Set changes what holds from now on. It waits for the agent's answer; one that comes too late is told as Changed all
+// the same.
+func (m *live) Set(ctx context.Context, c agent.Change) error {
+	w, err := &pending{change: c, settled: make(chan error, 1)}, errClosed()
+	m.do(func() { err = m.set(w) })
+	if err != nil {
+		return err
+	}
+	late := time.NewTimer(settleWithin)
+	defer late.Stop()
+	select {
+	case err := <-w.settled:
+		return err
+	case <-late.C:
+		return fault.New(fault.TimedOut, "%s did not say within %s whether it changed",
+			m.Driver.Describe().Title, settleWithin)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *live) set(w *pending) error {
+	if m.closed {
+		return errClosed()
+	}
+	if m.process != nil && !m.process.leaving {
+		return m.request(w, Command{Change: &w.change})
+	}
+	if _, err := m.Launch(changed(m.spec, w.change)); err != nil { // the next start takes it
+		return err
+	}
+	m.settle(w, nil)
 	return nil
 }
 
-func replyTo(question string, r event.Reply) event.Reply {
-	r.Question = question
-	return r
-}
-
-func (v *live) forget(id string) {
-	if q := v.questions[id]; q != nil {
-		if q.clock != nil {
-			q.clock.Stop()
-		}
-		delete(v.questions, id)
-	}
-}
-
-// NobodyAnswers says that no answer will come any more: questions that are open, and those to come, are denials.
-func (v *live) NobodyAnswers() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.canAsk = false
-	for id := range v.questions {
-		if v.run != nil {
-			_ = v.answer(event.Reply{Question: id, ByUs: true, Option: event.Deny, Text: "nobody can answer any more"})
-		}
-	}
-}
-
-// Set changes what holds from now on. It waits for the agent's word.
-func (v *live) Set(ctx context.Context, c agent.Change) error {
-	v.mu.Lock()
-	if v.run == nil || v.run.leaving { // the next start says it
-		defer v.mu.Unlock()
-		if _, err := v.Launch(with(v.spec, c)); err != nil {
-			return err
-		}
-		v.adopt(c)
-		return nil
-	}
-	v.token++
-	token, word := v.token, make(chan error, 1)
-	step, err := v.run.proto.Do(Command{Change: &c, Token: token})
-	if errors.Is(err, Anew{}) && !v.turn {
-		defer v.mu.Unlock()
-		if _, err := v.Launch(with(v.spec, c)); err != nil {
-			return err
-		}
-		v.run.leaves(v.services.Grace)
-		v.adopt(c)
-		return nil
-	}
-	if errors.Is(err, Anew{}) {
-		err = fault.New(fault.Unsupported, "%s does not change to that in the middle of a turn", v.Driver.Name()).Hint("wait for its end, or interrupt it")
-	}
+// request sends a command that the agent has to accept.
+func (m *live) request(w *pending, c Command) error {
+	m.token++
+	c.Token = m.token
+	step, err := m.process.proto.Do(c)
 	if err != nil {
-		v.mu.Unlock()
 		return err
 	}
-	v.settling[token] = settling{c, word}
-	v.take(v.run, step)
-	v.mu.Unlock()
-	return v.settled(ctx, word) // take has adopted it
+	m.pending[c.Token] = w
+	m.take(m.process, step)
+	return nil
 }
 
-// with is what a conversation is after a change.
-func with(s agent.Spec, c agent.Change) agent.Spec {
+// settle ends the wait for a command. A change that holds is told first, also when nobody waits any more.
+func (m *live) settle(w *pending, err error) {
+	if err == nil && w.change != (agent.Change{}) {
+		m.spec = changed(m.spec, w.change)
+		m.tellFacts(event.Facts{Mode: w.change.Mode, Model: w.change.Model})
+	}
+	m.then(func() { w.settled <- err })
+}
+
+func changed(s agent.Spec, c agent.Change) agent.Spec {
 	if c.Mode != "" {
 		s.Terms.Mode = c.Mode
 	}
@@ -283,109 +360,46 @@ func with(s agent.Spec, c agent.Change) agent.Spec {
 	return s
 }
 
-// settled waits for the agent's word about a change.
-func (v *live) settled(ctx context.Context, word <-chan error) error {
-	late := time.NewTimer(settles)
-	defer late.Stop()
-	select {
-	case err := <-word:
-		return err
-	case <-late.C:
-		return fault.New(fault.TimedOut, "%s did not say within %s whether it changed", v.Driver.Name(), settles)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// adopt makes a change a fact, whoever caused it, and tells the host of it before the first event that it affects. It
-// is called with the lock.
-func (v *live) adopt(c agent.Change) {
-	before := v.facts
-	v.spec = with(v.spec, c)
-	v.facts.Mode = ModeOf(v.spec)
-	if c.Model != "" {
-		v.facts.Model = c.Model
-	}
-	e := event.Event{Kind: event.Changed, Session: v.id, Facts: &event.Facts{}}
-	if v.facts.Mode != before.Mode {
-		e.Facts.Mode = v.facts.Mode
-	}
-	if v.facts.Model != before.Model {
-		e.Facts.Model = v.facts.Model
-	}
-	if e.Facts.Mode != "" || e.Facts.Model != "" {
-		v.put(&e)
-	}
-}
-
-// Interrupt asks the agent to end the turn, and returns at once. Messages that wait get their end behind it. Where the agent does not heed it within
-// the grace, or where it is said twice, the process is ended.
-func (v *live) Interrupt(context.Context) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.interrupt()
-	return nil
-}
-
-func (v *live) interrupt() {
-	r := v.run
-	if r == nil || !v.turn {
-		return
-	}
-	r.dropped += len(v.waiting)
-	v.waiting = nil
-	if r.hurried != nil {
-		r.end("SIGINT", syscall.SIGTERM)
-		return
-	}
-	r.hurried = time.AfterFunc(v.services.Grace, func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		if v.run == r && r.hurried != nil {
-			r.end("SIGINT", syscall.SIGTERM)
+// Answer answers a question, by the id under which it was told.
+func (m *live) Answer(r event.Reply) error {
+	err := errClosed()
+	m.do(func() {
+		if m.process == nil {
+			err = fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
+			return
+		}
+		var step Step
+		if step, err = m.process.proto.Do(Command{Answer: &r}); err == nil {
+			m.take(m.process, step)
 		}
 	})
-	step, err := r.proto.Do(Command{Interrupt: true})
-	if err != nil { // it knows no such word
-		r.end("SIGINT", syscall.SIGTERM)
-		return
-	}
-	v.take(r, step)
+	return err
 }
 
-// Close ends the turn, if one runs, and the process. An agent with nothing to do is only told that nothing more will come.
-func (v *live) Close(ctx context.Context) (agent.Outcome, error) {
-	v.mu.Lock()
-	v.closed, v.freed = true, true
-	v.room.Broadcast()
-	r := v.run
-	var err error
-	if r == nil {
-		v.events.Close()
-	} else {
-		r.dropped += len(v.waiting)
-		v.waiting = nil
-		if v.turn {
-			r.end("SIGTERM", syscall.SIGTERM)
-		} else {
-			r.leaves(v.services.Grace)
+// Close ends the turn, if one runs, and the process. An agent with nothing to do is only told that nothing more will
+// come.
+func (m *live) Close(ctx context.Context) (agent.Outcome, error) {
+	var p *running
+	m.do(func() {
+		m.closed = true
+		if t := m.turn; t != nil && t.waits {
+			m.turn = nil
+			t.ended <- errClosed()
 		}
-	}
-	v.mu.Unlock()
-	if r != nil {
-		select {
-		case <-r.gone:
-		case <-ctx.Done():
-			v.mu.Lock()
-			r.end("SIGKILL", killed)
-			v.mu.Unlock()
-			<-r.gone
-			err = ctx.Err()
+		switch p = m.process; {
+		case p == nil:
+			m.done = true
+		case p.works:
+			p.end("SIGTERM")
+		default:
+			p.leave()
 		}
+	})
+	if p != nil {
+		defer context.AfterFunc(ctx, func() { m.do(p.kill) })()
 	}
-	v.endLife()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	RemoveFiles(v.launched)
-	return v.outcome, err
+	<-m.over
+	m.endLife()
+	RemoveFiles(m.files)
+	return m.outcome, nil
 }

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -69,10 +69,13 @@ func stub() {
 		forEver()
 	}
 	text := func(s string) { line(map[string]any{"kind": "text", "text": s, "session": session}) }
-	end := func(reason string) { line(map[string]any{"kind": "ended", "reason": reason}) }
+	end := func(reason string) { line(map[string]any{"kind": "end", "reason": reason}) }
 	switch word {
 	case "say":
 		text(rest)
+		end("done")
+	case "began":
+		line(map[string]any{"kind": "started", "session": session, "model": rest})
 		end("done")
 	case "args":
 		text(strings.Join(os.Args[1:], " "))
@@ -97,7 +100,7 @@ func stub() {
 	case "garbage":
 		_, _ = os.Stdout.WriteString("\x00\xff{{{\n\n[]\nnull\n" + `{"kind":"text","text":"half`)
 	case "cut": // the last line has no end
-		_, _ = os.Stdout.WriteString(`{"kind":"ended","reason":"done"}`)
+		_, _ = os.Stdout.WriteString(`{"kind":"end","reason":"done"}`)
 	case "huge":
 		block := bytes.Repeat([]byte("x"), 1<<20)
 		for range 16 {
@@ -116,10 +119,15 @@ func stub() {
 		end("second")
 		text("trailing")
 	case "late":
-		_, _ = os.Stdout.WriteString(`{"kind":"text","text":"told"}` + "\n" + `{"kind":"ended","reason":"done"}` + "\n")
+		_, _ = os.Stdout.WriteString(`{"kind":"text","text":"told"}` + "\n" + `{"kind":"end","reason":"done"}` + "\n")
 		forEver()
 	case "stall":
 		text("working")
+		forEver()
+	case "mute":
+		forEver()
+	case "breathe": // it says nothing but that it lives
+		_, _ = os.Stderr.WriteString("starting")
 		forEver()
 	case "flood":
 		for {
@@ -149,31 +157,40 @@ type agentOf struct {
 	limit  agent.Limit
 	files  []agent.File
 	by     agent.PromptBy
+	rows   []agent.Row
+
+	decoder func() agent.Decoder // nil: JSONLines
 }
 
-func (d agentOf) Matrix(string) agent.Matrix { return agent.Matrix{Limit: d.limit} }
+func (d agentOf) Matrix(string) agent.Matrix { return agent.Matrix{Limit: d.limit, Rows: d.rows} }
 
 func (d agentOf) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	args := []string{"one", "--output=" + string(s.Shared.Output.Value)}
 	if s.Resume != "" {
 		args = append(args, "--resume="+s.Resume)
 	}
-	return agent.Launch{Path: s.Install.Path, Args: args, Env: s.Env, Dir: s.Dir, Files: d.files, Prompt: d.by, PromptAt: 1, PromptBare: true, Spec: s}, nil, nil
+	return agent.Launch{
+		Path: s.Install.Path, Args: args, Env: s.Env, Dir: s.Dir, Files: d.files, Spec: s,
+		Prompt: d.by, PromptAt: 1, PromptBare: true,
+	}, nil, nil
 }
 
 func (d agentOf) Decode(o setting.Output) agent.Decoder {
 	if d.silent || o != setting.StreamJSON {
 		return nil
 	}
+	if d.decoder != nil {
+		return d.decoder()
+	}
 	return &cli.JSONLines{Parse: parse}
 }
 
 func parse(data []byte) []event.Event {
-	var l struct{ Kind, Text, Session, Reason string }
+	var l struct{ Kind, Text, Session, Reason, Model string }
 	if data[0] != '{' || json.Unmarshal(data, &l) != nil {
 		return cli.Unreadable(data)
 	}
-	e := event.Event{Kind: event.Kind(l.Kind), Text: l.Text, Session: l.Session}
+	e := event.Event{Kind: event.Kind(l.Kind), Text: l.Text, Session: l.Session, Model: l.Model}
 	if e.Kind == event.Ended {
 		e.End = &event.End{OK: true, Reason: l.Reason}
 	}
@@ -189,72 +206,145 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-func open(t *testing.T, d agentOf) agent.Session {
+// mind is a Mind and what it has told.
+type mind struct {
+	agent.Mind
+	mu      sync.Mutex
+	events  []event.Event // not looked at yet
+	changed chan struct{} // closed, and replaced, by each event
+}
+
+func (m *mind) tell(e event.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.Raw = bytes.Clone(e.Raw)
+	m.events = append(m.events, e)
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// all are the events since the last look.
+func (m *mind) all() []event.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	events := m.events
+	m.events = nil
+	return events
+}
+
+// next waits for an event.
+func (m *mind) next(t *testing.T) event.Event {
+	t.Helper()
+	late := time.After(soon)
+	for {
+		m.mu.Lock()
+		changed := m.changed
+		if len(m.events) > 0 {
+			e := m.events[0]
+			m.events = m.events[1:]
+			m.mu.Unlock()
+			return e
+		}
+		m.mu.Unlock()
+		select {
+		case <-changed:
+		case <-late:
+			t.Fatal("nothing was told")
+		}
+	}
+}
+
+// until waits for an event of that kind.
+func (m *mind) until(t *testing.T, k event.Kind) event.Event {
+	t.Helper()
+	for {
+		if e := m.next(t); e.Kind == k {
+			return e
+		}
+	}
+}
+
+// turn is a whole turn.
+func (m *mind) turn(t *testing.T, text string) []event.Event {
+	t.Helper()
+	if err := m.Turn(within(t), []event.Block{{Text: text}}); err != nil {
+		t.Fatalf("%.40q: %v", text, err)
+	}
+	return m.all()
+}
+
+// going is a turn that runs.
+type going struct {
+	t         *testing.T
+	mind      *mind
+	interrupt context.CancelFunc
+	ended     chan error
+}
+
+func (m *mind) begin(t *testing.T, text string) *going {
+	t.Helper()
+	ctx, cancel := context.WithCancel(within(t))
+	t.Cleanup(cancel)
+	g := &going{t, m, cancel, make(chan error, 1)}
+	go func() { g.ended <- m.Turn(ctx, []event.Block{{Text: text}}) }()
+	return g
+}
+
+// rest waits for the end of the turn.
+func (g *going) rest() []event.Event {
+	g.t.Helper()
+	select {
+	case err := <-g.ended:
+		if err != nil {
+			g.t.Fatal(err)
+		}
+	case <-time.After(soon):
+		g.t.Fatal("the turn does not end")
+	}
+	return g.mind.all()
+}
+
+// open is a Mind of the stub with a process for each turn.
+func open(t *testing.T, d agentOf, change ...func(*agent.Spec, *agent.Services)) *mind {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Program = cli.Program{ID: "stub", About: agent.About{Title: "Stub", Binary: stubName}}
-	s, err := cli.Open(t.Context(), d, agent.Spec{
-		Install: agent.Install{Path: self}, Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"), Dir: t.TempDir(), Temp: t.TempDir(),
-	}, agent.Services{Grace: 100 * time.Millisecond})
-	if err != nil {
+	s := agent.Spec{
+		Install: agent.Install{Path: self}, Dir: t.TempDir(), Temp: t.TempDir(),
+		Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
+	}
+	sv := agent.Services{Grace: 100 * time.Millisecond}
+	for _, c := range change {
+		c(&s, &sv)
+	}
+	m := &mind{changed: make(chan struct{})}
+	sv.Tell = m.tell
+	if m.Mind, err = cli.TurnMind(d, s, sv); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if _, err := s.Close(context.Background()); err != nil {
+	t.Cleanup(m.close(t))
+	return m
+}
+
+func (m *mind) close(t *testing.T) func() {
+	return func() {
+		if _, err := m.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-	})
-	return s
-}
-
-func send(t *testing.T, s agent.Session, text string) {
-	t.Helper()
-	if err := s.Send(within(t), []event.Block{{Text: text}}); err != nil {
-		t.Fatalf("%.40q: %v", text, err)
 	}
 }
 
-// turn reads to the end of a turn. After it nothing of the turn may come, and the next message can be sent.
-func turn(t *testing.T, s agent.Session) (events []event.Event) {
+// rest closes the Mind and returns what is left.
+func rest(t *testing.T, m *mind) ([]event.Event, agent.Outcome) {
 	t.Helper()
-	for {
-		e := next(t, s)
-		events = append(events, e)
-		if e.Kind == event.Ended {
-			return events
-		}
-	}
-}
-
-func next(t *testing.T, s agent.Session) event.Event {
-	t.Helper()
-	e, err := s.Next(within(t))
+	o, err := m.Close(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
-}
-
-// rest closes the session and reads what is left.
-func rest(t *testing.T, s agent.Session) (events []event.Event, o agent.Outcome) {
-	t.Helper()
-	o, err := s.Close(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		e, err := s.Next(within(t))
-		if errors.Is(err, io.EOF) {
-			return events, o
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, e)
-	}
+	return m.all(), o
 }
 
 func told(events []event.Event) string {
@@ -266,6 +356,9 @@ func told(events []event.Event) string {
 		}
 		if e.End != nil && e.End.Reason != "" {
 			word += "=" + e.End.Reason
+		}
+		if e.Facts != nil && e.Kind == event.Changed {
+			word += "=" + string(e.Facts.Mode) + e.Facts.Model
 		}
 		if e.Synthetic {
 			word += "!"

@@ -32,7 +32,8 @@ func (p Program) Launch(s agent.Spec, t Translation) agent.Launch {
 	}
 	args = append(args, t.Args...)
 	return agent.Launch{
-		Path: s.Install.Path, Args: append(args, s.Passthrough...), Translated: len(args), Env: Environ(s.Env, t.Env), Dir: s.Dir,
+		Path: s.Install.Path, Args: append(args, s.Passthrough...), Translated: len(args),
+		Env: Environ(s.Env, t.Env), Dir: s.Dir,
 		Policies: t.Policies, Spec: s, Interactive: s.Mode == setting.Interactive,
 		UsageCodes: p.UsageCodes,
 	}
@@ -53,7 +54,7 @@ func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	return Judge(x, EvidenceOf(events), p.UsageCodes...)
 }
 
-// Open begins a conversation.
-func (p Program) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return Open(ctx, p, s, sv)
+// Mind prepares a conversation in which every turn is a run of its own.
+func (p Program) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	return TurnMind(p, s, sv)
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,121 +14,161 @@ import (
 	"omniagent/internal/process"
 )
 
-// turn is one message and what came of it. The process writes to it, also for a moment after it was given up.
-type turn struct {
-	session *session
-	child   *process.Child
-	ended   chan struct{} // closed when all is over
-	byUs    string        // why we ended it; the session's lock holds it
+// run is the process of one turn, and its outcome. The process writes to it, also for a moment after it was given up.
+type run struct {
+	mind     *turns
+	child    *process.Child
+	observer agent.Observer
+	chosen   string // the session's id, where we could choose it
+	plain    bool   // it prints nothing but its answer
+	stderr   tail
 
-	mu      sync.Mutex // taken before the session's
+	mu    sync.Mutex
+	byUs  string // why we ended it
+	alive bool   // it has printed something
+
+	reading sync.Mutex // taken before mu, and before the Mind's
 	decoder agent.Decoder
-	end     *event.Event  // held back
-	told    []event.Event // as far as Classify looks at it
+	last    *event.Event  // the end, held back
+	notes   []event.Event // as far as Classify looks at it
 	over    bool
-	stderr  ending
 }
 
 // Write takes what the agent prints.
-func (t *turn) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.over {
-		t.tell(t.decoder.Feed(p))
+func (r *run) Write(p []byte) (int, error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	r.mu.Lock()
+	r.alive = true
+	r.mu.Unlock()
+	if !r.over {
+		r.hear(r.decoder.Feed(p))
 	}
 	return len(p), nil
 }
 
-// finish returns the event that ends the turn. Nothing that comes later is heard.
-func (t *turn) finish(x agent.Exit) event.Event {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over = true
-	t.tell(t.decoder.End(x))
-	if t.end == nil {
-		return event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}}
+// silent ends a process that has printed nothing.
+func (r *run) silent() {
+	r.mu.Lock()
+	late := !r.alive && !r.stderr.written()
+	r.mu.Unlock()
+	if late {
+		r.end(silence, os.Kill)
 	}
-	return *t.end
 }
 
-// tell hands events on to the session, all but the end.
-func (t *turn) tell(events []event.Event) {
-	if len(events) == 0 {
-		return
+func (r *run) end(why string, with os.Signal) {
+	r.mu.Lock()
+	r.byUs = cmp.Or(r.byUs, why)
+	r.mu.Unlock()
+	r.child.End(with)
+}
+
+func (r *run) wait() agent.Exit {
+	end := r.child.Wait()
+	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: r.stderr.bytes()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end.Ended {
+		x.ByUs = r.byUs
 	}
-	s := t.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return x
+}
+
+// finish returns the event that ends the turn. What comes later is ignored.
+func (r *run) finish(x agent.Exit) event.Event {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	r.over = true
+	r.hear(r.decoder.End(x))
+	if r.last == nil {
+		return event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}}
+	}
+	return *r.last
+}
+
+// hear tells events, all but the end.
+func (r *run) hear(events []event.Event) {
+	m := r.mind
 	for _, e := range events {
-		if e.Session != "" {
-			s.id = e.Session
+		m.mu.Lock()
+		m.id = cmp.Or(e.Session, m.id)
+		if e.Kind == event.Started {
+			m.model = cmp.Or(e.Model, m.model)
+			facts := m.first
+			facts.Model = m.model
+			e.Facts = &facts
 		}
-		if e.Kind == event.Started && e.Model != "" {
-			s.model = e.Model
-		}
-		e.Raw = bytes.Clone(e.Raw) // it is valid until the next Feed only
+		m.mu.Unlock()
 		if e.Kind == event.Ended {
-			old := t.end
-			if old != nil && e.Synthetic {
-				continue // what we concluded does not replace what the agent said
+			before := r.last
+			if before != nil && e.Synthetic {
+				continue // what we conclude does not replace what the agent says
 			}
 			end := e
-			if t.end = &end; old == nil {
+			end.Raw = bytes.Clone(e.Raw) // the original is valid until the next Feed
+			if r.last = &end; before == nil {
 				continue
 			}
-			e = event.Event{Kind: event.Notice, Text: "the agent went on after an end", Raw: old.Raw}
+			e = event.Event{Kind: event.Notice, Text: "the agent went on after an end", Raw: before.Raw}
 		}
-		t.note(e)
-		s.events.Put(e)
+		r.notes = note(r.notes, e)
+		m.services.Tell(e)
 	}
 }
 
-// note keeps what the end of the turn is judged by. Of many texts one is as good as all.
-func (t *turn) note(e event.Event) {
-	answered := func(o event.Event) bool { return o.Kind == event.Text || o.Kind == event.ToolCall }
+// note adds what Classify looks at. Of many texts one is as good as all.
+func note(notes []event.Event, e event.Event) []event.Event {
+	answer := func(o event.Event) bool { return o.Kind == event.Text || o.Kind == event.ToolCall }
 	switch e.Kind {
 	case event.Text, event.ToolCall:
-		if slices.ContainsFunc(t.told, answered) {
-			return
+		if slices.ContainsFunc(notes, answer) {
+			return notes
 		}
 	case event.Denied, event.Failed:
 	default:
-		return
+		return notes
 	}
-	t.told = append(t.told, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
+	return append(notes, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
 }
 
-// ending keeps the last 64 KiB.
-type ending struct {
+// tail keeps the last 64 KiB.
+type tail struct {
 	mu   sync.Mutex
-	kept []byte
+	data []byte
 }
 
-func (e *ending) Write(p []byte) (int, error) {
+func (t *tail) Write(p []byte) (int, error) {
 	const most = 64 << 10
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.kept = append(e.kept, p[max(0, len(p)-most):]...)
-	if over := len(e.kept) - most; over > 0 {
-		e.kept = append(e.kept[:0], e.kept[over:]...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p[max(0, len(p)-most):]...)
+	if over := len(t.data) - most; over > 0 {
+		t.data = append(t.data[:0], t.data[over:]...)
 	}
 	return len(p), nil
 }
 
-func (e *ending) bytes() []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return bytes.Clone(e.kept)
+func (t *tail) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.data)
+}
+
+func (t *tail) written() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.data) > 0
 }
 
 // plainText is the decoder for agents that print nothing but their answer.
 type plainText struct {
-	said    strings.Builder
+	answer  strings.Builder
 	partial []byte // of a character that is cut
 }
 
 func (d *plainText) Feed(p []byte) []event.Event {
-	d.said.Write(p)
+	d.answer.Write(p)
 	p = append(d.partial, p...)
 	end := len(p)
 	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
@@ -149,6 +191,10 @@ func piece(p []byte) []event.Event {
 }
 
 func (d *plainText) End(x agent.Exit) []event.Event {
-	ok := x.Code == 0 && x.ByUs == "" && strings.TrimSpace(d.said.String()) != ""
-	return append(piece(d.partial), event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{OK: ok, Text: d.said.String()}})
+	text := d.answer.String()
+	end := &event.End{Reason: event.FailedTurn, Text: text}
+	if x.Code == 0 && x.ByUs == "" && strings.TrimSpace(text) != "" {
+		end.OK, end.Reason = true, event.Success
+	}
+	return append(piece(d.partial), event.Event{Kind: event.Ended, Synthetic: true, End: end})
 }

@@ -3,6 +3,7 @@ package codex
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,10 @@ type usage struct {
 	Reasoning int64 `json:"reasoning_output_tokens"`
 }
 
+func (u usage) minus(before usage) *usage {
+	return &usage{u.Input - before.Input, u.Cached - before.Cached, u.Output - before.Output, u.Reasoning - before.Reasoning}
+}
+
 func (u *usage) event() *event.Usage {
 	if u == nil {
 		return nil
@@ -69,6 +74,17 @@ type item struct {
 	Error  *struct {
 		Message string `json:"message"`
 	} `json:"error"`
+
+	raw json.RawMessage // all of it, or what else has its command
+}
+
+// input is an object with one member of the item, byte for byte.
+func (it item) input(member string) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(it.raw, &all) != nil || len(all[member]) == 0 {
+		return nil
+	}
+	return slices.Concat([]byte(`{"`+member+`":`), all[member], []byte("}"))
 }
 
 func (d *decoder) line(data []byte) []event.Event {
@@ -104,6 +120,7 @@ func (d *decoder) line(data []byte) []event.Event {
 		if json.Unmarshal(l.Item, &it) != nil {
 			return cli.Unreadable(data)
 		}
+		it.raw = l.Item
 		return d.item(l.Type, it)
 	}
 	return []event.Event{{Kind: event.Notice, Text: l.Type}}
@@ -151,7 +168,8 @@ func (d *decoder) item(moment string, it item) []event.Event {
 		delete(d.begun, it.ID)
 		out = append(out, event.Event{Kind: event.ToolResult, Result: resultOf(it, call.Name)})
 		if reason, denied := denial(it.Status, it.Error != nil, it.errorText()); denied {
-			out = append(out, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: it.ID, Tool: call.Name, Reason: reason}})
+			denial := &event.Denial{CallID: it.ID, Tool: call.Name, Reason: reason}
+			out = append(out, event.Event{Kind: event.Denied, Denial: denial})
 		}
 	}
 	return out
@@ -169,19 +187,19 @@ func callOf(it item) *event.Call {
 	call := &event.Call{ID: it.ID, Name: it.Type}
 	switch it.Type {
 	case "command_execution":
-		call.Kind, call.Command = event.Shell, it.Command
+		call.Kind, call.Command, call.Input = event.Shell, it.Command, it.input("command")
 	case "file_change":
 		call.Kind = event.Write
 		if len(it.Changes) > 0 {
 			call.Path = it.Changes[0].Path
-			call.Input, _ = json.Marshal(map[string]any{"changes": it.Changes})
+			call.Input = it.input("changes")
 		}
 	case "mcp_tool_call":
 		call.Kind, call.Name, call.Input = event.MCP, it.Server+"/"+it.Tool, it.Arguments
 	case "web_search":
 		call.Kind = event.Web
 		if it.Query != "" {
-			call.Input, _ = json.Marshal(map[string]string{"query": it.Query})
+			call.Input = it.input("query")
 		}
 	case "collab_tool_call":
 		call.Kind = event.Agent

@@ -122,7 +122,7 @@ notice text="a line that cannot be read"
 notice text="a line that cannot be read"
 notice text="a line that cannot be read"
 notice text="a line that cannot be read"
-ended delta=false synthetic=true terminal=false ok=false text="" reason="the agent ended without a result"
+end delta=false synthetic=true terminal=false ok=false text="" reason="error_during_execution"
 `
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

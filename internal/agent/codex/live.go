@@ -11,14 +11,15 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Open begins a conversation over app-server.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	if sv.Hook != nil {
-		return nil, unsupported("hooks of a host")
+// Mind prepares a conversation over app-server.
+func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	if err := cli.Keep(d.ID, s, sv, terms()...); err != nil {
+		return nil, err
 	}
-	return cli.OpenLive(ctx, cli.Live{
-		Driver: d,
-		Launch: func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
+	return cli.LiveMind(cli.Live{
+		Driver:    d,
+		Abilities: agent.Abilities{Steer: true, Mode: true, Model: true, Images: true, Questions: true, Resume: true},
+		Launch:    func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
 		Proto: func(s agent.Spec) cli.Proto {
 			o, _ := optionsOf(s, sv.CanAsk) // it was looked at for the launch
 			return newTalk(o)
@@ -26,8 +27,11 @@ func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agen
 	}, s, sv)
 }
 
-func unsupported(what string) error {
-	return fault.New(fault.Unsupported, "codex has no %s in a conversation", what)
+// terms are those that Codex keeps; the network only as on or off.
+func terms() []cli.Term {
+	return []cli.Term{
+		cli.Servers, cli.Network, cli.Directories, cli.System, cli.Append, cli.Continue, cli.Fork, cli.Schema,
+	}
 }
 
 // live is the launch of a process for many turns. What the conversation is like is said over the wire.
@@ -53,7 +57,8 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 	}
 	args := append([]string{"app-server"}, t.Args...)
 	return agent.Launch{
-		Path: path, Args: append(slices.Clone(args), s.Passthrough...), Translated: len(args), Env: cli.Environ(s.Env, t.Env, remove...),
+		Path: path, Args: append(slices.Clone(args), s.Passthrough...), Translated: len(args),
+		Env: cli.Environ(s.Env, t.Env, remove...),
 		Dir: s.Dir, Files: files, Session: s.Resume, Spec: s, Native: s.Schema != nil, UsageCodes: d.UsageCodes,
 	}, nil
 }
@@ -61,26 +66,12 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 // optionsOf is what the conversation is opened with, or why it cannot be.
 func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 	t := s.Terms
-	for _, no := range []struct {
-		asked bool
-		what  string
-	}{
-		{len(t.Allow) > 0, "--allowedTools"},
-		{len(t.Deny) > 0, "--disallowedTools"},
-		{t.Tools != nil, "--tools"},
-		{t.MaxTurns > 0, "--max-turns"},
-		{t.MaxUSD > 0, "--max-budget-usd"},
-		{t.OnlyThese, "--strict-mcp-config"},
-		{len(t.Helpers) > 0, "--agents"},
-		{t.Network != "" && t.Network != "on" && t.Network != "off", "--network with a list of hosts"},
-	} {
-		if no.asked {
-			return options{}, unsupported(no.what)
-		}
+	if t.Network != "" && t.Network != "on" && t.Network != "off" {
+		return options{}, fault.New(fault.Unsupported, "codex keeps no list of hosts that its commands may reach")
 	}
 	o := options{
-		dir: s.Dir, mode: cli.ModeOf(s), canAsk: canAsk, network: t.Network, dirs: t.Dirs, model: s.Shared.Model.Value, system: t.System,
-		append: t.Append, schema: s.Schema, resume: s.Resume, fork: t.Fork, last: t.Continue && s.Resume == "",
+		dir: s.Dir, mode: cli.ModeOf(s), canAsk: canAsk, network: t.Network, dirs: t.Dirs,
+		model: s.Shared.Model.Value, system: t.System, append: t.Append, schema: s.Schema, resume: s.Resume, fork: t.Fork, last: t.Continue && s.Resume == "",
 	}
 	if s.Shared.Sandbox.Asked() {
 		o.sandbox = string(s.Shared.Sandbox.Value)
@@ -96,9 +87,10 @@ func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 // policies are what a mode is in Codex's words. A question about a command is about running it outside of the sandbox:
 //
 //	plan       read-only, and nothing is asked
-//	prompt     every command is asked about that is not known to read only, and every change of a file. What was allowed runs in a sandbox that
-//	           holds the workspace, and where that stops it Codex asks again; in one that is read-only it would fail, and on a busy machine
-//	           Codex does not notice why. With nobody to ask the sandbox is read-only
+//	prompt     every command is asked about that is not known to read only, and every change of a file. What was
+//	           allowed runs in a sandbox that holds the workspace, and where that stops it Codex asks again; in one
+//	           that is read-only it would fail, and on a busy machine Codex does not notice why. With nobody to ask
+//	           the sandbox is read-only
 //	default    likewise; with nobody to ask, what the sandbox holds in the workspace runs
 //	auto-edit  the sandbox holds the workspace, in which it asks for nothing; it asks before anything beyond
 //	yolo       all, without a sandbox; with --sandbox workspace-write in that
@@ -123,7 +115,7 @@ func policies(m setting.Approval, o options) (approval string, sandbox map[strin
 	case setting.AutoEdit:
 		approval, box = "on-request", "workspaceWrite"
 		if o.sandbox == string(setting.Off) {
-			return "", nil, fault.New(fault.Unsupported, "without a sandbox codex has no --permission-mode acceptEdits: it would ask for nothing")
+			return "", nil, fault.New(fault.Unsupported, "without a sandbox codex has no mode %s: it would ask for nothing", m)
 		}
 	case setting.Yolo:
 		approval, box = "never", "dangerFullAccess"
@@ -136,7 +128,7 @@ func policies(m setting.Approval, o options) (approval string, sandbox map[strin
 	sandbox = map[string]any{"type": box}
 	switch {
 	case box == "dangerFullAccess" && o.network == "off":
-		return "", nil, fault.New(fault.Unsupported, "without a sandbox codex has no --network off")
+		return "", nil, fault.New(fault.Unsupported, "without a sandbox codex does not keep its commands from the network")
 	case box != "dangerFullAccess":
 		sandbox["networkAccess"] = o.network == "on"
 	}
@@ -153,12 +145,12 @@ func servers(data []byte) (map[string]any, error) {
 	}
 	list := map[string]json.RawMessage{}
 	if json.Unmarshal(data, &list) != nil {
-		return nil, fault.New(fault.ArgError, "--mcp-config is no JSON object of servers")
+		return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
 	}
 	if whole, ok := list["mcpServers"]; ok && len(list) == 1 {
 		list = map[string]json.RawMessage{}
 		if json.Unmarshal(whole, &list) != nil {
-			return nil, fault.New(fault.ArgError, "--mcp-config is no JSON object of servers")
+			return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
 		}
 	}
 	out := map[string]any{}
@@ -172,13 +164,13 @@ func servers(data []byte) (map[string]any, error) {
 			Headers map[string]string `json:"headers"`
 		}
 		if json.Unmarshal(raw, &one) != nil {
-			return nil, fault.New(fault.ArgError, "the MCP server %s of --mcp-config cannot be read", name)
+			return nil, fault.New(fault.ArgError, "the MCP server %s cannot be read", name)
 		}
 		switch {
 		case one.Type == "sdk":
-			return nil, unsupported("--mcp-config with a server that lives in the host")
+			return nil, fault.New(fault.Unsupported, "codex takes no MCP server that lives in the host")
 		case one.Type == "sse":
-			return nil, unsupported("--mcp-config with a server of type sse")
+			return nil, fault.New(fault.Unsupported, "codex takes no MCP server of type sse")
 		case one.Command != "":
 			entry := map[string]any{"command": one.Command}
 			if one.Args != nil {
@@ -195,7 +187,7 @@ func servers(data []byte) (map[string]any, error) {
 			}
 			out[name] = entry
 		default:
-			return nil, fault.New(fault.ArgError, "the MCP server %s of --mcp-config has neither a command nor an address", name)
+			return nil, fault.New(fault.ArgError, "the MCP server %s has neither a command nor an address", name)
 		}
 	}
 	return out, nil

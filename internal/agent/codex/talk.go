@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -16,8 +17,8 @@ import (
 
 // talk is both sides of codex app-server: JSON-RPC, one object a line, with requests that go either way.
 //
-// A thread is always started read-only: started with a sandbox that may write, Codex notes down in the user's settings that the directory is
-// trusted. What may be written is said with each turn.
+// A thread is always started read-only: started with a sandbox that may write, Codex notes down in the user's settings
+// that the directory is trusted. What may be written is said with each turn.
 type talk struct {
 	lines cli.JSONLines
 	o     options
@@ -32,6 +33,7 @@ type talk struct {
 	turn    string
 	stops   bool // the turn is to end as soon as it has an id
 	mode    setting.Approval
+	later   setting.Approval // the mode from the end of this turn on
 	model   string
 
 	questions map[string]*asking
@@ -66,7 +68,7 @@ type options struct {
 // what a response is to.
 type what struct {
 	method string
-	token  int
+	token  int // of a steer
 }
 
 // asking is a request of Codex that a person has to answer.
@@ -86,8 +88,9 @@ var _ cli.Proto = (*talk)(nil)
 
 func newTalk(o options) *talk {
 	t := &talk{
-		o: o, waiting: map[string]what{}, mode: o.mode, model: o.model, questions: map[string]*asking{}, items: map[string]*event.Call{},
-		denied: map[string]bool{}, threads: map[string]string{}, said: map[string]*strings.Builder{}, servers: map[string]string{},
+		o: o, mode: o.mode, model: o.model,
+		waiting: map[string]what{}, questions: map[string]*asking{}, items: map[string]*event.Call{}, denied: map[string]bool{},
+		threads: map[string]string{}, said: map[string]*strings.Builder{}, servers: map[string]string{},
 	}
 	t.lines.Parse = t.line
 	return t
@@ -95,7 +98,8 @@ func newTalk(o options) *talk {
 
 // Begin greets.
 func (t *talk) Begin() cli.Step {
-	t.request("initialize", map[string]any{"clientInfo": map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}}, 0)
+	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
+	t.request("initialize", map[string]any{"clientInfo": info})
 	t.say(map[string]any{"method": "initialized"}) // it hears one after the other, so nothing has to wait
 	t.open()
 	return t.done()
@@ -115,9 +119,9 @@ func (t *talk) say(v any) {
 	t.step.Lines = append(t.step.Lines, append(data, '\n'))
 }
 
-func (t *talk) request(method string, params any, token int) {
+func (t *talk) request(method string, params any) {
 	t.sent++
-	t.waiting[strconv.Itoa(t.sent)] = what{method, token}
+	t.waiting[strconv.Itoa(t.sent)] = what{method: method}
 	t.say(map[string]any{"id": t.sent, "method": method, "params": params})
 }
 
@@ -131,9 +135,12 @@ func (t *talk) Feed(data []byte) cli.Step {
 	return t.done()
 }
 
+// Ready says whether there is a thread, or there will be none.
+func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
+
 // End reads what is left.
 func (t *talk) End(x agent.Exit) []event.Event {
-	var out []event.Event
+	out := t.withdrawAll()
 	for _, e := range t.lines.End(x) {
 		if e.Kind != event.Ended || !e.Synthetic {
 			out = append(out, e)
@@ -141,13 +148,15 @@ func (t *talk) End(x agent.Exit) []event.Event {
 	}
 	if t.asked {
 		t.asked = false
-		out = append(out, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+		end := &event.End{Reason: event.FailedTurn}
+		out = append(out, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: end})
 	}
 	return out
 }
 
 // Know adds what Codex has told.
 func (t *talk) Know(f *event.Facts) {
+	f.Mode = t.mode
 	if t.facts.Model != "" {
 		f.Model, f.Provider = t.facts.Model, t.facts.Provider
 	}
@@ -161,6 +170,7 @@ func (t *talk) Know(f *event.Facts) {
 	for name, status := range t.servers {
 		f.Servers = append(f.Servers, event.Server{Name: name, Status: status})
 	}
+	f.Servers = cli.SortServers(f.Servers)
 }
 
 // rpc is one line of either kind.
@@ -200,8 +210,13 @@ func (t *talk) answered(m rpc) []event.Event {
 		return nil
 	}
 	if m.Error != nil {
-		if w.method == "turn/interrupt" {
-			return nil // it has ended meanwhile
+		switch w.method {
+		case "turn/interrupt": // it has ended meanwhile
+			return nil
+		case "turn/steer":
+			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s", oneLine(m.Error.Message))
+			t.step.Settled = append(t.step.Settled, cli.Settled{Token: w.token, Err: err})
+			return nil
 		}
 		return t.unwilling(w.method, oneLine(m.Error.Message))
 	}
@@ -219,6 +234,8 @@ func (t *talk) answered(m rpc) []event.Event {
 		t.open()
 	case "thread/start", "thread/resume", "thread/fork":
 		return t.opened(m.Result)
+	case "turn/steer":
+		t.step.Settled = append(t.step.Settled, cli.Settled{Token: w.token})
 	case "turn/start":
 		var r struct {
 			Turn struct {
@@ -237,7 +254,7 @@ func (t *talk) answered(m rpc) []event.Event {
 // open starts the thread, or goes on with one.
 func (t *talk) open() {
 	if t.o.last {
-		t.request("thread/list", map[string]any{"cwd": t.o.dir, "limit": 1}, 0)
+		t.request("thread/list", map[string]any{"cwd": t.o.dir, "limit": 1})
 		return
 	}
 	policy, _, _ := policies(t.mode, t.o)
@@ -261,7 +278,7 @@ func (t *talk) open() {
 		}
 		p["threadId"], p["excludeTurns"] = t.o.resume, true
 	}
-	t.request(method, p, 0)
+	t.request(method, p)
 }
 
 func (t *talk) opened(result json.RawMessage) []event.Event {
@@ -298,7 +315,7 @@ func (t *talk) begin(input []any) {
 		p["outputSchema"] = t.o.schema
 	}
 	t.turn, t.last, t.total = "", "", t.now
-	t.request("turn/start", p, 0)
+	t.request("turn/start", p)
 }
 
 // unwilling ends the message for which a request was made that Codex refuses.
@@ -312,7 +329,10 @@ func (t *talk) unwilling(method, why string) []event.Event {
 		return []event.Event{{Kind: event.Failed, Fault: f}}
 	}
 	t.asked, t.stops = false, false
-	return []event.Event{{Kind: event.Failed, Fault: f, Terminal: true}, {Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: why}}}
+	return []event.Event{
+		{Kind: event.Failed, Fault: f, Terminal: true},
+		{Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: event.FailedTurn, Said: why}},
+	}
 }
 
 func oneLine(s string) string {
@@ -385,8 +405,8 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 		return nil
 	case "warning", "configWarning", "guardianWarning", "deprecationNotice":
 		return one(event.Event{Kind: event.Notice, Text: n.Message + n.Summary})
-	case "thread/status/changed", "thread/started", "account/rateLimits/updated", "remoteControl/status/changed", "item/commandExecution/outputDelta",
-		"item/fileChange/outputDelta", "turn/diff/updated", "thread/settings/updated", "skills/changed":
+	case "thread/status/changed", "thread/started", "account/rateLimits/updated", "remoteControl/status/changed",
+		"item/commandExecution/outputDelta", "item/fileChange/outputDelta", "turn/diff/updated", "thread/settings/updated", "skills/changed":
 		return nil
 	}
 	return one(event.Event{Kind: event.Notice, Text: method})
@@ -422,11 +442,12 @@ func (t *talk) trouble(n *notice) []event.Event {
 func (t *talk) completed(done turn) []event.Event {
 	out := t.withdrawAll()
 	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
-		OK: done.Status == "completed", Text: t.last, Reason: done.Status, Took: time.Duration(done.Duration) * time.Millisecond,
-		Usage: (&usage{t.now.Input - t.total.Input, t.now.Cached - t.total.Cached, t.now.Output - t.total.Output, t.now.Reasoning - t.total.Reasoning}).event(),
+		OK: done.Status == "completed", Text: t.last, Reason: done.Status,
+		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.total).event(),
 	}}
 	if end.Unasked = !t.asked || t.turn != "" && done.ID != t.turn; !end.Unasked {
 		t.asked, t.stops, t.turn = false, false, ""
+		t.mode, t.later = cmp.Or(t.later, t.mode), ""
 	}
 	if t.o.schema != nil && end.End.OK && json.Valid([]byte(t.last)) {
 		end.End.Structured = json.RawMessage(t.last)
@@ -434,10 +455,12 @@ func (t *talk) completed(done turn) []event.Event {
 	switch {
 	case end.End.OK:
 	case done.Error != nil:
-		out = append(out, event.Event{Kind: event.Failed, Fault: faultOf(done.Error.Message, snake(done.Error.Info)), Terminal: true})
+		f := faultOf(done.Error.Message, snake(done.Error.Info))
+		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
 		end.End.Reason = oneLine(done.Error.Message)
 	case done.Status == "interrupted":
-		out = append(out, event.Event{Kind: event.Failed, Fault: fault.New(fault.Interrupted, "the agent's turn was interrupted"), Terminal: true})
+		f := fault.New(fault.Interrupted, "the agent's turn was interrupted")
+		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
 	default:
 		out = append(out, event.Event{Kind: event.Failed, Fault: faultOf("", nil), Terminal: true})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -20,6 +21,8 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	switch {
 	case c.Message != nil:
 		err = t.hand(c.Message)
+	case c.Steer != nil:
+		err = t.steer(c.Steer, c.Token)
 	case c.Answer != nil:
 		err = t.reply(*c.Answer)
 	case c.Change != nil:
@@ -38,16 +41,9 @@ func (t *talk) hand(blocks []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
-	var input []any
-	for _, b := range blocks {
-		switch {
-		case b.Media == "":
-			input = append(input, map[string]any{"type": "text", "text": b.Text})
-		case strings.HasPrefix(b.Media, "image/"):
-			input = append(input, map[string]any{"type": "image", "url": "data:" + b.Media + ";base64," + base64.StdEncoding.EncodeToString(b.Data)})
-		default:
-			return fault.New(fault.Unsupported, "codex takes no %s in a message", b.Media)
-		}
+	input, err := inputOf(blocks)
+	if err != nil {
+		return err
 	}
 	t.asked, t.stops = true, false
 	if t.thread == "" {
@@ -58,12 +54,44 @@ func (t *talk) hand(blocks []event.Block) error {
 	return nil
 }
 
+// inputOf is a message in Codex's form.
+func inputOf(blocks []event.Block) ([]any, error) {
+	var input []any
+	for _, b := range blocks {
+		switch {
+		case b.Media == "":
+			input = append(input, map[string]any{"type": "text", "text": b.Text})
+		case strings.HasPrefix(b.Media, "image/"):
+			url := "data:" + b.Media + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
+			input = append(input, map[string]any{"type": "image", "url": url})
+		default:
+			return nil, fault.New(fault.Unsupported, "codex takes no %s in a message", b.Media)
+		}
+	}
+	return input, nil
+}
+
+// steer says something to the turn that runs. Codex makes a further request of the model with it before the turn ends.
+func (t *talk) steer(blocks []event.Block, token int) error {
+	if !t.asked || t.turn == "" || t.stops {
+		return fault.New(fault.Unsupported, "codex is not at work on a message that more could be said to")
+	}
+	input, err := inputOf(blocks)
+	if err != nil {
+		return err
+	}
+	t.request("turn/steer", map[string]any{"threadId": t.thread, "expectedTurnId": t.turn, "input": input})
+	t.waiting[strconv.Itoa(t.sent)] = what{"turn/steer", token}
+	return nil
+}
+
 // interrupt ends the turn, now or as soon as it has an id. One that was not begun never is.
 func (t *talk) interrupt() {
 	switch {
 	case t.message != nil:
 		t.message, t.asked = nil, false
-		t.step.Events = append(t.step.Events, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: &event.End{Reason: "interrupted"}})
+		end := &event.End{Reason: event.Cancelled}
+		t.step.Events = append(t.step.Events, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: end})
 	case t.turn != "":
 		t.stop()
 	default:
@@ -73,23 +101,26 @@ func (t *talk) interrupt() {
 
 func (t *talk) stop() {
 	t.stops = false
-	t.request("turn/interrupt", map[string]any{"threadId": t.thread, "turnId": t.turn}, 0)
+	t.request("turn/interrupt", map[string]any{"threadId": t.thread, "turnId": t.turn})
 }
 
 // strictness orders the modes that Codex has.
 func strictness(m setting.Approval) int {
-	return slices.Index([]setting.Approval{setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo}, m)
+	order := []setting.Approval{setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo}
+	return slices.Index(order, m)
 }
 
-// change holds from the next turn on. A stricter mode in the middle of a turn is refused, since nothing would keep it before.
+// change holds from the next turn on. In the middle of a turn Codex takes no change, so that is for a new process.
 func (t *talk) change(c agent.Change, token int) error {
 	if c.Mode != "" {
 		if _, _, err := policies(c.Mode, t.o); err != nil {
 			return err
 		}
-		if t.asked && strictness(c.Mode) < strictness(t.mode) {
-			return fault.New(fault.Unsupported, "codex takes no stricter mode in the middle of a turn").Hint("interrupt it, or wait for its end")
-		}
+	}
+	if t.asked {
+		return agent.ErrRestart
+	}
+	if c.Mode != "" {
 		t.mode = c.Mode
 	}
 	if c.Model != "" {
@@ -118,8 +149,7 @@ func (t *talk) reply(r event.Reply) error {
 		if _, _, err := policies(r.Mode, t.o); err != nil || strictness(r.Mode) < strictness(t.mode) {
 			denied = true
 		} else {
-			t.mode = r.Mode // from the next turn on
-			t.step.Events = append(t.step.Events, event.Event{Kind: event.Changed, Session: t.thread, Facts: &event.Facts{Mode: r.Mode}})
+			t.later = r.Mode
 		}
 	}
 	delete(t.questions, q.name)

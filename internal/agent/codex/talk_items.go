@@ -18,14 +18,14 @@ type counted struct {
 
 // notice is what a notification may have.
 type notice struct {
-	Thread  string `json:"threadId"`
-	Turn    turn   `json:"turn"`
-	TurnID  string `json:"turnId"`
-	ItemID  string `json:"itemId"`
-	Delta   string `json:"delta"`
-	Message string `json:"message"`
-	Summary string `json:"summary"`
-	Item    thing  `json:"item"`
+	Thread  string          `json:"threadId"`
+	Turn    turn            `json:"turn"`
+	TurnID  string          `json:"turnId"`
+	ItemID  string          `json:"itemId"`
+	Delta   string          `json:"delta"`
+	Message string          `json:"message"`
+	Summary string          `json:"summary"`
+	Item    json.RawMessage `json:"item"`
 	Usage   struct {
 		Total  counted `json:"total"`
 		Window int64   `json:"modelContextWindow"`
@@ -75,17 +75,19 @@ type thing struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	Threads []string `json:"receiverThreadIds"`
+
+	raw json.RawMessage // all of it, or what else has its command
 }
 
 // plain is the item in the words of exec, for which the tables are made.
 func (i thing) plain() item {
 	names := map[string]string{
-		"commandExecution": "command_execution", "fileChange": "file_change", "mcpToolCall": "mcp_tool_call", "webSearch": "web_search",
-		"collabAgentToolCall": "collab_tool_call",
+		"commandExecution": "command_execution", "fileChange": "file_change", "mcpToolCall": "mcp_tool_call",
+		"webSearch": "web_search", "collabAgentToolCall": "collab_tool_call",
 	}
 	it := item{
-		ID: i.ID, Type: names[i.Type], Status: i.Status, Command: i.Command, Output: i.Output, ExitCode: i.ExitCode, Server: i.Server, Tool: i.Tool,
-		Arguments: i.Arguments, Query: i.Query, Result: i.Result, Error: i.Error,
+		ID: i.ID, Type: names[i.Type], Status: i.Status, Command: i.Command, Output: i.Output, ExitCode: i.ExitCode,
+		Server: i.Server, Tool: i.Tool, Arguments: i.Arguments, Query: i.Query, Result: i.Result, Error: i.Error, raw: i.raw,
 	}
 	return it
 }
@@ -96,20 +98,18 @@ func (i thing) call() *event.Call {
 	if call == nil {
 		return nil
 	}
-	switch i.Type {
-	case "commandExecution":
-		call.Input, _ = json.Marshal(map[string]string{"command": i.Command})
-	case "fileChange":
-		if len(i.Changes) > 0 {
-			call.Path = i.Changes[0].Path
-			call.Input, _ = json.Marshal(map[string]any{"changes": i.Changes})
-		}
+	if i.Type == "fileChange" && len(i.Changes) > 0 {
+		call.Path, call.Input = i.Changes[0].Path, it.input("changes")
 	}
 	return call
 }
 
-func (t *talk) item(moment string, i thing) []event.Event {
+func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 	whole := moment == "item/completed"
+	i := thing{raw: raw}
+	if json.Unmarshal(raw, &i) != nil {
+		return []event.Event{{Kind: event.Notice, Text: moment}}
+	}
 	switch i.Type {
 	case "userMessage", "hookPrompt":
 		return nil
@@ -153,7 +153,8 @@ func (t *talk) item(moment string, i thing) []event.Event {
 	it := i.plain()
 	out = append(out, event.Event{Kind: event.ToolResult, Result: resultOf(it, call.Name)})
 	if reason, denied := denial(it.Status, it.Error != nil, it.errorText()); denied && !t.denied[i.ID] {
-		out = append(out, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: i.ID, Tool: call.Name, Reason: reason}})
+		denial := &event.Denial{CallID: i.ID, Tool: call.Name, Reason: reason}
+		out = append(out, event.Event{Kind: event.Denied, Denial: denial})
 	}
 	delete(t.denied, i.ID)
 	return out
@@ -202,13 +203,13 @@ func (t *talk) requested(m rpc) []event.Event {
 		t.reject(m, "it cannot be read")
 		return nil
 	}
-	q := &asking{id: append(json.RawMessage(nil), m.ID...), name: "q" + string(m.ID), method: m.Method, params: append(json.RawMessage(nil), m.Params...)}
+	q := &asking{id: slices.Clone(m.ID), name: "q" + string(m.ID), method: m.Method, params: slices.Clone(m.Params)}
 	ask := &event.Ask{ID: q.name, Options: []string{event.Allow, event.Deny}}
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
 		q.call = t.items[p.Item]
 		if q.call == nil || p.Command != "" && q.call.Command != p.Command {
-			q.call = thing{ID: p.Item, Type: "commandExecution", Command: p.Command}.call()
+			q.call = thing{ID: p.Item, Type: "commandExecution", Command: p.Command, raw: m.Params}.call()
 		}
 		q.session = len(p.Decisions) == 0 || slices.Contains(p.Decisions, any("acceptForSession"))
 		ask.Text = first(p.Reason, p.Command)

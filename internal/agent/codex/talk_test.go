@@ -256,11 +256,94 @@ func TestTurnsOfOthers(t *testing.T) {
 		t.Errorf("%s", step.Lines)
 	}
 	w = given(t, options{mode: setting.Prompt})
-	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "end=interrupted" || len(step.Lines) != 0 {
+	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "end=cancelled" || len(step.Lines) != 0 {
 		t.Errorf("%s", step.Lines)
 	}
-	if _, err := begun(t, options{mode: setting.Yolo}).Do(cli.Command{Change: &agent.Change{Mode: setting.Prompt}}); !errorsIs(err, fault.Unsupported) {
+}
+
+// TestChangesOfCodex: between turns a change holds at once; in a turn it is for a new process.
+func TestChangesOfCodex(t *testing.T) {
+	change := func(w *talk, m setting.Approval) error {
+		step, err := w.Do(cli.Command{Change: &agent.Change{Mode: m, Model: "other"}, Token: 4})
+		if err == nil && (len(step.Settled) != 1 || step.Settled[0] != (cli.Settled{Token: 4})) {
+			t.Errorf("%+v", step)
+		}
+		return err
+	}
+	facts := func(w *talk) (f event.Facts) {
+		w.Know(&f)
+		return f
+	}
+	w := begun(t, options{mode: setting.Yolo})
+	if err := change(w, setting.Prompt); !errors.Is(err, agent.ErrRestart) || facts(w).Mode != setting.Yolo {
 		t.Error(err)
+	}
+	if err := change(w, setting.AskAll); !errorsIs(err, fault.Unsupported) {
+		t.Error(err)
+	}
+	w.Feed([]byte(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}` + "\n"))
+	if err := change(w, setting.Prompt); err != nil || facts(w).Mode != setting.Prompt || facts(w).Model != "other" {
+		t.Error(err, facts(w))
+	}
+	w = begun(t, options{mode: setting.Prompt})
+	w.Feed([]byte(`{"id":7,"method":"item/commandExecution/requestApproval",` +
+		`"params":{"itemId":"i","command":"ls","threadId":"T"}}` + "\n"))
+	reply := event.Reply{Question: "q7", Option: event.Allow, Mode: setting.AutoEdit}
+	if _, err := w.Do(cli.Command{Answer: &reply}); err != nil || facts(w).Mode != setting.Prompt {
+		t.Error("a mode of an answer does not hold in the turn", err)
+	}
+	w.Feed([]byte(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}` + "\n"))
+	if facts(w).Mode != setting.AutoEdit {
+		t.Error("a mode of an answer holds from the next turn on")
+	}
+}
+
+// TestSteeringOfCodex: what is said during a turn is part of it when Codex says so.
+func TestSteeringOfCodex(t *testing.T) {
+	steer := cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
+	if _, err := given(t, options{mode: setting.Prompt}).Do(steer); !errorsIs(err, fault.Unsupported) {
+		t.Errorf("before there is a turn: %v", err)
+	}
+	for answer, code := range map[string]fault.Code{
+		`{"id":4,"result":{"turnId":"U"}}`:                                     "",
+		`{"id":4,"error":{"code":-32600,"message":"no active turn to steer"}}`: fault.Interrupted,
+	} {
+		w := begun(t, options{mode: setting.Prompt})
+		step, err := w.Do(steer)
+		if err != nil || len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"turn/steer"`)) ||
+			!bytes.Contains(step.Lines[0], []byte(`"expectedTurnId":"U"`)) {
+			t.Fatalf("%s, %v", step.Lines, err)
+		}
+		got := w.Feed([]byte(answer + "\n"))
+		if len(got.Settled) != 1 || got.Settled[0].Token != 6 || len(got.Events) != 0 {
+			t.Fatalf("%s: %+v", answer, got)
+		}
+		if err := got.Settled[0].Err; code == "" && err != nil || code != "" && !errorsIs(err, code) {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+// TestInputs of calls are on the wire of Codex byte for byte.
+func TestInputs(t *testing.T) {
+	const command = `"printf \"<é\\u00e9>\" \u0026\u0026 ls"`
+	w := begun(t, options{mode: setting.Prompt})
+	begins := func(item string) *event.Call {
+		return w.Feed([]byte(`{"method":"item/started","params":{"threadId":"T","item":` + item + `}}` + "\n")).Events[0].Call
+	}
+	call := begins(`{"id":"i","type":"commandExecution","command":` + command + `}`)
+	if want := `{"command":` + command + `}`; string(call.Input) != want {
+		t.Errorf("%s, want %s", call.Input, want)
+	}
+	const changes = `[ {"path":"/ws/<a>", "kind":{"type":"add"},"diff":"é\u00e9"} ]`
+	call = begins(`{"id":"j","type":"fileChange","changes":` + changes + `}`)
+	if want := `{"changes":` + changes + `}`; string(call.Input) != want || call.Path != "/ws/<a>" {
+		t.Errorf("%s, want %s", call.Input, want)
+	}
+	ask := w.Feed([]byte(`{"id":7,"method":"item/commandExecution/requestApproval","params":` +
+		`{"itemId":"k","command":` + command + `,"threadId":"T"}}` + "\n")).Events[0].Ask
+	if want := `{"command":` + command + `}`; string(ask.Tool.Input) != want {
+		t.Errorf("%s, want %s", ask.Tool.Input, want)
 	}
 }
 

@@ -1,8 +1,9 @@
 // Package copilot is all that we know of GitHub Copilot CLI.
 //
-// It promises that a bypass is never sent where a person chose a sandbox, that a session goes on in the directory that was asked for, and
-// that what happened is read from the event log of this very session, from where this run began. It refuses to guess: where the session
-// of a run is not known, nothing is said of it. The terminal interface leaves no evidence with us, since a person saw what happened.
+// It promises that a bypass is never sent where a person chose a sandbox, that a session goes on in the directory that
+// was asked for, and that what happened is read from the event log of this very session, from where this run began. It
+// refuses to guess: where the session of a run is not known, nothing is said of it. The terminal interface leaves no
+// evidence with us, since a person saw what happened.
 package copilot
 
 import (
@@ -37,7 +38,7 @@ func New() agent.Driver {
 	}
 }
 
-// Open begins a conversation.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return cli.Open(ctx, d, s, sv)
+// Mind prepares a conversation in which every turn is a process of its own.
+func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	return cli.TurnMind(d, s, sv)
 }

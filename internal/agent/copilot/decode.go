@@ -24,6 +24,7 @@ type reader struct {
 	retries int
 	model   string
 	tools   map[string]string // names by the ids of calls that are open
+	aborted bool              // a signal ended the turn, after which the exit code is 0
 }
 
 func (d *reader) line(line []byte) []event.Event {
@@ -72,7 +73,9 @@ func (d *reader) line(line []byte) []event.Event {
 	case "user_input.requested", "elicitation.requested":
 		return question(r)
 	case "result":
-		return ended(r)
+		return d.ended(r)
+	case "abort":
+		d.aborted = true
 	}
 	var v struct {
 		Message string `json:"message"`
@@ -183,11 +186,14 @@ func question(r record) []event.Event {
 	return one(event.Event{Kind: event.Question, Ask: &event.Ask{ID: v.ID, Text: v.Question, Options: v.Choices}})
 }
 
-func ended(r record) []event.Event {
+func (d *reader) ended(r record) []event.Event {
 	e := &event.End{}
 	if r.ExitCode != nil {
-		e.OK = *r.ExitCode == 0
+		e.OK = *r.ExitCode == 0 && !d.aborted
 		e.Reason = fmt.Sprintf("exit code %d", *r.ExitCode)
+	}
+	if d.aborted {
+		e.Reason, e.Said = event.Cancelled, e.Reason
 	}
 	return one(event.Event{Kind: event.Ended, Session: r.Session, End: e})
 }

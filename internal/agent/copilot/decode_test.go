@@ -130,15 +130,15 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeOddLines(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
-		{``, "ended"},
+		{``, "end"},
 		{`null`, "notice"},
 		{`[1]`, "notice"},
 		{`{"type":1}`, "notice"},
 		{`{"type":""}`, "notice"},
 		{`{"type":"new.kind"}`, `notice text="new.kind"`},
 		{`{"type":"session.info","data":{"message":"hello"}}`, `notice text="hello"`},
-		{`{"type":"tool.execution_complete","data":null}`, "tool-result"},
-		{`{"type":"tool.execution_complete","data":[]}`, "tool-result"},
+		{`{"type":"tool.execution_complete","data":null}`, "tool_result"},
+		{`{"type":"tool.execution_complete","data":[]}`, "tool_result"},
 		{`{"type":"session.error"}`, `failed delta=false synthetic=false terminal=true API_ERROR "the model did not answer: an error without a message" map[]`},
 		{`{"type":"result"}`, `end ok=false text="" reason=""`},
 		{`{"type":"result","exitCode":0}`, `end ok=true`},
@@ -172,4 +172,14 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("cut at %d:\n%s\nwhole:\n%s", cut, parts, whole)
 		}
 	})
+}
+
+// TestAborted: a turn that a signal has ended is no success, though the CLI's exit code is 0.
+func TestAborted(t *testing.T) {
+	const said = `{"type":"abort","data":{"reason":"user_initiated"}}` + "\n" + `{"type":"result","sessionId":"s","exitCode":0}` + "\n"
+	events := New().Decode(setting.StreamJSON).Feed([]byte(said))
+	end := events[len(events)-1].End
+	if end == nil || end.OK || end.Reason != event.Cancelled || end.Said != "exit code 0" {
+		t.Errorf("%+v", events)
+	}
 }

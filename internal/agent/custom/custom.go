@@ -1,7 +1,8 @@
 // Package custom makes agents of what a person's own file of agents describes.
 //
-// It promises that such an agent is translated and run as the built-in ones are, from the same kind of table. It refuses to replace a
-// built-in agent, or one that is defined already, and programs that would be looked for in a directory that depends on where they run.
+// It promises that such an agent is translated and run as the built-in ones are, from the same kind of table. It
+// refuses to replace a built-in agent, or one that is defined already, and programs that would be looked for in a
+// directory that depends on where they run.
 package custom
 
 import (
@@ -162,8 +163,8 @@ func (d driver) promptArgument(l *agent.Launch, base int) {
 	l.PromptBare = !guarded(l.Args[:l.PromptAt], d.cli.Prompt.Flag)
 }
 
-// guarded says whether what stands in front of a prompt keeps it from being taken for a flag: "--", or the flag whose value it is.
-// A flag with "=" has its value already.
+// guarded says whether what stands in front of a prompt keeps it from being taken for a flag: "--", or the flag whose
+// value it is. A flag with "=" has its value already.
 func guarded(before, flag []string) bool {
 	if len(before) > 0 && before[len(before)-1] == "--" {
 		return true
@@ -175,9 +176,9 @@ func guarded(before, flag []string) bool {
 	return strings.HasPrefix(last, "-") && !strings.Contains(last, "=")
 }
 
-// Open begins a conversation.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return cli.Open(ctx, d, s, sv)
+// Mind prepares a conversation in which every turn is a process of its own.
+func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	return cli.TurnMind(d, s, sv)
 }
 
 // longestArgument is what Linux allows for a single one.

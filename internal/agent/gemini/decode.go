@@ -154,7 +154,7 @@ func (o *object) End(x agent.Exit) []event.Event {
 			out = cli.Unreadable(data)
 		}
 		if tail := lastObject(x.Stderr); json.Unmarshal(tail, &a) != nil || a.Error == nil {
-			return append(out, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+			return append(out, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
 		}
 		return append(out, a.events()...)
 	}

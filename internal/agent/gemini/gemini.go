@@ -1,10 +1,11 @@
 // Package gemini is all that we know of Gemini CLI.
 //
-// It promises that the approval is always said, so that no settings choose another, that the web is shut by a policy of this run alone,
-// that a run is recognised by the session id which we chose or a person named, never by its time or place, and that the CLI is one process
-// wherever nothing needs the second that it starts by itself. It refuses to trust a directory for a person, and to name a denial, an error
-// or an answer that the CLI's own records do not show: then they are unknown. A repository that a person trusted can allow more than the
-// approval says; that is told, not prevented.
+// It promises that the approval is always said, so that no settings choose another, that the web is shut by a policy of
+// this run alone, that a run is recognised by the session id which we chose or a person named, never by its time or
+// place, and that the CLI is one process wherever nothing needs the second that it starts by itself. It refuses to
+// trust a directory for a person, and to name a denial, an error or an answer that the CLI's own records do not show:
+// then they are unknown. A repository that a person trusted can allow more than the approval says; that is told, not
+// prevented.
 package gemini
 
 import (
@@ -76,7 +77,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// Open begins a conversation.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return cli.Open(ctx, d, s, sv)
+// Mind prepares a conversation in which every turn is a process of its own.
+func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	return cli.TurnMind(d, s, sv)
 }

@@ -183,9 +183,9 @@ func (driver) Decode(o setting.Output) agent.Decoder {
 	return &yume.Decoder{}
 }
 
-// Open begins a conversation, in a process of its own as with every other agent.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	return cli.Open(ctx, d, s, sv)
+// Mind prepares a conversation in which every turn is a process of its own. In this process the engine does the same.
+func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	return cli.TurnMind(d, s, sv)
 }
 
 // wallsOf is what is on record.

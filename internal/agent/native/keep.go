@@ -30,10 +30,6 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 	if o.Resume == "" && !o.Terms.Continue {
 		return o.create(ctx, history)
 	}
-	if o.Unkept {
-		return nil, fault.New(fault.ArgError, "a session that is resumed is kept, so --no-session-persistence has no effect on it").
-			Hint("leave out --no-session-persistence")
-	}
 	kept, err := o.past(ctx)
 	if err != nil {
 		return nil, err
@@ -47,14 +43,16 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 
 // create begins a session.
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
-	begin := session.Begin{ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir}
-	var kept *session.Session
-	var err error
-	if o.Unkept {
-		kept, err = o.Store.Unlinked(begin)
-	} else {
-		kept, err = o.Store.Create(ctx, begin)
+	create := func() (*session.Session, error) {
+		b := session.Begin{
+			ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
+		}
+		if o.Forget {
+			return o.Store.Unlinked(b)
+		}
+		return o.Store.Create(ctx, b)
 	}
+	kept, err := create()
 	if err != nil || history == nil {
 		return kept, err
 	}
@@ -108,10 +106,9 @@ func (o Options) provided(kept *session.Session, history []model.Message) error 
 	if err := kept.CheckProvider(o.Choice.Provider); err != nil {
 		return err
 	}
-	now := kept.State()
-	if now.Model == o.Choice.Model && now.Mode == string(o.Mode) {
+	if kept.State().Model == o.Choice.Model {
 		return nil
 	}
-	_, err := kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
+	_, err := kept.Append(session.Changed{Model: o.Choice.Model})
 	return err
 }

@@ -15,12 +15,13 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Open begins a conversation.
-func (d driver) Open(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Session, error) {
+// Mind prepares a conversation in which every turn is a process of its own.
+func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if err := harmless(s); err != nil {
 		return nil, err
 	}
-	return cli.Open(ctx, conversing{d}, s, sv)
+	sv.Connect = 0 // it prints nothing before the model has answered
+	return cli.TurnMind(conversing{d}, s, sv)
 }
 
 // conversing is the driver in a conversation. Every turn is a process, and what the CLI would run of the repository is

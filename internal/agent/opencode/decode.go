@@ -74,8 +74,8 @@ type tokens struct {
 	} `json:"cache"`
 }
 
-// add sums up. The CLI counts cached tokens beside its input and reasoning beside its output. A cost of nothing is none: it does not know
-// the prices of every model.
+// add sums up. The CLI counts cached tokens beside its input and reasoning beside its output. A cost of nothing is
+// none: it does not know the prices of every model.
 func (t tokens) add(u *event.Usage, cost float64) *event.Usage {
 	if u == nil {
 		u = &event.Usage{}
@@ -107,13 +107,13 @@ func (w *wire) End(x agent.Exit) []event.Event {
 		return out
 	}
 	w.ended = true
-	end := &event.End{Text: w.text, Reason: w.finish, Usage: w.usage}
+	end := &event.End{Text: w.text, Reason: event.FailedTurn, Said: w.finish, Usage: w.usage}
 	if w.turns > 0 {
 		end.Turns = &w.turns
 	}
 	end.OK = w.finish == "stop" && !w.failed && x.Code == 0 && x.Signal == "" && x.ByUs == "" && x.Failed == nil
-	if w.finish == "" {
-		end.Reason = "the agent ended without a result"
+	if end.OK {
+		end.Reason = event.Success
 	}
 	return append(out, event.Event{Kind: event.Ended, Session: w.session, Synthetic: true, End: end})
 }
@@ -190,7 +190,8 @@ func (p part) tool(session string) []event.Event {
 	return append(out, event.Event{Kind: event.ToolResult, Session: session, Result: r})
 }
 
-// denial is set where policy refused the tool. The CLI has no code for it; these are the words of its own errors, where they begin.
+// denial is set where policy refused the tool. The CLI has no code for it; these are the words of its own errors, where
+// they begin.
 func (p part) denial() *event.Denial {
 	if p.State.Status != "error" {
 		return nil

@@ -1,0 +1,352 @@
+package cli
+
+import (
+	"cmp"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/setting"
+)
+
+func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
+
+// running is one process of a live Mind. But for the streams it belongs to the loop.
+type running struct {
+	mind   *live
+	proto  Proto
+	child  *process.Child
+	out    outbox
+	stderr tail
+	gone   chan struct{} // closed when all is over
+
+	byUs    string // why we ended it
+	leaving bool   // it was told to go, or goes
+	over    bool   // what it prints is ignored
+	ready   bool   // it has answered the greeting
+	works   bool   // on a message, or on a turn that nobody asked for
+	begun   bool   // it has told its session
+	connect *time.Timer
+	hurried *time.Timer   // of an interruption
+	notes   []event.Event // of the turn, as far as Classify looks at it
+}
+
+// start starts the agent.
+func (m *live) start() error {
+	standby := process.Prepare() // it takes about as long as what comes before the agent is started
+	defer standby.Dismiss()
+	spec := m.spec
+	if m.id != "" {
+		spec.Resume = m.id
+	}
+	launch, err := m.Launch(spec)
+	if err != nil {
+		return err
+	}
+	if err := WriteFiles(launch.Files); err != nil {
+		return err
+	}
+	m.files = append(m.files, launch.Files...)
+	p := &running{mind: m, proto: m.Proto(spec), gone: make(chan struct{})}
+	p.out.changed = sync.NewCond(&p.out.mu)
+	observer := m.Driver.Observe(launch)
+	p.child, err = process.Start(process.Plan{
+		Path: launch.Path, Argv: append([]string{m.Driver.Describe().Binary}, launch.Args...),
+		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace, Standby: standby,
+		Stdin: &p.out, Stdout: p, Stderr: &p.stderr,
+	})
+	if err != nil {
+		return err
+	}
+	m.process = p
+	if limit := m.services.Connect; limit > 0 {
+		p.connect = m.after(limit, func() {
+			if !p.ready && !p.leaving {
+				p.byUs = silence
+				p.kill()
+			}
+		})
+	}
+	m.take(p, p.proto.Begin())
+	go p.wait(observer)
+	return nil
+}
+
+// Write takes what the agent prints. The agent waits until all of it was told.
+func (p *running) Write(data []byte) (int, error) {
+	told := make(chan struct{})
+	running := p.mind.do(func() {
+		defer p.mind.then(func() { close(told) })
+		if p.over {
+			return
+		}
+		p.mind.take(p, p.proto.Feed(data))
+		if !p.ready && p.proto.Ready() {
+			p.ready = true
+			stop(p.connect)
+		}
+	})
+	if running {
+		<-told
+	}
+	return len(data), nil
+}
+
+func stop(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// take does what a step says.
+func (m *live) take(p *running, step Step) {
+	for _, line := range step.Lines {
+		p.out.put(line)
+	}
+	now := m.facts
+	p.proto.Know(&now)
+	if slices.ContainsFunc(step.Events, func(e event.Event) bool { return e.Kind == event.Started }) {
+		m.adopt(now) // that tells them
+	} else {
+		m.tellFacts(now)
+	}
+	for _, s := range step.Settled {
+		if w := m.pending[s.Token]; w != nil {
+			delete(m.pending, s.Token)
+			m.settle(w, s.Err)
+		}
+	}
+	for _, e := range step.Events {
+		m.hear(p, e)
+	}
+	for _, n := range step.Needs {
+		go m.meet(p, n)
+	}
+}
+
+// tellFacts tells of those facts that are different now.
+func (m *live) tellFacts(now event.Facts) {
+	if change, different := difference(m.facts, now); different {
+		m.adopt(change)
+		m.put(event.Event{Kind: event.Changed, Session: m.id, Facts: &change})
+	}
+}
+
+// adopt takes over the facts that are set. The next start begins with the mode.
+func (m *live) adopt(change event.Facts) {
+	m.facts.Merge(change)
+	if change.Mode != "" && change.Mode != ModeOf(m.spec) {
+		m.spec.Terms.Mode = change.Mode
+	}
+}
+
+// hear takes an event of the wire.
+func (m *live) hear(p *running, e event.Event) {
+	if e.Session != "" && (e.Session != m.id || !p.begun) { // from now on this is what a new process resumes
+		m.id, p.begun = e.Session, true
+		m.spec.Terms.Continue, m.spec.Terms.Fork, m.spec.Fresh = false, false, ""
+	}
+	switch e.Kind {
+	case event.Started:
+		facts := m.facts
+		e.Facts = &facts
+	case event.TurnBegan:
+		p.works = true
+	case event.Ended:
+		m.ended(p, e)
+		return
+	}
+	p.notes = note(p.notes, e)
+	m.put(e)
+}
+
+// ended ends the turn of the message, or one that nobody asked for.
+func (m *live) ended(p *running, e event.Event) {
+	t := m.turn
+	if t != nil && t.waits {
+		t = nil
+	}
+	if e.Unasked = e.Unasked || t == nil; e.Unasked {
+		p.works = t != nil
+		m.put(e)
+		return
+	}
+	p.works, m.turn = false, nil
+	stop(p.hurried)
+	p.hurried = nil
+	m.put(e)
+	m.then(func() { t.ended <- nil })
+}
+
+// meet asks the host for what the agent needs of it. Close does not wait for a host that ignores the end of its
+// context.
+func (m *live) meet(p *running, n Need) {
+	met := &Met{Need: n.ID}
+	switch {
+	case n.Moment != nil && m.services.Hook != nil:
+		met.Word = m.services.Hook(m.life, *n.Moment)
+	case n.Moment == nil && m.services.Serve != nil:
+		met.Message, met.Err = m.services.Serve(m.life, n.Server, n.Message)
+	case n.Moment == nil:
+		met.Err = fault.New(fault.NotFoundCode, "there is no MCP server %s", n.Server)
+	}
+	m.do(func() {
+		if p.over {
+			return
+		}
+		if step, err := p.proto.Do(Command{Met: met}); err == nil {
+			m.take(p, step)
+		}
+	})
+}
+
+// wait waits for the end of the process, and reads its records.
+func (p *running) wait(observer agent.Observer) {
+	defer close(p.gone)
+	end := p.child.Wait()
+	p.out.close()
+	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.bytes()}
+	if end.Ended {
+		p.mind.do(func() { x.ByUs = p.byUs })
+	}
+	evidence := observer.After(x)
+	p.mind.do(func() { p.mind.lost(p, x, evidence) })
+}
+
+// lost ends what the process was at. A turn that waited for its end begins.
+func (m *live) lost(p *running, x agent.Exit, e agent.Evidence) {
+	p.leaving = true
+	stop(p.connect)
+	stop(p.hurried)
+	m.lastEvents(p, x, e)
+	p.over = true
+	for token, w := range m.pending {
+		delete(m.pending, token)
+		m.settle(w, fault.New(fault.AgentFailed, "%s ended before it answered", m.Driver.Describe().Title))
+	}
+	e.Session = cmp.Or(e.Session, m.id)
+	m.outcome = agent.Outcome{Exit: x, Evidence: e}
+	m.process, m.done = nil, m.closed
+	if !p.begun {
+		m.spec.Fresh = "" // it may be taken
+	}
+	if t := m.turn; t != nil { // it waited
+		m.turn = nil
+		if err := m.hand(t); err != nil {
+			t.ended <- err
+		}
+	}
+}
+
+// lastEvents tells how a process ended, and its turn with it.
+func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
+	var last *event.Event
+	failed := false
+	for _, told := range p.proto.End(x) {
+		switch {
+		case told.Kind != event.Ended:
+			failed = failed || told.Kind == event.Failed && told.Terminal
+			m.hear(p, told)
+		case last == nil || !told.Synthetic: // what we conclude does not replace what the agent says
+			last = &told
+		}
+	}
+	if !p.works {
+		if !m.closed {
+			text := "the agent's process has ended; the next message starts it anew"
+			m.put(event.Event{Kind: event.Notice, Session: m.id, Text: text, Synthetic: true})
+		}
+		return
+	}
+	if last == nil {
+		last = &event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}}
+	}
+	if last.Synthetic {
+		if x.ByUs != "" && x.ByUs != silence {
+			last.End = &event.End{Reason: event.Cancelled}
+		}
+		if !failed {
+			m.put(event.Event{Kind: event.Failed, Fault: m.why(p, x, e, *last), Terminal: true, Synthetic: true})
+		}
+	}
+	last.Session = cmp.Or(last.Session, m.id)
+	m.ended(p, *last)
+}
+
+func (m *live) why(p *running, x agent.Exit, e agent.Evidence, last event.Event) *fault.Fault {
+	if x.ByUs == silence {
+		return silent(m.Driver, m.services.Connect)
+	}
+	return why(m.Driver, m.spec.Env, x, e, append(p.notes, last))
+}
+
+// end ends the process with a signal, and after the grace, or when it is called again, by a kill.
+func (p *running) end(why string) {
+	p.byUs, p.leaving = cmp.Or(p.byUs, why), true
+	p.child.End(syscall.SIGTERM)
+}
+
+func (p *running) kill() {
+	p.byUs, p.leaving = cmp.Or(p.byUs, "SIGKILL"), true
+	p.child.End(os.Kill)
+}
+
+// leave lets the process end by itself, for as long as the grace is.
+func (p *running) leave() {
+	p.leaving = true
+	p.out.close()
+	p.mind.after(p.mind.services.Grace, func() {
+		if !p.over {
+			p.end("SIGTERM")
+		}
+	})
+}
+
+// outbox is what the process reads. Its writers do not wait.
+type outbox struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	lines   [][]byte
+	closed  bool
+}
+
+func (o *outbox) put(line []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.lines = append(o.lines, line)
+		o.changed.Signal()
+	}
+}
+
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.changed.Broadcast()
+}
+
+// Read waits for a line. Lines that were put before close are still read.
+func (o *outbox) Read(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.lines) == 0 && !o.closed {
+		o.changed.Wait()
+	}
+	if len(o.lines) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, o.lines[0])
+	if o.lines[0] = o.lines[0][n:]; len(o.lines[0]) == 0 {
+		o.lines[0] = nil
+		o.lines = o.lines[1:]
+	}
+	return n, nil
+}

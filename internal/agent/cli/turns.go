@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/process"
+	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
+)
+
+// TurnMind prepares a conversation in which every turn is a run of its own: the agent is started for a message, resumes
+// the session of the turn before, and ends. Nothing is asked of a person, since no agent can ask in that mode.
+//
+// The end of a turn is told when the process is gone. What an agent says of its end while it still runs is held back
+// until then, and its last word counts.
+func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	if s.Temp == "" {
+		return nil, fault.New(fault.Internal, "a conversation needs a private directory")
+	}
+	first := factsOf(d, s)
+	if err := perTurn(d, &s, sv); err != nil {
+		return nil, err
+	}
+	if sv.Grace == 0 {
+		sv.Grace = defaultGrace
+	}
+	s.Mode = setting.OneShot
+	s.Shared.Output = setting.Chosen[setting.Output]{Value: Readable(d), Origin: setting.Derived}
+	return &turns{driver: d, spec: s, services: sv, first: first, id: s.Resume, model: first.Model}, nil
+}
+
+// Readable is the output to ask an agent for where we read it: its stream, or its text where we know no stream of it.
+func Readable(d agent.Driver) setting.Output {
+	if d.Decode(setting.StreamJSON) == nil {
+		return setting.Text
+	}
+	return setting.StreamJSON
+}
+
+// turns is the Mind.
+type turns struct {
+	driver   agent.Driver
+	spec     agent.Spec
+	services agent.Services
+	first    event.Facts
+
+	turning sync.Mutex // held by the Turn that runs
+
+	mu      sync.Mutex
+	run     *run // the process of that turn
+	id      string
+	model   string
+	begun   int // turns that were started
+	closed  bool
+	outcome agent.Outcome
+	files   []agent.File
+}
+
+func (m *turns) Facts() event.Facts { return m.first }
+
+// Abilities of such an agent are few: it can be started anew where it resumes sessions.
+func (m *turns) Abilities() agent.Abilities {
+	cell := m.driver.Matrix(m.spec.Install.Version).Cell(agent.Resume, "", setting.OneShot)
+	return agent.Abilities{Resume: cell.Level == agent.Full}
+}
+
+func (m *turns) unable(what string) error {
+	return fault.New(fault.Unsupported, "%s cannot be %s while it works", m.driver.Describe().Title, what)
+}
+
+// Steer reaches nothing: the agent reads its message once.
+func (m *turns) Steer(context.Context, []event.Block) error { return m.unable("told anything") }
+
+// Answer has nothing to answer.
+func (m *turns) Answer(r event.Reply) error {
+	return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
+}
+
+// Set changes nothing: each turn begins with what the conversation began with.
+func (m *turns) Set(context.Context, agent.Change) error { return agent.ErrRestart }
+
+// Turn starts the agent with the message, and returns when nothing of it is left.
+func (m *turns) Turn(ctx context.Context, message []event.Block) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := m.readable(message); err != nil {
+		return err
+	}
+	if !m.turning.TryLock() {
+		return fault.New(fault.Internal, "a turn runs already")
+	}
+	defer m.turning.Unlock()
+	r, err := m.start(message)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { r.end("SIGINT", syscall.SIGINT) })()
+	if limit := m.services.Connect; limit > 0 && !r.plain {
+		defer time.AfterFunc(limit, r.silent).Stop()
+	}
+	x := r.wait()
+	last := r.finish(x)
+	e := r.observer.After(x)
+	m.mu.Lock()
+	m.id = cmp.Or(e.Session, m.id)
+	last.Session = cmp.Or(last.Session, m.id, r.chosen)
+	m.outcome = agent.Outcome{Exit: x, Evidence: e}
+	m.run = nil
+	m.mu.Unlock()
+	for _, e := range r.mended(last, x, e) {
+		m.services.Tell(e)
+	}
+	return nil
+}
+
+// readable refuses what the agent cannot get.
+func (m *turns) readable(message []event.Block) error {
+	for _, block := range message {
+		if block.Media != "" {
+			return fault.New(fault.Unsupported, "%s takes no %s in a message", m.driver.Describe().Title, block.Media)
+		}
+	}
+	return fits(m.driver, m.spec.Install.Version, message)
+}
+
+// start starts the process of a turn.
+func (m *turns) start(message []event.Block) (*run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, errClosed()
+	}
+	if m.begun > 0 && m.id == "" {
+		return nil, fault.New(fault.AgentFailed, "%s did not name the session of the first message, so it cannot be resumed",
+			m.driver.Describe().Title)
+	}
+	spec := m.spec
+	spec.Resume = m.id
+	launch, _, err := m.driver.Command(spec)
+	if err != nil {
+		return nil, err
+	}
+	prompt := textOf(message)
+	if launch.Prompt == agent.ByArgument {
+		if launch.Args, err = WithPrompt(launch, m.driver.Name(), prompt); err != nil {
+			return nil, err
+		}
+		prompt = ""
+	}
+	if err := WriteFiles(launch.Files); err != nil {
+		return nil, err
+	}
+	m.files = append(m.files, launch.Files...)
+	r := &run{mind: m, chosen: launch.Session, observer: m.driver.Observe(launch)}
+	if r.decoder = m.driver.Decode(setting.StreamJSON); r.decoder == nil {
+		r.decoder, r.plain = &plainText{}, true
+	}
+	r.child, err = process.Start(process.Plan{
+		Path: launch.Path, Argv: append([]string{m.driver.Describe().Binary}, launch.Args...),
+		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace,
+		Stdin: strings.NewReader(prompt), Stdout: r, Stderr: &r.stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.run = r
+	m.begun++
+	return r, nil
+}
+
+// Kill ends the turn that runs.
+func (m *turns) Kill() { m.end("SIGKILL", os.Kill) }
+
+// end ends the process of the turn that runs.
+func (m *turns) end(why string, with os.Signal) {
+	m.mu.Lock()
+	r := m.run
+	m.mu.Unlock()
+	if r != nil {
+		r.end(why, with)
+	}
+}
+
+// Close ends the turn, if one runs, and takes the files away.
+func (m *turns) Close(ctx context.Context) (agent.Outcome, error) {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.end("SIGTERM", syscall.SIGTERM)
+	defer context.AfterFunc(ctx, m.Kill)()
+	m.turning.Lock() // until the turn is over
+	defer m.turning.Unlock()
+	RemoveFiles(m.files)
+	return m.outcome, nil
+}
+
+func textOf(message []event.Block) string {
+	var b strings.Builder
+	for _, block := range message {
+		b.WriteString(block.Text)
+	}
+	return b.String()
+}
+
+// fits refuses a message that is empty, or that the agent would not take whole.
+func fits(d agent.Driver, version string, message []event.Block) error {
+	text, media := textOf(message), false
+	for _, block := range message {
+		media = media || block.Media != ""
+	}
+	if strings.TrimSpace(text) == "" && !media {
+		return fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
+	}
+	limit, characters := d.Matrix(version).Limit, int64(utf8.RuneCountInString(text))
+	if limit.Characters > 0 && characters > limit.Characters || limit.Bytes > 0 && int64(len(text)) > limit.Bytes {
+		return fault.New(fault.PromptTooLong, "the message is longer than %s takes", d.Describe().Title).
+			Hint("put the text into a file and name it in the message")
+	}
+	return nil
+}
+
+// WriteFiles writes what a launch needs, readable by the user alone.
+func WriteFiles(files []agent.File) error {
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+			return fault.New(fault.Internal, "%s cannot be made", filepath.Dir(f.Path)).Because(err)
+		}
+		if err := workspace.WriteFile(f.Path, f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveFiles takes away what was written for a launch, but for what is to stay.
+func RemoveFiles(files []agent.File) {
+	for _, f := range files {
+		if !f.Keep {
+			_ = os.Remove(f.Path)
+			_ = os.Remove(filepath.Dir(f.Path)) // a private directory; one that is not empty stays
+		}
+	}
+}
