@@ -30,6 +30,7 @@ type opener struct {
 	// Of the native agent alone: which model API, at which address, and a file with what was said elsewhere.
 	provider, base, history string
 	ask                     []string // calls that are asked about, in the words of docs/rules.md
+	moded                   bool     // each conversation comes with a mode that was chosen for it
 }
 
 // env is what an opening has to know of this call.
@@ -40,13 +41,13 @@ func (o opener) env() opening.Env {
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup, Environ: os.Environ(),
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: config.OpenTrust(c.TrustFile()).Trusted, Gate: o.gate,
-		Grace: c.Config.Duration("grace"), Keep: true, Log: o.log, Detail: o.detail,
+		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) },
 		},
 		Own: opening.Own{
 			Rules: rules, Variables: c.Config.List("native.env"), Memory: c.Config.Int("native.memory"), Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), First: c.Config.Duration("native.first_byte"), Idle: c.Config.Duration("native.idle"),
+			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			Programs: ownPrograms(c, home),
 		},
 	}
@@ -80,8 +81,14 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 
 // converse opens a conversation; it is a conversation.Opener.
 func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+	_, chosen, err := approvalOf(o.call)
+	if err != nil {
+		return nil, err
+	}
+	turn, connect := clocks(o.call)
+	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
 	return o.env().Open(ctx, opening.Request{
-		Agent: name, Spec: s, Services: sv, Mode: o.call.Given("permission-mode"), Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
+		Agent: name, Spec: s, Services: sv, Mode: o.moded || chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
 	})
 }
 

@@ -23,7 +23,7 @@ func passes(c *contract.Call) bool {
 		return false
 	}
 	_, speaks := drivers()[i].(relay.Speaker)
-	for _, flag := range []string{"settings", "setting-sources", "agents"} { // what stands there is read by us, and held by us
+	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} { // read by us, and held by us
 		speaks = speaks && !c.Given(flag)
 	}
 	return speaks && (c.String("input-format") == "stream-json" || c.Given("prompt"))

@@ -13,7 +13,6 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
-	"omniagent/internal/proto/yume"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -27,16 +26,23 @@ type request struct {
 
 // requestOf reads the flags. stays says whether the other side can say more than one message.
 func requestOf(c *contract.Call, stays bool) (r request, err error) {
-	word := c.String("permission-mode")
-	if c.String("dialect") == nested && !c.Given("permission-mode") {
-		word = "prompt" // where nobody can be asked, Claude Code lets nothing run
+	mode, chosen, err := approvalOf(c)
+	switch {
+	case err != nil:
+		return r, err
+	case chosen != "":
+	case c.String("dialect") == nested: // where nobody can be asked, Claude Code lets nothing run
+		mode = setting.Prompt
+	default:
+		mode = setting.Default
 	}
-	mode := yume.ModeOf(word)
+	turn, connect := clocks(c)
 	r.Request = opening.Request{
 		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"), History: c.Path("history-file"),
-		Forget: c.Bool("no-session-persistence"), Mode: c.Given("permission-mode"),
+		Forget: c.Bool("no-session-persistence"), Mode: chosen != "",
+		Services: agent.Services{Timeout: turn, Connect: connect},
 	}
-	r.host = claudehost.Say{Unasked: mode.Unasked, Bypass: c.Bool("allow-bypass") || mode.Mode == setting.Yolo}
+	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") || mode == setting.Yolo}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
@@ -45,7 +51,7 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 			Web:     typed(c.String("web") == "on"),
 		},
 	}
-	if r.Spec.Terms, err = termsOf(c, mode.Mode); err != nil {
+	if r.Spec.Terms, err = termsOf(c, mode); err != nil {
 		return r, err
 	}
 	if text := c.String("json-schema"); text != "" {
@@ -60,7 +66,7 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 	if r, err = r.with(deltas); err != nil {
 		return r, err
 	}
-	asks := stays || mode.Mode == setting.AskAll
+	asks := stays || mode == setting.AskAll
 	switch c.String("questions") {
 	case "host":
 		asks = true

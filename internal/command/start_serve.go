@@ -23,13 +23,30 @@ const nested = "claude" // the name of that dialect
 func dialectOf(c *contract.Call) stream.Dialect {
 	id := cmp.Or(c.String("resume"), c.String("session-id"))
 	if c.String("dialect") != nested {
-		return stream.NewYume(id, c.String("permission-mode"))
+		return stream.NewYume(id, modeWord(c))
 	}
 	e := claude.Encoder{UUID: opening.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
 	e.Know(id, event.Facts{})
 	d := stream.NewClaude(e)
 	d.Repeats = c.Bool("replay-user-messages")
 	return d
+}
+
+// modeWord is the mode of a conversation in the words of the flat lines: as the host said it, or as it would.
+func modeWord(c *contract.Call) string {
+	if word := c.String("permission-mode"); word != "" {
+		return word
+	}
+	switch mode, _, _ := approvalOf(c); mode { // what is wrong with the flags is told later
+	case "":
+		return string(setting.Default)
+	case setting.Yolo:
+		return "auto"
+	case setting.AskAll:
+		return "interactive"
+	default:
+		return string(mode)
+	}
 }
 
 // refuseStart tells in the stream that there is none.

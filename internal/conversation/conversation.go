@@ -26,6 +26,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -105,6 +106,7 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	if o.Patience == 0 {
 		o.Patience = patience
 	}
+	o.Timeout = cmp.Or(o.Timeout, o.Services.Timeout)
 	if o.Services.Grace == 0 {
 		o.Services.Grace = grace
 	}

@@ -30,7 +30,7 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 		}
 	}
 	o := conversation.Options{
-		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience, Timeout: p.request.Timeout, First: p.request.First,
+		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience, First: p.request.First,
 		Log: p.env.Log,
 	}
 	if p.driver == nil {
@@ -138,13 +138,7 @@ func (p *Plan) create(ctx context.Context, store session.Store, id, own string) 
 		s.Fresh = UUID()
 	}
 	b := session.Begin{ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir}
-	var kept *session.Session
-	var err error
-	if p.keep {
-		kept, err = store.Create(ctx, b)
-	} else {
-		kept, err = store.Unlinked(b)
-	}
+	kept, err := store.New(ctx, b, p.keep)
 	if err == nil && own != "" {
 		if _, err = kept.Append(session.Changed{Session: own}); err != nil {
 			_ = kept.Close()

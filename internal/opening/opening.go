@@ -74,7 +74,6 @@ type Request struct {
 	Forget   bool          // nothing of it stays on disk
 	First    []event.Block // the first message, where it is known already; nil: none
 	Patience time.Duration // for an answer; 0: the conversation's own
-	Timeout  time.Duration // for a turn; 0: none
 
 	// Of the native agent alone: which model API, at which address, a file with what was said elsewhere, and calls that are asked about.
 	Provider, Base, History string

@@ -43,16 +43,9 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 
 // create begins a session.
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
-	create := func() (*session.Session, error) {
-		b := session.Begin{
-			ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
-		}
-		if o.Forget {
-			return o.Store.Unlinked(b)
-		}
-		return o.Store.Create(ctx, b)
-	}
-	kept, err := create()
+	kept, err := o.Store.New(ctx, session.Begin{
+		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
+	}, !o.Forget)
 	if err != nil || history == nil {
 		return kept, err
 	}

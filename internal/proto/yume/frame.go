@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"omniagent/internal/event"
@@ -27,35 +26,9 @@ type Approval struct {
 	Reason string
 }
 
-// Mode is a permission mode as this dialect calls it.
-type Mode struct {
-	Word    string
-	Mode    setting.Approval
-	Unasked bool // what would be asked about is denied
-	Frame   bool // a host may say it while the conversation runs
-}
-
-// Modes are the permission modes of this dialect.
-func Modes() []Mode {
-	return []Mode{
-		{Word: "default", Mode: setting.Default, Frame: true},
-		{Word: "interactive", Mode: setting.AskAll, Frame: true},
-		{Word: "auto", Mode: setting.Yolo, Frame: true},
-		{Word: "deny", Mode: setting.DenyAll, Frame: true},
-		{Word: "prompt", Mode: setting.Prompt},
-		{Word: "auto-edit", Mode: setting.AutoEdit},
-		{Word: "plan", Mode: setting.Plan},
-		{Word: "dont-ask", Mode: setting.Prompt, Unasked: true},
-	}
-}
-
-// ModeOf finds a mode by its word. An unknown one is the default.
-func ModeOf(word string) Mode {
-	all := Modes()
-	if i := slices.IndexFunc(all, func(m Mode) bool { return m.Word == word }); i >= 0 {
-		return all[i]
-	}
-	return all[0]
+// Modes are the permission modes of this dialect: its own words first, then those that all hosts share.
+func Modes() []string {
+	return []string{"default", "interactive", "auto", "deny", "ask", "plan", "prompt", "auto-edit", "yolo"}
 }
 
 // Parse reads a line of the host. An error says what is wrong with the line; the conversation goes on.
@@ -81,16 +54,11 @@ func Parse(data []byte) (Frame, error) {
 	case "interrupt":
 		return Frame{Interrupt: true}, nil
 	case "set_permission_mode":
-		var words []string
-		for _, m := range Modes() {
-			if m.Frame && f.Mode == m.Word {
-				return Frame{Mode: m.Mode}, nil
-			}
-			if m.Frame {
-				words = append(words, m.Word)
-			}
+		mode, ok := setting.ParseApproval(f.Mode)
+		if !ok {
+			return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; there are %s", f.Mode, strings.Join(Modes(), ", "))
 		}
-		return Frame{}, fmt.Errorf("set_permission_mode: %q is not one of %s", f.Mode, strings.Join(words, ", "))
+		return Frame{Mode: mode}, nil
 	case "tool_approval":
 		a := &Approval{f.ID, f.Option, f.Reason}
 		if f.Approved != nil && *f.Approved {

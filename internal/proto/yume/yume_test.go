@@ -182,15 +182,17 @@ func TestFrames(t *testing.T) {
 		`{"type":"tool_approval","id":"c","approved":false,"reason":"r"}`: "approval c deny r",
 		`{"type":"tool_approval","id":"q1.1","option":"always"}`:          "approval q1.1 always ",
 		`{"type":"user","content":"hi","steer":true}`:                     "steer hi",
-		`{"type":"set_permission_mode","mode":"yolo"}`:                    "wrong",
+		`{"type":"set_permission_mode","mode":"yolo"}`:                    "mode yolo",
+		`{"type":"set_permission_mode","mode":"plan"}`:                    "mode plan",
+		`{"type":"set_permission_mode","mode":"everything"}`:              "wrong",
 		`{"type":"tool_approval","id":"c"}`:                               "wrong",
 		`{"type":"user","content":" "}`:                                   "wrong",
 		`{"type":"user","content":[{"type":"video"}]}`:                    "wrong",
-		`{"type":"user"}`:                                                 "wrong",
-		`{"type":"dance"}`:                                                "wrong",
-		`{}`:                                                              "wrong",
-		`[1]`:                                                             "wrong",
-		`nothing`:                                                         "wrong",
+		`{"type":"user"}`:  "wrong",
+		`{"type":"dance"}`: "wrong",
+		`{}`:               "wrong",
+		`[1]`:              "wrong",
+		`nothing`:          "wrong",
 	} {
 		f, err := yume.Parse([]byte(line))
 		got := "wrong"
