@@ -28,10 +28,13 @@ import (
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/codex"
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/modelserver"
 	"omniagent/internal/process"
+	"omniagent/internal/recording"
 	"omniagent/internal/relay"
+	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
 
@@ -85,10 +88,15 @@ func lines() error {
 	events := 0
 	decoder := claude.New().Decode(setting.StreamJSON)
 	decoded := pass(func(p []byte) { events += len(decoder.Feed(p)) })
+	recorded, err := recordedPass(pass)
+	if err != nil {
+		return err
+	}
 	speed := func(d time.Duration) float64 { return float64(len(data)) / d.Seconds() / 1e9 }
 	fmt.Printf("ends of lines alone   %6.2f GB/s\n", speed(scan))
 	fmt.Printf("relayed               %6.2f GB/s  %.2f of it, %.0f ns a line\n", speed(same), float64(scan)/float64(same), float64(same.Nanoseconds())/100_000)
 	fmt.Printf("decoded               %6.2f GB/s  %.2f µs an event\n", speed(decoded), float64(decoded.Microseconds())/100_000)
+	fmt.Printf("recorded              %6.2f GB/s  %.2f µs an event, beside the lines\n", speed(recorded), float64(recorded.Microseconds())/100_000)
 	long := []byte(`{"type":"assistant","x":"` + strings.Repeat("x", 100<<20) + "\"}\n")
 	began := time.Now()
 	for i := 0; i < len(long); i += block {
@@ -98,6 +106,29 @@ func lines() error {
 	runtime.ReadMemStats(&m)
 	fmt.Printf("a line of 100 MB      %6.0f ms, relayed; %d MiB from the system since the start\n", float64(time.Since(began).Milliseconds()), m.Sys>>20)
 	return slow(data)
+}
+
+// recordedPass puts the lines on record while they pass.
+func recordedPass(pass func(write func([]byte)) time.Duration) (time.Duration, error) {
+	dir, err := os.MkdirTemp("", "omniagent-relay-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	journal, err := session.Open(dir).Unlinked(session.Begin{Agent: "claude"})
+	if err != nil {
+		return 0, err
+	}
+	r := recording.New(conversation.Record(journal, func(format string, args ...any) { err = fmt.Errorf(format, args...) }), claude.New().Decode(setting.StreamJSON))
+	watch := relay.NewWatch(io.Discard)
+	took := pass(func(p []byte) {
+		_, _ = watch.Write(p)
+		r.Agent(p)
+	})
+	if closed := r.Close(); err == nil {
+		err = closed
+	}
+	return took, err
 }
 
 // slow is a host that takes a nap at every event, in front of an agent that prints as fast as it can.

@@ -43,13 +43,13 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 	if !c.Host.StdinTerminal && !c.Bool("plain") {
 		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint("omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 	}
-	var p plan
-	p.stays = true
-	if err := p.choose(c, logger(c), func(string, ...any) {}); err != nil {
+	log := logger(c)
+	r, err := requestOf(c, true)
+	if err != nil {
 		return 0, err
 	}
 	conv, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return p.opener.converse(ctx, p.agent, p.spec, p.services)
+		return openerOf(c, log, func(string, ...any) {}, nil).env().Open(ctx, r.Request)
 	})
 	if err != nil {
 		return 0, err

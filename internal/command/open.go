@@ -16,7 +16,9 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
+	"omniagent/internal/recording"
 	"omniagent/internal/relay"
+	"omniagent/internal/setting"
 )
 
 // opener opens conversations for one call.
@@ -99,18 +101,33 @@ func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Se
 	return conversation.NewLegacy(c, c.Last()+1), nil
 }
 
-// relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are. Of r it fills in what belongs to the agent.
-// An agent that does not speak them is a fault of code UNSUPPORTED.
-func (o opener) relay(ctx context.Context, name string, s agent.Spec, w relay.Wishes, r relay.Relay) (int, error) {
-	driver, err := o.env().Prepare(name, &s, o.ask)
+// relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on record. Of r it fills in what belongs to
+// the agent. An agent that does not speak them is a fault of code UNSUPPORTED.
+func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
+	plan, err := o.env().Plan(q)
 	if err != nil {
 		return 0, err
 	}
+	driver, spec := plan.Installed()
 	speaker, ok := driver.(relay.Speaker)
 	if !ok {
-		return 0, fault.New(fault.Unsupported, "%s does not speak these lines itself", name)
+		return 0, fault.New(fault.Unsupported, "%s does not speak these lines itself", q.Agent)
 	}
-	if r.Launch, err = speaker.Relayed(s, w); err != nil {
+	if _, err := speaker.Relayed(spec, w); err != nil { // before there is a session
+		return 0, err
+	}
+	p, err := plan.Pass(ctx)
+	if err != nil {
+		return 0, err
+	}
+	record := recording.New(p.Record, driver.Decode(setting.StreamJSON))
+	defer func() {
+		if err := record.Close(); err != nil {
+			o.log("the conversation could not be kept: %v", err)
+		}
+	}()
+	r.Record = record
+	if r.Launch, err = speaker.Relayed(p.Spec, w); err != nil {
 		return 0, err
 	}
 	if err := cli.WriteFiles(r.Launch.Files); err != nil {

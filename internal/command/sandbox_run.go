@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func wallParams() []contract.Param {
 func wanted(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
-		Root: c.Dir(), Home: home, Network: firstOf(c.String("network"), c.Config.String("native.network")), State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
+		Root: c.Dir(), Home: home, Network: cmp.Or(c.String("network"), c.Config.String("native.network")), State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
 	}
 	for _, path := range c.Strings("write") {
 		w.Write = append(w.Write, c.Abs(path))

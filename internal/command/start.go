@@ -74,6 +74,7 @@ func startParams() []contract.Param {
 		{Name: "setting-sources", Kind: contract.Enum, Enum: []string{"user", "project", "local"}, Repeat: true, Help: "whose prohibitions count"},
 		{Name: "include-partial-messages", Kind: contract.Bool, Help: "pieces too"},
 		{Name: "replay-user-messages", Kind: contract.Bool, Help: "messages are told again"},
+		{Name: "no-session-persistence", Kind: contract.Bool, Help: "keep nothing of the conversation"},
 		{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
 	}
 }

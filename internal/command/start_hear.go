@@ -13,29 +13,35 @@ import (
 	"omniagent/internal/stream"
 )
 
-// listen finds out what is said, and how: a message for one turn, or frames for as long as they come.
-func (p *plan) listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) error {
+// input is what the other side says.
+type input struct {
+	prompt []event.Block      // a message for one turn
+	stays  bool               // messages come as frames, for as long as they come
+	frames <-chan stream.Said // closed when nothing more will come
+}
+
+// listen finds out what is said, and how.
+func listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input, error) {
 	in, open := c.Host.Stdin, c.Host.Stdin != nil
 	if c.Given("prompt") {
 		if strings.TrimSpace(c.String("prompt")) == "" {
-			return fault.New(fault.ArgError, "--prompt is empty").Hint("say what is to be done")
+			return input{}, fault.New(fault.ArgError, "--prompt is empty").Hint("say what is to be done")
 		}
-		p.prompt = []event.Block{{Text: c.String("prompt")}}
+		prompt := []event.Block{{Text: c.String("prompt")}}
 		if c.String("dialect") == nested {
-			close(p.frames)
-			return p.beside(c)
+			more, err := beside(c)
+			return input{prompt: append(prompt, more...), frames: nothing()}, err
 		}
-		p.hear(in, d, open && !c.Host.StdinTerminal, quit)
-		return nil
+		if c.Host.StdinTerminal {
+			open = false
+		}
+		return input{prompt: prompt, frames: hear(in, d, open, quit)}, nil
 	}
 	if c.Host.StdinTerminal || !open {
-		return fault.New(fault.ArgError, "there is no message: give --prompt, or a message or frames on standard input").
-			Hint("omniagent start -p 'What is in this directory?'")
+		return input{}, noMessage()
 	}
 	if form := c.String("input-format"); form == "stream-json" || form == "auto" && c.Given("session-id") {
-		p.stays = true
-		p.hear(in, d, open, quit)
-		return nil
+		return input{stays: true, frames: hear(in, d, open, quit)}, nil
 	}
 	silent := time.AfterFunc(2*time.Second, func() { sayLine(c, "the message is read from standard input") })
 	defer silent.Stop()
@@ -43,26 +49,35 @@ func (p *plan) listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) 
 	line, rest, err := firstLine(reader)
 	switch {
 	case err != nil:
-		return err
+		return input{}, err
 	case line != nil && c.String("input-format") == "auto":
-		p.stays = true
-		p.hear(io.MultiReader(bytes.NewReader(line), reader), d, true, quit)
-		return nil
+		return input{stays: true, frames: hear(io.MultiReader(bytes.NewReader(line), reader), d, true, quit)}, nil
 	case len(bytes.TrimSpace(rest)) == 0:
-		return fault.New(fault.ArgError, "standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
+		return input{}, fault.New(fault.ArgError, "standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
 	}
-	p.prompt = []event.Block{{Text: string(rest)}}
-	close(p.frames)
-	return nil
+	return input{prompt: []event.Block{{Text: string(rest)}}, frames: nothing()}, nil
+}
+
+func noMessage() error {
+	return fault.New(fault.ArgError, "there is no message: give --prompt, or a message or frames on standard input").
+		Hint("omniagent start -p 'What is in this directory?'")
+}
+
+// nothing is a side that says nothing.
+func nothing() <-chan stream.Said {
+	frames := make(chan stream.Said)
+	close(frames)
+	return frames
 }
 
 // hear takes frames from now on.
-func (p *plan) hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) {
+func hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-chan stream.Said {
 	if !open {
-		close(p.frames)
-		return
+		return nothing()
 	}
-	go stream.Read(in, d, p.frames, quit)
+	frames := make(chan stream.Said, stream.Ahead)
+	go stream.Read(in, d, frames, quit)
+	return frames
 }
 
 // longestMessage is the longest one that is taken from standard input.
@@ -92,9 +107,9 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 
 // beside adds what comes on standard input to a message that was given as an argument, as Claude Code does: what nobody has begun to say within
 // three seconds is not waited for.
-func (p *plan) beside(c *contract.Call) error {
+func beside(c *contract.Call) ([]event.Block, error) {
 	if c.Host.StdinTerminal || c.Host.Stdin == nil {
-		return nil
+		return nil, nil
 	}
 	begun := make(chan struct{})
 	type read struct {
@@ -113,16 +128,16 @@ func (p *plan) beside(c *contract.Call) error {
 	case <-begun:
 	case <-time.After(3 * time.Second):
 		sayLine(c, "nothing has come on standard input within 3 s, so it is not waited for")
-		return nil
+		return nil, nil
 	}
 	got := <-all
 	switch {
 	case got.err != nil:
-		return fault.New(fault.Internal, "standard input cannot be read").Because(got.err)
+		return nil, fault.New(fault.Internal, "standard input cannot be read").Because(got.err)
 	case len(got.data) > longestMessage:
-		return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20)
+		return nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20)
 	case len(bytes.TrimSpace(got.data)) > 0:
-		p.prompt = append(p.prompt, event.Block{Text: "\n" + string(got.data)})
+		return []event.Block{{Text: "\n" + string(got.data)}}, nil
 	}
-	return nil
+	return nil, nil
 }

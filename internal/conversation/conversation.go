@@ -235,28 +235,35 @@ func (e *Events) Close() { _ = e.records.Close() }
 
 // ask posts something to run and waits for what comes of it.
 func ask[T any](ctx context.Context, c *Conversation, do func(reply func(T, error))) (T, error) {
+	return start(ctx, c, do)()
+}
+
+// start posts something to run. The function that it returns waits for what comes of it.
+func start[T any](ctx context.Context, c *Conversation, do func(reply func(T, error))) func() (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
 	answer := make(chan result, 1)
 	c.inbox.post(func() { do(func(v T, err error) { answer <- result{v, err} }) })
-	select {
-	case r := <-answer:
-		return r.value, r.err
-	case <-c.done:
-	case <-ctx.Done():
+	return func() (T, error) {
+		select {
+		case r := <-answer:
+			return r.value, r.err
+		case <-c.done:
+		case <-ctx.Done():
+		}
+		select {
+		case r := <-answer:
+			return r.value, r.err
+		default:
+		}
+		var none T
+		if err := ctx.Err(); err != nil {
+			return none, err
+		}
+		return none, c.gone()
 	}
-	select {
-	case r := <-answer:
-		return r.value, r.err
-	default:
-	}
-	var none T
-	if err := ctx.Err(); err != nil {
-		return none, err
-	}
-	return none, c.gone()
 }
 
 func (c *Conversation) gone() error {
@@ -273,14 +280,22 @@ func (c *Conversation) Send(ctx context.Context, blocks []event.Block) (int64, e
 
 // Steer says something to the turn that runs. Where it does not reach that turn it becomes a message, and steered is false.
 func (c *Conversation) Steer(ctx context.Context, blocks []event.Block) (number int64, steered bool, err error) {
+	return c.StartSteer(ctx, blocks)()
+}
+
+// StartSteer begins what Steer does, before anything that is asked of the conversation later. The function that it returns waits for what came of it.
+func (c *Conversation) StartSteer(ctx context.Context, blocks []event.Block) (wait func() (number int64, steered bool, err error)) {
 	if err := empty(blocks); err != nil {
-		return 0, false, err
+		return func() (int64, bool, error) { return 0, false, err }
 	}
-	reached, err := ask(ctx, c, func(reply func(int64, error)) { c.steer(blocks, reply) })
-	if reached < 0 {
-		return -reached, false, err
+	reached := start(ctx, c, func(reply func(int64, error)) { c.steer(blocks, reply) })
+	return func() (int64, bool, error) {
+		number, err := reached()
+		if number < 0 {
+			return -number, false, err
+		}
+		return number, err == nil, err
 	}
-	return reached, err == nil, err
 }
 
 func empty(blocks []event.Block) error {
@@ -302,8 +317,16 @@ func (c *Conversation) Answer(ctx context.Context, r event.Reply) error {
 // Set changes what holds from the next call of a tool on. What the agent takes only when it is started restarts it, between turns; in a turn that is
 // a fault of code UNSUPPORTED.
 func (c *Conversation) Set(ctx context.Context, change agent.Change) error {
-	_, err := ask(ctx, c, func(reply func(struct{}, error)) { c.set(change, func(err error) { reply(struct{}{}, err) }) })
-	return err
+	return c.StartSet(ctx, change)()
+}
+
+// StartSet begins what Set does, before anything that is asked of the conversation later. The function that it returns waits for what came of it.
+func (c *Conversation) StartSet(ctx context.Context, change agent.Change) (wait func() error) {
+	done := start(ctx, c, func(reply func(struct{}, error)) { c.set(change, func(err error) { reply(struct{}{}, err) }) })
+	return func() error {
+		_, err := done()
+		return err
+	}
 }
 
 // Interrupt ends the turn that runs. Called again, it does not wait for the agent's agreement. With drop, messages that wait get their end behind it;

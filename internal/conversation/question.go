@@ -93,30 +93,22 @@ func (q *questions) find(id string) string {
 
 // ask takes a question of the Mind. Where nobody answers it is denied at once, and nobody hears of it but by the denial.
 func (c *Conversation) ask(e *event.Event) {
-	ask := *e.Ask
-	if !c.canAsk {
+	ask, q := *e.Ask, &c.questions
+	var early *event.Reply
+	if ask.Tool != nil {
+		early = q.calls[ask.Tool.ID]
+	}
+	if !c.canAsk && early == nil {
 		c.deny(ask.ID, "it needs approval, and nobody can be asked")
 		return
 	}
-	t := c.attribute(e)
-	q := &c.questions
-	if q.turn != t.number {
-		q.turn, q.number = t.number, 0
-	}
-	q.number++
-	id := fmt.Sprintf("q%d.%d", t.number, q.number) // the number of a turn is never used again
-	open := &question{wire: ask.ID, ask: ask, turn: t.number}
-	open.ask.ID = id
-	q.open[id] = open
-	shown := open.ask
-	e.Ask = &shown
-	c.record(*e)
+	open := c.open(e)
+	id := open.ask.ID
 	c.sync()
-	if ask.Tool != nil && q.calls[ask.Tool.ID] != nil {
-		early := *q.calls[ask.Tool.ID]
+	if early != nil {
 		q.calls[ask.Tool.ID] = nil
 		early.Question = id
-		_ = c.reply(early)
+		_ = c.reply(*early)
 		return
 	}
 	open.clock = time.AfterFunc(c.o.Patience, func() {
@@ -129,6 +121,22 @@ func (c *Conversation) ask(e *event.Event) {
 			}
 		})
 	})
+}
+
+// open puts a question on record under a name of ours.
+func (c *Conversation) open(e *event.Event) *question {
+	q, t := &c.questions, c.attribute(e)
+	if q.turn != t.number {
+		q.turn, q.number = t.number, 0
+	}
+	q.number++
+	open := &question{wire: e.Ask.ID, ask: *e.Ask, turn: t.number}
+	open.ask.ID = fmt.Sprintf("q%d.%d", t.number, q.number) // the number of a turn is never used again
+	q.open[open.ask.ID] = open
+	shown := open.ask
+	e.Ask = &shown
+	c.record(*e)
+	return open
 }
 
 // deny denies what nobody is asked about.

@@ -10,8 +10,8 @@ import (
 )
 
 // Flat is the order of the flat dialect: init first and once, unless the call never began; ids unique; a call directly followed by its result; text of
-// sub-agents marked; usage above zero; usage, result, message_stop at the end of each turn; an error only in front of a result that is one; no two
-// equal lines of text.
+// sub-agents marked; a question about a call directly behind the call, and once; usage above zero; usage, result, message_stop at the end of each turn; an
+// error only in front of a result that is one; no two equal lines of text.
 //
 // Long because it is the list of the rules.
 func Flat(lines []string) error {
@@ -20,7 +20,9 @@ func Flat(lines []string) error {
 		open                   string // the call that waits for its result
 		ids                    = map[string]bool{}
 		said                   = map[string]bool{}
+		asked, ended           = map[string]bool{}, map[string]bool{}
 		last                   string
+		lastCall               string // the line before is the call of that id
 	)
 	for i, line := range lines {
 		wrong := func(format string, args ...any) error {
@@ -34,6 +36,8 @@ func Flat(lines []string) error {
 			Subtype string          `json:"subtype"`
 			ID      string          `json:"id"`
 			UseID   string          `json:"tool_use_id"`
+			Ask     string          `json:"question_id"`
+			Options []string        `json:"options"`
 			Parent  string          `json:"parent_tool_use_id"`
 			Input   json.RawMessage `json:"input"`
 			Content *string         `json:"content"`
@@ -93,6 +97,7 @@ func Flat(lines []string) error {
 			if !ids[m.UseID] {
 				return wrong("a result without its call")
 			}
+			ended[m.UseID] = true
 			if m.Parent == "" {
 				if open != m.UseID {
 					return wrong("the open call is %q", open)
@@ -120,11 +125,26 @@ func Flat(lines []string) error {
 			if last != "result" {
 				return wrong("result comes directly before")
 			}
-		case "system", "interrupt":
+		case "system":
+			if m.Subtype == "permission_request" {
+				switch {
+				case m.Ask == "" || asked[m.Ask] || m.Options == nil:
+					return wrong("not one question with its options")
+				case m.UseID != "" && m.UseID == open && lastCall != open:
+					return wrong("the question does not follow its call")
+				case m.UseID != "" && (!ids[m.UseID] || ended[m.UseID]):
+					return wrong("a question about no call that waits")
+				}
+				asked[m.Ask] = true
+			}
+		case "interrupt":
 		default:
 			return wrong("an unknown type")
 		}
-		stopped, last = m.Type == "message_stop", m.Type
+		stopped, last, lastCall = m.Type == "message_stop", m.Type, ""
+		if m.Type == "tool_use" {
+			lastCall = m.ID
+		}
 	}
 	if len(lines) > 0 && !stopped {
 		return fmt.Errorf("it does not end with message_stop")

@@ -71,7 +71,7 @@ func Nested(lines []string) error {
 
 func (s *scene) next(l nested) error {
 	switch l.Type {
-	case "control_request", "control_response", "control_cancel_request": // they stand anywhere, and have an identifier of another kind
+	case "control_request", "control_response", "control_cancel_request", "command_lifecycle": // they stand anywhere, and have an identifier of another kind
 		return nil
 	case "user", "assistant", "system", "stream_event", "result":
 	default:

@@ -52,7 +52,10 @@ func TestCaptures(t *testing.T) {
 				}
 				facts := event.Facts{Agent: name, Mode: setting.Prompt, Dir: "/w"}
 				for _, cut := range []int{len(data), len(data) / 2} { // and as if it had died in the middle
-					flat, nested := order.Told(order.Read(tt.driver.Decode(setting.StreamJSON), data[:cut], agent.Exit{}), facts)
+					flat, nested, err := order.Told(order.Read(tt.driver.Decode(setting.StreamJSON), data[:cut], agent.Exit{}), facts)
+					if err != nil {
+						t.Fatal(err)
+					}
 					if err := order.Flat(flat); err != nil {
 						t.Errorf("flat, %d of %d: %v\n%s", cut, len(data), err, strings.Join(flat, "\n"))
 					}
@@ -113,6 +116,54 @@ func TestRules(t *testing.T) {
 		lines := strings.Split(strings.ReplaceAll(tt.lines, "}{", "}\n{"), "\n")
 		if err := order.Nested(lines); err == nil || !strings.Contains(err.Error(), tt.why) {
 			t.Errorf("%s: %v", tt.why, err)
+		}
+	}
+}
+
+// TestQuestions: a question stands directly behind its call, also where the call was kept back, and is about a call that waits.
+func TestQuestions(t *testing.T) {
+	call := func(id string) event.Event {
+		return event.Event{Kind: event.ToolCall, Call: &event.Call{ID: id, Name: "n"}}
+	}
+	result := func(id string) event.Event {
+		return event.Event{Kind: event.ToolResult, Result: &event.Result{ID: id}}
+	}
+	ask := func(id string) event.Event {
+		return event.Event{Kind: event.Question, Ask: &event.Ask{ID: "w" + id, Text: "may it?", Options: []string{"allow", "deny"}, Tool: &event.Call{ID: id, Name: "n"}}}
+	}
+	ended := event.Event{Kind: event.Ended, End: &event.End{OK: true}}
+	flat, _, err := order.Told([]event.Event{call("a"), call("b"), call("c"), ask("a"), ask("b"), ask("c"), result("c"), result("a"), result("b"), ended}, event.Facts{})
+	if err == nil {
+		err = order.Flat(flat)
+	}
+	all := strings.Join(flat, "\n")
+	for _, want := range []string{
+		`"id":"a","name":"n","input":{}}` + "\n" + `{"type":"system","subtype":"permission_request","tool_use_id":"a","question_id":"q1.1","text":"may it?","options":["allow","deny"]}`,
+		`"id":"b","name":"n","input":{}}` + "\n" + `{"type":"system","subtype":"permission_request","tool_use_id":"b","question_id":"q1.2"`,
+	} {
+		if !strings.Contains(all, want) || strings.Contains(all, "q1.3") { // c has its result before anybody could hear of its question
+			t.Errorf("%v: no %s in\n%s", err, want, all)
+		}
+	}
+	const (
+		begin = `{"type":"system","subtype":"init"}`
+		use   = `{"type":"tool_use","id":"a","name":"n","input":{}}`
+		q     = `{"type":"system","subtype":"permission_request","tool_use_id":"a","question_id":"q","text":"","options":[]}`
+		back  = `{"type":"tool_result","tool_use_id":"a","content":"x"}`
+		end   = `{"type":"result","is_error":false}` + `{"type":"message_stop"}`
+	)
+	for lines, want := range map[string]string{
+		begin + use + q + back + end:                                                                    "",
+		begin + use + q + q + back + end:                                                                "not one question",
+		begin + q + use + back + end:                                                                    "about no call",
+		begin + use + back + q + end:                                                                    "about no call",
+		begin + use + `{"type":"system","subtype":"steered"}` + q + back + end:                          "does not follow",
+		begin + use + strings.Replace(q, `,"options":[]`, "", 1) + back + end:                           "not one question",
+		begin + `{"type":"system","subtype":"permission_request","question_id":"q","options":[]}` + end: "",
+	} {
+		err := order.Flat(strings.Split(strings.ReplaceAll(lines, "}{", "}\n{"), "\n"))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
 		}
 	}
 }

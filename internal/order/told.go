@@ -1,19 +1,18 @@
 package order
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/proto/claude"
-	"omniagent/internal/setting"
+	"omniagent/internal/session"
 	"omniagent/internal/stream"
 )
 
@@ -27,102 +26,66 @@ func Read(d agent.Decoder, output []byte, x agent.Exit) []event.Event {
 	return append(all, d.End(x)...)
 }
 
-// Told is what hosts of both dialects hear of a conversation in which that happened: the flat lines, and the nested ones.
-func Told(events []event.Event, f event.Facts) (flat, nested []string) {
-	n := 0
-	uuid := func() string { n++; return fmt.Sprintf("u%d", n) }
-	return hear(events, f, &stream.Yume{Mode: "default", Meaning: func(string) setting.Approval { return setting.Default }}),
-		hear(events, f, &stream.Claude{Encoder: claude.Encoder{UUID: uuid, Version: "0"}})
-}
-
-func hear(events []event.Event, f event.Facts, d stream.Dialect) []string {
-	var out bytes.Buffer
-	turns, all := 0, slices.Clone(events)
-	for i := range all {
-		all[i].Unasked = false // each turn gets a message
-		if all[i].Kind == event.Ended {
-			turns++
+// Recorded is how a conversation tells what an agent said: as it is on record, in order. Each turn had a message.
+func Recorded(said []event.Event) ([]event.Event, error) {
+	dir, err := os.MkdirTemp("", "omniagent-order-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	journal, err := session.Open(dir).Unlinked(session.Begin{ID: "s"})
+	if err != nil {
+		return nil, err
+	}
+	told := journal.Reader(journal.Last() + 1)
+	var broken error
+	r := conversation.Record(journal, func(format string, args ...any) { broken = fmt.Errorf(format, args...) })
+	for _, e := range said {
+		if e.Kind == event.Ended {
+			r.Prompt([]event.Block{{Text: "go"}})
 		}
 	}
-	frames := make(chan stream.Said, turns)
-	for range turns {
-		frames <- stream.Said{Frame: stream.Frame{User: []event.Block{{Text: "go"}}}}
+	for _, e := range said {
+		e.Unasked = false
+		r.Tell(e)
 	}
-	close(frames)
-	h := stream.New(&out, d, stream.Lines)
-	h.Session = &player{facts: f, left: all, now: event.NewQueue(0)}
-	h.Log, h.Detail = func(string, ...any) {}, func(string, ...any) {}
-	h.Frames, h.Stays = frames, true
-	h.Run(context.Background())
-	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-}
-
-// player is a session in which all is known that will happen: a turn for each message.
-type player struct {
-	left []event.Event
-	now  *event.Queue
-
-	mu    sync.Mutex
-	facts event.Facts
-	id    string
-}
-
-var _ agent.Session = (*player)(nil)
-
-// ID is the one that was told.
-func (p *player) ID() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.id
-}
-
-// Facts are those from outside, and what was told.
-func (p *player) Facts() event.Facts {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.facts
-}
-
-// Next is the next event.
-func (p *player) Next(ctx context.Context) (event.Event, error) {
-	e, err := p.now.Next(ctx)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e.Session != "" {
-		p.id = e.Session
+	if broken != nil {
+		return nil, broken
 	}
-	if e.Kind == event.Started && e.Model != "" {
-		p.facts.Model = e.Model
+	var all []event.Event
+	for last := journal.Last(); ; {
+		entry, err := told.Next(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		if e := entry.Event(); e != nil {
+			all = append(all, *e)
+		}
+		if entry.Number == last {
+			return all, r.Close()
+		}
 	}
-	return e, err
 }
 
-// Send lets a turn happen.
-func (p *player) Send(context.Context, []event.Block) error {
-	n := 1 + slices.IndexFunc(p.left, func(e event.Event) bool { return e.Kind == event.Ended })
-	if n == 0 {
-		return io.EOF
+// Told is what hosts of both dialects hear of a conversation in which an agent said that: the flat lines, and the nested ones.
+func Told(said []event.Event, f event.Facts) (flat, nested []string, err error) {
+	events, err := Recorded(said)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, e := range p.left[:n] {
-		p.now.Put(e)
+	n := 0
+	uuid := func() string { n++; return fmt.Sprintf("u%d", n) }
+	hear := func(d stream.Dialect) (lines []string) {
+		told := d.Begin("s", f)
+		for _, e := range events {
+			told = append(told, d.Event(e)...)
+		}
+		for _, line := range told {
+			lines = append(lines, string(line))
+		}
+		return lines
 	}
-	p.left = p.left[n:]
-	return nil
-}
-
-// Answer is heard and has no effect.
-func (p *player) Answer(context.Context, string, event.Reply) error { return nil }
-
-// Set has no effect.
-func (p *player) Set(context.Context, agent.Change) error { return nil }
-
-// Interrupt has no effect.
-func (p *player) Interrupt(context.Context) error { return nil }
-
-// Close ends it.
-func (p *player) Close(context.Context) (agent.Outcome, error) {
-	p.now.Close()
-	return agent.Outcome{}, nil
+	return hear(stream.NewYume("s", "default")), hear(stream.NewClaude(claude.Encoder{UUID: uuid, Version: "0"})), nil
 }
 
 // Golden is a stream as people read it: a line each, without what is the same in all of them.

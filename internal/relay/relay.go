@@ -1,6 +1,6 @@
 // Package relay is a host and an agent that speak the same lines: Claude Code's stream-json on both sides. What one says goes to the other as it is.
 //
-// It promises that nothing of the agent's lines is changed, kept or waited for, and that it costs no memory while it goes on; that a line of the host
+// It promises that nothing of the agent's lines is changed or waited for, and that it costs no memory while it goes on; that a line of the host
 // which the agent would die of (it is no JSON, too long, or of a type that there is not) is passed over and named, so that the conversation lives on;
 // that a host which goes away takes the turn with it, and nothing survives; and an exit code that says how it went, as everywhere else. It refuses to
 // look deeper: which flags the agent is started with, and whether it may be, is decided before.
@@ -34,6 +34,13 @@ type Relay struct {
 	Grace   time.Duration
 	Stays   bool // it answers messages as long as In lasts: then a turn that failed is no exit code
 	Quiet   bool // a denial is what was asked for
+	Record  Record
+}
+
+// Record takes copies of what passes; nil: nothing does. It may be called from two goroutines.
+type Record interface {
+	Host(line []byte)  // a line that the agent is about to get
+	Agent(data []byte) // what the host has got, cut anywhere
 }
 
 // The exit codes, which are those of an agent.
@@ -47,6 +54,7 @@ const (
 // Run relays until the agent has ended, and returns the exit code. The error is why it could not be started.
 func (r Relay) Run(ctx context.Context) (int, error) {
 	watch := NewWatch(r.Out)
+	watch.record = r.Record
 	in, feed := io.Pipe()
 	started := make(chan struct{})
 	var child *process.Child
@@ -150,6 +158,7 @@ type Wishes struct {
 	CanAsk bool // it answers questions
 	Pieces bool // it wants messages while they are made
 	Denied bool // what would be asked about is denied, although it answers questions
+	Forget bool // the agent keeps nothing of it
 }
 
 // longest is the longest line of a host that is read; images of some megabytes fit.
@@ -169,6 +178,9 @@ func (r Relay) forward(to io.Writer) {
 		} else if len(bytes.TrimSpace(line)) > 0 {
 			if line[len(line)-1] != '\n' {
 				line = append(line, '\n')
+			}
+			if r.Record != nil {
+				r.Record.Host(line)
 			}
 			if _, failed := to.Write(line); failed != nil {
 				return
@@ -252,8 +264,9 @@ type Result struct {
 // Watch is a writer that hands everything on as it comes and remembers the last result. While no result comes it looks at each byte once, and keeps
 // only the beginning of a line that has no end yet.
 type Watch struct {
-	out  io.Writer
-	gone func() // the host does not read any more
+	out    io.Writer
+	gone   func() // the host does not read any more
+	record Record
 
 	mu      sync.Mutex
 	mark    []byte
@@ -274,6 +287,9 @@ func (w *Watch) Write(p []byte) (int, error) {
 	if _, err := w.out.Write(p); err != nil {
 		w.lose(err)
 		return len(p), nil // the agent is ended by a signal, not by a pipe that breaks
+	}
+	if w.record != nil {
+		w.record.Agent(p)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,8 +19,6 @@ import (
 // its hooks say, what an MCP server of its own answers.
 type Claude struct {
 	Encoder claude.Encoder
-	Unasked bool // what would be asked about is denied
-	Asks    bool // the host wants to be asked
 	Bypass  bool // everything may come to run
 	Repeats bool // a message is told again when it is taken
 	Models  []string
@@ -44,30 +42,40 @@ const (
 	serverPatience = time.Hour   // of a tool in the host, in which a person may have a part
 )
 
-func (d *Claude) bind(h *Host) {
-	d.host = h
-	d.waiting, d.gone, d.asked = map[string]chan claude.Reply{}, make(chan struct{}), map[string]claude.Question{}
+// NewClaude is the dialect in front of an encoder, which knows the id of the conversation as far as there is one.
+func NewClaude(e claude.Encoder) *Claude {
+	return &Claude{Encoder: e, waiting: map[string]chan claude.Reply{}, gone: make(chan struct{}), asked: map[string]claude.Question{}}
 }
 
-// Greet waits for the first thing that the host wants. What it says of the conversation is nil where it begins without that; further is what it
-// said besides. Nothing at all was wanted where open is false.
-func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (init *claude.Initialize, further []Said, open bool) {
+func (d *Claude) bind(h *Host) { d.host = h }
+
+// Greeting is the first thing that a host wants.
+type Greeting struct {
+	Init    *claude.Initialize // what it says of the conversation; nil: it begins without that
+	Further []Said             // what it said besides
+	Open    bool               // it wants something
+}
+
+// Greet waits for the first thing that the host wants.
+func (d *Claude) Greet(ctx context.Context, frames <-chan Said) (g Greeting) {
 	for {
 		select {
 		case said, more := <-frames:
 			if !more {
-				return nil, further, false
+				return g
 			}
 			if said.Err != nil {
 				d.host.Log("a line on standard input was passed over: %v", said.Err)
 				continue
 			}
-			if said.Frame.greeting == nil {
-				return nil, append(further, said), true
+			if g.Open = true; said.Frame.greeting == nil {
+				g.Further = append(g.Further, said)
+			} else {
+				g.Init = d.initialize(*said.Frame.greeting)
 			}
-			return d.initialize(*said.Frame.greeting), further, true
+			return g
 		case <-ctx.Done():
-			return nil, further, false
+			return g
 		}
 	}
 }
@@ -83,11 +91,7 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 	case err != nil:
 		return Frame{}, err
 	case f.User != nil:
-		frame := Frame{User: f.User.Blocks}
-		if d.Repeats {
-			frame.Taken = func() { d.tell(d.Encoder.Repeat(f.User.Message)) }
-		}
-		return frame, nil
+		return Frame{User: f.User.Blocks, Steer: f.User.Steers(), Taken: func(_ int64, steered bool) [][]byte { return d.taken(f.User, steered) }}, nil
 	case f.Reply != nil:
 		if d.deliver(*f.Reply) {
 			return Frame{}, nil
@@ -102,6 +106,21 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 		return d.do(func(ctx context.Context) { d.carryOut(ctx, *f.Request) }), nil
 	}
 	return Frame{}, nil
+}
+
+// taken repeats a message, and says what became of one for the turn that ran.
+func (d *Claude) taken(u *claude.User, steered bool) (lines [][]byte) {
+	if d.Repeats {
+		lines = append(lines, d.Encoder.Repeat(u.Message))
+	}
+	switch {
+	case !u.Steers() || u.UUID == "":
+	case steered:
+		lines = append(lines, d.Encoder.Became(u.UUID, "started"))
+	default:
+		lines = append(lines, d.Encoder.Became(u.UUID, "queued"))
+	}
+	return lines
 }
 
 func (d *Claude) do(what func(context.Context)) Frame { return Frame{Do: what} }
@@ -132,13 +151,12 @@ func (d *Claude) Deny(why string) {
 // tell writes a line.
 func (d *Claude) tell(line []byte) { d.host.write([][]byte{line}) }
 
-// Know is part of Dialect.
-func (d *Claude) Know(id string, f event.Facts) (lines [][]byte) {
+// Begin is part of Dialect.
+func (d *Claude) Begin(id string, f event.Facts) (lines [][]byte) {
 	d.Encoder.Know(id, f)
-	d.Encoder.Mode = claude.Word(f.Mode, d.Unasked)
+	d.look()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.scene = claude.Scene{Session: d.Encoder.Session(), Dir: f.Dir, Mode: d.Encoder.Mode}
 	if d.greeting != nil {
 		lines = append(lines, claude.OK(d.greeting.ID, d.Encoder.Welcome(d.Models, len(d.words.Hooks) > 0)))
 		d.greeting = nil
@@ -146,46 +164,39 @@ func (d *Claude) Know(id string, f event.Facts) (lines [][]byte) {
 	return lines
 }
 
+// look notes what hooks are told.
+func (d *Claude) look() {
+	f := d.Encoder.Facts()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.scene = claude.Scene{Session: d.Encoder.Session(), Dir: f.Dir, Mode: claude.Word(f.Mode, d.Encoder.Unasked)}
+}
+
 // Event is part of Dialect.
-func (d *Claude) Event(e event.Event) [][]byte {
-	var lines [][]byte
+func (d *Claude) Event(e event.Event) (lines [][]byte) {
 	switch e.Kind {
-	case event.Changed:
-		return d.changed()
-	case event.ToolResult:
-		lines = d.withdraw(func(q claude.Question) bool {
-			return q.Ask.ID == e.Result.ID || q.Ask.Tool != nil && q.Ask.Tool.ID == e.Result.ID
-		})
-	case event.Ended:
-		lines = d.withdraw(func(claude.Question) bool { return true })
+	case event.Replied:
+		lines = d.withdraw(e.Reply.Question)
+	case event.Withdrawn:
+		lines = d.withdraw(e.Ask.ID)
 	}
 	lines = append(lines, d.Encoder.Event(e)...)
-	if e.Kind == event.Question && e.Ask != nil {
+	if e.Facts != nil {
+		d.look()
+	}
+	if e.Kind == event.Question {
 		lines = append(lines, d.ask(*e.Ask)...)
 	}
 	return lines
 }
 
-// changed says which mode holds if that is news, in the line in which Claude Code says it. A mode that the host set
-// was told with the answer to that.
-func (d *Claude) changed() (lines [][]byte) {
-	f := d.host.Session.Facts()
-	if now := claude.Word(f.Mode, d.Unasked); f.Mode != "" && now != d.Encoder.Mode {
-		lines = append(lines, d.Encoder.Mended(now))
-	}
-	return append(lines, d.Know(d.host.Session.ID(), f)...)
-}
-
-// ask puts a question to the host, or answers it where the host does not want to be asked.
+// ask puts a question to the host, or answers it where nobody is to be asked.
 func (d *Claude) ask(a event.Ask) [][]byte {
 	q := claude.NewQuestion(a)
-	if d.Unasked || !d.Asks {
-		why := "nobody can be asked here"
-		if d.Unasked {
-			why = "in the permission mode dontAsk nobody is asked"
-		}
+	if d.Encoder.Unasked {
+		const why = "in the permission mode dontAsk nobody is asked"
 		no, _, _ := q.Verdict(claude.Reply{Error: why})
-		no.Text = why
+		no.Text, no.ByUs = why, true
 		d.say(context.Background(), a.ID, no)
 		return nil
 	}
@@ -194,10 +205,10 @@ func (d *Claude) ask(a event.Ask) [][]byte {
 	return [][]byte{claude.Ask(id, q.Request)}
 }
 
-// withdraw takes back questions that need no answer any more.
-func (d *Claude) withdraw(which func(claude.Question) bool) (lines [][]byte) {
+// withdraw takes back a question that needs no answer any more.
+func (d *Claude) withdraw(question string) (lines [][]byte) {
 	for id, q := range d.asked {
-		if which(q) {
+		if q.Ask.ID == question {
 			delete(d.asked, id)
 			lines = append(lines, claude.Withdraw(id))
 		}
@@ -223,15 +234,24 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	}
 	d.say(ctx, q.Ask.ID, a)
 	if mode != nil {
-		d.Unasked = mode.Unasked
-		d.tell(d.Encoder.Mended(claude.Word(mode.Mode, mode.Unasked)))
+		d.meant(*mode)
 	}
 }
 
 func (d *Claude) say(ctx context.Context, question string, a event.Reply) {
-	if err := d.host.Session.Answer(ctx, question, a); err != nil {
+	a.Question = question
+	if err := d.host.Conversation.Answer(ctx, a); err != nil {
 		d.host.Log("an answer was passed over: %v", err)
 	}
+}
+
+// meant notes whether anybody is asked in the mode that the host wants. That the mode has changed is told by an event, unless only this is different.
+func (d *Claude) meant(m claude.Mode) {
+	d.Encoder.Unasked = m.Unasked
+	if d.Encoder.Facts().Mode == m.Mode {
+		d.host.write(d.Encoder.Status())
+	}
+	d.look()
 }
 
 const bypassRefused = "Cannot set permission mode to bypassPermissions because the session was not launched with --dangerously-skip-permissions"
@@ -276,10 +296,7 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body any) 
 		delete(d.waiting, id)
 		d.mu.Unlock()
 	}
-	if err := d.host.out.put(append(claude.Ask(id, body), '\n')); err != nil {
-		forget()
-		return nil, errors.New("the host does not hear it")
-	}
+	d.host.out.put(append(claude.Ask(id, body), '\n'))
 	clock := time.NewTimer(patience)
 	defer clock.Stop()
 	select {
@@ -293,11 +310,11 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body any) 
 		return nil, errors.New("the host is gone")
 	case <-clock.C:
 		forget()
-		_ = d.host.out.put(append(claude.Withdraw(id), '\n'))
+		d.host.out.put(append(claude.Withdraw(id), '\n'))
 		return nil, fmt.Errorf("the host did not answer within %s", patience)
 	case <-ctx.Done():
 		forget()
-		_ = d.host.out.put(append(claude.Withdraw(id), '\n'))
+		d.host.out.put(append(claude.Withdraw(id), '\n'))
 		return nil, context.Cause(ctx)
 	}
 }

@@ -22,10 +22,7 @@ func (d *Claude) carryOut(ctx context.Context, r claude.Request) {
 	}
 	switch r.Subtype {
 	case "interrupt":
-		if err := d.host.Session.Interrupt(ctx); err != nil {
-			d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
-			return
-		}
+		d.host.Conversation.Interrupt(true)
 		d.tell(claude.OK(r.ID, map[string][]string{"still_queued": {}}))
 	case "set_permission_mode":
 		d.setMode(ctx, r, body.Mode)
@@ -47,15 +44,25 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 		d.tell(claude.No(r.ID, "Cannot set permission mode: "+why))
 		return
 	}
-	if err := d.host.Session.Set(ctx, agent.Change{Mode: m.Mode}); err != nil {
-		d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
-		return
-	}
-	d.Unasked = m.Unasked
-	now := claude.Word(m.Mode, m.Unasked)
-	d.tell(claude.OK(r.ID, map[string]string{"mode": now}))
-	d.tell(d.Encoder.Mended(now))
-	d.host.know()
+	d.set(ctx, r, agent.Change{Mode: m.Mode}, func() {
+		d.tell(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
+		d.meant(m)
+	})
+}
+
+// set changes something, which may take its time, and tells the host where it cannot be.
+func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then func()) {
+	wait := d.host.Conversation.StartSet(ctx, c)
+	d.host.later(func() func() {
+		err := wait()
+		return func() {
+			if err != nil {
+				d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
+				return
+			}
+			then()
+		}
+	})
 }
 
 // setModel changes the model. Nothing at all, or default, is the one that the conversation began with.
@@ -71,10 +78,5 @@ func (d *Claude) setModel(ctx context.Context, r claude.Request, model *string) 
 		}
 		name = d.Models[0]
 	}
-	if err := d.host.Session.Set(ctx, agent.Change{Model: name}); err != nil {
-		d.tell(claude.No(r.ID, fault.Of(err).Sentence()))
-		return
-	}
-	d.tell(claude.OK(r.ID, map[string]string{"model": name}))
-	d.host.know()
+	d.set(ctx, r, agent.Change{Model: name}, func() { d.tell(claude.OK(r.ID, map[string]string{"model": name})) })
 }

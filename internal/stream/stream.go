@@ -1,9 +1,9 @@
 // Package stream is the host of a conversation that speaks in lines: what happens goes to standard output, what the other side wants comes
 // from standard input.
 //
-// It promises that a turn is told to its end whatever happens to it; that a line is written whole and at once; that a host which has gone
-// away takes the turn with it, and nothing that it started is left; and an exit code that says how it went. It refuses to know an agent:
-// anything that is a Session can be on the other side.
+// It promises that a turn is told to its end whatever happens to it; that a line is written whole and at once; that signals and the other side are heard
+// whatever the agent or standard output is doing; that a host which has gone away takes the turn with it, and nothing that it started is left; and an
+// exit code that says how it went. It refuses to decide anything about the conversation: it translates.
 package stream
 
 import (
@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
@@ -40,13 +40,13 @@ const (
 
 // Dialect is how the other side is spoken with. Its methods are called by the Host alone, but for Read.
 type Dialect interface {
-	// Know takes what is known of the conversation by now. It is called before all else, and whenever more may be known.
-	Know(id string, f event.Facts) [][]byte
+	// Begin takes what is known of the conversation when it is open. It is called before Event; later facts come as events.
+	Begin(id string, f event.Facts) [][]byte
 	// Event is what an event looks like: no line, or several.
 	Event(e event.Event) [][]byte
 	// Refuse is the whole stream of a conversation that cannot begin.
 	Refuse(f *fault.Fault) [][]byte
-	// Read reads a line of the other side, in the goroutine of whoever reads. A Frame that wants nothing is passed over.
+	// Read reads a line of the other side, in the goroutine of the reader. A Frame that wants nothing is passed over.
 	Read(line []byte) (Frame, error)
 	// Ends says of a line of ours that it is the end of a turn.
 	Ends(line []byte) bool
@@ -56,14 +56,14 @@ type Dialect interface {
 	Code(h *Host, last *event.End) int
 }
 
-// Host is one side of the conversation. The other is the Session.
+// Host translates between a conversation and its other side.
 type Host struct {
-	Session agent.Session
-	Dialect Dialect
-	Form    Form
-	Log     func(format string, args ...any) // for people, on standard error
-	Detail  func(format string, args ...any) // the same, with --verbose only
-	Frames  <-chan Said                      // what the other side says; nil: nothing
+	Conversation *conversation.Conversation
+	Dialect      Dialect
+	Form         Form
+	Log          func(format string, args ...any) // for people, on standard error
+	Detail       func(format string, args ...any) // the same, with --verbose only
+	Frames       <-chan Said                      // what the other side says; nil: nothing
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of First.
 	Stays bool
 	First []event.Block
@@ -71,45 +71,66 @@ type Host struct {
 	Quiet   bool
 	Signals <-chan os.Signal
 
-	out   *writer
-	lost  <-chan struct{} // closed when nobody reads standard output any more
-	heard chan os.Signal
+	out      *writer
+	lost     <-chan struct{} // closed when nobody reads standard output any more
+	answered chan func()     // what came of something that took its time
+	ended    chan struct{}   // closed when Run is over
 
-	course course
-
-	turns   int             // sent and not ended
-	later   [][]event.Block // messages for an agent that takes one at a time
-	dropped int             // messages that waited when the turn was interrupted
-	why     fault.Code      // what the last turn failed with
+	open    map[int64]bool // turns of messages that have no end
+	newest  int64          // the last turn of a message that an event told of
+	awaited int            // answers that will come
+	why     fault.Code     // what the last turn failed with
 	last    *event.End
 	denied  bool
 	signal  os.Signal
-	gone    error // standard output cannot be written
+	gone    error         // standard output cannot be written
+	closing func()        // ends the patience of the closing; nil: the conversation is not being closed
+	closed  chan struct{} // closed when it is
+	failure error         // of the closing; read it behind closed
 }
 
-// New is a host that can write, and be asked things by a session that is not open yet.
+// New is a host that can write, and be asked things by a conversation that is not open yet.
 func New(out io.Writer, d Dialect, form Form) *Host {
-	h := &Host{Dialect: d, Form: form, out: newWriter(out), lost: process.Unheard(out)}
+	h := &Host{
+		Dialect: d, Form: form, out: newWriter(out), lost: process.Unheard(out), answered: make(chan func()), ended: make(chan struct{}),
+		open: map[int64]bool{}, closed: make(chan struct{}),
+	}
 	if b, binds := d.(interface{ bind(*Host) }); binds {
 		b.bind(h)
 	}
 	return h
 }
 
-const closing = 10 * time.Second
+// The limits.
+const (
+	patience   = 10 * time.Second // with a closing, and with a side that reads nothing after a signal
+	mostQueued = 4096             // lines that nobody reads, until nothing more is heard of the other side
+)
 
 // Run talks until there is no more to do, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
-	h.begin()
-	events, stop := h.listen(ctx)
-	defer stop()
-	code := h.converse(ctx, events)
-	h.Dialect.Gone()
-	if !h.Finish() {
-		return code
+	defer close(h.ended)
+	c := h.Conversation
+	events := h.listen(c.Events(c.Last() + 1))
+	h.write(h.Dialect.Begin(c.ID(), c.Facts()))
+	if len(h.First) > 0 {
+		h.send(ctx, Frame{User: h.First})
 	}
-	if h.out.failure != nil && h.gone == nil { // of the last lines
-		h.Log("standard output cannot be written: %v", h.out.failure)
+	h.converse(ctx, events)
+	h.Dialect.Gone()
+	<-h.closed
+	if h.failure != nil {
+		h.Log("the conversation could not be closed: %v", h.failure)
+		h.loseTurns()
+	}
+	code := h.code()
+	if h.gone != nil {
+		h.Log("standard output cannot be written: %v", h.gone)
+	} else if h.Finish() && h.out.failure != nil { // of the last lines
+		h.gone = h.out.failure
+		h.Log("standard output cannot be written: %v", h.gone)
+	}
+	if h.gone != nil && h.signal == nil {
 		return failed
 	}
 	return code
@@ -118,183 +139,182 @@ func (h *Host) Run(ctx context.Context) int {
 // Tell writes lines beside the conversation.
 func (h *Host) Tell(lines [][]byte) { h.write(lines) }
 
-// Finish waits until all that was said is written. False: nobody reads it.
+// Finish waits until all that was said is written. False: nobody reads it. After a signal it does not wait long, after two not at all.
 func (h *Host) Finish() bool {
 	h.out.finish()
-	select {
-	case <-h.out.written:
-		return true
-	case <-h.out.hurry:
+	var late <-chan time.Time
+	if h.signal != nil {
+		late = time.After(patience)
 	}
-	select {
-	case <-h.out.written:
-		return true
-	case <-time.After(time.Second):
-		return false
-	}
-}
-
-// begin hears signals, also while a line waits for room.
-func (h *Host) begin() {
-	h.heard = make(chan os.Signal, 1)
-	go func() {
-		first, ok := <-h.Signals
-		if !ok {
-			return
-		}
-		h.heard <- first
+	for {
 		select {
-		case <-h.Signals:
-		case <-time.After(closing):
-		}
-		close(h.out.hurry)
-	}()
-}
-
-func (h *Host) converse(ctx context.Context, events <-chan event.Event) int {
-	h.know()
-	if len(h.First) > 0 {
-		h.send(ctx, h.First)
-	}
-	frames := h.Frames
-	for !h.over(frames) {
-		select {
-		case e := <-events:
-			h.hear(ctx, e)
-		case said, open := <-frames:
-			if !open || errors.Is(said.Err, io.EOF) {
-				frames = nil
-				h.Dialect.Gone()
-				if s, asks := h.Session.(interface{ NobodyAnswers() }); asks {
-					s.NobodyAnswers()
-				}
-				continue
+		case <-h.out.written:
+			return true
+		case h.signal = <-h.Signals:
+			if late != nil {
+				return false
 			}
-			h.heed(ctx, said)
-		case h.signal = <-h.heard:
-			h.interrupt(ctx)
-		case <-h.out.written: // nothing more can be, although nothing was to be written just now
-			h.gone = h.out.failure
-		case <-h.lost:
-			if h.turns == 0 { // it went in peace
-				h.close(ctx)
-				return h.code()
-			}
-			h.gone = errors.New("nobody reads it")
-		case <-h.out.hurry:
-			h.giveUp(ctx, events)
-			return h.code()
-		}
-		if h.gone != nil {
-			h.interrupt(ctx)
-			h.close(ctx)
-			h.Log("standard output cannot be written: %v", h.gone)
-			if h.signal != nil {
-				return h.code()
-			}
-			return failed
+			late = time.After(patience)
+		case <-late:
+			return false
 		}
 	}
-	h.close(ctx)
-	return h.code()
 }
 
-// over says that nothing more will happen.
-func (h *Host) over(frames <-chan Said) bool {
-	return h.turns == 0 && len(h.later) == 0 && (!h.Stays || frames == nil || h.signal != nil)
-}
-
-// listen passes the events on; stop ends that.
-func (h *Host) listen(ctx context.Context) (<-chan event.Event, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	events, ended := make(chan event.Event), make(chan struct{})
+// listen reads the conversation to its end.
+func (h *Host) listen(from *conversation.Events) <-chan event.Event {
+	events := make(chan event.Event)
 	go func() {
-		defer close(ended)
+		defer close(events)
+		defer from.Close()
 		for {
-			e, err := h.Session.Next(ctx)
+			e, err := from.Next(context.Background())
 			if err != nil {
 				return
 			}
-			select {
-			case events <- e:
-			case <-ctx.Done():
-				return
-			}
+			events <- e
 		}
 	}()
-	return events, func() { cancel(); <-ended }
+	return events
 }
 
-func (h *Host) send(ctx context.Context, said []event.Block) {
-	if len(h.later) > 0 {
-		h.later = append(h.later, said)
+// converse carries what is said from one side to the other, until the conversation is over. Nothing that it does waits.
+func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
+	frames, lost, written, over := h.Frames, h.lost, h.out.written, ctx.Done()
+	var late <-chan time.Time
+	for {
+		if h.closing == nil && len(h.open) == 0 && h.awaited == 0 && (!h.Stays || frames == nil || h.signal != nil) {
+			h.close()
+		}
+		next, said := events, frames
+		if queued := h.out.waiting(); h.gone == nil && queued >= fullAt { // the agent does not wait for them: its record does
+			next = nil
+			if queued >= mostQueued {
+				said = nil
+			}
+		}
+		select {
+		case e, more := <-next:
+			if !more {
+				h.close()
+				return
+			}
+			h.tell(e)
+		case s, more := <-said:
+			if !more || errors.Is(s.Err, io.EOF) {
+				frames = nil
+				h.Dialect.Gone()
+				h.Conversation.NobodyAnswers()
+				continue
+			}
+			h.take(ctx, s)
+		case do := <-h.answered:
+			h.awaited--
+			do()
+		case <-h.out.room:
+		case s := <-h.Signals:
+			late = time.After(patience)
+			if h.signal == nil {
+				h.signal = s
+				h.Conversation.Interrupt(true)
+			} else {
+				h.hurry()
+			}
+		case <-late:
+			late = time.After(patience)
+			h.hurry()
+		case <-over:
+			over = nil
+			h.close()
+		case <-written: // nothing more can be, although nothing was to be written just now
+			written = nil
+			h.lose(h.out.failure)
+		case <-lost:
+			lost = nil
+			if len(h.open) == 0 { // it went in peace
+				h.close()
+			} else {
+				h.lose(errors.New("nobody reads it"))
+			}
+		}
+	}
+}
+
+// lose ends a conversation that nobody hears of.
+func (h *Host) lose(why error) {
+	if h.gone == nil {
+		h.gone = why
+		h.Dialect.Gone()
+		h.close()
+	}
+}
+
+// hurry ends it without waiting for the agent to agree, or for a side that reads nothing.
+func (h *Host) hurry() {
+	h.close()
+	h.closing()
+	if h.out.waiting() >= fullAt {
+		h.lose(errors.New("nobody reads it"))
+	}
+}
+
+// close begins to close the conversation: what runs is interrupted. Its last events still come.
+func (h *Host) close() {
+	if h.closing != nil {
 		return
 	}
-	err := h.Session.Send(ctx, said)
-	if h.turns > 0 && errors.Is(err, fault.LockHeld) { // it waits while another turn runs
-		h.later = append(h.later, said)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	h.closing = cancel
+	go func() {
+		defer close(h.closed)
+		defer cancel()
+		_, h.failure = h.Conversation.Close(ctx)
+	}()
+}
+
+// later waits elsewhere for something that takes its time.
+func (h *Host) later(wait func() (then func())) {
+	h.awaited++
+	go func() {
+		then := wait()
+		select {
+		case h.answered <- then:
+		case <-h.ended:
+		}
+	}()
+}
+
+// send hands over a message.
+func (h *Host) send(ctx context.Context, f Frame) {
+	if f.Steer {
+		reached := h.Conversation.StartSteer(ctx, f.User)
+		h.later(func() func() {
+			turn, steered, err := reached()
+			return func() { h.sent(f, turn, steered, err) }
+		})
 		return
 	}
+	turn, err := h.Conversation.Send(ctx, f.User)
+	h.sent(f, turn, false, err)
+}
+
+func (h *Host) sent(f Frame, turn int64, steered bool, err error) {
 	if err != nil {
 		h.Log("the message was not taken: %v", err)
 		return
 	}
-	h.turns++
-}
-
-// interrupt ends the turn that runs, and those that wait: each has its end.
-func (h *Host) interrupt(ctx context.Context) {
-	h.dropped += len(h.later)
-	h.later = nil
-	if err := h.Session.Interrupt(ctx); err != nil {
-		h.Log("the turn could not be interrupted: %v", err)
+	if !steered && turn > h.newest { // its events are still to come
+		h.open[turn] = true
 	}
-}
-
-func (h *Host) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, closing)
-	defer cancel()
-	if _, err := h.Session.Close(ctx); err != nil {
-		h.Log("the session could not be closed: %v", err)
-	}
-}
-
-// giveUp closes the session without waiting for its turns to end by themselves. They have an end all the same.
-func (h *Host) giveUp(ctx context.Context, events <-chan event.Event) {
-	h.close(ctx)
-	soon := time.After(time.Second)
-	for h.turns > 0 {
-		select {
-		case e := <-events:
-			h.hear(ctx, e)
-		case <-soon:
-			h.hear(ctx, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: "cancelled"}})
-			soon = time.After(0)
-		}
-	}
-}
-
-func (h *Host) hear(ctx context.Context, e event.Event) {
-	for _, e := range h.course.put(e) {
-		h.tell(e)
-	}
-	if e.Kind != event.Ended || h.turns > 0 {
-		return
-	}
-	for ; h.dropped > 0; h.dropped-- {
-		h.tell(event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: cancelled}})
-	}
-	for len(h.later) > 0 && h.turns == 0 {
-		next := h.later[0]
-		waiting := h.later[1:]
-		h.later = nil
-		h.send(ctx, next)
-		h.later = append(h.later, waiting...)
+	if f.Taken != nil {
+		h.write(f.Taken(turn, steered))
 	}
 }
 
 func (h *Host) tell(e event.Event) {
 	switch e.Kind {
+	case event.Prompted:
+		h.open[e.Turn], h.newest = true, e.Turn
 	case event.Retry:
 		h.Detail("asking again in %s, attempt %d of %d failed: %s", e.Retry.After.Round(time.Millisecond), e.Retry.Attempt, e.Retry.Of, e.Retry.Reason)
 	case event.Notice:
@@ -308,25 +328,25 @@ func (h *Host) tell(e event.Event) {
 		}
 		h.Log("%s", e.Fault.Sentence())
 	case event.Ended:
-		if !e.Unasked { // an agent may go on by itself, as when something ends that it had begun
-			h.turns = max(h.turns-1, 0)
-		}
+		delete(h.open, e.Turn)
 		h.last = e.End
 		if h.Form == Text && e.End.OK {
 			clean, _ := text.Clean(e.End.Text) // it may go to a terminal
 			h.put([]byte(clean + "\n"))
 		}
 	}
-	if e.Kind == event.Started || e.Kind == event.TurnBegan {
-		h.know()
-	}
 	h.write(h.Dialect.Event(e))
 }
 
-// know hands on what is known of the conversation.
-func (h *Host) know() { h.write(h.Dialect.Know(h.Session.ID(), h.Session.Facts())) }
+// loseTurns tells that turns have no end on record, since the record could not be written.
+func (h *Host) loseTurns() {
+	for range h.open {
+		h.tell(event.Event{Kind: event.Failed, Terminal: true, Synthetic: true, Fault: fault.Of(h.failure)})
+		h.tell(event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
+	}
+}
 
-func (h *Host) heed(ctx context.Context, said Said) {
+func (h *Host) take(ctx context.Context, said Said) {
 	f := said.Frame
 	switch {
 	case said.Err != nil:
@@ -336,10 +356,7 @@ func (h *Host) heed(ctx context.Context, said Said) {
 	case f.User != nil && !h.Stays:
 		h.Log("a message on standard input was passed over: this process answers one, and that came with --prompt")
 	case f.User != nil:
-		if f.Taken != nil {
-			f.Taken()
-		}
-		h.send(ctx, f.User)
+		h.send(ctx, f)
 	case f.Do != nil:
 		f.Do(ctx)
 	}
@@ -355,15 +372,8 @@ func (h *Host) write(lines [][]byte) {
 }
 
 func (h *Host) put(data []byte) {
-	if h.gone != nil {
-		return
-	}
-	if h.gone = h.out.put(data); h.gone == nil {
-		return
-	}
-	select {
-	case h.signal = <-h.heard:
-	default:
+	if h.gone == nil {
+		h.out.put(data)
 	}
 }
 

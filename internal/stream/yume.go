@@ -8,53 +8,26 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/yume"
-	"omniagent/internal/setting"
 )
 
 // Yume is the flat dialect.
 type Yume struct {
-	Mode    string                             // its own word
-	Meaning func(word string) setting.Approval // what a mode means
-
 	encoder yume.Encoder
 	host    *Host
-	waits   bool // the first line, for what is not known yet
 }
 
 var _ Dialect = (*Yume)(nil)
 
+// NewYume is the dialect in that permission mode, which is its own word. The id is that of the conversation, as far as it is known before there is one.
+func NewYume(id, mode string) *Yume { return &Yume{encoder: yume.Encoder{Session: id, Mode: mode}} }
+
 func (y *Yume) bind(h *Host) { y.host = h }
 
-// Named says what the conversation will be called, for who has to tell that it cannot begin.
-func (y *Yume) Named(id string) { y.encoder.Session = id }
-
-// Know is part of Dialect. An agent that tells its session later has its first line later.
-func (y *Yume) Know(id string, f event.Facts) [][]byte {
-	y.encoder.Session, y.encoder.Model, y.encoder.Dir, y.encoder.Mode = id, f.Model, f.Dir, y.Mode
-	y.encoder.Tools, y.encoder.Window, y.encoder.Walls = f.Tools, f.Window, f.Walls
-	if y.waits = id == ""; y.waits {
-		return nil
-	}
-	return y.encoder.Init()
-}
+// Begin is part of Dialect.
+func (y *Yume) Begin(id string, f event.Facts) [][]byte { return y.encoder.Begin(id, f) }
 
 // Event is part of Dialect.
-func (y *Yume) Event(e event.Event) [][]byte {
-	switch {
-	case !y.waits:
-	case e.Kind == event.Started && e.Session != "":
-		y.encoder.Session = e.Session
-		if e.Model != "" {
-			y.encoder.Model = e.Model
-		}
-		y.waits = false
-	case e.Kind == event.Started, e.Kind == event.TurnBegan, e.Kind == event.Notice, e.Kind == event.Retry, e.Kind == event.Changed:
-		return nil
-	default: // it comes to nothing more
-		y.waits = false
-	}
-	return append(y.encoder.Init(), y.encoder.Event(e)...)
-}
+func (y *Yume) Event(e event.Event) [][]byte { return y.encoder.Event(e) }
 
 // Refuse is part of Dialect.
 func (y *Yume) Refuse(f *fault.Fault) [][]byte { return y.encoder.Refuse(f) }
@@ -73,28 +46,41 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 	}
 	h := y.host
 	switch {
+	case f.Steer:
+		return Frame{User: f.User, Steer: true, Taken: y.taken}, nil
 	case f.User != nil:
 		return Frame{User: f.User}, nil
 	case f.Interrupt:
-		return Frame{Do: h.interrupt}, nil
+		return Frame{Do: func(context.Context) { h.Conversation.Interrupt(true) }}, nil
 	case f.Mode != "":
 		return Frame{Do: func(ctx context.Context) {
-			if err := h.Session.Set(ctx, agent.Change{Mode: y.Meaning(f.Mode)}); err != nil {
-				h.Log("the permission mode stays as it is: %v", err)
-			}
+			wait := h.Conversation.StartSet(ctx, agent.Change{Mode: f.Mode})
+			h.later(func() func() {
+				err := wait()
+				return func() {
+					if err != nil {
+						h.Log("the permission mode stays as it is: %v", err)
+					}
+				}
+			})
 		}}, nil
 	case f.Approval != nil:
 		return Frame{Do: func(ctx context.Context) {
-			a := event.Reply{Option: "deny", Text: f.Approval.Reason}
-			if f.Approval.Approved {
-				a = event.Reply{Option: "allow"}
-			}
-			if err := h.Session.Answer(ctx, f.Approval.ID, a); err != nil {
+			a := f.Approval
+			if err := h.Conversation.Answer(ctx, event.Reply{Question: a.ID, Option: a.Option, Text: a.Reason}); err != nil {
 				h.Log("an approval was passed over: %v", err)
 			}
 		}}, nil
 	}
 	return Frame{}, nil
+}
+
+// taken says what became of a message for the turn that ran. Where it reached that turn, an event says so.
+func (y *Yume) taken(turn int64, steered bool) [][]byte {
+	if steered {
+		return nil
+	}
+	return y.encoder.Queued(turn)
 }
 
 // Code is part of Dialect: a failure, a denial, or all well.

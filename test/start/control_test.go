@@ -2,15 +2,19 @@ package start
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"omniagent/internal/order"
 )
 
 // TestPersistent: several turns in one process, one waiting while another runs; the end of the input ends it.
@@ -50,13 +54,7 @@ func TestInterruptTool(t *testing.T) {
 	mark := fmt.Sprintf("OMNI_TEST_MARK=%d.interrupt", os.Getpid())
 	r := p.launch(t, append(env, mark), append(args, "--session-id", "mine", "--permission-mode", "auto")...)
 	r.say(`{"type":"user","content":"go"}`)
-	for over := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(p.work, "begun")); err == nil {
-			break
-		} else if time.Now().After(over) {
-			t.Fatal("the command does not begin")
-		}
-	}
+	p.await(t, "begun")
 	r.say(`{"type":"interrupt"}`)
 	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
 	before := len(server.Requests())
@@ -284,13 +282,7 @@ func TestSecondSignal(t *testing.T) {
 	p := newPlace(t)
 	args, env, _ := wires()[0].scripted(t, `[{"shell":"echo begun > begun; trap '' TERM; sleep 1000"},{"say":"never"}]`)
 	r := p.launch(t, env, append(args, "-p", "go", "--permission-mode", "auto")...)
-	for over := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(p.work, "begun")); err == nil {
-			break
-		} else if time.Now().After(over) {
-			t.Fatal("the command does not begin")
-		}
-	}
+	p.await(t, "begun")
 	for range 2 {
 		if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -342,5 +334,132 @@ func TestHostDoesNotRead(t *testing.T) {
 	case <-time.After(patience):
 		_ = cmd.Process.Kill()
 		t.Fatal("it does not end")
+	}
+}
+
+// TestQuestionLine: a call that waits for an answer is followed by a line that says so, and one that runs is not. The answer may name the question.
+func TestQuestionLine(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "a.txt", "hi")
+	args, env, _ := wires()[0].scripted(t, `[{"calls":[{"read":"a.txt"},{"shell":"touch one"},{"shell":"touch two"},{"write":{"path":"three","content":"x"}}]},{"say":"done"}]`)
+	r := p.launch(t, env, append(args, "--session-id", "mine", "--permission-mode", "prompt")...)
+	r.say(`{"type":"user","content":"go"}`)
+	question := func(n int) map[string]any {
+		t.Helper()
+		var found []map[string]any
+		r.await(func(line string) bool {
+			var m map[string]any
+			if json.Unmarshal([]byte(line), &m) == nil && m["subtype"] == "permission_request" && !slices.ContainsFunc(found, func(f map[string]any) bool {
+				return f["question_id"] == m["question_id"]
+			}) {
+				found = append(found, m)
+			}
+			return len(found) == n
+		})
+		return found[n-1]
+	}
+	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":true}`, question(1)["tool_use_id"])) // by the call
+	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":false,"reason":"not two"}`, question(2)["question_id"]))
+	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"option":"allow"}`, question(3)["question_id"]))
+	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
+	messages, exit := r.end()
+	var kinds []string
+	for _, m := range messages {
+		kinds = append(kinds, strings.TrimSpace(fmt.Sprint(m["type"])+" "+map[any]string{"permission_request": "?"}[m["subtype"]]))
+		if m["subtype"] == "permission_request" && (m["text"] == "" || len(m["options"].([]any)) < 2) {
+			t.Errorf("%v", m)
+		}
+	}
+	want := "system tool_use tool_result tool_use system ? tool_result tool_use system ? tool_result tool_use system ? tool_result text usage result message_stop"
+	if got := strings.Join(kinds, " "); got != want || exit != 0 {
+		t.Errorf("exit %d: %s\n%s", exit, got, r.stderr.String())
+	}
+	for name, made := range map[string]bool{"one": true, "two": false, "three": true} {
+		if _, err := os.Stat(filepath.Join(p.work, name)); (err == nil) != made {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSteer: what is said while a turn runs reaches that turn, or has one of its own, and the host learns which.
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, server := wires()[0].scripted(t, `[{"shell":"echo begun > begun; while ! test -e go; do sleep 0.02; done"},{"say":"You said ${input}"}]`)
+	r := p.launch(t, env, append(args, "--session-id", "mine", "--permission-mode", "auto", "--sandbox", "off")...)
+	r.say(`{"type":"user","content":"dig"}`)
+	p.await(t, "begun")
+	r.say(`{"type":"user","content":"and mind the cat","steer":true}`)
+	p.write(t, "go", "")
+	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
+	r.say(`{"type":"user","content":"now?","steer":true}`)
+	messages, exit := r.end()
+	var course []string
+	for _, m := range messages {
+		if m["type"] == "result" || m["subtype"] == "steered" || m["subtype"] == "queued" {
+			course = append(course, strings.TrimSpace(fmt.Sprint(m["subtype"])+" "+map[bool]string{true: fmt.Sprint(m["turn"])}[m["turn"] != nil]))
+		}
+	}
+	if got := strings.Join(course, ", "); got != "steered 1, success, queued 2, success" || exit != 0 {
+		t.Errorf("exit %d: %s\n%s\n%s", exit, got, strings.Join(r.lines, "\n"), r.stderr.String())
+	}
+	if raw := string(server.Requests()[1].Raw); !strings.Contains(raw, "mind the cat") {
+		t.Errorf("the model does not hear it: %s", raw)
+	}
+}
+
+// TestNotDeaf: the host is heard while a change of the mode takes its time and while nobody reads standard output.
+func TestNotDeaf(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "big.txt", strings.Repeat(strings.Repeat("x", 80)+"\n", 50))
+	var steps []string
+	for i := range 60 {
+		steps = append(steps, fmt.Sprintf(`{"shell":"cat big.txt; echo %d"}`, i))
+	}
+	args, env, _ := wires()[0].scripted(t, "["+strings.Join(steps, ",")+`,{"shell":"echo begun > begun; sleep 1000"},{"say":"never"}]`)
+	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "--session-id", "mine", "--permission-mode", "auto", "--sandbox", "off"}, args...)...)
+	cmd.Env = append(p.env, env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe() // read late
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(in, `{"type":"user","content":"go"}`+"\n")
+	p.await(t, "begun") // the agent has not waited for the host
+	_, _ = io.WriteString(in, `{"type":"set_permission_mode","mode":"deny"}`+"\n"+`{"type":"interrupt"}`+"\n")
+	_ = in.Close()
+	data, _ := io.ReadAll(out)
+	_ = cmd.Wait()
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if err := order.Flat(lines); err != nil || !strings.Contains(lines[len(lines)-2], `"subtype":"cancelled"`) || cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("exit %d, %v: %.300q", cmd.ProcessState.ExitCode(), err, lines[len(lines)-2])
+	}
+}
+
+// TestKeepNothing: a conversation that is not to be kept leaves nothing in the home directory, and cannot be resumed.
+func TestKeepNothing(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{"yume", "claude"} {
+		p := newPlace(t)
+		args, env, _ := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
+		args = append([]string{"--dialect", dialect}, append(args, "--session-id", "0b0b0b0b-1111-4222-8333-444444444444", "--no-session-persistence")...)
+		r := p.launch(t, env, append(args, "-p", "go", "--output-format", "json")...)
+		r.say("")
+		_ = r.stdin.Close()
+		<-r.ended
+		if got := strings.Join(r.lines, ""); !strings.Contains(got, `"result":"You said go"`) || !strings.Contains(got, `"session_id":"0b0b0b0b-1111-4222-8333-444444444444"`) {
+			t.Errorf("%s: %s\n%s", dialect, got, r.stderr.String())
+		}
+		if left, err := os.ReadDir(filepath.Join(p.home, ".yume", "sessions")); err == nil && len(left) > 0 {
+			t.Errorf("%s: %v", dialect, left)
+		}
 	}
 }

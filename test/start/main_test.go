@@ -59,6 +59,18 @@ func (p place) write(t *testing.T, name, content string) {
 	}
 }
 
+// await returns when the file is there.
+func (p place) await(t *testing.T, name string) {
+	t.Helper()
+	for over := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.work, name)); err == nil {
+			return
+		} else if time.Now().After(over) {
+			t.Fatalf("%s does not come", name)
+		}
+	}
+}
+
 // run runs another command of the program.
 func (p place) run(t *testing.T, args ...string) string {
 	t.Helper()

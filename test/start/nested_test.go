@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"omniagent/internal/order"
 )
 
 // nested starts the program as a host of Claude Code's does.
@@ -195,7 +197,7 @@ func TestNestedBeginnings(t *testing.T) {
 		exit  int
 		words []string // of the result
 	}{
-		{"a limit", []string{"--no-session-persistence"}, "", 2, []string{"--no-session-persistence is refused"}},
+		{"a limit", []string{"--task-budget", "7"}, "", 2, []string{"--task-budget is refused"}},
 		{"a mode", []string{"--permission-mode", "auto"}, "", 2, []string{"--permission-mode auto is refused"}},
 		{"unknown", []string{"--restrict-all"}, "", 2, []string{"--restrict-all"}},
 		{"no session", []string{"--resume", "0b0b0b0b-1111-4222-8333-444444444444"}, userLine("x"), 1, []string{"No conversation found with session ID: 0b0b0b0b-1111-4222-8333-444444444444"}},
@@ -269,6 +271,149 @@ func TestNestedOneShot(t *testing.T) {
 		out, _ := cmd.Output()
 		if got := string(out); !strings.Contains(got, c.want) || c.want == "" && got != "" || cmd.ProcessState.ExitCode() != c.exit {
 			t.Errorf("%q: exit %d, %q", c.flags, cmd.ProcessState.ExitCode(), got)
+		}
+	}
+}
+
+// requestID is that of the last line with the word.
+func (r *running) requestID(word string) (id string) {
+	r.t.Helper()
+	r.await(func(line string) bool { return strings.Contains(line, word) })
+	for _, line := range r.all() {
+		if strings.Contains(line, word) {
+			_, rest, _ := strings.Cut(line, `"request_id":"`)
+			id, _, _ = strings.Cut(rest, `"`)
+		}
+	}
+	return id
+}
+
+func controlReply(id, body string) string {
+	return `{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":` + body + `}}`
+}
+
+func controlRequest(id, body string) string {
+	return `{"type":"control_request","request_id":"` + id + `","request":` + body + `}`
+}
+
+// TestNestedAnswers: an answer may change the mode, but not to one that the process must not have; a question that needs no answer any more is taken back,
+// and an answer to it is passed over.
+func TestNestedAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		flags  []string
+		answer string // empty: the turn is interrupted
+		made   bool
+		told   string
+	}{
+		{"a mode", nil, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"acceptEdits"}]}`, true, `"status":null,"permissionMode":"acceptEdits"`},
+		{"bypass", nil, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"bypassPermissions"}]}`, false, "not launched with --dangerously-skip-permissions"},
+		{"bypass that may be", []string{"--allow-dangerously-skip-permissions"}, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"bypassPermissions"}]}`, true, `"permissionMode":"bypassPermissions"`},
+		{"none", nil, "", false, `{"type":"control_cancel_request","request_id":"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := nested(t, `[{"shell":"touch made"},{"say":"done"}]`, append(c.flags, "--permission-prompt-tool", "stdio")...)
+			r.say(userLine("go"))
+			id := r.requestID(`"can_use_tool"`)
+			if c.answer != "" {
+				r.say(controlReply(id, c.answer))
+			} else {
+				r.say(controlRequest("i", `{"subtype":"interrupt"}`))
+			}
+			r.await(func(line string) bool { return strings.HasPrefix(line, `{"type":"result"`) })
+			r.say(controlReply(id, `{"behavior":"allow"}`)) // to a question that is closed
+			messages, exit := r.end()
+			_, err := os.Stat(filepath.Join(r.cmd.Args[3], "made"))
+			if all := strings.Join(r.lines, "\n") + r.stderr.String(); (err == nil) != c.made || !strings.Contains(all, c.told) || strings.Contains(all, "control_cancel_request") != (c.answer == "") {
+				t.Errorf("made %v: %s", err == nil, all)
+			}
+			if err := order.Nested(r.lines); err != nil {
+				t.Error(err)
+			}
+			if want := map[bool]int{true: 1}[c.answer == ""]; exit != want || found(messages, ofType("result", "")) != 1 { // the code is that of the last turn
+				t.Errorf("exit %d, %v", exit, messages)
+			}
+		})
+	}
+}
+
+// TestNestedChanges: the mode and the model change or the host is told why not, and of each mode that is news it is told once.
+func TestNestedChanges(t *testing.T) {
+	t.Parallel()
+	r := nested(t, `[{"say":"done"}]`, "--permission-prompt-tool", "stdio")
+	r.say(controlRequest("i", `{"subtype":"initialize"}`))
+	for i, word := range []string{"dontAsk", "default", "plan", "dontAsk", "acceptEdits", "acceptEdits"} {
+		r.say(controlRequest(fmt.Sprint("m", i), `{"subtype":"set_permission_mode","mode":"`+word+`"}`))
+		r.await(func(line string) bool { return strings.Contains(line, fmt.Sprintf(`"request_id":"m%d"`, i)) })
+	}
+	for id, model := range map[string]string{"a": `"other-model"`, "b": "null", "c": `"default"`, "d": "7"} {
+		r.say(controlRequest(id, `{"subtype":"set_model","model":`+model+`}`))
+		r.await(func(line string) bool { return strings.Contains(line, `"request_id":"`+id+`"`) })
+	}
+	r.say(userLine("go"))
+	messages, exit := r.end()
+	var modes []string
+	for _, m := range messages {
+		if m["subtype"] == "status" || m["subtype"] == "init" {
+			modes = append(modes, fmt.Sprint(m["permissionMode"]))
+		}
+	}
+	if got := strings.Join(modes, " "); got != "dontAsk default plan dontAsk acceptEdits acceptEdits" || exit != 0 { // the last is that of init
+		t.Errorf("exit %d: %s\n%s", exit, got, strings.Join(r.lines, "\n"))
+	}
+	for id, want := range map[string]string{"a": `map[model:other-model]`, "b": "map[model:test-model]", "c": "map[model:test-model]", "d": "the request is not what it should be"} {
+		if a := fmt.Sprint(answerTo(messages, id)); !strings.Contains(a, want) {
+			t.Errorf("%s: %s", id, a)
+		}
+	}
+	if err := order.Nested(r.lines); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNestedSteer: a message that is for the turn that runs reaches it, or waits for its own, and a host that named it learns which.
+func TestNestedSteer(t *testing.T) {
+	t.Parallel()
+	r := nested(t, `[{"shell":"echo begun > begun; while ! test -e go; do sleep 0.02; done"},{"say":"You said ${input}"}]`, "--dangerously-skip-permissions")
+	p := place{work: r.cmd.Args[3]}
+	steer := func(id, words string) string {
+		return strings.Replace(userLine(words), `{"type":"user"`, `{"type":"user","priority":"next","uuid":"`+id+`"`, 1)
+	}
+	r.say(userLine("dig"))
+	p.await(t, "begun")
+	r.say(steer("u1", "and mind the cat"))
+	p.write(t, "go", "")
+	r.await(func(line string) bool { return strings.HasPrefix(line, `{"type":"result"`) })
+	r.say(steer("u2", "now?"))
+	r.say(strings.Replace(userLine("later"), `{"type":"user"`, `{"type":"user","priority":"later","uuid":"u3"`, 1))
+	messages, exit := r.end()
+	var course []string
+	for _, m := range messages {
+		switch m["type"] {
+		case "result":
+			course = append(course, "result")
+		case "command_lifecycle":
+			course = append(course, fmt.Sprint(m["command_uuid"], " ", m["state"]))
+		}
+	}
+	if got := strings.Join(course, ", "); got != "u1 started, result, u2 queued, result, result" || exit != 0 {
+		t.Errorf("exit %d: %s\n%s", exit, got, strings.Join(r.lines, "\n"))
+	}
+	if err := order.Nested(r.lines); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNestedCodes are Claude Code's: of the last turn, and none for a denial.
+func TestNestedCodes(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]int{`[{"say":"done"}]`: 0, `[{"shell":"touch made"},{"say":"done"}]`: 0, `[{"read":"a"},{"read":"b"},{"say":"done"}]`: 1} {
+		r := nested(t, script, "--max-turns", "2")
+		r.say(userLine("go"))
+		if messages, exit := r.end(); exit != want {
+			t.Errorf("%s: exit %d, %v", script, exit, messages)
 		}
 	}
 }

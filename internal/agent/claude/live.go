@@ -62,19 +62,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	if err != nil {
 		return l, err
 	}
-	ours := append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json")
-	if mode == setting.Plan {
-		ours[slices.Index(ours, modeFlag)+1] = word(mode)
-	}
-	if w.Denied {
-		ours[slices.Index(ours, modeFlag)+1] = "dontAsk"
-	}
-	if w.CanAsk {
-		ours = append(ours, "--permission-prompt-tool=stdio")
-	}
-	if w.Pieces {
-		ours = append(ours, "--include-partial-messages")
-	}
+	ours := wished(append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json"), mode, w)
 	if mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite && (!s.Machine.Root || deliberate(l.Env)) {
 		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host may change to it
 	}
@@ -101,6 +89,26 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	}
 	l.Args, l.Translated = append(ours, l.Args[l.Translated:]...), len(ours)
 	return l, nil
+}
+
+// wished adds what a host chooses of the lines.
+func wished(ours []string, mode setting.Approval, w relay.Wishes) []string {
+	if w.Forget {
+		ours = append(ours, "--no-session-persistence")
+	}
+	if mode == setting.Plan {
+		ours[slices.Index(ours, modeFlag)+1] = word(mode)
+	}
+	if w.Denied {
+		ours[slices.Index(ours, modeFlag)+1] = "dontAsk"
+	}
+	if w.CanAsk {
+		ours = append(ours, "--permission-prompt-tool=stdio")
+	}
+	if w.Pieces {
+		ours = append(ours, "--include-partial-messages")
+	}
+	return ours
 }
 
 // able refuses what the CLI cannot keep. It returns the MCP servers in the CLI's form.

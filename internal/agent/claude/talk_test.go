@@ -111,8 +111,8 @@ func TestTranslated(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "claude"})
-	if err := errors.Join(order.Flat(flat), order.Nested(nested)); err != nil || strings.Count(strings.Join(flat, "\n"), `"message_stop"`) != 2 {
+	flat, nested, err := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "claude"})
+	if err := errors.Join(err, order.Flat(flat), order.Nested(nested)); err != nil || strings.Count(strings.Join(flat, "\n"), `"message_stop"`) != 2 {
 		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
 	}
 }

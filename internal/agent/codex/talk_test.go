@@ -94,8 +94,8 @@ func TestTranslated(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	flat, nested := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "codex"})
-	if err := errors.Join(order.Flat(flat), order.Nested(nested)); err != nil || !strings.Contains(strings.Join(flat, "\n"), `"is_error":false,"result":"done"`) {
+	flat, nested, err := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "codex"})
+	if err := errors.Join(err, order.Flat(flat), order.Nested(nested)); err != nil || !strings.Contains(strings.Join(flat, "\n"), `"is_error":false,"result":"done"`) {
 		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
 	}
 }

@@ -83,6 +83,7 @@ func Flags() []Flag {
 		honoured(one, "json-schema", "", "--json-schema"),
 		honoured(nothing, "include-partial-messages", "", "--include-partial-messages"),
 		honoured(nothing, "replay-user-messages", "", "--replay-user-messages"),
+		honoured(nothing, "no-session-persistence", "", "--no-session-persistence"),
 		honoured(one, "agents", "JSON, or a file with it", "--agents"),
 		honoured(one, "settings", "JSON, or a file with it: its permissions, sandbox and model; what else limits is refused", "--settings"),
 		honoured(one, "setting-sources", "of the files of `user`, `project` and `local` what they deny and ask about, and nothing that they allow", "--setting-sources"),
@@ -94,7 +95,6 @@ func Flags() []Flag {
 	all = append(all, list(Ignored, several, "", "--betas")...)
 	all = append(all, list(Ignored, nothing, "", "--debug-to-stderr", "--include-hook-events", "--forward-subagent-text", "--session-mirror", "--ax-screen-reader", "--disable-slash-commands", "--no-chrome",
 		"--exclude-dynamic-system-prompt-sections", "--brief")...)
-	all = append(all, list(Refused, nothing, "it limits what is kept, and here every conversation is", "--no-session-persistence")...)
 	all = append(all, list(Refused, one, "it limits what the turn may use, by something that is not counted here", "--task-budget")...)
 	all = append(all, list(Refused, one, "a part of a conversation cannot be gone on with", "--resume-session-at", "--resume-drops-turn")...)
 	all = append(all, list(Refused, one, "what an organisation sets would not be kept", "--managed-settings")...)

@@ -65,7 +65,6 @@ func TestRefusedArgs(t *testing.T) {
 		"-p x --permission-mode bogus":            "it is none of default",
 		"-p x --permission-prompt-tool mcp__a__b": "only stdio is asked",
 		"-p x --permission-prompts bogus":         "takes host or none",
-		"-p x --no-session-persistence":           "--no-session-persistence is refused",
 		"-p x --plugin-dir y":                     "--plugin-dir is refused",
 		"-p x --managed-settings {}":              "--managed-settings is refused",
 		"-p x --restricted":                       "--restricted is refused",

@@ -142,7 +142,7 @@ func NewQuestion(a event.Ask) Question {
 		}{[]inquiry{q}}}}
 	}
 	c := a.Tool
-	r := request{Subtype: "can_use_tool", Tool: c.Name, Display: c.Name, Input: object(c.Input), Description: c.Command, Suggestions: suggestions(c), Reason: a.Text, Call: c.ID}
+	r := request{Subtype: "can_use_tool", Tool: c.Name, Display: c.Name, Input: c.Object(), Description: c.Command, Suggestions: suggestions(c), Reason: a.Text, Call: c.ID}
 	if c.Kind == event.Write {
 		r.Description, r.Path = c.Path, c.Path
 	}
@@ -193,7 +193,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 		return q.reply(said.Input), nil, nil
 	}
 	a = event.Reply{Option: q.option(true)}
-	if len(said.Input) > 0 && string(said.Input) != "null" && !same(said.Input, object(q.Ask.Tool.Input)) {
+	if len(said.Input) > 0 && string(said.Input) != "null" && !same(said.Input, q.Ask.Tool.Object()) {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(said.Input, &fields) != nil {
 			return no("the host's updatedInput is no object")

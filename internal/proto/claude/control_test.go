@@ -83,7 +83,7 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	write := string(claude.Ask("r2", claude.NewQuestion(event.Ask{ID: "c", Tool: &event.Call{ID: "c", Name: "Write", Kind: event.Write, Path: "/w/f"}}).Request))
-	if !strings.Contains(write, `"permission_suggestions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]`) || !strings.Contains(write, `"blocked_path":"/w/f"`) || !strings.Contains(write, `"input":{}`) {
+	if !strings.Contains(write, `"permission_suggestions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]`) || !strings.Contains(write, `"blocked_path":"/w/f"`) || !strings.Contains(write, `"input":{"file_path":"/w/f"}`) {
 		t.Error(write)
 	}
 	q := claude.NewQuestion(event.Ask{ID: "q1", Text: "Which?", Options: []string{"red", "blue"}})

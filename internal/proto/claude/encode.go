@@ -7,24 +7,28 @@
 package claude
 
 import (
+	"encoding/json"
 	"strings"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
 
-// Encoder writes one process's stream.
+// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a whole. The whole is a line; the
+// pieces are written with Partial.
 type Encoder struct {
 	UUID    func() string // a new one at each call
 	Partial bool          // pieces of answers are told as they come
-	Mode    string        // in Claude Code's word
+	Unasked bool          // what would be asked about is denied
 	Limits  Limits        // for the words of a turn that they ended
 	Version string        // of what stands in for Claude Code
 
 	session string
 	facts   event.Facts
-	due     bool // a turn began, and its init is not written
-	within  bool // a turn runs
+	mode    string // the last that the host was told, in Claude Code's word
+	started bool   // the agent has told of itself what it tells
+	due     bool   // a turn began, and its init is not written
+	within  bool   // a turn runs
 	open    map[string]*message
 	calls   map[string]called
 	denials []denial
@@ -44,36 +48,42 @@ type Limits struct {
 
 type called struct {
 	name  string
-	input []byte
+	input json.RawMessage
 }
 
-// Know takes what is known of the conversation by now.
-func (e *Encoder) Know(id string, f event.Facts) {
-	if id != "" {
-		e.session = id
-	}
-	e.facts = f
-}
+// Know takes what is known of the conversation when it is open. Events tell what becomes different.
+func (e *Encoder) Know(id string, f event.Facts) { e.session, e.facts = id, f }
 
-// Session is the conversation's id, as far as it is known.
+// Session is the conversation's id.
 func (e *Encoder) Session() string { return e.session }
+
+// Facts are what was told so far.
+func (e *Encoder) Facts() event.Facts { return e.facts }
 
 // Event is what an event looks like: no line, or several.
 func (e *Encoder) Event(ev event.Event) [][]byte {
-	if ev.Session != "" && ev.Parent == "" {
-		e.session = ev.Session
+	if ev.Facts != nil {
+		e.facts.Merge(*ev.Facts)
 	}
 	if ev.Model != "" && ev.Parent == "" {
 		e.facts.Model = ev.Model
 	}
 	switch ev.Kind {
-	case event.Started, event.TurnBegan:
+	case event.Started:
+		e.started = true
+		if e.within {
+			return e.init()
+		}
+		return nil
+	case event.TurnBegan:
 		e.begin()
-		if e.session == "" { // the agent tells it soon
+		if !e.started && (e.facts.Model == "" || e.facts.Tools == nil) { // the agent tells them soon
 			return nil
 		}
 		return e.init()
-	case event.Notice, event.Changed: // it may come between turns
+	case event.Changed:
+		return e.Status()
+	case event.Notice, event.Prompted, event.Replied, event.Withdrawn: // they may come between turns
 		return nil
 	}
 	e.begin()
@@ -92,10 +102,11 @@ func (e *Encoder) init() [][]byte {
 	if !e.due {
 		return nil
 	}
-	e.due = false
+	e.due, e.started = false, true
 	f := e.facts
+	e.mode = Word(f.Mode, e.Unasked)
 	line := initLine{
-		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools), Servers: []serverLine{}, Model: f.Model, Mode: e.Mode,
+		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools), Servers: []serverLine{}, Model: f.Model, Mode: e.mode,
 		Commands: []string{}, KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers), Skills: []string{}, Plugins: []string{},
 		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
 	}
@@ -118,7 +129,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		return e.call(ev)
 	case event.ToolResult:
 		lines := e.shut(ev.Parent, false)
-		if e.running == ev.Result.ID {
+		if e.running == ev.Result.ID && !ev.Synthetic { // else the turn ended while it ran
 			e.running = ""
 		}
 		return append(lines, e.line(said{Type: "user", Parent: parent(ev.Parent), Message: userMessage{"user", []any{
@@ -126,13 +137,19 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		}}}))
 	case event.Denied:
 		d := ev.Denial
-		e.denials = append(e.denials, denial{d.Tool, d.CallID, object(e.calls[d.CallID].input)})
+		input := e.calls[d.CallID].input
+		if input == nil {
+			input = json.RawMessage("{}")
+		}
+		e.denials = append(e.denials, denial{d.Tool, d.CallID, input})
 		if d.ByUser {
 			return nil
 		}
 		return [][]byte{e.system(system{Subtype: "permission_denied", Tool: d.Tool, Call: d.CallID, Message: d.Reason})}
 	case event.Question:
 		return e.shut(ev.Parent, false)
+	case event.Steered:
+		return nil
 	case event.Compacted:
 		return [][]byte{e.system(system{Subtype: "compact_boundary", Compact: &compactLine{ev.Compaction.Trigger, ev.Compaction.Before}})}
 	case event.Retry:
@@ -156,7 +173,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 // call is a block of the answer that is being told.
 func (e *Encoder) call(ev event.Event) [][]byte {
 	c := ev.Call
-	input := object(c.Input)
+	input := c.Object()
 	if e.calls == nil {
 		e.calls = map[string]called{}
 	}
@@ -185,13 +202,28 @@ func (e *Encoder) answered(ev event.Event) [][]byte {
 			e.stop = m.reason
 		}
 	}
-	return m.flush(e, false)
+	return append(m.flush(e, false), m.close(e)...)
 }
 
-// Mended is the mode from now on, which the host hears of.
-func (e *Encoder) Mended(mode string) []byte {
-	e.Mode = mode
-	return e.system(system{Subtype: "status", Status: []byte("null"), Mode: mode})
+// Status says which mode holds now, where that is news.
+func (e *Encoder) Status() [][]byte {
+	now := Word(e.facts.Mode, e.Unasked)
+	if e.facts.Mode == "" || now == e.mode {
+		return nil
+	}
+	e.mode = now
+	return [][]byte{e.system(system{Subtype: "status", Status: []byte("null"), Mode: now})}
+}
+
+// Became says of a message that was to reach the turn that runs what became of it: started, or queued.
+func (e *Encoder) Became(message, state string) []byte {
+	return encode(struct {
+		Type       string `json:"type"`
+		Message    string `json:"command_uuid"`
+		State      string `json:"state"`
+		Session    string `json:"session_id"`
+		Identifier string `json:"uuid"`
+	}{"command_lifecycle", message, state, e.session, e.UUID()})
 }
 
 // Repeat is a message of the host as it came, which the host hears again.

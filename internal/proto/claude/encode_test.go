@@ -16,13 +16,14 @@ import (
 	driver "omniagent/internal/agent/claude"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/order"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
 func encoder() *claude.Encoder {
 	n := 0
-	e := &claude.Encoder{UUID: func() string { n++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }, Mode: "default", Version: "0.1.0", Limits: claude.Limits{Turns: 3, USD: 0.5}}
+	e := &claude.Encoder{UUID: func() string { n++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }, Version: "0.1.0", Limits: claude.Limits{Turns: 3, USD: 0.5}}
 	e.Know("s1", event.Facts{Agent: "native", Model: "m1", Dir: "/w", Mode: setting.Prompt, Tools: []string{"Read", "Bash"}, Window: 1000})
 	return e
 }
@@ -106,11 +107,20 @@ func brief(t interface{ Errorf(string, ...any) }, line []byte, ids map[string]bo
 	return strings.TrimSpace(s)
 }
 
+// recorded is how a conversation tells that.
+func recorded(t interface{ Fatal(...any) }, said []event.Event) []event.Event {
+	events, err := order.Recorded(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
 func tell(t *testing.T, e *claude.Encoder, events ...event.Event) string {
 	t.Helper()
 	var all []string
 	ids := map[string]bool{}
-	for _, ev := range events {
+	for _, ev := range recorded(t, events) {
 		for _, line := range e.Event(ev) {
 			all = append(all, brief(t, line, ids))
 		}
@@ -171,11 +181,11 @@ func TestLines(t *testing.T) {
 ~content_block_start thinking
 ~content_block_delta hm
 ~content_block_delta
-assistant thinking hm
 ~content_block_stop
 ~content_block_start text
 ~content_block_delta I
 ~content_block_delta will
+assistant thinking hm
 assistant text I will
 ~content_block_stop
 ~content_block_start tool_use
@@ -211,7 +221,7 @@ result/success 0 hello`,
 		"interrupted at work": {
 			false,
 			[]event.Event{began, call("c1", "Bash"), ended("cancelled")},
-			"system/init\nassistant tool_use Bash\nuser text [Request interrupted by user for tool use]\nresult/error_during_execution error 0Request interrupted by user",
+			"system/init\nassistant tool_use Bash\nuser tool_result The turn ended, and nothing is known of what came of this call.\nuser text [Request interrupted by user for tool use]\nresult/error_during_execution error 0Request interrupted by user",
 		},
 		"a denial by a rule": {
 			false,
@@ -256,7 +266,7 @@ func TestTotals(t *testing.T) {
 	e := encoder()
 	var last []byte
 	for range 2 {
-		for _, ev := range []event.Event{began, answered("end_turn"), ended("success")} {
+		for _, ev := range recorded(t, []event.Event{began, answered("end_turn"), ended("success")}) {
 			if lines := e.Event(ev); len(lines) > 0 {
 				last = lines[len(lines)-1]
 			}
@@ -285,26 +295,37 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestInitWaits for the session of an agent that tells it later, and no longer than for the first word.
+// TestInitWaits for the model and the tools of an agent that tells them later, and no longer than for the first word.
 func TestInitWaits(t *testing.T) {
-	for _, c := range []struct {
+	started := event.Event{Kind: event.Started, Session: "own", Facts: &event.Facts{Model: "mm", Tools: []string{"Read"}}}
+	for name, c := range map[string]struct {
 		events []event.Event
 		want   string
 	}{
-		{[]event.Event{{Kind: event.TurnBegan}, {Kind: event.Started, Session: "late", Model: "mm"}, whole("a")}, "system/init\nassistant text a"},
-		{[]event.Event{{Kind: event.TurnBegan}, {Kind: event.Notice, Text: "x"}, whole("a")}, "system/init\nassistant text a"},
+		"told behind the turn":  {[]event.Event{{Kind: event.TurnBegan}, started, whole("a")}, `system/init\nassistant text a|"mm"`},
+		"told before the turn":  {[]event.Event{started, {Kind: event.TurnBegan}, whole("a")}, `system/init\nassistant text a|"mm"`},
+		"the first word":        {[]event.Event{{Kind: event.TurnBegan}, {Kind: event.Notice, Text: "x"}, whole("a")}, `system/init\nassistant text a|""`},
+		"the next turn at once": {[]event.Event{{Kind: event.TurnBegan}, started, ended("success"), {Kind: event.TurnBegan}}, `system/init\nresult/success 0 hello\nsystem/init|"mm"`},
 	} {
-		e := encoder()
-		*e = claude.Encoder{UUID: e.UUID}
-		if got := tell(t, e, c.events...); got != c.want {
-			t.Errorf("%s", got)
+		e := &claude.Encoder{UUID: encoder().UUID}
+		e.Know("s1", event.Facts{Dir: "/w"})
+		var all []string
+		var first []byte
+		for _, ev := range c.events {
+			for _, line := range e.Event(ev) {
+				if first == nil {
+					first = line
+				}
+				all = append(all, brief(t, line, map[string]bool{}))
+			}
+		}
+		want, model, _ := strings.Cut(strings.ReplaceAll(c.want, `\n`, "\n"), "|")
+		if got := strings.Join(all, "\n"); got != want || model != "" && !bytes.Contains(first, []byte(`"session_id":"s1"`)) || !bytes.Contains(first, []byte(model)) {
+			t.Errorf("%s: %s\n%s", name, got, first)
 		}
 	}
-	e := &claude.Encoder{UUID: encoder().UUID}
-	e.Event(event.Event{Kind: event.TurnBegan})
-	line := e.Event(event.Event{Kind: event.Started, Session: "late", Model: "mm"})
-	if len(line) != 1 || !bytes.Contains(line[0], []byte(`"session_id":"late"`)) || !bytes.Contains(line[0], []byte(`"model":"mm"`)) {
-		t.Errorf("%s", line)
+	if got := encoder().Event(began); len(got) != 1 { // all is known
+		t.Errorf("%q", got)
 	}
 }
 
@@ -367,7 +388,7 @@ func TestReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := driver.New().Decode(setting.StreamJSON)
-		events := append(first.Feed(data), first.End(agent.Exit{})...)
+		events := recorded(t, append(first.Feed(data), first.End(agent.Exit{})...))
 		e := encoder()
 		ids := map[string]bool{}
 		var again []byte

@@ -9,16 +9,6 @@ import (
 	"omniagent/internal/fault"
 )
 
-// The subtypes of a result.
-const (
-	Success    = "success"
-	MaxTurns   = "error_max_turns"
-	MaxBudget  = "error_max_budget_usd"
-	During     = "error_during_execution"
-	NeverFits  = "error_max_structured_output_retries"
-	Interrupts = "cancelled" // an event's word; the result's is During
-)
-
 // fail tells what ends the turn. A model API's own failures are told as Claude Code tells them: as an answer that says so.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	e.failure = f
@@ -61,7 +51,7 @@ func (e *Encoder) shutAll(aborted bool) (lines [][]byte) {
 // end is the result of a turn.
 func (e *Encoder) end(ev event.Event) [][]byte {
 	end := ev.End
-	cancelled := !end.OK && end.Reason == Interrupts
+	cancelled := !end.OK && end.Reason == event.Cancelled
 	lines := e.shutAll(cancelled)
 	if cancelled {
 		words := "[Request interrupted by user]"
@@ -71,7 +61,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		lines = append(lines, e.line(said{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
 	}
 	r := resultLine{
-		Type: "result", Subtype: Success, IsError: !end.OK, Took: end.Took.Milliseconds(), Asking: end.Asking.Milliseconds(), Turns: 1, Session: e.session,
+		Type: "result", Subtype: event.Success, IsError: !end.OK, Took: end.Took.Milliseconds(), Asking: end.Asking.Milliseconds(), Turns: 1, Session: e.session,
 		Usage: turnTokens{count(end.Usage), map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0}, "standard"}, Denials: nonNil(e.denials), Structured: end.Structured,
 		Identifier: e.UUID(),
 	}
@@ -100,8 +90,8 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 			r.Status = &status
 		}
 	default:
-		r.Subtype = During
-		if slices.Contains([]string{MaxTurns, MaxBudget, NeverFits}, end.Reason) {
+		r.Subtype = event.FailedTurn
+		if slices.Contains([]string{event.MaxTurns, event.MaxBudget, event.MaxFormErrors}, end.Reason) {
 			r.Subtype = end.Reason
 		}
 		r.Errors = append(slices.Clone(end.Notes), e.words(end))
@@ -137,17 +127,17 @@ func (e *Encoder) words(end *event.End) string {
 	switch {
 	case e.failure != nil:
 		return e.failure.Sentence()
-	case end.Reason == MaxTurns && e.Limits.Turns > 0:
+	case end.Reason == event.MaxTurns && e.Limits.Turns > 0:
 		return fmt.Sprintf("Reached maximum number of turns (%d)", e.Limits.Turns)
-	case end.Reason == MaxTurns:
+	case end.Reason == event.MaxTurns:
 		return "Reached maximum number of turns"
-	case end.Reason == MaxBudget && e.Limits.USD > 0:
+	case end.Reason == event.MaxBudget && e.Limits.USD > 0:
 		return fmt.Sprintf("Reached maximum budget ($%v)", e.Limits.USD)
-	case end.Reason == MaxBudget:
+	case end.Reason == event.MaxBudget:
 		return "Reached maximum budget"
-	case end.Reason == NeverFits:
+	case end.Reason == event.MaxFormErrors:
 		return "Failed to provide valid structured output"
-	case end.Reason == Interrupts:
+	case end.Reason == event.Cancelled:
 		return "Request interrupted by user"
 	}
 	return "the turn failed"
@@ -164,7 +154,7 @@ func NoConversation(id string) string { return "No conversation found with sessi
 
 func (e *Encoder) refuse(why string) [][]byte {
 	return [][]byte{encode(resultLine{
-		Type: "result", Subtype: During, IsError: true, Errors: []string{why}, Session: e.session, Models: map[string]modelTokens{}, Denials: []denial{},
+		Type: "result", Subtype: event.FailedTurn, IsError: true, Errors: []string{why}, Session: e.session, Models: map[string]modelTokens{}, Denials: []denial{},
 		Usage: turnTokens{Server: map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0}, Service: "standard"}, Identifier: e.UUID(),
 	})}
 }

@@ -131,7 +131,7 @@ func HookRequest(callback string, s Scene, m agent.Moment) any {
 		input["agent_id"] = m.Parent
 	}
 	if m.Call != nil {
-		input["tool_name"], input["tool_input"], input["tool_use_id"] = m.Call.Name, object(m.Call.Input), m.Call.ID
+		input["tool_name"], input["tool_input"], input["tool_use_id"] = m.Call.Name, m.Call.Object(), m.Call.ID
 		request["tool_use_id"] = m.Call.ID
 	}
 	switch m.Name {

@@ -193,7 +193,7 @@ func (e *Encoder) Welcome(models []string, hooks bool) any {
 		Version  string            `json:"claude_code_version"`
 	}
 	w := welcome{
-		Commands: []string{}, Helpers: []helper{}, Style: "default", Styles: []string{"default"}, Models: []model{}, Account: map[string]string{}, Mode: e.Mode, Failures: true, Hooks: hooks,
+		Commands: []string{}, Helpers: []helper{}, Style: "default", Styles: []string{"default"}, Models: []model{}, Account: map[string]string{}, Mode: Word(e.facts.Mode, e.Unasked), Failures: true, Hooks: hooks,
 		Version: e.Version,
 	}
 	for _, h := range e.facts.Helpers {

@@ -206,15 +206,6 @@ func encode(v any) []byte {
 	return line
 }
 
-// object is an input as an object, whatever came.
-func object(input json.RawMessage) json.RawMessage {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(input, &m) != nil || m == nil {
-		return json.RawMessage("{}")
-	}
-	return input
-}
-
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -15,10 +15,10 @@ type message struct {
 	id, parent, model string
 	reason            string
 	usage             tokens
-	partial           bool // told in pieces
-	index             int  // of the block that is open, or the next
-	kind              event.Kind
-	text              strings.Builder // of the block that is open, which kind names
+	partial           bool          // told in pieces
+	index             int           // of the block that is open, or the next
+	kind              event.Kind    // of the block that is open
+	whole             []event.Event // what was told in pieces only, while it is not known how the answer ended
 }
 
 // message is the one that is being told there, or a new one.
@@ -40,49 +40,73 @@ func (m *message) add(e *Encoder, ev event.Event) (lines [][]byte) {
 		lines = e.shut(m.parent, false)
 		m = e.message(m.parent)
 	}
-	if ev.Text == "" {
-		if !ev.Delta && m.kind == ev.Kind { // there is no more of it
+	if ev.Delta {
+		if m.partial && ev.Text != "" {
 			lines = append(lines, m.flush(e, false)...)
+			lines = append(lines, m.piece(e, ev.Kind, ev.Text)...)
 		}
 		return lines
 	}
-	if m.kind != "" && m.kind != ev.Kind {
-		lines = append(lines, m.flush(e, false)...)
+	if ev.Text == "" {
+		return lines
 	}
-	text := ev.Text
-	if !ev.Delta && m.kind == ev.Kind {
-		// The whole, behind its pieces. What they did not say is told as one more.
-		rest, goesOn := strings.CutPrefix(text, m.text.String())
-		if !goesOn {
-			lines = append(lines, m.flush(e, false)...)
-		} else {
-			text = rest
-		}
+	if ev.Synthetic { // what ends it follows, and says how many tokens it took
+		m.whole = append(m.whole, ev)
+		return lines
 	}
-	if text != "" {
-		lines = append(lines, m.piece(e, ev.Kind, text)...)
+	lines = append(lines, m.flush(e, false)...)
+	return append(lines, m.block(e, ev, false)...)
+}
+
+// flush writes the wholes that were kept back.
+func (m *message) flush(e *Encoder, aborted bool) (lines [][]byte) {
+	for _, ev := range m.whole {
+		lines = append(lines, m.block(e, ev, aborted)...)
 	}
-	if !ev.Delta {
-		lines = append(lines, m.flush(e, false)...)
+	m.whole = nil
+	return lines
+}
+
+// block writes a whole text, which ends its pieces.
+func (m *message) block(e *Encoder, ev event.Event, aborted bool) (lines [][]byte) {
+	var block any = textBlock{"text", ev.Text}
+	if ev.Kind == event.Thinking {
+		block = thinkingBlock{"thinking", ev.Text, ""}
+	} else if m.parent == "" {
+		e.last = ev.Text
+	}
+	open := m.kind == ev.Kind
+	if open {
+		lines = m.sign(e)
+	}
+	lines = append(lines, e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}), Aborted: aborted}))
+	if open {
+		m.kind = ""
+		lines = append(lines, m.stop(e)...)
 	}
 	return lines
 }
 
-// piece adds to the block that is open, or opens one.
-func (m *message) piece(e *Encoder, kind event.Kind, text string) (lines [][]byte) {
-	opened := m.kind == ""
-	m.kind = kind
-	m.text.WriteString(text)
-	if !m.partial {
+// sign ends the pieces of thinking.
+func (m *message) sign(e *Encoder) [][]byte {
+	if m.kind != event.Thinking {
 		return nil
 	}
+	none := ""
+	return [][]byte{m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "signature_delta", Signature: &none}})}
+}
+
+// piece adds to the block that is open, or opens one.
+func (m *message) piece(e *Encoder, kind event.Kind, text string) (lines [][]byte) {
 	d := delta{Type: "text_delta", Text: &text}
 	var block any = textBlock{"text", ""}
 	if kind == event.Thinking {
 		d, block = delta{Type: "thinking_delta", Thinking: &text}, thinkingBlock{"thinking", "", ""}
 	}
-	if opened {
-		lines = append(m.start(e), m.told(e, piece{Type: "content_block_start", Index: m.at(), Block: block}))
+	if m.kind != kind {
+		lines = append(m.close(e), m.start(e)...)
+		lines = append(lines, m.told(e, piece{Type: "content_block_start", Index: m.at(), Block: block}))
+		m.kind = kind
 	}
 	return append(lines, m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: d}))
 }
@@ -95,32 +119,9 @@ func (m *message) start(e *Encoder) [][]byte {
 	return [][]byte{m.told(e, piece{Type: "message_start", Message: m.line([]any{})})}
 }
 
-// flush tells the block that is open as a whole, and closes it.
-func (m *message) flush(e *Encoder, aborted bool) (lines [][]byte) {
-	if m.kind == "" {
-		return nil
-	}
-	text := m.text.String()
-	var block any = textBlock{"text", text}
-	if m.kind == event.Thinking {
-		block = thinkingBlock{"thinking", text, ""}
-		if m.partial {
-			none := ""
-			lines = append(lines, m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "signature_delta", Signature: &none}}))
-		}
-	} else if m.parent == "" {
-		e.last = text
-	}
-	lines = append(lines, e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}), Aborted: aborted}))
-	lines = append(lines, m.close(e)...)
-	m.kind = ""
-	m.text.Reset()
-	return lines
-}
-
 // addCall is a call as a block.
 func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
-	lines := m.flush(e, false)
+	lines := append(m.flush(e, false), m.close(e)...)
 	if m.partial {
 		input := string(c.Input)
 		lines = append(lines, m.start(e)...)
@@ -128,11 +129,21 @@ func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 		lines = append(lines, m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "input_json_delta", Partial: &input}}))
 	}
 	lines = append(lines, e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{c})}))
-	return append(lines, m.close(e)...)
+	return append(lines, m.stop(e)...)
 }
 
-// close ends the block.
-func (m *message) close(e *Encoder) (lines [][]byte) {
+// close ends the block that is open, of which the whole comes later.
+func (m *message) close(e *Encoder) [][]byte {
+	if m.kind == "" {
+		return nil
+	}
+	lines := m.sign(e)
+	m.kind = ""
+	return append(lines, m.stop(e)...)
+}
+
+// stop ends a block.
+func (m *message) stop(e *Encoder) (lines [][]byte) {
 	if m.partial {
 		lines = append(lines, m.told(e, piece{Type: "content_block_stop", Index: m.at()}))
 	}
@@ -147,7 +158,7 @@ func (e *Encoder) shut(parent string, aborted bool) [][]byte {
 		return nil
 	}
 	delete(e.open, parent)
-	lines := m.flush(e, aborted)
+	lines := append(m.flush(e, aborted), m.close(e)...)
 	if !m.partial || m.index == 0 {
 		return lines
 	}

@@ -17,9 +17,14 @@ type Frame struct {
 
 // User is a message.
 type User struct {
-	Blocks  []event.Block
-	Message json.RawMessage // as it came
+	Blocks   []event.Block
+	Message  json.RawMessage // as it came
+	Priority string          // now, next or later; empty: not said
+	UUID     string          // the host's name for it; empty: it has none
 }
+
+// Steers says whether the message is for the turn that runs. Without a priority it is not.
+func (u User) Steers() bool { return u.Priority == "now" || u.Priority == "next" }
 
 // Request is something that the host wants done or to know, and of which it waits for the answer.
 type Request struct {
@@ -51,6 +56,8 @@ func Parse(data []byte) (Frame, error) {
 		RequestID string          `json:"request_id"`
 		Request   json.RawMessage `json:"request"`
 		Response  json.RawMessage `json:"response"`
+		Priority  string          `json:"priority"`
+		UUID      string          `json:"uuid"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
 		return Frame{}, fmt.Errorf("a line is one JSON object: %w", err)
@@ -58,7 +65,11 @@ func Parse(data []byte) (Frame, error) {
 	switch f.Type {
 	case "user":
 		u, err := parseUser(f.Message)
-		return Frame{User: u}, err
+		if err != nil {
+			return Frame{}, err
+		}
+		u.Priority, u.UUID = f.Priority, f.UUID
+		return Frame{User: u}, nil
 	case "control_request":
 		return parseRequest(f.RequestID, f.Request)
 	case "control_response":
@@ -137,7 +148,7 @@ func parseUser(raw json.RawMessage) (*User, error) {
 		if strings.TrimSpace(text) == "" {
 			return nil, errors.New("user: content is empty")
 		}
-		return &User{[]event.Block{{Text: text}}, raw}, nil
+		return &User{Blocks: []event.Block{{Text: text}}, Message: raw}, nil
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(m.Content, &parts) != nil || len(parts) == 0 {

@@ -17,27 +17,23 @@ import (
 	"omniagent/internal/text"
 )
 
-// Encoder writes one process's stream. Its fields are what init tells.
+// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a whole, of which it writes the pieces.
 type Encoder struct {
-	Session  string
-	Model    string
-	Dir      string
-	Mode     string
-	Tools    []string
-	Walls    *event.Walls // what holds the commands; nil: nothing is said about it
-	Window   int64        // of the model's context; 0: unknown
-	Provider string       // goes into messages of failed logins
+	Session string // the conversation's id
+	Mode    string // the permission mode as the host calls it
 
+	facts    event.Facts
 	begun    bool
-	said     int  // pieces of text
+	texts    int  // pieces of text that were written
 	thinking bool // a piece of thinking was the last
 	answered bool // something of an answer came
 	denials  []denial
 	calls    map[string]json.RawMessage // of this turn
 	failure  *fault.Fault
-	open     string          // the call of the agent itself that was told and has no result
-	later    []event.Event   // what waits for that result
-	held     map[string]bool // calls among them
+	open     string                // the call of the agent itself that was written and has no result
+	later    []event.Event         // what waits for that result
+	held     map[string]bool       // calls among them
+	asked    map[string]*event.Ask // questions about those
 }
 
 type denial struct {
@@ -50,27 +46,55 @@ type denial struct {
 // the GUI gives up on a line that arrives in parts.
 const longestText = 16 << 10
 
-// Init is the first line.
-func (e *Encoder) Init() [][]byte {
+// Begin takes what is known when the conversation is open, and writes init if that is enough. Otherwise init waits for the agent to tell its model and
+// its tools, and no longer than for the first line behind it.
+func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
+	e.Session, e.facts = id, f
+	if f.Model == "" || f.Tools == nil {
+		return nil
+	}
+	return e.init()
+}
+
+// init is the first line.
+func (e *Encoder) init() [][]byte {
 	if e.begun {
 		return nil
 	}
 	e.begun = true
-	tools := e.Tools
-	if tools == nil {
-		tools = []string{}
+	f := e.facts
+	if f.Tools == nil {
+		f.Tools = []string{}
 	}
-	init := ordered{{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", e.Model}, {"cwd", e.Dir}, {"permissionMode", e.Mode}, {"tools", tools}}
-	if e.Walls != nil {
-		init = append(init, member{"sandbox", e.Walls})
+	line := ordered{
+		{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", f.Model}, {"cwd", f.Dir}, {"permissionMode", e.Mode}, {"tools", f.Tools},
 	}
-	return encode(init)
+	if f.Walls != nil {
+		line = append(line, member{"sandbox", f.Walls})
+	}
+	return encode(line)
 }
 
-// Event is what an event looks like: no line, or several. Calls that run side by side are told one behind the other, each with its result.
+// Event is what an event looks like: no line, or several. Calls that run side by side are written one behind the other, each with its result.
 func (e *Encoder) Event(ev event.Event) [][]byte {
+	if ev.Facts != nil {
+		e.facts.Merge(*ev.Facts)
+	}
+	switch ev.Kind {
+	case event.Started:
+		if ev.Model != "" {
+			e.facts.Model = ev.Model
+		}
+		return e.init()
+	case event.Changed, event.TurnBegan, event.Notice, event.Retry, event.Prompted:
+		return nil
+	}
+	return append(e.init(), e.inOrder(ev)...)
+}
+
+// inOrder keeps back what comes too early.
+func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	if e.waits(ev) {
-		ev.Raw = nil
 		e.later = append(e.later, ev)
 		return nil
 	}
@@ -82,13 +106,13 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 		}
 	case event.Ended:
 		e.open = ""
-		lines = e.goOn()
+		lines = e.release()
 		e.open = ""
 	}
 	lines = append(lines, e.line(ev)...)
 	if ev.Kind == event.ToolResult && ev.Result.ID == e.open {
 		e.open = ""
-		lines = append(lines, e.goOn()...)
+		lines = append(lines, e.release()...)
 	}
 	return lines
 }
@@ -118,56 +142,94 @@ func (e *Encoder) waits(ev event.Event) bool {
 	return wait
 }
 
-// goOn tells what has waited, up to the next call that has no result.
-func (e *Encoder) goOn() (lines [][]byte) {
+// release writes what has waited, up to the next call that has no result.
+func (e *Encoder) release() (lines [][]byte) {
 	waiting := e.later
 	e.later, e.held = nil, nil
 	for _, ev := range waiting {
-		lines = append(lines, e.Event(ev)...)
+		lines = append(lines, e.inOrder(ev)...)
 	}
 	return lines
 }
 
+// question writes that a call waits for an answer, directly behind the call: it is not at work. The question about a call that is kept back waits with it.
+func (e *Encoder) question(ask *event.Ask) [][]byte {
+	if ask.Tool != nil && e.held[ask.Tool.ID] {
+		if e.asked == nil {
+			e.asked = map[string]*event.Ask{}
+		}
+		e.asked[ask.Tool.ID] = ask
+		return nil
+	}
+	line := ordered{{"type", "system"}, {"subtype", "permission_request"}}
+	if ask.Tool != nil {
+		line = append(line, member{"tool_use_id", ask.Tool.ID})
+	}
+	options := ask.Options
+	if options == nil {
+		options = []string{}
+	}
+	return encode(append(line, member{"question_id", ask.ID}, member{"text", ask.Text}, member{"options", options}))
+}
+
+// settled forgets a question that was not written yet.
+func (e *Encoder) settled(id string) {
+	for call, ask := range e.asked {
+		if ask.ID == id {
+			delete(e.asked, call)
+		}
+	}
+}
+
 func (e *Encoder) line(ev event.Event) [][]byte {
+	switch ev.Kind {
+	case event.Question:
+		return e.question(ev.Ask)
+	case event.Replied:
+		e.settled(ev.Reply.Question)
+		return nil
+	case event.Withdrawn:
+		e.settled(ev.Ask.ID)
+		return nil
+	case event.Steered:
+		return encode(ordered{{"type", "system"}, {"subtype", "steered"}, {"turn", ev.Turn}})
+	}
 	var lines [][]byte
-	if e.thinking && ev.Parent == "" && ev.Kind != event.Thinking && ev.Kind != event.Retry && ev.Kind != event.Changed {
+	if e.thinking && ev.Parent == "" && ev.Kind != event.Thinking {
 		e.thinking = false
-		e.said++
-		lines = encode(ordered{{"type", "thinking"}, {"is_thinking", false}, {"id", "t" + strconv.Itoa(e.said)}})
+		lines = encode(ordered{{"type", "thinking"}, {"is_thinking", false}, {"id", e.textID()}})
 	}
 	return append(lines, e.event(ev)...)
 }
 
+// Queued says that what was to reach the turn that runs became a message of its own.
+func (e *Encoder) Queued(turn int64) [][]byte {
+	return append(e.init(), encode(ordered{{"type", "system"}, {"subtype", "queued"}, {"turn", turn}})...)
+}
+
+// textID is a new one: no two lines of text are equal.
+func (e *Encoder) textID() string {
+	e.texts++
+	return "t" + strconv.Itoa(e.texts)
+}
+
 func (e *Encoder) event(ev event.Event) [][]byte {
 	switch ev.Kind {
-	case event.Text:
-		e.answered = true
-		var lines [][]byte
-		for piece := range pieces(ev.Text) {
-			e.said++
-			lines = append(lines, encode(of(ev, ordered{{"type", "text"}, {"content", piece}, {"id", "t" + strconv.Itoa(e.said)}}))...)
-		}
-		return lines
-	case event.Thinking:
-		e.answered = true
-		e.thinking = e.thinking || ev.Parent == "" && ev.Text != ""
-		var lines [][]byte
-		for piece := range pieces(ev.Text) {
-			e.said++
-			lines = append(lines, encode(of(ev, ordered{{"type", "thinking"}, {"is_thinking", true}, {"thought", piece}, {"id", "t" + strconv.Itoa(e.said)}}))...)
-		}
-		return lines
+	case event.Text, event.Thinking:
+		return e.text(ev)
 	case event.ToolCall:
 		e.answered = true
 		if e.calls == nil {
 			e.calls = map[string]json.RawMessage{}
 		}
-		input := ev.Call.Input
-		if len(input) == 0 || !json.Valid(input) {
-			input = json.RawMessage("{}")
+		id, input := ev.Call.ID, ev.Call.Object()
+		e.calls[id] = input
+		lines := encode(of(ev, ordered{{"type", "tool_use"}, {"id", id}, {"name", ev.Call.Name}, {"input", input}}))
+		if ask := e.asked[id]; ask != nil {
+			delete(e.asked, id)
+			lines = append(lines, e.question(ask)...)
 		}
-		e.calls[ev.Call.ID] = input
-		return encode(of(ev, ordered{{"type", "tool_use"}, {"id", ev.Call.ID}, {"name", ev.Call.Name}, {"input", input}}))
+		return lines
 	case event.ToolResult:
 		return encode(of(ev, ordered{{"type", "tool_result"}, {"tool_use_id", ev.Result.ID}, {"content", ev.Result.Output}, {"is_error", ev.Result.Failed}}))
 	case event.Denied:
@@ -193,6 +255,25 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	return nil
 }
 
+// text writes a piece of text or of thinking. The whole, which follows, says nothing new.
+func (e *Encoder) text(ev event.Event) (lines [][]byte) {
+	if !ev.Delta {
+		return nil
+	}
+	e.answered = true
+	if ev.Kind == event.Thinking {
+		e.thinking = e.thinking || ev.Parent == "" && ev.Text != ""
+	}
+	for piece := range pieces(ev.Text) {
+		line := ordered{{"type", "text"}, {"content", piece}}
+		if ev.Kind == event.Thinking {
+			line = ordered{{"type", "thinking"}, {"is_thinking", true}, {"thought", piece}}
+		}
+		lines = append(lines, encode(of(ev, append(line, member{"id", e.textID()})))...)
+	}
+	return lines
+}
+
 // of marks what happened to a sub-agent.
 func of(ev event.Event, o ordered) ordered {
 	if ev.Parent != "" {
@@ -216,14 +297,14 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 
 // Refuse is the whole stream of a turn that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
-	return append(e.fail(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}})...)
+	return append(e.fail(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
 }
 
 // end is usage, result and message_stop.
 func (e *Encoder) end(ev event.Event) [][]byte {
 	end := ev.End
 	var lines [][]byte
-	if end.Reason == "cancelled" {
+	if end.Reason == event.Cancelled {
 		lines = encode(ordered{{"type", "interrupt"}})
 	}
 	usage := tokens(end.Usage)
@@ -263,7 +344,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		}
 		result = append(result, member{"errors", notes})
 	}
-	e.denials, e.failure, e.answered, e.calls = nil, nil, false, nil
+	e.denials, e.failure, e.answered, e.calls, e.asked = nil, nil, false, nil, nil
 	lines = append(lines, encode(result)...)
 	return append(lines, encode(ordered{{"type", "message_stop"}})...)
 }
@@ -275,11 +356,11 @@ func (e *Encoder) words(end *event.End) string {
 		return end.Text
 	case e.failure != nil:
 		return "Error: " + e.failure.Sentence()
-	case end.Reason == "error_max_turns":
+	case end.Reason == event.MaxTurns:
 		return "Error: the limit of model turns is reached"
-	case end.Reason == "error_max_budget_usd":
+	case end.Reason == event.MaxBudget:
 		return "Error: the budget is used up"
-	case end.Reason == "cancelled":
+	case end.Reason == event.Cancelled:
 		return "Error: interrupted"
 	}
 	return "Error: the turn failed"
@@ -303,7 +384,7 @@ func tokens(u *event.Usage) ordered {
 func (e *Encoder) modelUsage(ev event.Event, u *event.Usage) ordered {
 	name := ev.Model
 	if name == "" {
-		name = e.Model
+		name = e.facts.Model
 	}
 	o := ordered{
 		{"inputTokens", max(u.Input-u.Cached-u.Written, 0)},
@@ -315,8 +396,8 @@ func (e *Encoder) modelUsage(ev event.Event, u *event.Usage) ordered {
 	if u.CostUSD != nil {
 		o = append(o, member{"costUSD", *u.CostUSD}, member{"costUsd", *u.CostUSD})
 	}
-	if e.Window > 0 {
-		o = append(o, member{"contextWindow", e.Window})
+	if e.facts.Window > 0 {
+		o = append(o, member{"contextWindow", e.facts.Window})
 	}
 	return ordered{{name, o}}
 }

@@ -10,19 +10,20 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Frame is what a host says. Exactly one of the pointers is set.
+// Frame is what a host says: one of the members, but for Steer.
 type Frame struct {
 	User      []event.Block
+	Steer     bool // User is for the turn that runs
 	Interrupt bool
-	Mode      string    // set_permission_mode
-	Approval  *Approval // tool_approval
+	Mode      setting.Approval // set_permission_mode
+	Approval  *Approval        // tool_approval
 }
 
-// Approval answers the question whether a call may run.
+// Approval answers a question.
 type Approval struct {
-	ID       string
-	Approved bool
-	Reason   string
+	ID     string // of the question, or of the call that it is about
+	Option string
+	Reason string
 }
 
 // Modes are the permission modes of this dialect: its own words first, then those that all hosts share.
@@ -39,6 +40,8 @@ func Parse(data []byte) (Frame, error) {
 		Mode     string          `json:"mode"`
 		ID       string          `json:"id"`
 		Approved *bool           `json:"approved"`
+		Option   string          `json:"option"`
+		Steer    bool            `json:"steer"`
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -47,19 +50,26 @@ func Parse(data []byte) (Frame, error) {
 	switch f.Type {
 	case "user":
 		said, err := content(f.Content, f.Message)
-		return Frame{User: said}, err
+		return Frame{User: said, Steer: f.Steer}, err
 	case "interrupt":
 		return Frame{Interrupt: true}, nil
 	case "set_permission_mode":
-		if _, ok := setting.ParseApproval(f.Mode); ok {
-			return Frame{Mode: f.Mode}, nil
+		mode, ok := setting.ParseApproval(f.Mode)
+		if !ok {
+			return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; there are %s", f.Mode, strings.Join(Modes(), ", "))
 		}
-		return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; there are %s", f.Mode, strings.Join(Modes(), ", "))
+		return Frame{Mode: mode}, nil
 	case "tool_approval":
-		if f.ID == "" || f.Approved == nil {
+		a := &Approval{f.ID, f.Option, f.Reason}
+		if f.Approved != nil && *f.Approved {
+			a.Option = event.Allow
+		} else if f.Approved != nil {
+			a.Option = event.Deny
+		}
+		if a.ID == "" || a.Option == "" {
 			return Frame{}, errors.New("tool_approval: id and approved are needed")
 		}
-		return Frame{Approval: &Approval{f.ID, *f.Approved, f.Reason}}, nil
+		return Frame{Approval: a}, nil
 	case "":
 		return Frame{}, errors.New("a control frame has a type")
 	}

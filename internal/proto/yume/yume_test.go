@@ -86,8 +86,8 @@ func samples() []event.Event {
 }
 
 func encoded(events []event.Event) []string {
-	e := yume.Encoder{Session: "s", Model: "m", Dir: "/w", Mode: "default", Tools: []string{"Bash"}}
-	lines := e.Init()
+	e := yume.Encoder{Mode: "default"}
+	lines := e.Begin("s", event.Facts{Model: "m", Dir: "/w", Tools: []string{"Bash"}})
 	for _, ev := range events {
 		lines = append(lines, e.Event(ev)...)
 	}
@@ -150,7 +150,7 @@ func TestEnds(t *testing.T) {
 		want   []string // parts of the lines, in order
 	}{
 		"login":       {[]event.Event{{Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key").Hint("set it")}, {Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}}}, []string{`"subtype":"error"`, `"result":"Error: no key (set it)"`, "message_stop"}},
-		"after text":  {[]event.Event{{Kind: event.Text, Text: "a"}, {Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key")}, {Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}}}, []string{`"text"`, `{"type":"error","message":"no key","code":"AUTH_REQUIRED"}`, `"is_error":true`, "message_stop"}},
+		"after text":  {[]event.Event{{Kind: event.Text, Text: "a", Delta: true}, {Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key")}, {Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}}}, []string{`"text"`, `{"type":"error","message":"no key","code":"AUTH_REQUIRED"}`, `"is_error":true`, "message_stop"}},
 		"interrupted": {[]event.Event{{Kind: event.Ended, End: &event.End{Reason: "cancelled"}}}, []string{`{"type":"interrupt"}`, `"subtype":"cancelled"`, "message_stop"}},
 		"turns":       {[]event.Event{{Kind: event.Ended, End: &event.End{Reason: "error_max_turns"}}}, []string{`"result":"Error: the limit of model turns is reached"`, "message_stop"}},
 		"no usage":    {[]event.Event{{Kind: event.Ended, End: &event.End{OK: true, Reason: "success", Usage: &event.Usage{}}}}, []string{`"result"`, "message_stop"}},
@@ -178,26 +178,28 @@ func TestFrames(t *testing.T) {
 		`{"type":"user","message":{"role":"user","content":"hi"}}`: "user hi",
 		`{"type":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"media_type":"image/png","data":"aGk="}}]}`: "user a image/png 2",
 		`{"type":"interrupt"}`:                                            "interrupt",
-		`{"type":"set_permission_mode","mode":"auto"}`:                    "mode auto",
-		`{"type":"tool_approval","id":"c","approved":false,"reason":"r"}`: "approval c false r",
+		`{"type":"set_permission_mode","mode":"auto"}`:                    "mode yolo",
+		`{"type":"tool_approval","id":"c","approved":false,"reason":"r"}`: "approval c deny r",
+		`{"type":"tool_approval","id":"q1.1","option":"always"}`:          "approval q1.1 always ",
+		`{"type":"user","content":"hi","steer":true}`:                     "steer hi",
 		`{"type":"set_permission_mode","mode":"yolo"}`:                    "mode yolo",
 		`{"type":"set_permission_mode","mode":"plan"}`:                    "mode plan",
 		`{"type":"set_permission_mode","mode":"everything"}`:              "wrong",
 		`{"type":"tool_approval","id":"c"}`:                               "wrong",
 		`{"type":"user","content":" "}`:                                   "wrong",
 		`{"type":"user","content":[{"type":"video"}]}`:                    "wrong",
-		`{"type":"user"}`:                                                 "wrong",
-		`{"type":"dance"}`:                                                "wrong",
-		`{}`:                                                              "wrong",
-		`[1]`:                                                             "wrong",
-		`nothing`:                                                         "wrong",
+		`{"type":"user"}`:  "wrong",
+		`{"type":"dance"}`: "wrong",
+		`{}`:               "wrong",
+		`[1]`:              "wrong",
+		`nothing`:          "wrong",
 	} {
 		f, err := yume.Parse([]byte(line))
 		got := "wrong"
 		switch {
 		case err != nil:
 		case f.User != nil:
-			got = "user"
+			got = map[bool]string{false: "user", true: "steer"}[f.Steer]
 			for _, b := range f.User {
 				if b.Media != "" {
 					got += fmt.Sprintf(" %s %d", b.Media, len(b.Data))
@@ -208,9 +210,9 @@ func TestFrames(t *testing.T) {
 		case f.Interrupt:
 			got = "interrupt"
 		case f.Mode != "":
-			got = "mode " + f.Mode
+			got = "mode " + string(f.Mode)
 		case f.Approval != nil:
-			got = fmt.Sprintf("approval %s %v %s", f.Approval.ID, f.Approval.Approved, f.Approval.Reason)
+			got = fmt.Sprintf("approval %s %v %s", f.Approval.ID, f.Approval.Option, f.Approval.Reason)
 		}
 		if got != want {
 			t.Errorf("%s: %s (%v)", line, got, err)
@@ -248,7 +250,7 @@ func TestSideBySide(t *testing.T) {
 		call("a", ""), call("b", ""), call("c", ""), call("a1", "a"), call("b1", "b"), result("b1", "b"), result("c", ""),
 		{Kind: event.Denied, Denial: &event.Denial{CallID: "b", Tool: "n"}},
 		result("b", ""), result("a1", "a"),
-		{Kind: event.Text, Text: "between"},
+		{Kind: event.Text, Text: "between", Delta: true},
 		result("a", ""),
 		{Kind: event.Ended, End: &event.End{OK: true, Reason: "success"}},
 	})

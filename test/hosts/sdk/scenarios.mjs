@@ -1,6 +1,7 @@
 // The scenarios of a host that is built on the public SDK. One of them is run, and what it saw is printed as one JSON object.
 //
 //   node scenarios.mjs NAME     with EXECUTABLE, WORK, MODULES and, of some, further values in the environment
+import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
@@ -44,7 +45,7 @@ function inputs() {
   let wake = () => {}
   let ended = false
   return {
-    say: (content) => { waiting.push({ type: 'user', message: { role: 'user', content }, parent_tool_use_id: null, session_id: '' }); wake() },
+    say: (content, more = {}) => { waiting.push({ type: 'user', message: { role: 'user', content }, parent_tool_use_id: null, session_id: '', ...more }); wake() },
     end: () => { ended = true; wake() },
     async *[Symbol.asyncIterator]() {
       for (;;) {
@@ -181,6 +182,25 @@ const scenarios = {
       }
     } catch (e) { seen.thrown = String(e?.message ?? e) }
     return { seen, answer }
+  },
+  async steer() { // the command runs until there is a file
+    const seen = watch()
+    const input = inputs()
+    const q = query({ prompt: input, options: base({ permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }) })
+    let said = false
+    input.say('dig')
+    try {
+      for await (const m of q) {
+        seen.hear(m)
+        if (m.type === 'assistant' && m.message.content[0].type === 'tool_use' && !said) {
+          said = true
+          input.say('and mind the cat', { priority: 'next', uuid: '0c0c0c0c-1111-4222-8333-444444444444' })
+          setTimeout(() => writeFileSync(WORK + '/go', ''), 1000)
+        }
+        if (m.type === 'result') input.end()
+      }
+    } catch (e) { seen.thrown = String(e?.message ?? e) }
+    return { seen }
   },
   async withdrawn() {
     let aborted = false

@@ -101,6 +101,17 @@ func plain() []scenario {
 			}
 		}},
 		{"single", hello, func(t *testing.T, _ *stage, o observed) { one(t, o, 1).ended(t, "success") }},
+		{"steer", `[{"shell":"while ! test -e go; do sleep 0.02; done"},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
+			one(t, o, 1).ended(t, "success")
+			for _, m := range s.conversation()[1].Messages { // the model hears of it while the turn goes on
+				for _, b := range m.Blocks {
+					if strings.Contains(b.Text, "mind the cat") {
+						return
+					}
+				}
+			}
+			t.Error("the message did not reach the turn")
+		}},
 		{"images", `[{"say":"a dot"}]`, func(t *testing.T, s *stage, o observed) {
 			one(t, o, 1).ended(t, "success")
 			for _, m := range s.conversation()[0].Messages {

@@ -1,0 +1,284 @@
+// Package claudehost is what a host of Claude Code's asks of a conversation before it begins: in flags, in settings files and in its initialize request.
+//
+// Each source is read into a Delta, which says what that source wants, and With merges it into the request to open a conversation. It promises that what limits
+// something is kept or refused by name, and that no source opens what another has closed. It refuses to open or to start anything.
+package claudehost
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/fault"
+	"omniagent/internal/guard"
+	"omniagent/internal/opening"
+	"omniagent/internal/proto/claude"
+	"omniagent/internal/setting"
+)
+
+// Say is what beyond the request such a host decides.
+type Say struct {
+	Unasked  bool // what would be asked about is denied
+	Bypass   bool // everything may come to run
+	NoBypass bool // it must not, whatever another source says
+}
+
+// Delta is what one source wants. Zero members change nothing.
+type Delta struct {
+	From             string // the source, as errors name it
+	Allow, Deny, Ask []string
+	Dirs             []string
+	Mode             *claude.Mode
+	NoBypass         bool
+	Walls            bool     // commands have to run behind walls
+	Hosts            []string // all that commands may reach; nil: not said
+	Model            string   // where none is named otherwise
+	System, Append   string
+	Helpers          []agent.Helper
+	Servers          []json.RawMessage // MCP servers, as objects mcpServers
+	Schema           []byte
+	Ignored          []string // members that change nothing here
+}
+
+// Notes are what a person may want to know of it.
+func (d Delta) Notes() (all []string) {
+	for _, name := range d.Ignored {
+		all = append(all, fmt.Sprintf("%s: %s is ignored: it changes nothing here", d.From, name))
+	}
+	return all
+}
+
+// Handed reads Claude Code's settings as a host hands them over.
+func Handed(from string, data []byte) (Delta, error) { return settings(from, data, true) }
+
+// settings reads Claude Code's settings. Of those that nobody handed over only what they forbid counts.
+func settings(from string, data []byte, handed bool) (Delta, error) {
+	s, err := claude.ReadSettings(data)
+	if err != nil {
+		return Delta{}, fault.New(fault.Unsupported, "%s: %v", from, err)
+	}
+	d := Delta{From: from, Ignored: s.Ignored}
+	if !handed {
+		s = s.Stricter()
+	}
+	d.Allow, d.Deny, d.Ask, d.Dirs, d.NoBypass, d.Walls, d.Model = s.Allow, s.Deny, s.Ask, s.Dirs, s.NoBypass, s.Walls, s.Model
+	if s.HostsGiven {
+		d.Hosts = append([]string{}, s.Hosts...)
+	}
+	if s.Mode != "" {
+		mode, _ := claude.ModeOf(s.Mode)
+		d.Mode = &mode
+	}
+	return d, nil
+}
+
+// Files says where files are, and reads them.
+type Files struct {
+	Config string // Claude Code's own directory
+	Dir    string // where the agent works
+	Read   func(path string) ([]byte, error)
+}
+
+// Source reads the settings file of that place: user, project or local. One that is not there says nothing.
+func Source(name string, f Files) (Delta, error) {
+	path := map[string]string{
+		"user": filepath.Join(f.Config, "settings.json"), "project": filepath.Join(f.Dir, ".claude", "settings.json"),
+		"local": filepath.Join(f.Dir, ".claude", "settings.local.json"),
+	}[name]
+	data, err := f.Read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Delta{}, nil
+	case err != nil:
+		return Delta{}, fault.New(fault.Unsupported, "--setting-sources %s: %s cannot be read, and may forbid something", name, path).Because(err)
+	}
+	return settings("--setting-sources "+name, data, false)
+}
+
+// Object is a value that is a JSON object, or the path of a file with one.
+func (f Files) Object(from, value string) ([]byte, error) {
+	if strings.HasPrefix(strings.TrimSpace(value), "{") {
+		return []byte(value), nil
+	}
+	path := value
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.Dir, path)
+	}
+	data, err := f.Read(path)
+	if err != nil {
+		return nil, fault.New(fault.ArgError, "%s is neither a JSON object nor a file that can be read", from).Because(err)
+	}
+	return data, nil
+}
+
+// Initialize reads what a host says in its initialize request: for itself, and in settings.
+func Initialize(i claude.Initialize, f Files) ([]Delta, error) {
+	if i.Refused != nil {
+		return nil, fault.New(fault.Unsupported, "%v", i.Refused)
+	}
+	d := Delta{From: "initialize", System: i.System, Append: i.Append, Helpers: i.Helpers, Deny: i.Deny, Schema: i.Schema, Ignored: i.Ignored}
+	if i.Others != nil {
+		d.Servers = append(d.Servers, i.Others)
+	}
+	if len(i.Servers) > 0 {
+		inside := map[string]map[string]string{}
+		for _, name := range i.Servers {
+			inside[name] = map[string]string{"type": "sdk", "name": name}
+		}
+		data, err := json.Marshal(inside)
+		if err != nil {
+			return nil, fault.New(fault.Internal, "the host's MCP servers cannot be named").Because(err)
+		}
+		d.Servers = append(d.Servers, data)
+	}
+	if i.Settings == nil {
+		return []Delta{d}, nil
+	}
+	data := i.Settings
+	var path string
+	if json.Unmarshal(data, &path) == nil {
+		var err error
+		if data, err = f.Object("initialize: settings", path); err != nil {
+			return nil, err
+		}
+	}
+	more, err := Handed("initialize", data)
+	return []Delta{d, more}, err
+}
+
+// Servers reads a file of MCP servers.
+func Servers(from string, data []byte) (Delta, error) {
+	var file map[string]json.RawMessage
+	if err := json.Unmarshal(data, &file); err != nil || file["mcpServers"] == nil {
+		return Delta{}, fault.New(fault.ArgError, "%s is not a JSON object with mcpServers", from)
+	}
+	return Delta{From: from, Servers: []json.RawMessage{file["mcpServers"]}}, nil
+}
+
+// Helpers reads sub-agents by name.
+func Helpers(from string, data []byte) (Delta, error) {
+	helpers, err := claude.ReadHelpers(data)
+	if err != nil {
+		return Delta{}, fault.New(fault.ArgError, "--%v", err)
+	}
+	return Delta{From: from, Helpers: helpers}, nil
+}
+
+// With is the request with what the sources want, one after the other.
+func With(r opening.Request, say Say, deltas ...Delta) (opening.Request, Say, error) {
+	var err error
+	for _, d := range deltas {
+		if r, say, err = with(r, say, d); err != nil {
+			return r, say, err
+		}
+	}
+	return r, say, nil
+}
+
+func with(r opening.Request, say Say, d Delta) (opening.Request, Say, error) {
+	t := &r.Spec.Terms
+	t.Allow, t.Deny, r.Ask = slices.Concat(t.Allow, d.Allow), slices.Concat(t.Deny, d.Deny), slices.Concat(r.Ask, d.Ask)
+	t.Helpers, t.Dirs = slices.Concat(t.Helpers, d.Helpers), slices.Clone(t.Dirs)
+	for _, dir := range d.Dirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(r.Spec.Dir, dir)
+		}
+		t.Dirs = append(t.Dirs, filepath.Clean(dir))
+	}
+	if d.Mode != nil && !r.Mode { // one that was typed stays
+		t.Mode, say.Unasked, say.Bypass = d.Mode.Mode, d.Mode.Unasked, say.Bypass || d.Mode.Mode == setting.Yolo
+	}
+	if say.NoBypass = say.NoBypass || d.NoBypass; say.NoBypass {
+		if say.Bypass = false; t.Mode == setting.Yolo {
+			return r, say, fault.New(fault.Unsupported, "%s forbids the permission mode bypassPermissions, which was chosen", d.From)
+		}
+	}
+	if d.Walls {
+		r.Spec.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: setting.Typed}
+	}
+	if d.Hosts != nil && t.Network != "off" { // what a flag has closed stays closed
+		if t.Network = strings.Join(d.Hosts, ","); len(d.Hosts) == 0 {
+			t.Network = "off"
+		}
+	}
+	if d.Model != "" && r.Spec.Shared.Model.Value == "" {
+		r.Spec.Shared.Model = setting.Chosen[string]{Value: d.Model, Origin: setting.Typed}
+	}
+	if d.System != "" {
+		t.System = d.System
+	}
+	if d.Append != "" {
+		t.Append = d.Append
+	}
+	if d.Schema != nil {
+		r.Spec.Schema = d.Schema
+	}
+	var err error
+	t.Servers, err = merged(t.Servers, d.Servers)
+	return r, say, err
+}
+
+// merged adds MCP servers to others. Of two with one name the later counts.
+func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
+	all := map[string]json.RawMessage{}
+	for _, data := range append([]json.RawMessage{servers}, more...) {
+		var some map[string]json.RawMessage
+		if len(data) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(data, &some); err != nil {
+			return nil, fault.New(fault.ArgError, "mcpServers is not an object of servers by name")
+		}
+		maps.Copy(all, some)
+	}
+	if len(all) == 0 {
+		return servers, nil
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return nil, fault.New(fault.Internal, "the MCP servers cannot be put together").Because(err)
+	}
+	return data, nil
+}
+
+// Native is the request with the names of Claude Code's tools in those of the native agent, and notes for people. A tool that is not here needs no
+// denial, and nothing allows it.
+func Native(r opening.Request) (_ opening.Request, notes []string) {
+	known := func(rule string) bool { _, err := guard.ParseRule(guard.Deny, rule, ""); return err == nil }
+	t := &r.Spec.Terms
+	var without []string
+	t.Allow, without = claude.OurRules(t.Allow, known)
+	for _, rule := range without {
+		notes = append(notes, rule+" allows nothing: there is no such tool here")
+	}
+	t.Deny, _ = claude.OurRules(t.Deny, known)
+	r.Ask, _ = claude.OurRules(r.Ask, known)
+	if t.Tools == nil {
+		return r, notes
+	}
+	t.Tools, without = claude.OurRules(t.Tools, known)
+	for _, rule := range without {
+		notes = append(notes, "there is no tool "+rule+" here")
+	}
+	if t.Tools == nil {
+		t.Tools = []string{}
+	}
+	return r, notes
+}
+
+// Compact is a JSON object without white space.
+func Compact(from, object string) ([]byte, error) {
+	var members map[string]json.RawMessage
+	var b bytes.Buffer
+	if err := json.Unmarshal([]byte(object), &members); err != nil || members == nil || json.Compact(&b, []byte(object)) != nil {
+		return nil, fault.New(fault.ArgError, "%s is not a JSON object", from)
+	}
+	return b.Bytes(), nil
+}

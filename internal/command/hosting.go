@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"omniagent/internal/config"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/setting"
+	"omniagent/internal/shell"
+	"omniagent/internal/text"
+)
+
+// What the commands that hold a conversation share.
+
+// attended does what has to be done before a conversation can hear signals itself. One that comes meanwhile ends the call; what cannot be
+// stopped, such as a read of standard input, ends with the process.
+func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	life, cancel := context.WithCancel(ctx)
+	context.AfterFunc(ctx, cancel)
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := do(life) // what it opens lives as long
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case s := <-signals:
+		cancel()
+		names := map[os.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}
+		var none T
+		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", names[s]).With("signal", names[s])
+	}
+}
+
+// workspaceOf tells what comes with the workspace from what is the user's.
+func workspaceOf(c *contract.Call) shell.Inheritance {
+	root, _ := config.ProjectRoot(c.Dir())
+	return shell.Inheritance{Roots: []string{c.Dir(), root}}
+}
+
+// ownPrograms is the environment for who looks for a program that may be asked for a login: without what the workspace has put into PATH.
+func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
+	walls := workspaceOf(c)
+	return func(name string) (string, bool) {
+		value, ok := c.Host.Lookup(name)
+		if name == "PATH" && ok {
+			value = strings.TrimPrefix(walls.Of([]string{"PATH=" + value, "HOME=" + home})[0], "PATH=")
+		}
+		return value, ok
+	}
+}
+
+// logger says lines without the secrets of the environment.
+func logger(c *contract.Call) func(format string, args ...any) {
+	known := redact.Known(redact.Secrets(os.Environ())...)
+	return func(format string, args ...any) { sayLine(c, "%s", known.String(fmt.Sprintf(format, args...))) }
+}
+
+// quiet keeps the secrets of the environment out of an error.
+func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context, *contract.Call, <-chan os.Signal) (int, error) {
+	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+		code, err := serve(ctx, c, signals)
+		if err == nil {
+			return code, nil
+		}
+		plain, known := *fault.Of(err), redact.Known(redact.Secrets(os.Environ())...)
+		plain.Message = known.String(plain.Message)
+		return code, &plain
+	}
+}
+
+func sayLine(c *contract.Call, format string, args ...any) {
+	clean, _ := text.Clean(fmt.Sprintf(format, args...))
+	_, _ = io.WriteString(c.Host.Stderr, "omniagent: "+strings.Join(strings.Fields(clean), " ")+"\n")
+}
+
+func typed[T comparable](v T) setting.Chosen[T] {
+	var none T
+	if v == none {
+		return setting.Chosen[T]{}
+	}
+	return setting.Chosen[T]{Value: v, Origin: setting.Typed}
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/contract"
+	"omniagent/internal/relay"
+	"omniagent/internal/stream"
+)
+
+// passes says whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked for that needs us in between.
+func passes(c *contract.Call) bool {
+	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) || c.Bool("replay-user-messages") {
+		return false
+	}
+	i := slices.IndexFunc(drivers(), func(d agent.Driver) bool { return d.Name() == c.String("agent") })
+	if i < 0 {
+		return false
+	}
+	_, speaks := drivers()[i].(relay.Speaker)
+	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} { // read by us, and held by us
+		speaks = speaks && !c.Given(flag)
+	}
+	return speaks && (c.String("input-format") == "stream-json" || c.Given("prompt"))
+}
+
+// serveRelay passes the lines between host and agent.
+func serveRelay(
+	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal, quit <-chan struct{},
+) (int, error) {
+	in, stays := c.Host.Stdin, !c.Given("prompt")
+	if !stays {
+		said, err := attended(ctx, signals, func(context.Context) (input, error) { return listen(c, d, quit) })
+		if err != nil {
+			return 0, err
+		}
+		var text strings.Builder
+		for _, block := range said.prompt {
+			text.WriteString(block.Text)
+		}
+		in = bytes.NewReader(relay.Message(text.String()))
+	} else if in == nil || c.Host.StdinTerminal {
+		return 0, noMessage()
+	}
+	r, err := requestOf(c, stays)
+	if err != nil {
+		return 0, err
+	}
+	w := relay.Wishes{CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget, Pieces: c.Bool("include-partial-messages")}
+	return openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
+		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true, // the codes are Claude Code's: a denial is none
+	})
+}

@@ -1,0 +1,206 @@
+package command
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/claudehost"
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/opening"
+	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
+)
+
+// request is what a call of start or chat asks for.
+type request struct {
+	opening.Request
+	host  claudehost.Say
+	notes []string
+}
+
+// requestOf reads the flags. stays says whether the other side can say more than one message.
+func requestOf(c *contract.Call, stays bool) (r request, err error) {
+	mode, chosen, err := approvalOf(c)
+	switch {
+	case err != nil:
+		return r, err
+	case chosen != "":
+	case c.String("dialect") == nested: // where nobody can be asked, Claude Code lets nothing run
+		mode = setting.Prompt
+	default:
+		mode = setting.Default
+	}
+	turn, connect := clocks(c)
+	r.Request = opening.Request{
+		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"), History: c.Path("history-file"),
+		Forget: c.Bool("no-session-persistence"), Mode: chosen != "",
+		Services: agent.Services{Timeout: turn, Connect: connect},
+	}
+	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") || mode == setting.Yolo}
+	r.Spec = agent.Spec{
+		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
+		Shared: setting.Shared{
+			Model:   typed(c.String("model")),
+			Sandbox: typed(setting.Sandbox(c.String("sandbox"))),
+			Web:     typed(c.String("web") == "on"),
+		},
+	}
+	if r.Spec.Terms, err = termsOf(c, mode); err != nil {
+		return r, err
+	}
+	if text := c.String("json-schema"); text != "" {
+		if r.Spec.Schema, err = claudehost.Compact("--json-schema", text); err != nil {
+			return r, err
+		}
+	}
+	deltas, err := deltasOf(c)
+	if err != nil {
+		return r, err
+	}
+	if r, err = r.with(deltas); err != nil {
+		return r, err
+	}
+	asks := stays || mode == setting.AskAll
+	switch c.String("questions") {
+	case "host":
+		asks = true
+	case "none":
+		asks = false
+	}
+	if c.String("dialect") != nested { // there the mode may change, and with it whether somebody is asked
+		asks = asks && !r.host.Unasked
+	}
+	r.Services.CanAsk = asks
+	return r.named()
+}
+
+// with is the request with what the sources of a host of Claude Code's want.
+func (r request) with(deltas []claudehost.Delta) (request, error) {
+	notes := slices.Clone(r.notes)
+	for _, d := range deltas {
+		notes = append(notes, d.Notes()...)
+	}
+	var err error
+	if r.Request, r.host, err = claudehost.With(r.Request, r.host, deltas...); err == nil && r.Agent == native.Name {
+		var more []string
+		r.Request, more = claudehost.Native(r.Request)
+		notes = append(notes, more...)
+	}
+	r.notes = notes
+	return r, err
+}
+
+// named sees that the names of sessions go together.
+func (r request) named() (request, error) {
+	s := &r.Spec
+	if s.Resume != "" && s.Fresh == s.Resume { // a host may name the session both ways
+		s.Fresh = ""
+	}
+	if s.Fresh == "" || s.Resume == "" || r.History != "" || s.Terms.Fork {
+		return r, nil
+	}
+	return r, fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", s.Resume, s.Fresh).
+		Hint("omniagent session fork makes a session of another")
+}
+
+// termsOf are what the flags ask for beyond what all agents share.
+func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
+	t = agent.Terms{
+		Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"), Fork: c.Bool("fork-session"),
+		OnlyThese: c.Bool("strict-mcp-config"), Allow: list(c, "allowed-tools"), Deny: list(c, "disallowed-tools"),
+	}
+	if text := c.String("max-budget-usd"); text != "" {
+		t.MaxUSD, _ = strconv.ParseFloat(text, 64) // its form was checked
+	}
+	if c.Given("tools") {
+		t.Tools = slices.DeleteFunc(c.Strings("tools"), func(name string) bool { return name == "" })
+	}
+	for _, dir := range c.Strings("add-dir") {
+		t.Dirs = append(t.Dirs, c.Abs(dir))
+	}
+	if t.System, err = textOr(c, "system-prompt"); err != nil {
+		return t, err
+	}
+	t.Append, err = textOr(c, "append-system-prompt")
+	return t, err
+}
+
+// deltasOf reads what the flags name in the words of Claude Code.
+func deltasOf(c *contract.Call) (deltas []claudehost.Delta, err error) {
+	type source struct {
+		flag, value string
+		read        func(from string, data []byte) (claudehost.Delta, error)
+	}
+	var sources []source
+	for _, value := range c.Strings("mcp-config") {
+		sources = append(sources, source{"--mcp-config", value, claudehost.Servers})
+	}
+	if value := c.String("agents"); value != "" {
+		sources = append(sources, source{"--agents", value, claudehost.Helpers})
+	}
+	if value := c.String("settings"); value != "" {
+		sources = append(sources, source{"--settings", value, claudehost.Handed})
+	}
+	files := filesOf(c)
+	for _, s := range sources {
+		data, err := files.Object(s.flag, s.value)
+		if err != nil {
+			return nil, err
+		}
+		d, err := s.read(s.flag, data)
+		if err != nil {
+			return nil, err
+		}
+		deltas = append(deltas, d)
+	}
+	for _, name := range c.Strings("setting-sources") {
+		d, err := claudehost.Source(name, files)
+		if err != nil {
+			return nil, err
+		}
+		deltas = append(deltas, d)
+	}
+	return deltas, nil
+}
+
+// filesOf says where Claude Code's files are.
+func filesOf(c *contract.Call) claudehost.Files {
+	home, _ := c.Host.Lookup("HOME")
+	own, _ := c.Host.Lookup("CLAUDE_CONFIG_DIR")
+	return claudehost.Files{
+		Config: cmp.Or(own, filepath.Join(home, ".claude")), Dir: c.Dir(),
+		Read: func(path string) ([]byte, error) { return workspace.ReadFile(path, 4<<20) },
+	}
+}
+
+// list are the values of a flag that holds something; nil: none.
+func list(c *contract.Call, name string) (values []string) {
+	for _, v := range c.Strings(name) {
+		if strings.TrimSpace(v) != "" {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// textOr is a text, as it stands or in a file.
+func textOr(c *contract.Call, name string) (string, error) {
+	path := c.Path(name + "-file")
+	switch {
+	case path == "":
+		return c.String(name), nil
+	case c.String(name) != "":
+		return "", fault.New(fault.ArgError, "--%s and --%s-file exclude each other", name, name)
+	}
+	data, err := workspace.ReadFile(path, 1<<20)
+	if err != nil {
+		return "", fault.New(fault.ArgError, "--%s-file cannot be read", name).Because(err)
+	}
+	return string(data), nil
+}

@@ -1,0 +1,190 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"os"
+
+	"omniagent/internal/agent/native"
+	"omniagent/internal/claudehost"
+	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/opening"
+	"omniagent/internal/proto/claude"
+	"omniagent/internal/setting"
+	"omniagent/internal/stream"
+)
+
+const nested = "claude" // the name of that dialect
+
+// dialectOf is the one that the call is in.
+func dialectOf(c *contract.Call) stream.Dialect {
+	id := cmp.Or(c.String("resume"), c.String("session-id"))
+	if c.String("dialect") != nested {
+		return stream.NewYume(id, modeWord(c))
+	}
+	e := claude.Encoder{UUID: opening.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
+	e.Know(id, event.Facts{})
+	d := stream.NewClaude(e)
+	d.Repeats = c.Bool("replay-user-messages")
+	return d
+}
+
+// modeWord is the mode of a conversation in the words of the flat lines: as the host said it, or as it would.
+func modeWord(c *contract.Call) string {
+	if word := c.String("permission-mode"); word != "" {
+		return word
+	}
+	switch mode, _, _ := approvalOf(c); mode { // what is wrong with the flags is told later
+	case "":
+		return string(setting.Default)
+	case setting.Yolo:
+		return "auto"
+	case setting.AskAll:
+		return "interactive"
+	default:
+		return string(mode)
+	}
+}
+
+// refuseStart tells in the stream that there is none.
+func refuseStart(c *contract.Call, f *fault.Fault) {
+	format, d := c.String("output-format"), dialectOf(c)
+	if format == string(stream.Text) {
+		return
+	}
+	for _, line := range d.Refuse(f) {
+		if format != string(stream.Result) || d.Ends(line) {
+			_, _ = c.Host.Stdout.Write(append(line, '\n'))
+		}
+	}
+}
+
+func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	log := logger(c)
+	detail := func(string, ...any) {}
+	if c.Bool("verbose") {
+		detail = log
+	}
+	if v := c.String("protocol-version"); v != "1" {
+		return 0, fault.New(fault.ArgError, "--protocol-version %s is not spoken here; 1 is", v)
+	}
+	quit := make(chan struct{})
+	defer close(quit)
+	dialect := dialectOf(c)
+	if passes(c) {
+		return serveRelay(ctx, c, dialect, log, detail, signals, quit)
+	}
+	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
+	host.Log, host.Detail, host.Signals = log, detail, signals
+	in, err := attended(ctx, signals, func(context.Context) (input, error) { return listen(c, dialect, quit) })
+	if err != nil {
+		return 0, err
+	}
+	r, err := requestOf(c, in.stays)
+	if err != nil {
+		return 0, err
+	}
+	if r.Forget && r.Agent != native.Name {
+		return 0, fault.New(fault.Unsupported, "%s keeps records of its own, so --no-session-persistence cannot be kept", r.Agent).Hint("leave it out")
+	}
+	host.Frames, host.Stays, host.First = in.frames, in.stays, in.prompt
+	if d, ok := dialect.(*stream.Claude); ok {
+		var open bool
+		if r, open, err = greet(ctx, c, host, d, r, signals); err != nil || !open {
+			host.Finish()
+			return 0, err
+		}
+	}
+	opened, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+		return openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
+	})
+	if err != nil {
+		return unopened(host, dialect, r.Spec.Resume, err)
+	}
+	host.Conversation, host.Quiet = opened, r.Spec.Terms.Mode == setting.DenyAll
+	return host.Run(ctx), nil
+}
+
+// openerOf is an opener that has told what a person may want to know of the request.
+func openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
+	for _, note := range notes {
+		detail("%s", note)
+	}
+	return opener{call: c, log: log, detail: detail, drivers: drivers()}
+}
+
+// greet hears what a host of Claude Code's says before the conversation, and lets it be asked. Not open: it wants nothing at all.
+func greet(
+	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r request, signals <-chan os.Signal,
+) (_ request, open bool, err error) {
+	d.Encoder.Limits = claude.Limits{Turns: r.Spec.Terms.MaxTurns, USD: r.Spec.Terms.MaxUSD}
+	if s := &r.Spec; s.Fresh == "" && (s.Resume == "" && !s.Terms.Continue || s.Terms.Fork) {
+		s.Fresh = opening.UUID()
+	}
+	if host.Stays {
+		g, err := attended(ctx, signals, func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
+		if err != nil || !g.Open {
+			return r, false, err
+		}
+		host.Frames = ahead(g.Further, host.Frames)
+		if g.Init != nil {
+			r.Services.Serve = d.Serve
+			if len(g.Init.Hooks) > 0 {
+				r.Services.Hook = d.Hook
+			}
+			deltas, err := claudehost.Initialize(*g.Init, filesOf(c))
+			if err == nil {
+				r, err = r.with(deltas)
+			}
+			if err != nil {
+				d.Deny(fault.Of(err).Sentence())
+				return r, false, err
+			}
+		}
+	}
+	d.Encoder.Unasked, d.Bypass = r.host.Unasked, r.host.Bypass
+	if m := r.Spec.Shared.Model.Value; m != "" {
+		d.Models = []string{m}
+	}
+	return r, true, nil
+}
+
+// ahead are frames that were read before, and those to come.
+func ahead(first []stream.Said, rest <-chan stream.Said) <-chan stream.Said {
+	if len(first) == 0 {
+		return rest
+	}
+	all := make(chan stream.Said, len(first))
+	for _, s := range first {
+		all <- s
+	}
+	go func() {
+		defer close(all)
+		for s := range rest {
+			all <- s
+		}
+	}()
+	return all
+}
+
+// unopened tells that there is no conversation. A host of Claude Code's knows one reason by its words and its code.
+func unopened(host *stream.Host, d stream.Dialect, id string, err error) (int, error) {
+	nest, ok := d.(*stream.Claude)
+	if !ok {
+		host.Finish()
+		return 0, err
+	}
+	f := fault.Of(err)
+	if id != "" && f.Code == fault.NotFoundCode && f.Detail["session_id"] == id {
+		host.Log("%s", claude.NoConversation(id))
+		host.Tell(nest.Encoder.NoConversation(id))
+		host.Finish()
+		return 1, nil
+	}
+	nest.Deny(f.Sentence())
+	host.Finish()
+	return 0, err
+}

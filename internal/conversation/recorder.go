@@ -1,0 +1,95 @@
+package conversation
+
+import (
+	"sync"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/session"
+)
+
+// Recorder keeps the record of a conversation that others hold: a host and an agent that speak the same lines. It takes what they say and brings it into
+// the order of every conversation. It answers nothing and ends nothing but the record. Its methods may be called from several goroutines.
+type Recorder struct {
+	mu sync.Mutex
+	c  *Conversation
+}
+
+// Record begins a record in a journal, or goes on with it. The Recorder closes the journal. A journal that cannot be written is told to log, once.
+func Record(journal *session.Session, log func(format string, args ...any)) *Recorder {
+	c := &Conversation{o: Options{Journal: journal, Log: log}, done: make(chan struct{})}
+	c.inbox.init()
+	c.questions.init()
+	c.inbox.close() // nothing is done later
+	state := journal.State()
+	c.last, c.own = state.LastTurn, state.Session
+	c.settle(state)
+	return &Recorder{c: c}
+}
+
+// Prompt records a message of the host. Its turn begins with what the agent says next, or behind the turn that runs.
+func (r *Recorder) Prompt(blocks []event.Block) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.c
+	c.last++
+	c.waiting = append(c.waiting, &message{turn: c.last, blocks: blocks})
+	c.record(event.Event{Kind: event.Prompted, Turn: c.last, Blocks: blocks})
+}
+
+// Tell records what the agent said. Event.Raw need be valid during the call only.
+func (r *Recorder) Tell(e event.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Hash, e.Raw = hash(e.Raw), nil
+	c := r.c
+	if c.turn == nil && beginsTurn(e.Kind) && !e.Unasked && len(c.waiting) > 0 {
+		m := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		c.turn = &turn{number: m.turn}
+		c.o.Journal.Turn(m.turn)
+		c.said(m)
+	}
+	if e.Kind == event.Question {
+		c.open(&e)
+		return
+	}
+	c.take(&e)
+	if c.turn != nil && c.turn.ended {
+		c.turn = nil
+	}
+}
+
+// Reply records the host's answer to a question, by the agent's id of it.
+func (r *Recorder) Reply(a event.Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, open := range r.c.questions.open {
+		if open.wire == a.Question {
+			a.Question = id
+			r.c.questions.forget(id)
+			r.c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &a})
+			return
+		}
+	}
+}
+
+// Close ends what has no end, and the record.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.c
+	if t := c.turn; t != nil {
+		c.lose(t, fault.New(fault.AgentFailed, "the agent ended without a result"))
+		c.turn = nil
+	}
+	if c.unasked != nil {
+		c.take(&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}})
+	}
+	c.dropped, c.waiting = append(c.dropped, c.waiting...), nil
+	c.endDropped()
+	if err := c.o.Journal.Close(); err != nil {
+		return err
+	}
+	return c.failure
+}

@@ -1,0 +1,119 @@
+// Package recording puts on record what a host and an agent say to each other in Claude Code's lines, while the lines pass as they are.
+//
+// It promises that the lines never wait for it while it keeps up, and that what it cannot read is no reason to stop: the record has what could be read. It
+// refuses to change a line: it gets copies.
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/proto/claude"
+)
+
+// Recording is the record of one conversation. Host and Agent may be called from two goroutines.
+type Recording struct {
+	recorder *conversation.Recorder
+	decoder  agent.Decoder
+	queue    chan said
+	done     chan struct{}
+	over     sync.Once
+}
+
+// said is what one side said.
+type said struct {
+	data []byte
+	host bool
+}
+
+// longestQueue is how many pieces wait for the record before the lines do.
+const longestQueue = 256
+
+// New begins a record. The decoder reads the agent's lines.
+func New(r *conversation.Recorder, d agent.Decoder) *Recording {
+	g := &Recording{recorder: r, decoder: d, queue: make(chan said, longestQueue), done: make(chan struct{})}
+	go g.run()
+	return g
+}
+
+// Host takes a line of the host. It is called before the agent gets the line.
+func (g *Recording) Host(line []byte) { g.queue <- said{bytes.Clone(line), true} }
+
+// Agent takes bytes of the agent, cut anywhere.
+func (g *Recording) Agent(data []byte) { g.queue <- said{bytes.Clone(data), false} }
+
+// Close ends the record. Nothing is said behind it.
+func (g *Recording) Close() error {
+	g.over.Do(func() { close(g.queue) })
+	<-g.done
+	return g.recorder.Close()
+}
+
+func (g *Recording) run() {
+	defer close(g.done)
+	for s := range g.queue {
+		if s.host {
+			g.heard(s.data)
+			continue
+		}
+		for _, e := range g.decoder.Feed(s.data) {
+			g.tell(e)
+		}
+	}
+	for _, e := range g.decoder.End(agent.Exit{}) {
+		if e.Kind != event.Ended { // what has no end gets one from the recorder
+			g.tell(e)
+		}
+	}
+}
+
+// heard takes a line of the host: a message, or the answer to a question.
+func (g *Recording) heard(line []byte) {
+	f, err := claude.Parse(line)
+	switch {
+	case err != nil:
+	case f.User != nil:
+		g.recorder.Prompt(f.User.Blocks)
+	case f.Reply != nil:
+		var answer struct {
+			Behavior string          `json:"behavior"`
+			Message  string          `json:"message"`
+			Input    json.RawMessage `json:"updatedInput"`
+		}
+		reply := event.Reply{Question: f.Reply.ID, Option: event.Deny, Text: f.Reply.Error}
+		if f.Reply.Error == "" && json.Unmarshal(f.Reply.Body, &answer) == nil {
+			reply.Text, reply.Input = answer.Message, answer.Input
+			if answer.Behavior == "allow" {
+				reply.Option = event.Allow
+			}
+		}
+		g.recorder.Reply(reply)
+	}
+}
+
+// tell takes an event of the agent. A line that asks the host whether a tool may run is a question.
+func (g *Recording) tell(e event.Event) {
+	if e.Kind == event.Notice && bytes.Contains(e.Raw, []byte(`"can_use_tool"`)) {
+		var l struct {
+			ID      string `json:"request_id"`
+			Request struct {
+				Subtype string          `json:"subtype"`
+				Tool    string          `json:"tool_name"`
+				Input   json.RawMessage `json:"input"`
+				Call    string          `json:"tool_use_id"`
+				Reason  string          `json:"decision_reason"`
+			} `json:"request"`
+		}
+		if r := &l.Request; json.Unmarshal(e.Raw, &l) == nil && r.Subtype == "can_use_tool" {
+			e.Kind, e.Text = event.Question, ""
+			e.Ask = &event.Ask{
+				ID: l.ID, Text: r.Reason, Options: []string{event.Allow, event.Deny}, Tool: &event.Call{ID: r.Call, Name: r.Tool, Input: r.Input},
+			}
+		}
+	}
+	g.recorder.Tell(e)
+}
