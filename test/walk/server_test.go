@@ -49,7 +49,7 @@ func serverSchema(t *testing.T, c *command) {
 func serverWrongCall(t *testing.T, c *command) {
 	b := furnished(t)
 	before := b.tree(t)
-	for _, more := range [][]string{{"--no-such-flag"}, {"surplus"}, {"--dry-run"}, {"--timeout", "1s"}} {
+	for _, more := range [][]string{{"--no-such-flag"}, {"surplus"}, {"--dry-run"}, {"--quiet"}, {"--timeout", "soon"}} {
 		typed := c.plain(t, more...)
 		o := b.run(t, typed)
 		c.declares(t, o)

@@ -159,7 +159,7 @@ func streamWrongFlag(t *testing.T, c *command) {
 	base := nobody(t)
 	o := b.run(t, c.talk(t, base, "--cwdd", "x", "--no-such-flag"))
 	c.refusedIn(t, o, 2, "--cwdd", "--no-such-flag", "did you mean --cwd?")
-	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--timeout"} { // of envelopes alone
+	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--quiet"} { // of envelopes alone
 		c.refusedIn(t, b.run(t, c.talk(t, base, flag)), 2, flag)
 	}
 	help := b.run(t, call{args: append(c.words(), "--no-such-flag", "--help")})

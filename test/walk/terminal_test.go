@@ -112,7 +112,7 @@ func terminalWrongCall(t *testing.T, c *command) {
 	o := b.run(t, c.talk(t, base, "--cwdd", "x", "--no-such-flag"))
 	c.turnedAway(t, o, 2, "--cwdd", "--no-such-flag", "did you mean --cwd?")
 	c.turnedAway(t, b.run(t, c.talk(t, base, "surplus")), 2, "surplus")
-	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--timeout"} { // of envelopes alone
+	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--quiet"} { // of envelopes alone
 		c.turnedAway(t, b.run(t, c.talk(t, base, flag)), 2, flag)
 	}
 	for _, name := range c.valued() {
