@@ -172,16 +172,34 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	if err != nil {
 		return nil, false, err
 	}
+	forked := s.Terms.Fork
 	s.Resume = kept.State().Session
-	if s.Resume == "" { // nothing was said to the agent yet
+	switch {
+	case s.Resume == "": // nothing was said to the agent yet
 		s.Terms.Fork = false
 		if !isUUID(s.Fresh) {
 			s.Fresh = UUID()
 		}
-	} else if !s.Terms.Fork {
+	case forked:
+	case shared(store, kept.State()):
+		s.Terms.Fork, s.Fresh = true, UUID()
+	default:
 		s.Fresh = ""
 	}
-	return kept, s.Terms.Fork, nil
+	return kept, forked, nil
+}
+
+// shared says whether a session is a copy to which nothing was said yet: the agent's session is still that of the original, and has to be copied.
+func shared(store session.Store, state session.State) bool {
+	if state.Begin.Forked == nil {
+		return false
+	}
+	original, err := store.Show(state.Begin.Forked.ID)
+	if err != nil {
+		return false
+	}
+	defer original.Close()
+	return original.State.Session == state.Session
 }
 
 // forkID is the id of the copy.

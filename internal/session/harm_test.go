@@ -437,3 +437,39 @@ func TestForksCarryEvents(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// FuzzReader: whatever a file holds, a reader comes to its end, from any number on the tail is the same, and it has the records that opening the file finds.
+func FuzzReader(f *testing.F) {
+	var whole []byte
+	for i, r := range []Record{Begin{Version: 1, ID: "x"}, prompted("a", 1), user("one"), told("b", 1), ended(1)} {
+		line, err := Entry{Number: int64(i + 1), Parent: int64(i), Record: r}.line()
+		check(f, err)
+		whole = append(whole, line...)
+	}
+	f.Add(whole, int64(3))
+	f.Add(append(bytes.Clone(whole[:200]), whole[150:]...), int64(2))
+	f.Add(bytes.ReplaceAll(whole, []byte("\n"), []byte("\x00")), int64(1))
+	f.Add([]byte("a\n"+`{"n":2,"p":0,"k":"new","t":"2026-01-02T02:04:05.006Z","d":1}`+"\r\n\n"), int64(2))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte, number int64) {
+		s := Open(dir)
+		check(t, os.WriteFile(s.file("x", journalEnding), data, 0o600))
+		all, tail := stored(t, s, "x", 1), stored(t, s, "x", number)
+		if !strings.HasSuffix(all, tail) || number <= 1 && all != tail {
+			t.Fatalf("from %d:\n got %q\nwant a tail of %q", number, tail, all)
+		}
+		j, err := readJournal(bytes.NewReader(data), "")
+		check(t, err)
+		if j.half {
+			return
+		}
+		for _, p := range j.places {
+			if e, err := decodeAtPlace(j, p); err == nil {
+				row, err := e.AppendRow(nil)
+				if check(t, err); !strings.Contains(all, string(row)) {
+					t.Fatalf("record %d is not read: %s", p.number, row)
+				}
+			}
+		}
+	})
+}

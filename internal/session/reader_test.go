@@ -38,8 +38,10 @@ func ended(turn int64) End {
 func anyRecord(t *rapid.T, n int) Record {
 	words := rapid.SampledFrom([]string{
 		"a", "\n", "\x00", "\xff", "\u2028", `"},"k":"end"`, "}\n{\"n\":3,\"p\":2,\"k\":\"end\",\"t\":\"\",\"c\":\"00000000\",\"d\":{}}\n", strings.Repeat("long ", 2000), "\u202e\u009b",
-		strings.Repeat("huge\n", largestBody/4),
 	}).Draw(t, "words") + itoa(int64(n))
+	if rapid.IntRange(0, 60).Draw(t, "huge") == 60 {
+		words = strings.Repeat("huge\n", largestBody/4)
+	}
 	turn := int64(n/7 + 1)
 	switch rapid.IntRange(0, 9).Draw(t, "record") {
 	case 0:

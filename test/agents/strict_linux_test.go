@@ -20,6 +20,7 @@ func strictApprovals(b *bench) {
 	matrix := subjects()[i].driver.Matrix("")
 	for _, a := range []setting.Approval{setting.DenyAll, setting.AskAll, setting.Plan} {
 		b.strictOneShot(a, matrix.Cell(agent.Approval, string(a), setting.OneShot))
+		b.strictHost(a, matrix.Cell(agent.Approval, string(a), setting.OneShot))
 		b.strictScreen(a, matrix.Cell(agent.Approval, string(a), setting.Interactive))
 	}
 	const script = `[{"shell":"touch inside.txt"},{"write":{"path":"written.txt","content":"x"}},{"say":"ok"}]`
@@ -53,6 +54,20 @@ func (b *bench) strictOneShot(a setting.Approval, cell agent.Cell) {
 		}
 	case read != (a == setting.Plan):
 		b.t.Errorf("%s: it reads: %v: %+v", a, read, reads)
+	}
+}
+
+// strictHost has a host begin a conversation in which nobody can be asked.
+func (b *bench) strictHost(a setting.Approval, cell agent.Cell) {
+	b.t.Helper()
+	const script = `[{"write":{"path":"written.txt","content":"x"}},{"shell":"touch inside.txt"},{"say":"ok"}]`
+	d := b.runs(scripted(b.t, script), "start", "--agent", b.agent, "--approval", string(a), "--questions", "none", "-p", "go")
+	code := d.ends()
+	if b.took("inside.txt") || b.took("written.txt") {
+		b.t.Errorf("%s behind a host: something was changed: %s", a, d.errors.String())
+	}
+	if refused := strings.Contains(d.errors.String(), "mode "+string(a)); code == 2 != (cell.Level == agent.None) || code == 2 && !refused {
+		b.t.Errorf("%s behind a host: exit %d: %s", a, code, d.errors.String())
 	}
 }
 

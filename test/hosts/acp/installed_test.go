@@ -326,13 +326,47 @@ func TestForkOfAnother(t *testing.T) {
 	if list := c.call("session/list", object{}); len(list["sessions"].([]any)) != 2 {
 		t.Error(list)
 	}
+	// A copy to which nothing was said before its process ended is still none of the agent's own.
+	for _, load := range []struct {
+		session string
+		copied  bool
+	}{{c.call("session/fork", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})["sessionId"].(string), true}, {forked, false}} {
+		c.end()
+		c = p.launch(t)
+		c.greet(1, nil)
+		c.call("session/resume", object{"sessionId": load.session, "cwd": p.work, "mcpServers": []any{}})
+		c.prompt(load.session, "args")
+		if got := c.said("agent_message_chunk"); strings.Contains(got, "--fork-session") != load.copied {
+			t.Error(load, got)
+		}
+	}
 	c.end()
 
-	p.args = []string{"acp", "--agent", "gemini"}
+	p.args = []string{"acp", "--agent", perTurnName}
 	c = p.launch(t)
 	id = c.begin(1, p.work, nil)
 	if code, message := c.fails("session/fork", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}); code != -32602 || !strings.Contains(message, "gemini") {
 		t.Error(code, message)
+	}
+	c.end()
+}
+
+// TestSetRestarts: an agent that takes a mode only when it is started goes on anew with its own session.
+func TestSetRestarts(t *testing.T) {
+	t.Parallel()
+	p := installed(t)
+	p.args = []string{"acp", "--agent", perTurnName}
+	c := p.launch(t)
+	id := c.begin(1, p.work, nil)
+	c.prompt(id, "one")
+	c.call("session/set_mode", object{"sessionId": id, "modeId": "auto-edit"})
+	before := len(c.said("agent_message_chunk"))
+	c.prompt(id, "two")
+	if got := c.said("agent_message_chunk")[before:]; !strings.Contains(got, "You said two") || !strings.Contains(got, "auto_edit") || !strings.Contains(got, "--resume="+id) {
+		t.Error(got)
+	}
+	if got := c.modes(1); strings.Join(got, " ") != "auto-edit" {
+		t.Error(got)
 	}
 	c.end()
 }

@@ -3,10 +3,11 @@ package acp
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,18 +22,44 @@ type stub struct {
 
 }
 
-// stubName is what the test binary is called then.
-const stubName = "claude"
+// What the test binary is called then, and when it is Gemini CLI.
+const (
+	stubName    = "claude"
+	perTurnName = "gemini"
+)
 
-func isStub() bool { return filepath.Base(os.Args[0]) == stubName }
+func isStub() bool {
+	name := filepath.Base(os.Args[0])
+	return name == stubName || name == perTurnName
+}
+
+// runPerTurn is Gemini CLI as far as these tests need it: one message, which it repeats, with its arguments.
+func runPerTurn() {
+	message, _ := io.ReadAll(os.Stdin)
+	session := ""
+	for _, arg := range os.Args {
+		if name, id, _ := strings.Cut(arg, "="); name == "--session-id" || name == "--resume" {
+			session = id
+		}
+	}
+	for _, line := range []object{
+		{"type": "init", "session_id": session, "model": "stub-model"},
+		{"type": "message", "role": "assistant", "content": "You said " + string(message) + " " + strings.Join(os.Args[1:], " ")},
+		{"type": "result", "status": "success"},
+	} {
+		data, _ := json.Marshal(line)
+		_, _ = os.Stdout.Write(append(data, '\n'))
+	}
+}
 
 func runStub() {
+	if filepath.Base(os.Args[0]) == perTurnName {
+		runPerTurn()
+		return
+	}
 	s := &stub{session: "its-own-id", answers: map[string]string{}}
-	for _, arg := range os.Args {
-		if arg == "--version" {
-			fmt.Println("2.0.0 (Claude Code)")
-			return
-		}
+	if slices.Contains(os.Args, "--fork-session") {
+		s.session = "its-copy"
 	}
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -173,7 +200,7 @@ func installed(t *testing.T) place {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range []string{stubName, "gemini"} {
+	for _, name := range []string{stubName, perTurnName} {
 		if os.Link(self, filepath.Join(dir, name)) == nil {
 			continue
 		}
