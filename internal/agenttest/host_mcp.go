@@ -27,6 +27,7 @@ func Delegate(built *Built) Host {
 			13: "its client gets the answer with the end of the call, so there is nothing to read meanwhile",
 			14: "nothing waits: a call is a turn", 17: "its client hears nothing between calls",
 			18: "the protocol has no request for steering",
+			19: "a server goes on with the sessions that it began, and it is another one behind the end of its input",
 		},
 		open: func(t *testing.T, s Subject, w wish) side {
 			args := []string{"mcp", "--allow-mode", "yolo"}
@@ -48,9 +49,10 @@ func Delegate(built *Built) Host {
 
 type delegate struct {
 	*rpc
-	s    Subject
-	w    wish
-	last string // request
+	s         Subject
+	w         wish
+	last      string // request
+	cancelled bool
 }
 
 // id is the name of the only journal: the client learns it with the end of the first call.
@@ -79,9 +81,10 @@ func (d *delegate) send(text string) (err error) {
 	if d.last != "" || d.w.resume != "" {
 		arguments["session"] = d.id()
 	}
-	if d.last != "" {
-		d.response(d.last) // one turn at a time
+	if d.last != "" && !d.cancelled { // one turn at a time; a call that was cancelled has no answer
+		d.response(d.last)
 	}
+	d.cancelled = false
 	d.last, err = d.request("tools/call", object{"name": "ask_agent", "arguments": arguments})
 	return err
 }
@@ -90,6 +93,7 @@ func (d *delegate) steer(string) (bool, error) { return false, errCannot }
 func (d *delegate) set(agent.Change) error     { return errCannot }
 
 func (d *delegate) interrupt(bool) error {
+	d.cancelled = true
 	return d.notify("notifications/cancelled", object{"requestId": d.last, "reason": "not needed"})
 }
 

@@ -43,6 +43,11 @@ func answers(t *testing.T, s Subject) {
 			t.Errorf("made: %v\n%s", k.p.has("made"), told(k.events()))
 		}
 	})
+	answersWithdrawn(t, s)
+}
+
+// answersWithdrawn is what becomes of questions that nobody answers.
+func answersWithdrawn(t *testing.T, s Subject) {
 	t.Run("interrupted", func(t *testing.T) {
 		t.Parallel()
 		k := s.open(t, wish{mode: setting.Prompt})

@@ -147,16 +147,7 @@ func one(sp speaker, s step, i int) (why string, over bool) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		forEver()
 	case "family":
-		child := exec.Command("/proc/self/exe")
-		if self, err := os.Executable(); err == nil {
-			child.Path = self
-		}
-		child.Args = []string{sleeperName}
-		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if err := child.Start(); err != nil {
-			text(err.Error())
-		}
-		text("family " + strconv.Itoa(os.Getpid()))
+		text("family " + leaveBehind())
 	case "flood":
 		flood(sp, number(s.rest))
 	case "forge":
@@ -172,6 +163,20 @@ func one(sp speaker, s step, i int) (why string, over bool) {
 		text("unknown step " + s.verb)
 	}
 	return "", false
+}
+
+// leaveBehind starts a process that outlives this one, if it may.
+func leaveBehind() string {
+	child := exec.Command("/proc/self/exe")
+	if self, err := os.Executable(); err == nil {
+		child.Path = self
+	}
+	child.Args = []string{sleeperName}
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		return err.Error()
+	}
+	return strconv.Itoa(child.Process.Pid)
 }
 
 // create makes a file, if it may.

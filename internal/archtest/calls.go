@@ -10,7 +10,9 @@ import (
 
 // mayStart are the rooms that may start programs by themselves: process is the one that the product starts its children with, sandbox
 // tries on a child of its own what the kernel can enforce, and the others only serve tests and measurements.
-func mayStart() []string { return []string{"process", "sandbox", "archtest", "measure", "bench"} }
+func mayStart() []string {
+	return []string{"process", "sandbox", "archtest", "measure", "bench", "agenttest"}
+}
 
 // checkCalls looks for what no file outside tests may do: change the directory of the process, which belongs to all goroutines; give a
 // text to a shell, which would read more in it than was meant; start a program without the guard that ends it.
