@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -10,13 +11,6 @@ import (
 
 	"omniagent/internal/event"
 	wire "omniagent/internal/proto/acp"
-)
-
-// The words of our answers, as the agents know them.
-const (
-	allow  = "allow"
-	always = "always"
-	deny   = "deny"
 )
 
 // form is the input of a tool with which an agent asks a person something.
@@ -33,18 +27,18 @@ type form struct {
 }
 
 // question puts an agent's question to the client.
-func (c *conversation) question(q *event.Ask) {
-	if c.turn != nil && c.turn.cancelled || c.closing {
-		c.answer(q.ID, event.Reply{Option: deny, Text: "the turn was cancelled"})
+func (s *clientSession) question(turn int64, q *event.Ask) {
+	if s.cancelled(turn) {
+		s.deny(q, "the turn was cancelled")
 		return
 	}
 	switch f := formOf(q); {
 	case f != nil:
-		c.fill(q, f)
+		s.fill(q, turn, f)
 	case q.Tool == nil:
-		c.choose(q)
+		s.choose(q, turn)
 	default:
-		c.permit(q)
+		s.permit(q, turn)
 	}
 }
 
@@ -66,28 +60,28 @@ func formOf(q *event.Ask) *form {
 }
 
 // permit asks whether a call may run.
-func (c *conversation) permit(q *event.Ask) {
+func (s *clientSession) permit(q *event.Ask, turn int64) {
 	var options []wire.Option
 	for _, o := range []wire.Option{
-		{ID: allow, Name: "Allow", Kind: wire.AllowOnce},
-		{ID: always, Name: "Allow always", Kind: wire.AllowAlways},
-		{ID: deny, Name: "Reject", Kind: wire.RejectOnce},
+		{ID: event.Allow, Name: "Allow", Kind: wire.AllowOnce},
+		{ID: event.Always, Name: "Allow always", Kind: wire.AllowAlways},
+		{ID: event.Deny, Name: "Reject", Kind: wire.RejectOnce},
 	} {
-		if o.ID == always && !slices.Contains(q.Options, always) {
+		if o.ID == event.Always && !slices.Contains(q.Options, event.Always) {
 			continue // this agent does not remember
 		}
 		options = append(options, o)
 	}
-	t := c.narrator.asked(q)
-	c.ask(q.ID, "session/request_permission", c.encoder.Permission(c.id, t.Title, reasonOf(q, t.Title), t, options), func(result json.RawMessage) event.Reply {
+	t := s.narrator.asked(q)
+	s.ask(q, turn, "session/request_permission", s.encoder.Permission(s.id, t.Title, reasonOf(q, t.Title), t, options), func(result json.RawMessage) event.Reply {
 		option, ok := wire.Chosen(result)
 		switch {
 		case ok && slices.ContainsFunc(options, func(o wire.Option) bool { return o.ID == option }):
 			return event.Reply{Option: option}
 		case ok:
-			return event.Reply{Option: deny, Text: "the answer was none of those that were offered"}
+			return none("the answer was not one of those that were offered")
 		}
-		return event.Reply{Option: deny}
+		return none("the question was not answered")
 	})
 }
 
@@ -103,37 +97,37 @@ func reasonOf(q *event.Ask, title string) string {
 }
 
 // choose asks a question with answers of the agent's own.
-func (c *conversation) choose(q *event.Ask) {
+func (s *clientSession) choose(q *event.Ask, turn int64) {
 	var choices []wire.Choice
 	for _, o := range q.Options {
 		choices = append(choices, wire.Choice{ID: o, Name: o})
 	}
 	const field = "answer"
-	none := event.Reply{Option: deny, Text: "the question was not answered"}
+	unanswered := none("the question was not answered")
 	switch {
-	case c.encoder.Client.Forms:
-		params := wire.Form(c.id, "", orWord(q.Text, "The agent asks"), []wire.Field{{ID: field, Title: "Answer", Choices: choices}})
-		c.ask(q.ID, "elicitation/create", params, func(result json.RawMessage) event.Reply {
+	case s.encoder.Client.Forms:
+		params := wire.Form(s.id, "", cmp.Or(q.Text, "The agent asks"), []wire.Field{{ID: field, Title: "Answer", Choices: choices}})
+		s.ask(q, turn, "elicitation/create", params, func(result json.RawMessage) event.Reply {
 			filled, ok := wire.Filled(result)
 			if !ok || len(filled[field]) != 1 || len(q.Options) > 0 && !slices.Contains(q.Options, filled[field][0]) {
-				return none
+				return unanswered
 			}
 			return event.Reply{Option: filled[field][0], Text: filled[field][0]}
 		})
 	case len(choices) > 0:
-		c.pick(q, q.ID, orWord(q.Text, "The agent asks"), choices, func(i int) event.Reply { return event.Reply{Option: q.Options[i], Text: q.Options[i]} }, none)
+		s.pick(q, turn, q.ID, cmp.Or(q.Text, "The agent asks"), choices, func(i int) event.Reply { return event.Reply{Option: q.Options[i], Text: q.Options[i]} }, unanswered)
 	default:
-		c.answer(q.ID, event.Reply{Option: deny, Text: "this client can show no question that is answered with a text"})
+		s.deny(q, "this client can show no question that is answered with a text")
 	}
 }
 
 // pick asks with a permission request, of which the options are the choices: every client knows those.
-func (c *conversation) pick(q *event.Ask, call, title string, choices []wire.Choice, said func(int) event.Reply, none event.Reply) {
+func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choices []wire.Choice, said func(int) event.Reply, unanswered event.Reply) {
 	var options []wire.Option
 	for i, o := range choices {
 		options = append(options, wire.Option{ID: "choice-" + strconv.Itoa(i), Name: o.Name, Kind: wire.AllowOnce})
 	}
-	options = append(options, wire.Option{ID: deny, Name: "None of these", Kind: wire.RejectOnce})
+	options = append(options, wire.Option{ID: event.Deny, Name: noneOfThese, Kind: wire.RejectOnce})
 	var about []wire.Content
 	for _, o := range choices {
 		if o.About != "" {
@@ -141,18 +135,21 @@ func (c *conversation) pick(q *event.Ask, call, title string, choices []wire.Cho
 		}
 	}
 	t := &wire.Tool{ID: call, New: true, Title: title, Kind: "other", Status: wire.Pending, Content: about}
-	c.ask(q.ID, "session/request_permission", c.encoder.Permission(c.id, title, "", t, options), func(result json.RawMessage) event.Reply {
+	s.ask(q, turn, "session/request_permission", s.encoder.Permission(s.id, title, "", t, options), func(result json.RawMessage) event.Reply {
 		option, _ := wire.Chosen(result)
+		if option == event.Deny {
+			return event.Reply{Option: event.Deny, Text: noneOfThese}
+		}
 		i, err := strconv.Atoi(strings.TrimPrefix(option, "choice-"))
 		if err != nil || i < 0 || i >= len(choices) || !strings.HasPrefix(option, "choice-") {
-			return none
+			return unanswered
 		}
 		return said(i)
 	})
 }
 
 // fill has a person fill in a form. A client that shows none gets one question as a choice, and more than that is a no.
-func (c *conversation) fill(q *event.Ask, f *form) {
+func (s *clientSession) fill(q *event.Ask, turn int64, f *form) {
 	var fields []wire.Field
 	for i, one := range f.Questions {
 		field := wire.Field{ID: "question_" + strconv.Itoa(i), Title: one.Header, About: one.Question, Several: one.Several}
@@ -161,24 +158,24 @@ func (c *conversation) fill(q *event.Ask, f *form) {
 		}
 		fields = append(fields, field)
 	}
-	none := event.Reply{Option: deny, Text: "the questions were not answered"}
+	unanswered := none("the questions were not answered")
 	switch {
-	case c.encoder.Client.Forms:
+	case s.encoder.Client.Forms:
 		text := "The agent has questions."
 		if len(fields) == 1 {
 			text = fields[0].About
 		}
-		c.ask(q.ID, "elicitation/create", wire.Form(c.id, q.Tool.ID, text, fields), func(result json.RawMessage) event.Reply {
+		s.ask(q, turn, "elicitation/create", wire.Form(s.id, q.Tool.ID, text, fields), func(result json.RawMessage) event.Reply {
 			filled, ok := wire.Filled(result)
 			if !ok {
-				return none
+				return unanswered
 			}
 			answers := map[string]string{}
 			for i, field := range fields {
 				chosen := filled[field.ID]
 				for _, label := range chosen {
 					if !slices.ContainsFunc(field.Choices, func(o wire.Choice) bool { return o.ID == label }) {
-						return none
+						return unanswered
 					}
 				}
 				if len(chosen) > 0 && (field.Several || len(chosen) == 1) {
@@ -186,16 +183,16 @@ func (c *conversation) fill(q *event.Ask, f *form) {
 				}
 			}
 			if len(answers) < len(fields) {
-				return none
+				return unanswered
 			}
 			return filledIn(q, answers)
 		})
 	case len(fields) == 1:
-		c.pick(q, q.Tool.ID, fields[0].About, fields[0].Choices, func(i int) event.Reply {
+		s.pick(q, turn, q.Tool.ID, fields[0].About, fields[0].Choices, func(i int) event.Reply {
 			return filledIn(q, map[string]string{fields[0].About: fields[0].Choices[i].ID})
-		}, none)
+		}, unanswered)
 	default:
-		c.answer(q.ID, event.Reply{Option: deny, Text: "this client shows no forms, so nobody could be asked several questions; ask one at a time"})
+		s.deny(q, "this client shows no forms, so nobody could be asked several questions; ask one at a time")
 	}
 }
 
@@ -208,53 +205,49 @@ func filledIn(q *event.Ask, answers map[string]string) event.Reply {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(input) // texts, and JSON that was valid
-	return event.Reply{Option: allow, Input: bytes.TrimSpace(b.Bytes())}
+	return event.Reply{Option: event.Allow, Input: bytes.TrimSpace(b.Bytes())}
 }
 
-// ask sends a request, and hands the answer to the agent. An error is a no.
-func (c *conversation) ask(question, method string, params any, read func(json.RawMessage) event.Reply) {
-	c.state("requires_action", "", nil)
-	c.asked[question] = c.host.ask(c, method, params, func(result json.RawMessage, wrong *wire.Error) {
-		if _, open := c.asked[question]; !open {
-			return
-		}
-		delete(c.asked, question)
-		said := event.Reply{Option: deny}
+// ask sends a request, and hands the answer to the conversation. An error is a no.
+func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any, read func(json.RawMessage) event.Reply) {
+	s.state("requires_action", "", nil)
+	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *wire.Error) {
 		switch {
-		case c.turn != nil && c.turn.cancelled:
+		case s.cancelled(turn):
+			s.answer(q, none("the turn was cancelled"))
 		case wrong != nil:
-			said.Text = "the client could not ask: " + wrong.Message
+			s.answer(q, none("the client could not ask: "+wrong.Message))
 		default:
-			said = read(result)
+			s.answer(q, read(result))
 		}
-		if said.Option != deny {
-			c.tell(c.narrator.allowed(question)...)
-		}
-		if len(c.asked) == 0 {
-			c.state("running", "", nil)
-		}
-		c.answer(question, said)
 	})
 }
 
-// answer tells the agent.
-func (c *conversation) answer(question string, said event.Reply) {
-	if c.link == nil {
+// unask is for a question that has its answer, or needs none: if the client is still asked, it is asked no more.
+func (s *clientSession) unask(question string) {
+	request, open := s.asked[question]
+	if !open {
 		return
 	}
-	session := c.link.session
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closing)
-		defer cancel()
-		if err := session.Answer(ctx, question, said); err != nil && said.Option != deny { // a no that comes too late changes nothing
-			c.host.Log("an answer came too late: %v", err)
-		}
-	}()
+	delete(s.asked, question)
+	s.host.unask(request)
+	if len(s.asked) == 0 && len(s.turns) > 0 {
+		s.state("running", "", nil)
+	}
 }
 
-func orWord(word, otherwise string) string {
-	if word == "" {
-		return otherwise
+// noneOfThese is an answer that every question can be given.
+const noneOfThese = "None of these"
+
+// none is the denial of a question that nobody answered.
+func none(why string) event.Reply { return event.Reply{Option: event.Deny, ByUs: true, Text: why} }
+
+func (s *clientSession) deny(q *event.Ask, why string) { go s.answer(q, none(why)) }
+
+// answer hands an answer to the conversation, which refuses one that comes too late.
+func (s *clientSession) answer(q *event.Ask, reply event.Reply) {
+	reply.Question = q.ID
+	if err := s.talk.Answer(context.Background(), reply); err != nil {
+		s.host.Log("an answer was refused in the session %s: %v", s.id, err)
 	}
-	return word
 }

@@ -12,24 +12,29 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
 	wire "omniagent/internal/proto/acp"
 )
 
 // Host is one side. The other is a client.
 type Host struct {
-	Agent   string       // whom the conversations are with
-	About   wire.About   // what is said of us
-	Open    agent.Opener //
-	Spec    agent.Spec   // with what each conversation begins
-	Options wire.Options // what can be chosen in one, and what holds at its beginning
-	Keeper  Keeper
+	Agent   string     // whom the conversations are with
+	About   wire.About // what is said of us
+	Open    conversation.Opener
+	Spec    agent.Spec                  // with what each conversation begins
+	Modes   []wire.Choice               // that a client can choose
+	Models  []wire.Choice               //
+	Past    Past                        // the sessions that can be gone on with
+	NewID   func() string               // an id for a new session
 	Ready   func(context.Context) error // whether a conversation could begin; nil: nothing is known
 	Mask    func(string) string         // takes secrets out of what we read ourselves
 	In      io.Reader
@@ -49,7 +54,7 @@ type Host struct {
 	encoder   wire.Encoder
 	agreed    bool
 	used      bool // something else than initialize came
-	talks     map[string]*conversation
+	sessions  map[string]*clientSession
 	opening   map[string]bool // sessions that are being opened
 	requests  map[string]context.CancelFunc
 	asked     map[int64]question
@@ -60,23 +65,22 @@ type Host struct {
 
 // question is one of ours to the client.
 type question struct {
-	talk *conversation
+	from *clientSession
 	then func(json.RawMessage, *wire.Error)
 }
 
 const (
-	closing = 10 * time.Second
-	stuck   = 2 * time.Second // how long a client that is left may take for one line
-	// Beyond these a client waits, or is told no.
-	mostWaiting = 64
-	mostTalks   = 64
+	stuck = 2 * time.Second // how long a client that is left may take for one line
+	// Beyond these a client is told no.
+	mostAside    = 64 // requests that open, list or delete something
+	mostSessions = 64 // that are open
 )
 
 // Run talks until the client goes away or a signal comes, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
 	h.lines, h.written = make(chan []byte, 64), make(chan struct{})
 	h.hurry, h.over, h.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	h.talks, h.opening, h.requests, h.asked = map[string]*conversation{}, map[string]bool{}, map[string]context.CancelFunc{}, map[int64]question{}
+	h.sessions, h.opening, h.requests, h.asked = map[string]*clientSession{}, map[string]bool{}, map[string]context.CancelFunc{}, map[int64]question{}
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go h.writeAll()
@@ -216,46 +220,43 @@ func (h *Host) closeAll() {
 	h.closed = true
 	h.mu.Unlock()
 	h.beginning.Wait()
-	h.mu.Lock()
-	talks := make([]*conversation, 0, len(h.talks))
-	for _, c := range h.talks {
-		talks = append(talks, c)
-	}
-	h.mu.Unlock()
 	var wait sync.WaitGroup
-	for _, c := range talks {
-		wait.Go(func() { c.shut() })
+	for _, s := range h.all() {
+		wait.Go(s.shut)
 	}
 	wait.Wait()
 }
 
-// talk is the conversation of that session, nil where there is none.
-func (h *Host) talk(id string) *conversation {
+// all are the sessions that are open.
+func (h *Host) all() []*clientSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.talks[id]
+	return slices.Collect(maps.Values(h.sessions))
 }
 
-// forget takes a conversation that has ended out of the list.
-func (h *Host) forget(c *conversation) {
+// session is the open session of that id; nil: there is none.
+func (h *Host) session(id string) *clientSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.talks[c.id] == c {
-		delete(h.talks, c.id)
-	}
-	for id, q := range h.asked {
-		if q.talk == c {
-			delete(h.asked, id)
-		}
-	}
+	return h.sessions[id]
 }
 
-// ask puts a question to the client. then runs in the conversation, when there is an answer.
-func (h *Host) ask(c *conversation, method string, params any, then func(json.RawMessage, *wire.Error)) int64 {
+// forget takes a session whose conversation has ended out of the list.
+func (h *Host) forget(s *clientSession) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sessions[s.id] == s {
+		delete(h.sessions, s.id)
+	}
+	maps.DeleteFunc(h.asked, func(_ int64, q question) bool { return q.from == s })
+}
+
+// ask puts a question to the client. then is called, in a goroutine of its own, when there is an answer.
+func (h *Host) ask(s *clientSession, method string, params any, then func(json.RawMessage, *wire.Error)) int64 {
 	h.mu.Lock()
 	h.number++
 	id := h.number
-	h.asked[id] = question{c, then}
+	h.asked[id] = question{s, then}
 	h.mu.Unlock()
 	h.put(wire.Request(id, method, params))
 	return id
@@ -280,17 +281,14 @@ func (h *Host) answered(m wire.Message) {
 	q, open := h.asked[id]
 	delete(h.asked, id)
 	h.mu.Unlock()
-	if err != nil || !open || m.Wrong != nil && m.Error == nil && m.Result == nil {
-		h.Log("an answer to no question was passed over")
-		if !open || err != nil {
-			return
-		}
-		m.Error = wire.Wrong(wire.InvalidRequest, "an answer without a result")
+	if err != nil || !open {
+		h.Log("an answer was refused: nothing is asked under the id %.40s, or not any more", m.ID)
+		return
 	}
 	if m.Wrong != nil && m.Error == nil {
 		m.Error = m.Wrong
 	}
-	q.talk.post(func() { q.then(m.Result, m.Error) })
+	go q.then(m.Result, m.Error)
 }
 
 // shown is an id of a request, as a key.

@@ -1,8 +1,12 @@
 package acp
 
 import (
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,7 +37,6 @@ type narrator struct {
 	number  int
 	message string           // the id of the one that is being told
 	kind    event.Kind       // what is being told: text or thinking
-	said    strings.Builder  // of it, in pieces
 	calls   map[string]*call // that have no result
 }
 
@@ -55,14 +58,15 @@ func newNarrator(mark, dir string, mask func(string) string) narrator {
 	return narrator{mark: mark, dir: dir, mask: mask, calls: map[string]*call{}}
 }
 
-// begin is the beginning of a turn.
-func (n *narrator) begin() { n.boundary() }
+// newMark is a mark that no other process has.
+func newMark() string {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return hex.EncodeToString(random[:])
+}
 
 // boundary ends the message that is being told.
-func (n *narrator) boundary() {
-	n.message, n.kind = "", ""
-	n.said.Reset()
-}
+func (n *narrator) boundary() { n.message, n.kind = "", "" }
 
 // event is what the client is told of it.
 func (n *narrator) event(e event.Event) []wire.Update {
@@ -93,30 +97,21 @@ func (n *narrator) event(e event.Event) []wire.Update {
 	return nil
 }
 
+// text takes the pieces of a text. What comes as a whole was told in pieces before.
 func (n *narrator) text(e event.Event) []wire.Update {
+	if !e.Delta {
+		n.boundary()
+		return nil
+	}
+	if n.kind != e.Kind {
+		n.number++
+		n.kind, n.message = e.Kind, n.mark+"-"+strconv.Itoa(n.number)
+	}
 	kind := wire.Answer
 	if e.Kind == event.Thinking {
 		kind = wire.Thought
 	}
-	if n.kind != e.Kind {
-		n.boundary()
-		n.number++
-		n.kind, n.message = e.Kind, n.mark+"-"+strconv.Itoa(n.number)
-	}
-	said, message := e.Text, n.message
-	if e.Delta {
-		n.said.WriteString(said)
-	} else { // the whole, of which pieces may have been told
-		rest, told := strings.CutPrefix(said, n.said.String())
-		if told {
-			said = rest
-		}
-		n.boundary()
-	}
-	if said == "" {
-		return nil
-	}
-	return []wire.Update{{Kind: kind, Message: message, Text: said}}
+	return []wire.Update{{Kind: kind, Message: n.message, Text: e.Text}}
 }
 
 func (n *narrator) answered(e event.Event) []wire.Update {
@@ -137,30 +132,17 @@ func (n *narrator) usage() *wire.Usage {
 	return u
 }
 
-// end is the end of a turn: what has no result has failed, and the cost is known.
+// end is the end of a turn: the cost is known.
 func (n *narrator) end(end *event.End) []wire.Update {
 	n.boundary()
 	var updates []wire.Update
-	for _, id := range sorted(n.calls) {
-		updates = append(updates, wire.Update{Kind: wire.Called, Tool: &wire.Tool{ID: id, Status: wire.FailedCall}})
-	}
-	n.calls = map[string]*call{}
-	if end != nil && end.Usage != nil && end.Usage.CostUSD != nil {
+	if end.Usage != nil && end.Usage.CostUSD != nil {
 		n.cost, n.costs = n.cost+*end.Usage.CostUSD, true
 		if n.used > 0 {
 			updates = append(updates, wire.Update{Kind: wire.Used, Usage: n.usage()})
 		}
 	}
 	return updates
-}
-
-func sorted(calls map[string]*call) []string {
-	var ids []string
-	for id := range calls {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // called is a call that is told for the first time.
@@ -210,10 +192,20 @@ func (n *narrator) allowed(question string) []wire.Update {
 	return nil
 }
 
+// untold says whether there are calls that may soon be told to run.
+func (n *narrator) untold() bool {
+	for _, c := range n.calls {
+		if c.asked == "" && !c.told {
+			return true
+		}
+	}
+	return false
+}
+
 // running are the calls that nobody was asked about, and that last.
 func (n *narrator) running() []wire.Update {
 	var updates []wire.Update
-	for _, id := range sorted(n.calls) {
+	for _, id := range slices.Sorted(maps.Keys(n.calls)) {
 		if c := n.calls[id]; c.asked == "" && !c.told && time.Since(c.since) >= patience {
 			c.told = true
 			updates = append(updates, wire.Update{Kind: wire.Called, Tool: &wire.Tool{ID: id, Status: wire.InProgress}})
@@ -234,7 +226,7 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 	}
 	if c == nil {
 		c = &call{Call: event.Call{ID: r.ID, Name: r.Name}}
-		t.New, t.Title, t.Name = true, orWord(r.Name, "A tool"), r.Name
+		t.New, t.Title, t.Name = true, cmp.Or(r.Name, "A tool"), r.Name
 	}
 	output := clipped(r.Output)
 	switch {
@@ -288,7 +280,7 @@ func planOf(name string, input json.RawMessage) []wire.Step {
 	}
 	steps := []wire.Step{}
 	for _, i := range append(in.Todos, in.Plan...) {
-		s := wire.Step{Text: orWord(i.Content, orWord(i.Step, i.Description)), Status: i.Status}
+		s := wire.Step{Text: cmp.Or(i.Content, i.Step, i.Description), Status: i.Status}
 		if !slices.Contains([]string{"pending", "in_progress", "completed"}, s.Status) {
 			continue // such as cancelled: it is no step any more
 		}
@@ -320,7 +312,7 @@ func (n *narrator) titleOf(e *event.Call) string {
 	if e.Command != "" {
 		return shortened(oneLine(e.Command), 200)
 	}
-	name := orWord(e.Name, "A tool")
+	name := cmp.Or(e.Name, "A tool")
 	if e.Path != "" {
 		path := e.Path
 		if rel, err := filepath.Rel(n.dir, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {

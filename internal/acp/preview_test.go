@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func TestPreview(t *testing.T) {
 		`{}`: "", `17`: "",
 	} {
 		n := newNarrator("m", dir, nil)
-		path := orWord(texts(json.RawMessage(in), "file_path")["file_path"], "a")
+		path := cmp.Or(texts(json.RawMessage(in), "file_path")["file_path"], "a")
 		got := ""
 		for _, c := range n.preview(&event.Call{Kind: event.Write, Path: path, Input: json.RawMessage(in)}) {
 			if c.Diff.Part {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
@@ -79,8 +78,8 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 		h.cancelRequest(w.ID)
 		return
 	case wire.Cancel:
-		if c := h.talk(w.Session); c != nil {
-			c.post(c.cancel)
+		if s := h.session(w.Session); s != nil {
+			s.cancel()
 		}
 		return
 	}
@@ -101,28 +100,35 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.list(context.WithoutCancel(ctx), w) }) // it is short, and answered to the last
 	case wire.Delete:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) {
-			return wire.Done(), h.delete(context.WithoutCancel(ctx), w.Session)
+			return wire.Done(), h.remove(context.WithoutCancel(ctx), w.Session)
 		})
 	case wire.Close:
 		h.aside(ctx, id, func(context.Context) (any, error) {
-			if c := h.talk(w.Session); c != nil {
-				c.shut()
+			if s := h.session(w.Session); s != nil {
+				s.shut()
 			}
 			return wire.Done(), nil
 		})
 	case wire.Set:
-		h.in(id, w.Session, func(c *conversation) { c.set(id, w.Option, w.Value) })
+		if s := h.open(id, w.Session); s != nil {
+			if wrong := s.post(func() { s.set(id, w.Option, w.Value) }); wrong != nil {
+				h.put(wire.Fail(id, wrong))
+			}
+		}
 	case wire.Prompt:
-		h.in(id, w.Session, func(c *conversation) { c.prompt(id, w.Blocks) })
+		if s := h.open(id, w.Session); s != nil {
+			s.prompt(id, w.Blocks)
+		}
 	}
 }
 
-// in has a conversation do something.
-func (h *Host) in(id json.RawMessage, session string, do func(*conversation)) {
-	c := h.talk(session)
-	if c == nil || !c.post(func() { do(c) }) {
+// open is the open session that a request is about. Where there is none, the request has its answer.
+func (h *Host) open(id json.RawMessage, session string) *clientSession {
+	s := h.session(session)
+	if s == nil {
 		h.put(wire.Fail(id, noSession(session)))
 	}
+	return s
 }
 
 func noSession(id string) *wire.Error {
@@ -135,7 +141,7 @@ func noSession(id string) *wire.Error {
 func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Context) (any, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	h.mu.Lock()
-	full := len(h.requests) >= mostWaiting || h.closed
+	full := len(h.requests) >= mostAside || h.closed
 	if !full {
 		h.requests[shown(id)] = cancel
 		h.beginning.Add(1)
@@ -169,17 +175,13 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 func (h *Host) cancelRequest(id json.RawMessage) {
 	h.mu.Lock()
 	cancel := h.requests[shown(id)]
-	talks := make([]*conversation, 0, len(h.talks))
-	for _, c := range h.talks {
-		talks = append(talks, c)
-	}
 	h.mu.Unlock()
 	if cancel != nil {
 		cancel()
 		return
 	}
-	for _, c := range talks {
-		c.post(func() { c.cancelRequest(id) })
+	for _, s := range h.all() {
+		s.cancelRequest(id)
 	}
 }
 
@@ -196,13 +198,12 @@ func (h *Host) begin(ctx context.Context, place wire.Place) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := h.Keeper.NewID()
-	spec.Fresh = id
-	c, err := h.converse(ctx, id, spec, Kept{ID: id, Dir: place.Dir, Dirs: place.Dirs, Updated: time.Now()}, nil)
+	spec.Fresh = h.NewID()
+	s, err := h.converse(ctx, spec.Fresh, spec, false)
 	if err != nil {
 		return nil, err
 	}
-	return c.encoder.Opened(id, c.options), nil
+	return s.encoder.Opened(s.id, s.options()), nil
 }
 
 // spec is what a conversation in that place begins with.
@@ -218,51 +219,61 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	return s, nil
 }
 
-// converse opens a conversation and has it run. tell tells the client what was said before, and how many messages that was.
-func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, kept Kept, tell func(*conversation) (int, error)) (*conversation, error) {
+// converse opens a conversation and listens to it. tell: the client is told first what was said in it before.
+func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bool) (*clientSession, error) {
 	h.mu.Lock()
-	taken, full, encoder := h.opening[id], len(h.talks)+len(h.opening) >= mostTalks, h.encoder
+	_, there := h.sessions[id]
+	taken, full, encoder := there || h.opening[id], len(h.sessions)+len(h.opening) >= mostSessions, h.encoder
 	if !taken && !full {
 		h.opening[id] = true
 	}
 	h.mu.Unlock()
-	if taken || full {
-		return nil, wire.Wrong(wire.InvalidRequest, "the session %s cannot be opened now: it is being opened, or too many are", id)
+	switch {
+	case taken:
+		return nil, wire.Wrong(wire.InvalidRequest, "the session %s is open already, or is being opened", id)
+	case full:
+		return nil, wire.Wrong(wire.InvalidRequest, "%d sessions are open already; close one first", mostSessions)
 	}
-	defer func() {
-		h.mu.Lock()
-		delete(h.opening, id)
-		h.mu.Unlock()
-	}()
-	record, err := h.Keeper.Keep(ctx, kept)
-	if err != nil {
-		return nil, err
-	}
-	l, err := h.open(ctx, spec)
-	if err != nil {
-		record.Close()
-		return nil, err
-	}
-	c := newConversation(h, id, spec, record, encoder)
-	c.adopt(l, spec)
-	if tell != nil {
-		c.users, err = tell(c)
-	}
+	s, err := h.start(ctx, id, spec, encoder, tell)
 	h.mu.Lock()
-	_, there := h.talks[id]
-	if err == nil && ctx.Err() == nil && !there {
-		h.talks[id] = c
-	} else {
-		there = true
+	delete(h.opening, id)
+	if err == nil {
+		h.sessions[id] = s
 	}
 	h.mu.Unlock()
-	if there {
-		_ = l.close()
-		record.Close()
-		return nil, errors.Join(err, ctx.Err(), wire.Wrong(wire.InvalidRequest, "the session %s is open already", id))
+	if err != nil {
+		return nil, err
 	}
-	go c.run()
-	return c, nil
+	go s.work()
+	go s.read(s.talk.Events(s.talk.Last() + 1))
+	return s, nil
+}
+
+// start opens the conversation, which lives longer than ctx, unless ctx ends meanwhile.
+func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wire.Encoder, tell bool) (*clientSession, error) {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	stay := context.AfterFunc(ctx, end)
+	talk, err := h.Open(life, h.Agent, spec, agent.Services{CanAsk: true})
+	if err != nil {
+		end()
+		return nil, err
+	}
+	go func() {
+		<-talk.Done()
+		end()
+	}()
+	s := newSession(h, id, talk, spec, encoder, spec.Resume != "")
+	if tell {
+		err = h.Past.replay(ctx, id, func(u wire.Update) { s.tell(u) })
+	}
+	if spec.Resume != "" {
+		s.state("idle", "", nil)
+	}
+	if !stay() || err != nil {
+		_, _ = talk.Close(ctx)
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return s, nil
 }
 
 // load goes on with a session. One that is open here is closed before: the client may want other servers.
@@ -271,40 +282,21 @@ func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c := h.talk(w.Session); c != nil {
-		if c.busy() {
+	if s := h.session(w.Session); s != nil {
+		if s.busy() {
 			return nil, wire.Wrong(wire.InvalidRequest, "the session %s is at work; cancel its turn first", w.Session)
 		}
-		c.shut()
+		s.shut()
 	}
-	kept, err := h.Keeper.Find(ctx, w.Session)
-	if err != nil {
+	if err := h.Past.find(ctx, w.Session); err != nil {
 		return nil, missing(w.Session, err)
 	}
-	spec.Resume = kept.Resume
-	if spec.Resume == "" { // nothing was said in it
-		spec.Fresh = w.Session
-	}
-	kept.Dir, kept.Dirs = w.Dir, w.Dirs
-	c, err := h.converse(ctx, w.Session, spec, kept, func(c *conversation) (int, error) { return h.replay(ctx, c, w.Session, w.Replay) })
+	spec.Resume = w.Session
+	s, err := h.converse(ctx, w.Session, spec, w.Replay)
 	if err != nil {
 		return nil, err
 	}
-	return c.encoder.Opened("", c.options), nil
-}
-
-// replay tells what was said in a session, and returns how many messages of the user that were.
-func (h *Host) replay(ctx context.Context, c *conversation, id string, tell bool) (users int, err error) {
-	err = h.Keeper.Replay(ctx, id, func(u wire.Update) {
-		if u.Kind == wire.Said {
-			users++
-		}
-		if tell {
-			h.put(c.encoder.Update(c.id, u)...)
-		}
-	})
-	c.state("idle", "", nil)
-	return users, err
+	return s.encoder.Opened("", s.options()), nil
 }
 
 func missing(id string, err error) error {
@@ -320,22 +312,18 @@ func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := h.Keeper.NewID()
-	kept, err := h.Keeper.Fork(ctx, w.Session, id)
-	if err != nil {
+	if err := h.Past.find(ctx, w.Session); err != nil {
 		return nil, missing(w.Session, err)
 	}
-	spec.Resume, spec.Fresh, spec.Terms.Fork = kept.Resume, id, kept.Shared
-	if !kept.Shared && kept.Resume != "" {
-		spec.Fresh = ""
+	if !h.About.Fork {
+		return nil, wire.Wrong(wire.InvalidParams, "%s cannot copy a session; begin a new one", h.Agent)
 	}
-	kept.Dir, kept.Dirs = w.Dir, w.Dirs
-	c, err := h.converse(ctx, id, spec, kept, func(c *conversation) (int, error) { return h.replay(ctx, c, id, false) })
+	spec.Resume, spec.Fresh, spec.Terms.Fork = w.Session, h.NewID(), true
+	s, err := h.converse(ctx, spec.Fresh, spec, false)
 	if err != nil {
-		_ = h.Keeper.Delete(context.WithoutCancel(ctx), id)
 		return nil, err
 	}
-	return c.encoder.Opened(id, c.options), nil
+	return s.encoder.Opened(s.id, s.options()), nil
 }
 
 const page = 100
@@ -348,15 +336,9 @@ func (h *Host) list(ctx context.Context, w wire.List) (any, error) {
 			return nil, wire.Wrong(wire.InvalidParams, "session/list: the cursor is none of ours")
 		}
 	}
-	all, err := h.Keeper.List(ctx)
+	list, err := h.Past.list(ctx, w.Dir)
 	if err != nil {
 		return nil, err
-	}
-	list := []wire.Session{}
-	for _, k := range all {
-		if w.Dir == "" || k.Dir == w.Dir {
-			list = append(list, wire.Session{ID: k.ID, Dir: k.Dir, Dirs: k.Dirs, Title: k.Title, Updated: k.Updated.UTC().Format(time.RFC3339)})
-		}
 	}
 	from = min(from, len(list))
 	next := ""
@@ -366,11 +348,11 @@ func (h *Host) list(ctx context.Context, w wire.List) (any, error) {
 	return wire.Listed(list[from:], next), nil
 }
 
-func (h *Host) delete(ctx context.Context, id string) error {
-	if c := h.talk(id); c != nil {
-		c.shut()
+func (h *Host) remove(ctx context.Context, id string) error {
+	if s := h.session(id); s != nil {
+		s.shut()
 	}
-	err := h.Keeper.Delete(ctx, id)
+	err := h.Past.remove(ctx, id)
 	if errors.Is(err, fault.NotFoundCode) { // then it is as it shall be
 		return nil
 	}
@@ -392,6 +374,8 @@ func errorOf(err error) *wire.Error {
 		code = wire.NotFound
 	case fault.ArgError, fault.Invalid, fault.Unsupported, fault.PromptTooLong, fault.NotInstalled:
 		code = wire.InvalidParams
+	case fault.TooManyRequests, fault.Conflicting:
+		code = wire.InvalidRequest
 	case fault.Interrupted:
 		code = wire.RequestCancelled
 	}

@@ -57,6 +57,7 @@ type Services struct {
 
 	Grace   time.Duration // from the request to end to the kill
 	Connect time.Duration // from the start of the agent to the first sign of life; 0: any time
+	Timeout time.Duration // for a turn; 0: any time
 	CanAsk  bool          // somebody answers questions
 	Hook    Hook          // nil: nobody has a word
 	// Serve carries a message to an MCP server that lives in the host, and its answer back; nil: there is none.

@@ -5,13 +5,14 @@ import (
 	"os"
 
 	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
 	"omniagent/internal/repl"
 )
 
 // chat is the native agent for a person.
 func chat() *contract.Command {
-	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "permission-mode", "sandbox", "network", "web"}
+	own := []string{"provider", "model", "cwd", "session-id", "resume", "api-base", "sandbox", "network", "web"}
 	params := []contract.Param{{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"}}
 	for _, p := range start().Params {
 		for _, name := range own {
@@ -20,10 +21,12 @@ func chat() *contract.Command {
 			}
 		}
 	}
+	params = append(params, hostParams()...)
 	return &contract.Command{
 		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
-		Detail: "A line is a message. Ctrl-C ends the turn, and the conversation when there is no turn; so does /exit. A question is answered with a " +
-			"line that was typed after it was asked, and what was typed before is the next message; in a pipe the next line is the answer.",
+		Detail: "A line is a message; while the agent works it waits, and /steer TEXT says something to the turn that runs. Ctrl-C ends that turn, pressed\n" +
+			"twice it kills it, and without a turn it ends the conversation. /exit ends it when everything is answered. A question is answered with a line\n" +
+			"that was typed after it was asked; what was typed before is a message. In a pipe the next line is the answer.",
 		Scopes: []string{}, Params: params, Files: start().Files, Network: start().Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
@@ -45,14 +48,15 @@ func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) 
 	if err := p.choose(c, logger(c), func(string, ...any) {}); err != nil {
 		return 0, err
 	}
-	conversation, err := p.open(ctx, signals)
+	conv, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+		return p.opener.converse(ctx, p.agent, p.spec, p.services)
+	})
 	if err != nil {
 		return 0, err
 	}
-	defer conversation.Close(ctx)
-	facts := conversation.Facts()
+	facts := conv.Facts()
 	return (&repl.Plain{
-		Session: conversation, In: c.Host.Stdin, Typed: c.Host.StdinTerminal, Out: c.Host.Stdout, Signals: signals,
-		Greet: facts.Model + " of " + facts.Provider + ", session " + conversation.ID() + ". /exit ends it.",
+		Conversation: conv, In: c.Host.Stdin, Typed: c.Host.StdinTerminal, Out: c.Host.Stdout, Signals: signals,
+		Greet: facts.Model + " of " + facts.Provider + ", session " + conv.ID() + ". /exit ends it.",
 	}).Run(ctx)
 }

@@ -72,7 +72,7 @@ func suggest(drivers []agent.Driver, word string) string {
 // matrixRows are the shared flags with their values, in the order of the help.
 func matrixRows() [][2]string {
 	rows := [][2]string{}
-	for _, v := range setting.Common() {
+	for _, v := range setting.Approvals() {
 		rows = append(rows, [2]string{agent.Approval, string(v)})
 	}
 	for _, v := range setting.Sandboxes() {

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/demo"
 	"omniagent/internal/fault"
+	"omniagent/internal/opening"
 	"omniagent/internal/process"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
@@ -78,7 +79,7 @@ func nestedArgs(program *contract.Program, args []string) (translated []string, 
 		f := fault.New(fault.ArgError, "%v", err)
 		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) { // text has no line for it
-			encoder := claude.Encoder{UUID: newUUID}
+			encoder := claude.Encoder{UUID: opening.UUID}
 			for _, line := range encoder.Refuse(f) {
 				_, _ = os.Stdout.Write(append(line, '\n'))
 			}

@@ -162,7 +162,8 @@ func agentPage(d agent.Driver) string {
 	}
 	fmt.Fprintf(&b, "- To log in: %s\n- Longest one-shot prompt: %s\n", about.Login, limitText(m.Limit))
 	b.WriteString("\n## Shared flags\n\n*Untyped* is what is sent where nobody chose the value, so that the agent's own flags behind `--` can\n" +
-		"replace it. Level `nearest` is something close to the flag; `no` is ignored, with a warning where it was typed.\n\n")
+		"replace it. Level `nearest` is something close to the flag; `no` is ignored, with a warning where it was typed;\n" +
+		"but an approval that is stricter than `prompt` is refused unless it is `yes`.\n\n")
 	head := "| What | Mode | Level | Sent | Remarks |\n|---|---|---|---|---|\n"
 	b.WriteString(head)
 	flags := matrixRows()

@@ -29,16 +29,16 @@ func mcpServer(drivers []agent.Driver) *contract.Command {
 		Detail: "For an agent's configuration of MCP servers: docs/mcp.md has the lines. Its tools are list_agents and ask_agent. An agent that is asked gets no\n" +
 			"more than --allow-mode and --dir say; nobody can be asked meanwhile, so what would need an answer is denied or comes back as a question.",
 		Scopes: []string{},
-		Params: []contract.Param{
+		Params: append([]contract.Param{
 			{Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read), Help: "what an agent may do at most that is asked"},
 			{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
 			{Name: "dir", Kind: contract.File, Repeat: true, Help: "where agents may work; default: where it works itself"},
 			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
 			{Name: "ask-timeout", Kind: contract.Duration, Default: "10m", Help: "time limit of a call that names none"},
-		},
+		}, hostParams()...),
 		Children: children,
-		Network:  &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second},
+		Network:  modelAPI(),
 		Files:    []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
@@ -64,11 +64,16 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 	if timeout < time.Second || timeout > delegate.MaxTimeout {
 		return 0, fault.New(fault.ArgError, "--ask-timeout is from 1s to %s", delegate.MaxTimeout)
 	}
+	ceiling, reads, err := ceilingOf(c)
+	if err != nil {
+		return 0, err
+	}
+	turn, connect := clocks(c)
 	log := logger(c)
 	if c.Host.StdinTerminal {
 		log("an MCP client is expected on standard input, not a person; docs/mcp.md has the lines for its configuration")
 	}
-	o := opener{call: c, log: log, detail: func(string, ...any) {}, drivers: drivers, provider: c.String("provider"), base: c.String("api-base")}
+	o := opener{call: c, log: log, detail: func(string, ...any) {}, drivers: drivers, provider: c.String("provider"), base: c.String("api-base"), moded: true}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	status := make(chan int, 1)
@@ -81,8 +86,9 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 		}
 	}()
 	err = delegate.Serve(ctx, c.Host.Stdin, c.Host.Stdout, delegate.Options{
-		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent, error) { return askable(c, drivers) }, Open: o.open,
-		Ceiling: delegate.Mode(c.String("allow-mode")), Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup), Timeout: timeout, Log: log,
+		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent, error) { return askable(c, drivers, reads) }, Open: o.converse,
+		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup),
+		Timeout: timeout, Most: turn, Connect: connect, Log: log,
 	})
 	select {
 	case code := <-status:
@@ -93,6 +99,29 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 		return 0, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
 	}
 	return 0, nil
+}
+
+// ceilingOf is the most that an agent gets who is asked, and what the mode read means: prompt, or a stricter approval that
+// a flag names.
+func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, err error) {
+	most, reads = delegate.Mode(c.String("allow-mode")), setting.Prompt
+	approval, flag, err := approvalOf(c)
+	if err != nil || flag == "" {
+		return most, reads, err
+	}
+	allowed := delegate.Read
+	switch approval {
+	case setting.AutoEdit:
+		allowed = delegate.Edit
+	case setting.Yolo:
+		allowed = delegate.Yolo
+	default:
+		reads = approval
+	}
+	if c.Given("allow-mode") && allowed != most {
+		return "", "", fault.New(fault.ArgError, "--allow-mode %s and %s cannot be combined", most, flag).Hint("leave one of them out")
+	}
+	return allowed, reads, nil
 }
 
 // mcpRoots are the directories in which agents may work.
@@ -116,7 +145,7 @@ func mcpRoots(c *contract.Call) ([]string, error) {
 }
 
 // askable are the agents that there are, with what this version of them can do. Nothing is started.
-func askable(c *contract.Call, drivers []agent.Driver) ([]delegate.Agent, error) {
+func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) ([]delegate.Agent, error) {
 	known, err := knownAgents(c, drivers)
 	if err != nil {
 		return nil, err
@@ -135,12 +164,12 @@ func askable(c *contract.Call, drivers []agent.Driver) ([]delegate.Agent, error)
 		if !a.Installed {
 			a.Install = about.InstallCommand
 		}
-		for i, approval := range setting.Common() { // in the same order as ours
-			if does(agent.Approval, string(approval)) {
-				a.Modes = append(a.Modes, delegate.Modes()[i])
+		for _, m := range delegate.Modes() {
+			if does(agent.Approval, string(m.Approval(reads))) {
+				a.Modes = append(a.Modes, m)
 			}
 		}
-		if len(a.Modes) == 0 { // nothing is known to hold it
+		if len(a.Modes) == 0 && reads == setting.Prompt { // nothing is known to hold it
 			a.Modes = []delegate.Mode{delegate.Yolo}
 		}
 		all = append(all, a)

@@ -31,3 +31,12 @@ func nativeKeys() []config.Key {
 		},
 	}
 }
+
+// sessionKeys are the settings of what is kept of conversations. They are the user's alone: no project decides what a person can look up later.
+func sessionKeys() []config.Key {
+	return []config.Key{
+		{Name: keepKey, Type: config.Bool, Personal: true, Env: "OMNIAGENT_SESSION_KEEP", Default: "true", Help: "whether conversations stay on disk when they are over; only in your own file"},
+	}
+}
+
+const keepKey = "session.keep"

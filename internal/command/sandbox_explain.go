@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
 	"omniagent/internal/sandbox"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 )
 
@@ -154,13 +155,13 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 	for _, r := range v.Reasons {
 		row.Reasons = append(row.Reasons, guardReason{r.Word.String(), r.Text, r.Piece, r.Source})
 	}
-	for _, m := range []string{"deny", "interactive", "prompt", "default", "auto-edit", "auto"} {
-		person, _ := engine.Outcome(engineMode(m), judge, walls, name, a, true)
-		nobody, _ := engine.Outcome(engineMode(m), judge, walls, name, a, false)
+	for _, m := range setting.Approvals() {
+		person, _ := engine.Outcome(m, judge, walls, name, a, true)
+		nobody, _ := engine.Outcome(m, judge, walls, name, a, false)
 		if nobody == engine.Asks {
 			nobody = engine.Denied
 		}
-		row.Modes = append(row.Modes, modeRow{m, person, nobody})
+		row.Modes = append(row.Modes, modeRow{string(m), person, nobody})
 	}
 	d.Calls = append(d.Calls, row)
 }

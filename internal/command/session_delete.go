@@ -18,7 +18,7 @@ func sessionDelete() *contract.Command {
 		Files: []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is deleted"},
-			{Code: contract.PreconditionFailed, When: "no home, or somebody has it open", Retryable: true},
+			{Code: contract.Conflict, When: "a process has it open"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent session delete sess-1a2b3c4d --confirm-destructive"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {

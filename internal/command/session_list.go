@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"omniagent/internal/contract"
@@ -15,21 +16,37 @@ import (
 type sessionRow struct {
 	ID       string    `json:"id"`
 	Title    string    `json:"title"`
+	Agent    string    `json:"agent"`
 	Provider string    `json:"provider"`
 	Model    string    `json:"model"`
 	Cwd      string    `json:"cwd"`
 	Created  time.Time `json:"created"`
 	Updated  time.Time `json:"updated"`
+	Age      string    `json:"age" doc:"since it was used last"`
 	Messages int       `json:"messages"`
 	Turns    int       `json:"turns"`
 	CostUSD  float64   `json:"cost_usd"`
 	Bytes    int64     `json:"bytes"`
 }
 
-func sessionRowOf(i session.Info) sessionRow {
+func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	return sessionRow{
-		i.Begin.ID, i.Title, i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated, i.Messages, i.Turns, i.Cost, i.Size,
+		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated, age(now.Sub(i.Updated)), i.Messages, i.Turns,
+		i.Cost, i.Size,
 	}
+}
+
+// age is a duration in its largest unit.
+func age(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}} {
+		if d >= unit.size {
+			return strconv.FormatInt(int64(d/unit.size), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(int64(max(0, d)/time.Second), 10) + "s"
 }
 
 type sessionsData struct {
@@ -68,12 +85,16 @@ func providerParam() contract.Param {
 	return contract.Param{Name: "provider", Kind: contract.ID, Help: "only of this one"}
 }
 
+func agentParam() contract.Param {
+	return contract.Param{Name: "agent", Kind: contract.ID, Help: "only of this agent"}
+}
+
 func hereParam() contract.Param {
 	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
 }
 
 func sessionFilter(c *contract.Call) session.Filter {
-	f := session.Filter{Provider: c.String("provider")}
+	f := session.Filter{Provider: c.String("provider"), Agent: c.String("agent")}
 	if c.Bool("here") {
 		f.Dir = c.Dir()
 	}
@@ -89,13 +110,14 @@ func tellSkipped(c *contract.Call, skipped []session.Skipped) {
 
 func sessionList() *contract.Command {
 	return sessionCommand(contract.Command{
-		Path: "session list", Summary: "list the native agent's conversations, the newest first", Danger: contract.Safe,
+		Path: "session list", Summary: "list the conversations of all agents, the newest first", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionsData](), Volatile: []string{"sessions"},
-		List:   &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "title", "provider", "messages", "updated"}},
-		Params: []contract.Param{providerParam(), hereParam()},
+		List:   &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "agent", "age", "cwd", "title"}},
+		Params: []contract.Param{agentParam(), providerParam(), hereParam()},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{
 			{Description: "Those of this project", Command: "omniagent session list --here"},
+			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := sessionStore(c)
@@ -109,7 +131,7 @@ func sessionList() *contract.Command {
 			tellSkipped(c, skipped)
 			rows := []contract.Foreign[sessionRow]{}
 			for _, i := range page {
-				rows = append(rows, contract.Foreign[sessionRow]{Value: sessionRowOf(i)})
+				rows = append(rows, contract.Foreign[sessionRow]{Value: sessionRowOf(i, time.Now())})
 			}
 			return contract.Result{Data: sessionsData{contract.RowsOf(rows)}}, nil
 		},

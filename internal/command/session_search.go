@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"omniagent/internal/contract"
 )
@@ -24,7 +25,7 @@ func sessionSearch() *contract.Command {
 		Output: contract.TypeOf[sessionHits](), Volatile: []string{"sessions"},
 		List: &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "title", "found", "snippet"}},
 		Params: []contract.Param{
-			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"}, providerParam(), hereParam(),
+			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"}, agentParam(), providerParam(), hereParam(),
 		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "what was found is listed"}},
 		Examples: []contract.Example{{Description: "Where was that said", Command: "omniagent session search deadlock"}},
@@ -40,7 +41,7 @@ func sessionSearch() *contract.Command {
 			tellSkipped(c, skipped)
 			rows := []contract.Foreign[sessionHit]{}
 			for _, h := range hits {
-				rows = append(rows, contract.Foreign[sessionHit]{Value: sessionHit{sessionRowOf(h.Info), h.Found, h.Record, h.Role, h.Snippet}})
+				rows = append(rows, contract.Foreign[sessionHit]{Value: sessionHit{sessionRowOf(h.Info, time.Now()), h.Found, h.Record, h.Role, h.Snippet}})
 			}
 			return contract.Result{Data: sessionHits{contract.RowsOf(rows)}}, nil
 		},

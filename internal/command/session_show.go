@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
@@ -30,16 +31,35 @@ type sessionData struct {
 	Denials     int                                `json:"denials"`
 	Compactions int                                `json:"compactions"`
 	ForkedFrom  *string                            `json:"forked_from"`
-	Damaged     int                                `json:"damaged" doc:"lines of its file that could not be read"`
+	Session     *string                            `json:"agent_session" doc:"the agent's own id; null: it told none, or has none"`
+	Path        string                             `json:"path" doc:"its journal"`
+	Version     int                                `json:"version" doc:"of its records"`
+	Records     int64                              `json:"records" doc:"number of the last one"`
+	Writer      *sessionWriter                     `json:"writer" doc:"the process that has it open; null: none"`
+	Unfinished  []int64                            `json:"unfinished_turns" doc:"turns without an end; where writer is null, nobody knows what came of them"`
+	Questions   []contract.Foreign[sessionAsk]     `json:"open_questions" doc:"those of unfinished turns"`
+	Damaged     int                                `json:"damaged" doc:"places of its file that could not be read"`
+	Damage      []session.Damaged                  `json:"damage" doc:"where they are, up to a hundred; everything else is used"`
 	Walls       *event.Walls                       `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
 	Todos       contract.Foreign[[]sessionTodo]    `json:"todos"`
 	History     []contract.Foreign[sessionMessage] `json:"history" doc:"what the model sees now"`
 }
 
+type sessionWriter struct {
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+type sessionAsk struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+	Tool string `json:"tool" doc:"the tool that it is about; empty: none"`
+}
+
 // PlainText is what a person looks for: the figures, then what was said.
 func (d sessionData) PlainText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n%s (%s) in %s\n%d messages, %d turns, %d calls, %d compactions; %d tokens in, %d out, %.4f USD\n", d.ID, d.Title, d.Model, d.Provider, d.Cwd,
+	fmt.Fprintf(&b, "%s  %s\n%s, %s (%s) in %s\n%s\n%d messages, %d turns, %d calls, %d compactions; %d tokens in, %d out, %.4f USD\n", d.ID, d.Title, d.Agent, d.Model, d.Provider, d.Cwd, d.Path,
 		d.Messages, d.Turns, d.Calls, d.Compactions, d.Input, d.Output, d.CostUSD)
 	if d.Walls != nil {
 		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
@@ -47,6 +67,7 @@ func (d sessionData) PlainText() string {
 			fmt.Fprintf(&b, "  They do not stop: %s\n", hole)
 		}
 	}
+	d.troubles(&b)
 	for _, m := range d.History {
 		fmt.Fprintf(&b, "\n%s:\n", m.Value.Role)
 		for _, text := range append([]string{m.Value.Text}, m.Value.Calls...) {
@@ -58,13 +79,30 @@ func (d sessionData) PlainText() string {
 	return b.String()
 }
 
+func (d sessionData) troubles(b *strings.Builder) {
+	if d.Writer != nil {
+		fmt.Fprintf(b, "Process %d has it open.\n", d.Writer.PID)
+	}
+	for _, turn := range d.Unfinished {
+		if d.Writer == nil {
+			fmt.Fprintf(b, "Turn %d has no end, so nobody knows what came of it.\n", turn)
+		}
+	}
+	for _, q := range d.Questions {
+		fmt.Fprintf(b, "Question %s is open: %s\n", q.Value.ID, q.Value.Text)
+	}
+	for _, place := range d.Damage {
+		fmt.Fprintf(b, "Damaged: byte %d, %d bytes: %s\n", place.At, place.Size, place.Reason)
+	}
+}
+
 func sessionShow() *contract.Command {
 	return sessionCommand(contract.Command{
-		Path: "session show", Summary: "show one conversation as the model sees it", Danger: contract.Safe,
-		Output: contract.TypeOf[sessionData](), Params: []contract.Param{sessionParam()},
+		Path: "session show", Summary: "show one conversation as the model sees it, and what is wrong with its file", Danger: contract.Safe,
+		Output: contract.TypeOf[sessionData](), Volatile: []string{"age", "writer"}, Params: []contract.Param{sessionParam()},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "it is shown"}},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent session show sess-1a2b3c4d"}},
-		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := sessionStore(c)
 			if err != nil {
 				return contract.Result{}, err
@@ -74,17 +112,38 @@ func sessionShow() *contract.Command {
 				return contract.Result{}, err
 			}
 			defer v.Close()
-			data := describeSession(v)
+			data, err := describeSession(ctx, store, v)
+			if err != nil {
+				return contract.Result{}, err
+			}
 			return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 		},
 	})
 }
 
-func describeSession(v *session.View) sessionData {
+func describeSession(ctx context.Context, store session.Store, v *session.View) (sessionData, error) {
 	messages, s := v.Messages(), v.Info()
+	damage, err := v.Check(ctx)
+	if err != nil {
+		return sessionData{}, err
+	}
 	d := sessionData{
-		sessionRow: sessionRowOf(s), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output, Calls: s.Calls, Denials: s.Denials,
-		Compactions: s.Compactions, Damaged: s.Damaged, History: []contract.Foreign[sessionMessage]{},
+		sessionRow: sessionRowOf(s, time.Now()), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output, Calls: s.Calls, Denials: s.Denials,
+		Compactions: s.Compactions, Damaged: len(damage), Damage: damage, History: []contract.Foreign[sessionMessage]{}, Session: orNil(s.Session),
+		Path: store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(), Unfinished: []int64{}, Questions: []contract.Foreign[sessionAsk]{},
+	}
+	if by, open := store.Writer(s.Begin.ID); open {
+		d.Writer = &sessionWriter{by.PID, by.Since}
+	}
+	for _, u := range s.Unfinished {
+		d.Unfinished = append(d.Unfinished, u.Turn)
+	}
+	for _, q := range s.Questions {
+		asked := sessionAsk{ID: q.ID, Text: q.Text}
+		if q.Tool != nil {
+			asked.Tool = q.Tool.Name
+		}
+		d.Questions = append(d.Questions, contract.Foreign[sessionAsk]{Value: asked})
 	}
 	if s.Walls != "" {
 		d.Walls = &event.Walls{Name: s.Walls, Network: s.Network, Holes: []string{}}
@@ -108,5 +167,5 @@ func describeSession(v *session.View) sessionData {
 			d.History = append(d.History, contract.Foreign[sessionMessage]{Value: shown})
 		}
 	}
-	return d
+	return d, nil
 }

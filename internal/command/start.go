@@ -1,12 +1,9 @@
 package command
 
 import (
-	"time"
-
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
-	"omniagent/internal/proto/yume"
 	"omniagent/internal/setting"
 )
 
@@ -17,14 +14,14 @@ func start() *contract.Command {
 		Detail: "With --prompt, or text on standard input, it answers and ends. With --session-id alone, or frames on standard input, it stays and takes a\n" +
 			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.",
 		Scopes: []string{},
-		Params: startParams(),
+		Params: append(startParams(), hostParams(dontAsk)...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "there is an answer"},
 			{Code: contract.GeneralError, When: "the turn failed; its result says why"},
 			{Code: contract.ArgError, When: "wrong call, or no such session"},
 			contract.BlockedByPolicy("a tool needed approval and nobody could be asked"),
 		},
-		Network: &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second},
+		Network: modelAPI(),
 		Files:   []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord()},
 		Examples: []contract.Example{
 			{Description: "One question to a local model", Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p 'What is in this directory?'"},
@@ -48,7 +45,6 @@ func startParams() []contract.Param {
 		{Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"}, Default: "stream-json", Help: "json: the result alone"},
 		{Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto", Help: "what stdin is: a message, or frames"},
 		{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-		{Name: "permission-mode", Kind: contract.Enum, Enum: append(yume.Modes(), "prompt", "auto-edit", "plan", "dont-ask"), Default: "default", Help: "what may run"},
 		{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
 		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 		{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
@@ -80,23 +76,4 @@ func startParams() []contract.Param {
 		{Name: "replay-user-messages", Kind: contract.Bool, Help: "messages are told again"},
 		{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
 	}
-}
-
-// engineMode is a permission mode of the lines as the engine calls it.
-func engineMode(mode string) setting.Approval {
-	switch mode {
-	case "interactive":
-		return setting.AskAll
-	case "auto":
-		return setting.Yolo
-	case "auto-edit":
-		return setting.AutoEdit
-	case "deny":
-		return setting.DenyAll
-	case "prompt", "dont-ask":
-		return setting.Prompt
-	case "plan":
-		return setting.Plan
-	}
-	return setting.Default
 }

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
 	"omniagent/internal/relay"
@@ -34,6 +35,7 @@ type plan struct {
 	opener   opener
 	spec     agent.Spec
 	services agent.Services
+	chosen   bool // a flag says what may run without a question
 	unasked  bool // what would be asked about is denied
 	bypass   bool // everything may come to run
 	noBypass bool // it must not, whoever says so
@@ -44,14 +46,31 @@ const nested = "claude" // the name of that dialect
 // dialectOf is the one that the call is in.
 func dialectOf(c *contract.Call) stream.Dialect {
 	if c.String("dialect") != nested {
-		y := &stream.Yume{Mode: c.String("permission-mode"), Meaning: engineMode}
+		y := &stream.Yume{Mode: modeWord(c), Meaning: meaning}
 		y.Named(firstOf(c.String("resume"), c.String("session-id")))
 		return y
 	}
 	d := &stream.Claude{Repeats: c.Bool("replay-user-messages")}
-	d.Encoder = claude.Encoder{UUID: newUUID, Partial: c.Bool("include-partial-messages"), Version: Version}
+	d.Encoder = claude.Encoder{UUID: opening.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
 	d.Encoder.Know(firstOf(c.String("resume"), c.String("session-id")), event.Facts{})
 	return d
+}
+
+// modeWord is the mode of a conversation in the words of the flat lines: as the host said it, or as it would.
+func modeWord(c *contract.Call) string {
+	if word := c.String("permission-mode"); word != "" {
+		return word
+	}
+	switch mode, _, _ := approvalOf(c); mode { // what is wrong with the flags is told later
+	case "":
+		return string(setting.Default)
+	case setting.Yolo:
+		return "auto"
+	case setting.AskAll:
+		return "interactive"
+	default:
+		return string(mode)
+	}
 }
 
 // refuseStart tells in the stream that there is none.
@@ -126,7 +145,7 @@ func (p *plan) passes(c *contract.Call) bool {
 		return false
 	}
 	_, speaks := drivers()[i].(relay.Speaker)
-	for _, flag := range []string{"settings", "setting-sources", "agents"} { // what stands there is read by us, and held by us
+	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} { // read by us, and held by us
 		speaks = speaks && !c.Given(flag)
 	}
 	return speaks && (c.String("input-format") == "stream-json" || c.Given("prompt"))

@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 	"omniagent/internal/stream"
@@ -26,9 +27,15 @@ import (
 
 // choose fills in with what the conversation begins.
 func (p *plan) choose(c *contract.Call, log, detail func(string, ...any)) error {
-	word := c.String("permission-mode")
-	if c.String("dialect") == nested && !c.Given("permission-mode") {
-		word = "prompt" // where nobody can be asked, Claude Code lets nothing run
+	mode, flag, err := approvalOf(c)
+	if err != nil {
+		return err
+	}
+	if p.chosen = flag != ""; !p.chosen {
+		mode = setting.Default
+		if c.String("dialect") == nested { // where nobody can be asked, Claude Code lets nothing run
+			mode = setting.Prompt
+		}
 	}
 	p.opener = opener{call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"), base: c.String("api-base")}
 	p.agent = firstOf(c.String("agent"), native.Name)
@@ -40,11 +47,11 @@ func (p *plan) choose(c *contract.Call, log, detail func(string, ...any)) error 
 			Web:     typed(c.String("web") == "on"),
 		},
 		Terms: agent.Terms{
-			Mode: engineMode(word), MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"), Fork: c.Bool("fork-session"),
+			Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"), Fork: c.Bool("fork-session"),
 			OnlyThese: c.Bool("strict-mcp-config"),
 		},
 	}
-	p.unasked, p.bypass = word == "dont-ask", c.Bool("allow-bypass") || p.spec.Terms.Mode == setting.Yolo
+	p.unasked, p.bypass = c.String("permission-mode") == dontAsk, c.Bool("allow-bypass") || p.spec.Terms.Mode == setting.Yolo
 	asks := p.stays || p.spec.Terms.Mode == setting.AskAll
 	switch c.String("questions") {
 	case "host":
@@ -233,7 +240,7 @@ func (p *plan) settings(c *contract.Call, from string, data []byte, strict bool)
 		t.Dirs[i] = c.Abs(dir)
 	}
 	p.opener.ask = append(p.opener.ask, s.Ask...)
-	if s.Mode != "" && !c.Given("permission-mode") {
+	if s.Mode != "" && !p.chosen {
 		m, _ := claude.ModeOf(s.Mode)
 		t.Mode, p.unasked, p.bypass = m.Mode, m.Unasked, p.bypass || m.Mode == setting.Yolo
 	}
@@ -314,7 +321,7 @@ func (p *plan) rules() error {
 func (p *plan) greet(ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, signals <-chan os.Signal) (open bool, err error) {
 	d.Encoder.Limits = claude.Limits{Turns: p.spec.Terms.MaxTurns, USD: p.spec.Terms.MaxUSD}
 	if p.spec.Fresh == "" && (p.spec.Resume == "" && !p.spec.Terms.Continue || p.spec.Terms.Fork) {
-		p.spec.Fresh = newUUID()
+		p.spec.Fresh = opening.UUID()
 	}
 	if p.stays {
 		type greeting struct {

@@ -15,10 +15,16 @@ type statusData struct {
 	CurrentContext *string      `json:"current_context"`
 	TokenExpires   *string      `json:"token_expires"`
 	Instance       string       `json:"instance"`
+	Sessions       sessionPlace `json:"sessions"`
 	ConfigFiles    []pathRow    `json:"config_files"`
 	StateFiles     []stateFile  `json:"state_files"`
 	SideEffects    []sideEffect `json:"side_effects"`
 	Config         any          `json:"config" doc:"with --show-config"`
+}
+
+type sessionPlace struct {
+	Path *string `json:"path" doc:"where conversations lie; null: no home is known"`
+	Kept bool    `json:"kept" doc:"whether new ones are kept, which session.keep says"`
 }
 
 type stateFile struct {
@@ -62,6 +68,10 @@ func status() *contract.Command {
 			}
 			if c.Bool("show-config") {
 				data.Config = c.ShowConfig()
+			}
+			data.Sessions.Kept = c.Config.Bool(keepKey)
+			if store, err := sessionStore(c); err == nil {
+				data.Sessions.Path = orNil(store.Dir())
 			}
 			return contract.Result{Data: data}, nil
 		},

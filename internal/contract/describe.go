@@ -280,7 +280,10 @@ func sortedKeys[V any](m map[string]V) []string {
 func (p *Program) extension(c *Command) object {
 	w := &walker{unmask: true}
 	limit := c.Timeout
-	if limit == 0 {
+	switch {
+	case c.Class != Envelope: // it keeps its own clocks, which are flags of its own
+		limit = 0
+	case limit == 0:
 		limit = defaultTimeout
 	}
 	o := object{

@@ -15,8 +15,8 @@ import (
 // settles is how long an agent may take to say whether a change holds.
 const settles = 10 * time.Second
 
-// with is what a conversation begins with after a change.
-func with(s agent.Spec, change agent.Change) agent.Spec {
+// With is what a conversation begins with after a change.
+func With(s agent.Spec, change agent.Change) agent.Spec {
 	if change.Mode != "" {
 		s.Terms.Mode = change.Mode
 		approval := change.Mode
@@ -97,7 +97,7 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 		c.changed()
 		return
 	}
-	c.restart(with(c.spec, change), func(err error) {
+	c.restart(With(c.spec, change), func(err error) {
 		if err == nil {
 			c.tell(&event.Event{Kind: event.Changed, Synthetic: true, Facts: &event.Facts{Mode: change.Mode, Model: change.Model}})
 		}

@@ -26,6 +26,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ type Options struct {
 	Recorded bool             // the Mind appends its messages to the journal itself, as the engine does
 	Patience time.Duration    // for the answer to a question; 0: five minutes
 	Timeout  time.Duration    // for a turn; 0: none
+	First    []event.Block    // the first message, where it is known already: it is made durable while the Mind is made; nil: none
 	Log      func(format string, args ...any)
 }
 
@@ -104,6 +106,7 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	if o.Patience == 0 {
 		o.Patience = patience
 	}
+	o.Timeout = cmp.Or(o.Timeout, o.Services.Timeout)
 	if o.Services.Grace == 0 {
 		o.Services.Grace = grace
 	}
@@ -118,14 +121,45 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	if c.own == "" {
 		c.own = state.Session
 	}
+	c.settle(state)
+	durable := c.first()
 	mind, err := c.newMind(ctx, c.spec)
+	if failed := durable(); err == nil {
+		err = failed
+	}
 	if err != nil {
 		return nil, err
 	}
 	c.adopt(mind)
-	c.settle(state)
+	if err := c.fits(o.First); err != nil {
+		_, _ = mind.Close(ctx)
+		return nil, err
+	}
+	c.inbox.post(c.next)
 	go c.run()
 	return c, nil
+}
+
+// first accepts the message that the conversation begins with. What it returns waits until it is durable.
+func (c *Conversation) first() func() error {
+	if c.o.First == nil {
+		return func() error { return c.failure }
+	}
+	if err := empty(c.o.First); err != nil {
+		return func() error { return err }
+	}
+	c.last++
+	c.waiting = append(c.waiting, &message{turn: c.last, blocks: c.o.First})
+	c.record(event.Event{Kind: event.Prompted, Turn: c.last, Blocks: c.o.First})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.sync()
+	}()
+	return func() error {
+		<-done
+		return c.failure
+	}
 }
 
 // newMind makes a Mind whose events count from now on.

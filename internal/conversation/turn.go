@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 )
 
 // turn is one on its way.
@@ -56,11 +57,8 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	case len(c.waiting) >= MostWaiting:
 		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).Hint("wait for the end of a turn, or interrupt it")
 	}
-	for _, b := range blocks {
-		if b.Media != "" && !c.able.Images {
-			return 0, fault.New(fault.Unsupported, "%s takes texts in a conversation, no %s", c.Facts().Agent, b.Media).
-				Hint("save it as a file and name the file in the message")
-		}
+	if err := c.fits(blocks); err != nil {
+		return 0, err
 	}
 	c.last++
 	m := &message{turn: c.last, blocks: blocks}
@@ -72,6 +70,17 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	c.waiting = append(c.waiting, m)
 	c.next()
 	return m.turn, nil
+}
+
+// fits refuses what the agent cannot be told.
+func (c *Conversation) fits(blocks []event.Block) error {
+	for _, b := range blocks {
+		if b.Media != "" && !c.able.Images {
+			return fault.New(fault.Unsupported, "%s takes texts in a conversation, no %s", c.Facts().Agent, b.Media).
+				Hint("save it as a file and name the file in the message")
+		}
+	}
+	return nil
 }
 
 // next begins the turn of the message that waited longest.
@@ -96,7 +105,8 @@ func (c *Conversation) next() {
 	c.said(m)
 	if c.o.Timeout > 0 {
 		c.after(t, c.o.Timeout, func() {
-			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).Hint("give it more time with --timeout")
+			t.fault = fault.New(fault.TimedOut, "the turn did not end within %s", c.o.Timeout).
+				With("turn_timeout", c.o.Timeout.String()).Hint("give it more time with --timeout")
 			c.stop(t)
 		})
 	}
@@ -261,7 +271,12 @@ func (c *Conversation) tell(e *event.Event) {
 			return
 		}
 		t.began = true
-	case event.Changed, event.Started:
+	case event.Started:
+		if f := e.Facts; f != nil && f.Mode != "" && c.differs(f.Mode) {
+			c.tell(&event.Event{Kind: event.Changed, Session: e.Session, Facts: &event.Facts{Mode: f.Mode}, Synthetic: true})
+		}
+		c.merge(e)
+	case event.Changed:
 		c.merge(e)
 	case event.Ended:
 		c.end(t, e)
@@ -293,7 +308,7 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 		return nil
 	}
 	e.Turn = t.number
-	if !t.began && begins && e.Kind != event.TurnBegan {
+	if early := e.Kind == event.Started || e.Kind == event.Changed || e.Kind == event.Notice; !t.began && !early && e.Kind != event.TurnBegan {
 		t.began = true
 		c.record(event.Event{Kind: event.TurnBegan, Turn: t.number, Synthetic: true})
 	}
@@ -333,6 +348,12 @@ func (c *Conversation) end(t *turn, e *event.Event) {
 	}
 }
 
+// differs says whether another mode is known to hold.
+func (c *Conversation) differs(mode setting.Approval) bool {
+	now := c.Facts().Mode
+	return now != "" && now != mode
+}
+
 // merge takes over what is known now.
 func (c *Conversation) merge(e *event.Event) {
 	c.mu.Lock()
@@ -340,7 +361,7 @@ func (c *Conversation) merge(e *event.Event) {
 	if e.Facts != nil {
 		c.known.Merge(*e.Facts)
 		if e.Kind == event.Changed {
-			c.spec = with(c.spec, agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
+			c.spec = With(c.spec, agent.Change{Mode: e.Facts.Mode, Model: e.Facts.Model})
 		}
 	}
 	if e.Model != "" {

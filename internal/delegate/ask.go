@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
@@ -81,14 +82,12 @@ func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(str
 		return mistake("%d agents work already, which is as many as there may be at once; ask again when one has answered", maxAtOnce)
 	}
 	began := time.Now()
-	ctx, stop := context.WithTimeoutCause(ctx, r.limit, errTime)
-	defer stop()
 	c := chat{server: s, request: r, progress: progress, tools: map[string]*used{}}
 	a := c.run(ctx)
 	a.TookMS = time.Since(began).Milliseconds()
 	if a.Session != nil {
 		s.mu.Lock()
-		s.sessions[*a.Session] = conversation{r.Agent, r.Dir}
+		s.sessions[*a.Session] = begun{r.Agent, r.Dir}
 		s.mu.Unlock()
 	}
 	result := said(a.words(), a)
@@ -96,22 +95,20 @@ func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(str
 	return result
 }
 
-// errTime is why a call ended that took too long.
-var errTime = errors.New("the time of the call is over")
-
 // chat is a conversation of one message.
 type chat struct {
 	*server
 	request
 	progress func(string)
 
-	events  []event.Event // what the truth about the end is read from
-	last    *event.End
-	pieces  strings.Builder
-	whole   string
-	ask     *event.Ask
-	tools   map[string]*used // by the id of the call
-	guessed bool             // the end was concluded by us, so the agent may not tell its tools
+	conversation *conversation.Conversation // nil: none was opened
+	end          *event.End
+	concluded    bool         // the end was concluded by us, so the agent may not have told its tools
+	fault        *fault.Fault // with which the turn ended
+	text         string
+	ask          *event.Ask
+	denials      []event.Denial
+	tools        map[string]*used // by the id of the call
 }
 
 // used is a tool that was called.
@@ -122,181 +119,169 @@ type used struct {
 
 // spec is what is wanted of the agent.
 func (c *chat) spec() agent.Spec {
-	mode := map[Mode]setting.Approval{Read: setting.Prompt, Edit: setting.AutoEdit, Yolo: setting.Yolo}[c.Mode]
+	mode := c.Mode.Approval(c.o.Reads)
 	shared := setting.Defaults()
-	shared.Approval = setting.Chosen[setting.Approval]{Value: setting.Approval(mode), Origin: setting.Typed}
+	shared.Approval = setting.Chosen[setting.Approval]{Value: mode, Origin: setting.Typed}
 	if c.Model != "" {
 		shared.Model = setting.Chosen[string]{Value: c.Model, Origin: setting.Typed}
 	}
-	env := slices.DeleteFunc(slices.Clone(c.o.Env), func(entry string) bool { return strings.HasPrefix(entry, agent.DepthVariable+"=") })
+	env := slices.DeleteFunc(slices.Clone(c.o.Env), func(entry string) bool {
+		return strings.HasPrefix(entry, agent.DepthVariable+"=")
+	})
 	env = append(env, agent.DepthVariable+"="+strconv.Itoa(c.o.Depth+1))
 	return agent.Spec{Dir: c.Dir, Resume: c.Session, Shared: shared, Env: env, Terms: agent.Terms{Mode: mode}}
 }
 
 // run opens the conversation, sends the prompt, hears the turn to its end and closes.
 func (c *chat) run(ctx context.Context) answer {
-	session, err := c.o.Open(ctx, c.Agent, c.spec(), agent.Services{})
+	opening, opened := context.WithTimeoutCause(ctx, c.limit, c.late())
+	defer opened()
+	conv, err := c.o.Open(opening, c.Agent, c.spec(), agent.Services{
+		CanAsk:  c.Mode.Approval(c.o.Reads) != setting.Default, // which means more where nobody can be asked
+		Timeout: c.limit, Connect: c.o.Connect,
+	})
 	if err != nil {
-		return c.conclude(ctx, nil, agent.Outcome{}, err)
+		return c.conclude(agent.Outcome{}, cmp.Or(context.Cause(opening), err))
 	}
-	events, quiet := hearing(session)
-	err = session.Send(ctx, []event.Block{{Text: c.Prompt}})
-	sent := err == nil
-	if sent {
-		err = c.listen(ctx, events)
+	c.conversation = conv
+	events := conv.Events(conv.Last() + 1)
+	defer events.Close()
+	var turn int64
+	if mode := c.Mode.Approval(c.o.Reads); c.Session != "" && conv.Facts().Mode != mode { // resuming opens nothing, and the mode of this call is meant
+		err = conv.Set(opening, agent.Change{Mode: mode})
+	}
+	if err == nil {
+		turn, err = conv.Send(opening, []event.Block{{Text: c.Prompt}})
+	}
+	if err == nil {
+		quiet := c.beat()
+		err = c.listen(ctx, events, turn)
+		quiet()
 	}
 	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	if sent && c.last == nil {
-		_ = session.Interrupt(out)
-		c.drain(out, events)
+	if turn > 0 && c.end == nil { // what happens meanwhile belongs to the answer
+		asked := c.ask
+		c.ask = nil
+		conv.Interrupt(true)
+		_ = c.listen(out, events, turn)
+		c.ask = asked
 	}
-	ending, _ := session.Close(out)
-	quiet()
-	return c.conclude(ctx, session, ending, err)
+	outcome, lost := conv.Close(out)
+	return c.conclude(outcome, cmp.Or(err, lost))
 }
 
-// hearing hands on what happens in a conversation, until quiet is called. The channel is closed when no more will come.
-func hearing(session agent.Session) (heard <-chan event.Event, quiet func()) {
-	ctx, stop := context.WithCancel(context.Background())
-	events, ended := make(chan event.Event), make(chan struct{})
+// late is why a call ended that took too long.
+func (c *chat) late() error {
+	return fault.New(fault.TimedOut, "%s did not end within %s; what it did until then is done", c.Agent, c.limit)
+}
+
+// beat gives signs of life until quiet is called.
+func (c *chat) beat() (quiet func()) {
+	c.progress(c.Agent + " works")
+	ticker, over := time.NewTicker(beat), make(chan struct{})
 	go func() {
-		defer close(ended)
-		defer close(events)
+		defer ticker.Stop()
 		for {
-			e, err := session.Next(ctx)
-			if err != nil {
-				return
-			}
 			select {
-			case events <- e:
-			case <-ctx.Done():
+			case <-ticker.C:
+				c.progress(c.Agent + " works")
+			case <-over:
 				return
 			}
 		}
 	}()
-	return events, func() { stop(); <-ended }
+	return func() { close(over) }
 }
 
-// listen hears the turn, and gives a sign of life where the agent gives none.
-func (c *chat) listen(ctx context.Context, events <-chan event.Event) error {
-	c.progress(c.Agent + " works")
-	alive := time.NewTicker(beat)
-	defer alive.Stop()
-	for c.ask == nil && c.last == nil {
-		select {
-		case e, open := <-events:
-			if !open {
-				return fault.New(fault.AgentFailed, "%s ended in the middle of its turn", c.Agent)
-			}
-			c.take(e)
-		case <-alive.C:
-			c.progress(c.Agent + " works")
-		case <-ctx.Done():
+// listen hears the turn, up to its end or a question that nobody but a person can answer.
+func (c *chat) listen(ctx context.Context, events *conversation.Events, turn int64) error {
+	for c.end == nil && c.ask == nil {
+		e, err := events.Next(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
+		case err != nil:
+			return fault.New(fault.AgentFailed, "%s ended in the middle of its turn", c.Agent)
+		case e.Turn == turn:
+			c.take(ctx, e)
 		}
 	}
 	return nil
 }
 
-// drain hears what comes until the turn has ended: what happened meanwhile belongs to the answer.
-func (c *chat) drain(ctx context.Context, events <-chan event.Event) {
-	for c.last == nil {
-		select {
-		case e, open := <-events:
-			if !open {
-				return
-			}
-			if e.Kind != event.Question {
-				c.take(e)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// take remembers what matters of an event.
-func (c *chat) take(e event.Event) {
-	if e.Raw = nil; e.Parent != "" && e.Kind != event.Denied && e.Kind != event.ToolCall && e.Kind != event.ToolResult {
-		return // of a sub-agent only what it did
-	}
+// take remembers what matters of an event. Of a sub-agent that is what it did.
+func (c *chat) take(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Text:
-		if e.Delta {
-			if c.pieces.Len() < maxText {
-				c.pieces.WriteString(e.Text)
-			}
-		} else {
-			c.whole = e.Text
-			c.pieces.Reset()
+		if e.Parent == "" && !e.Delta {
+			c.text = e.Text
 		}
-		c.remember(event.Event{Kind: event.Text, Session: e.Session, Model: e.Model})
 	case event.ToolCall:
 		c.tools[e.Call.ID] = &used{kind: e.Call.Kind}
-		c.remember(event.Event{Kind: event.Text, Session: e.Session})
-		c.progress(strings.TrimSpace(e.Call.Name + " " + oneLine(firstOf(e.Call.Command, e.Call.Path), 120)))
+		c.progress(strings.TrimSpace(e.Call.Name + " " + oneLine(cmp.Or(e.Call.Command, e.Call.Path), 120)))
 	case event.ToolResult:
-		if u := c.tools[e.Result.ID]; u != nil {
+		if u := c.tools[e.Result.ID]; u != nil && !e.Synthetic {
 			u.ended, u.failed = true, e.Result.Failed
 		}
 	case event.Question:
-		c.ask = e.Ask
-	case event.Denied, event.Failed:
-		c.events = append(c.events, e)
+		if e.Ask.Tool == nil || e.Ask.Form {
+			c.ask = e.Ask
+			return
+		}
+		_ = c.conversation.Answer(ctx, event.Reply{ // too late: it is asked no more
+			Question: e.Ask.ID, Option: event.Deny, ByUs: true, Text: "it needs approval, and nobody can be asked",
+		})
+	case event.Denied:
+		c.denials = append(c.denials, *e.Denial)
+	case event.Failed:
+		if e.Terminal && e.Parent == "" {
+			c.fault = e.Fault
+		}
 	case event.Ended:
-		c.last, c.guessed = e.End, e.Synthetic
-		c.events = append(c.events, e)
-	default:
-		if e.Session != "" {
-			c.remember(event.Event{Kind: event.Notice, Session: e.Session, Model: e.Model})
-		}
+		c.end, c.concluded = e.End, e.Synthetic
 	}
 }
 
-// remember keeps an event of which one is as good as many.
-func (c *chat) remember(e event.Event) {
-	if !slices.ContainsFunc(c.events, func(k event.Event) bool { return k.Kind == e.Kind && k.Session == e.Session && k.Model == e.Model }) {
-		c.events = append(c.events, e)
-	}
-}
-
-// conclude says how it went.
-func (c *chat) conclude(ctx context.Context, session agent.Session, out agent.Outcome, err error) answer {
+// conclude says how it went. What the conversation says about its end is the truth; the outcome adds to it what only the
+// agent's own records tell.
+func (c *chat) conclude(out agent.Outcome, err error) answer {
 	a := answer{Agent: c.Agent, Status: done, Denials: []denial{}}
-	evidence := cli.EvidenceOf(c.events)
-	if evidence.Usage == nil {
-		evidence.Usage = out.Evidence.Usage
-	}
-	if evidence.Fault == nil {
-		evidence.Fault = out.Evidence.Fault
-	}
 	for _, d := range out.Evidence.Denials {
-		if !slices.ContainsFunc(evidence.Denials, func(e event.Denial) bool { return e.CallID == d.CallID && e.Tool == d.Tool }) {
-			evidence.Denials = append(evidence.Denials, d)
+		if !slices.ContainsFunc(c.denials, func(e event.Denial) bool { return e.CallID == d.CallID && e.Tool == d.Tool }) {
+			c.denials = append(c.denials, d)
 		}
 	}
-	for _, d := range evidence.Denials {
+	for _, d := range c.denials {
 		a.Denials = append(a.Denials, denial{oneLine(d.Tool, 200), oneLine(d.Reason, 500)})
 	}
 	a.Text, a.Cut = c.said()
-	if session != nil && session.ID() != "" {
-		id := session.ID()
+	if c.conversation != nil {
+		id := c.conversation.ID()
 		a.Session = &id
 	}
-	if u := evidence.Usage; u != nil {
-		a.Usage = &usage{u.Input, u.Output, u.CostUSD}
+	spent := out.Evidence.Usage
+	if c.end != nil && c.end.Usage != nil {
+		spent = c.end.Usage
 	}
-	a.Changed = c.changed(session, evidence.Denials)
+	if spent != nil {
+		a.Usage = &usage{spent.Input, spent.Output, spent.CostUSD}
+	}
+	a.Changed = c.changed()
 	if c.ask != nil {
-		a.Status, a.Question = needsInput, &question{Text: oneText(c.ask.Text, 4000), Options: append([]string{}, c.ask.Options...)}
+		a.Status, a.Question = needsInput, &question{Text: oneText(c.ask.Text, 4000), Options: []string{}}
+		for _, o := range c.ask.Options {
+			if !c.ask.Form || o != event.Allow && o != event.Always && o != event.Deny { // a form is filled in, not allowed
+				a.Question.Options = append(a.Question.Options, o)
+			}
+		}
 		if c.ask.Tool != nil {
 			a.Question.Tool = c.ask.Tool.Name
 		}
 		return a
 	}
 	var f *fault.Fault
-	if a.Status, f = c.judge(ctx, out.Exit, evidence, err); f != nil {
+	if a.Status, f = c.status(out, err); f != nil {
 		message := f.Error()
 		if f.Suggestion != "" {
 			message += "; " + f.Suggestion
@@ -306,35 +291,37 @@ func (c *chat) conclude(ctx context.Context, session agent.Session, out agent.Ou
 	return a
 }
 
-// judge says how a turn ended that nobody asked anything in.
-func (c *chat) judge(ctx context.Context, x agent.Exit, evidence agent.Evidence, err error) (string, *fault.Fault) {
-	switch {
-	case errors.Is(context.Cause(ctx), errTime) && c.last == nil || errors.Is(err, errTime):
-		return timedOut, fault.New(fault.TimedOut, "%s did not end within %s; what it did until then is done", c.Agent, c.limit)
-	case err != nil && ctx.Err() != nil:
-		return failed, fault.New(fault.Interrupted, "%s was interrupted", c.Agent)
-	case err != nil:
+// status is how the turn ended, in the words of the answer.
+func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
+	switch f := c.fault; {
+	case errors.Is(err, fault.TimedOut), f != nil && f.Detail["turn_timeout"] != nil: // our own clock
+		return timedOut, fault.Of(c.late())
+	case err != nil && c.end == nil:
 		return failed, fault.Of(err)
-	}
-	f := cli.Judge(x, evidence)
-	switch {
-	case f != nil && f.Code == fault.Blocked:
-		return blocked, nil
-	case f == nil && c.last != nil && !c.last.OK:
-		f = fault.New(fault.AgentFailed, "%s ended without success: %s", c.Agent, firstOf(c.last.Reason, "it does not say why"))
-	}
-	if f != nil {
+	case c.end == nil:
+		return failed, fault.New(fault.AgentFailed, "%s ended in the middle of its turn", c.Agent)
+	case !c.end.OK && f != nil:
 		return failed, f
+	case c.end.Reason == event.Cancelled:
+		return failed, fault.New(fault.Interrupted, "%s was interrupted", c.Agent)
+	case !c.end.OK && out.Evidence.Fault != nil:
+		return failed, out.Evidence.Fault
+	case !c.end.OK:
+		return failed, fault.New(fault.AgentFailed, "%s ended without success: %s", c.Agent, cmp.Or(c.end.Said, c.end.Reason))
+	case len(c.denials) > 0:
+		return blocked, nil
+	case c.text == "" && c.end.Text == "" && len(c.end.Structured) == 0 && len(c.tools) == 0:
+		return failed, fault.New(fault.NoAnswer, "%s reported success without an answer", c.Agent)
 	}
 	return done, nil
 }
 
 // said is the agent's answer.
 func (c *chat) said() (whole string, cut bool) {
-	if c.last != nil {
-		whole = c.last.Text
+	if c.end != nil {
+		whole = c.end.Text
 	}
-	whole = oneText(firstOf(whole, c.whole, c.pieces.String()), -1)
+	whole = oneText(cmp.Or(whole, c.text), -1)
 	if len(whole) <= maxText {
 		return whole, false
 	}
@@ -345,13 +332,13 @@ func (c *chat) said() (whole string, cut bool) {
 	return whole[:n], true
 }
 
-// changed says whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or of an agent that does not tell
-// its tools, nobody knows.
-func (c *chat) changed(session agent.Session, denials []event.Denial) *bool {
-	wrote, unclear := false, c.guessed || c.last == nil
+// changed says whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or of an
+// agent that does not tell its tools, nobody knows.
+func (c *chat) changed() *bool {
+	wrote, unclear := false, c.concluded || c.end == nil
 	for id, u := range c.tools {
 		switch {
-		case slices.ContainsFunc(denials, func(d event.Denial) bool { return d.CallID == id }):
+		case slices.ContainsFunc(c.denials, func(d event.Denial) bool { return d.CallID == id }):
 		case u.kind == event.Read || u.kind == event.Search || u.kind == event.Web:
 		case u.kind == event.Write && u.ended:
 			wrote = wrote || !u.failed
@@ -359,10 +346,7 @@ func (c *chat) changed(session agent.Session, denials []event.Denial) *bool {
 			unclear = true
 		}
 	}
-	switch {
-	case wrote:
-		return &wrote
-	case unclear && session != nil: // without a session nothing was started
+	if !wrote && unclear && c.conversation != nil { // without a conversation nothing was started
 		return nil
 	}
 	return &wrote
@@ -412,13 +396,4 @@ func oneText(s string, most int) string {
 		most--
 	}
 	return s[:most] + "…"
-}
-
-func firstOf(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -12,6 +12,7 @@ package delegate
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,8 @@ import (
 	"sync"
 	"time"
 
-	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
+	"omniagent/internal/setting"
 )
 
 // Mode is what an agent may do that is asked.
@@ -36,6 +38,18 @@ const (
 
 // Modes lists them, from the strictest.
 func Modes() []Mode { return []Mode{Read, Edit, Yolo} }
+
+// Approval is what a mode means in the words that all agents share. reads is what Read means: prompt, where what would be
+// asked about is denied, since nobody is there to be asked; or something stricter.
+func (m Mode) Approval(reads setting.Approval) setting.Approval {
+	switch m {
+	case Edit:
+		return setting.AutoEdit
+	case Yolo:
+		return setting.Yolo
+	}
+	return reads
+}
 
 // Agent is one that could be asked.
 type Agent struct {
@@ -54,12 +68,15 @@ type Agent struct {
 type Options struct {
 	Name, Version string
 	Agents        func() ([]Agent, error) // starts nothing
-	Open          agent.Opener
+	Open          conversation.Opener
 	Ceiling       Mode
-	Roots         []string      // directories in and beneath which agents may work, absolute; the first is where they do unless told otherwise
-	Env           []string      // of the agents, but for the variable that counts the depth
-	Depth         int           // how many of us are above
-	Timeout       time.Duration // of a call, unless it names one
+	Reads         setting.Approval // what the mode Read means; empty: prompt
+	Roots         []string         // directories in and beneath which agents may work, absolute; the first is where they do unless told otherwise
+	Env           []string         // of the agents, but for the variable that counts the depth
+	Depth         int              // how many of us are above
+	Timeout       time.Duration    // of a call, unless it names one
+	Most          time.Duration    // of any call; 0: MaxTimeout
+	Connect       time.Duration    // from an agent's start to its first sign of life; 0: none
 	Log           func(format string, args ...any)
 }
 
@@ -110,13 +127,13 @@ type server struct {
 
 	mu       sync.Mutex
 	running  map[string]context.CancelCauseFunc // by the id of the request
-	sessions map[string]conversation            // that were begun here
+	sessions map[string]begun                   // conversations that were begun here, by their names
 
 	calls sync.WaitGroup
 }
 
-// conversation is one that may go on.
-type conversation struct {
+// begun is a conversation that may go on.
+type begun struct {
 	agent, dir string
 }
 
@@ -128,7 +145,11 @@ var errCancelled = errors.New("the call was cancelled")
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{
 		o: o, slots: make(chan struct{}, maxAtOnce), lines: make(chan []byte, 64), dead: make(chan struct{}),
-		running: map[string]context.CancelCauseFunc{}, sessions: map[string]conversation{},
+		running: map[string]context.CancelCauseFunc{}, sessions: map[string]begun{},
+	}
+	s.o.Reads = cmp.Or(s.o.Reads, setting.Prompt)
+	if s.o.Most <= 0 || s.o.Most > MaxTimeout {
+		s.o.Most = MaxTimeout
 	}
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -7,154 +7,216 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
+	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/model/anthropic"
+	"omniagent/internal/modelserver"
+	"omniagent/internal/session"
 	"omniagent/internal/setting"
+	"omniagent/internal/tool"
+	"omniagent/internal/toolspec"
 )
 
-// played is a session that says what is written down, and then nothing until it is interrupted.
-type played struct {
-	events *event.Queue
-	spec   agent.Spec
-	said   []event.Event
-	stays  bool // the turn does not end by itself
-	send   error
-
-	mu          sync.Mutex
-	answered    int
-	interrupted int
-	closed      int
-	outcome     agent.Outcome
+// bench is a server whose agent x is the engine, with a model that says what a script says.
+type bench struct {
+	*server
+	store session.Store
+	spec  agent.Spec // with which the last conversation was opened
+	model *modelserver.Server
+	calls atomic.Int64 // of the agent's tools
 }
 
-func (p *played) ID() string                                    { return "s1" }
-func (p *played) Facts() event.Facts                            { return event.Facts{} }
-func (p *played) Next(ctx context.Context) (event.Event, error) { return p.events.Next(ctx) }
-func (p *played) Set(context.Context, agent.Change) error       { return nil }
-func (p *played) Answer(context.Context, string, event.Reply) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.answered++
-	return nil
-}
-
-func (p *played) Send(context.Context, []event.Block) error {
-	if p.send != nil {
-		return p.send
-	}
-	for _, e := range p.said {
-		p.events.Put(e)
-	}
-	if !p.stays {
-		p.events.Put(event.Event{Kind: event.Ended, End: &event.End{OK: true}})
-	}
-	return nil
-}
-
-func (p *played) Interrupt(context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.interrupted++; p.stays {
-		p.events.Put(event.Event{Kind: event.Ended, End: &event.End{Reason: "interrupted"}})
-	}
-	return nil
-}
-
-func (p *played) Close(context.Context) (agent.Outcome, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed++
-	p.events.Close()
-	return p.outcome, nil
-}
-
-// asked asks a server about an agent that behaves like that.
-func asked(t *testing.T, p *played, arguments string) (got answer, o outcome) {
+func newBench(t *testing.T, script string) *bench {
 	t.Helper()
-	p.events = event.NewQueue(0)
-	s := &server{
-		slots: make(chan struct{}, maxAtOnce), sessions: map[string]conversation{},
+	parsed, err := modelserver.ParseScript([]byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{store: session.Open(t.TempDir())}
+	if b.model, err = modelserver.Start(parsed, modelserver.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.model.Close() })
+	b.server = &server{
+		slots: make(chan struct{}, maxAtOnce), sessions: map[string]begun{},
 		o: Options{
-			Ceiling: Yolo, Roots: []string{t.TempDir()}, Timeout: time.Minute, Depth: 1, Env: []string{"A=b", agent.DepthVariable + "=7"},
-			Agents: func() ([]Agent, error) { return []Agent{{Name: "x", Installed: true, Modes: Modes()}}, nil },
-			Open: func(_ context.Context, _ string, spec agent.Spec, _ agent.Services) (agent.Session, error) {
-				p.spec = spec
-				return p, nil
+			Ceiling: Yolo, Reads: setting.Prompt, Roots: []string{t.TempDir()}, Timeout: time.Minute, Most: MaxTimeout, Depth: 1,
+			Env: []string{"A=b", agent.DepthVariable + "=7"},
+			Agents: func() ([]Agent, error) {
+				return []Agent{{Name: "x", Installed: true, Modes: Modes(), GoesOn: true}}, nil
 			},
+			Open: b.open, Log: t.Logf,
 		},
 	}
-	o = s.ask(t.Context(), json.RawMessage(arguments), func(string) {})
-	got, _ = o.Structured.(answer)
-	if p.closed != 1 && o.Structured != nil {
-		t.Errorf("closed %d times", p.closed)
+	return b
+}
+
+// open opens a conversation as a host's opener does.
+func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+	b.spec = s
+	var journal *session.Session
+	var err error
+	if s.Resume != "" {
+		journal, err = b.store.Resume(ctx, s.Resume)
+	} else {
+		journal, err = b.store.Create(ctx, session.Begin{Provider: "p", Model: "m"})
 	}
+	if err != nil {
+		return nil, err
+	}
+	client := anthropic.New(anthropic.Options{Base: b.model.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000}})
+	sv.Grace = 500 * time.Millisecond
+	return conversation.Open(ctx, conversation.Options{
+		Journal: journal, Recorded: true, Spec: s, Services: sv,
+		Mind: func(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+			return engine.New(engine.Options{
+				ID: journal.ID(), Client: client, Services: sv, Mode: s.Terms.Mode, Journal: journal,
+				Tools: func(tool.Task) []tool.Tool { return b.tools(sv) },
+			}), nil
+		},
+	})
+}
+
+// tools are one of each kind, and the one that asks a person.
+func (b *bench) tools(sv agent.Services) []tool.Tool {
+	kit := func(name string, a tool.Action) tool.Tool {
+		return tool.Tool{
+			Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
+			Plan: func(input json.RawMessage) (tool.Action, error) {
+				a.Input, a.Title = input, name
+				if a.Run == nil {
+					a.Run = func(context.Context, func(string)) tool.Result {
+						b.calls.Add(1)
+						return tool.Result{Text: name, Failed: strings.HasPrefix(name, "Bad")}
+					}
+				}
+				return a, nil
+			},
+		}
+	}
+	stays := func(ctx context.Context, _ func(string)) tool.Result {
+		<-ctx.Done()
+		return tool.Result{Text: "interrupted", Failed: true}
+	}
+	all := []tool.Tool{
+		kit("Look", tool.Action{Kind: event.Read}),
+		kit("Change", tool.Action{Kind: event.Write, Changes: true}),
+		kit("BadChange", tool.Action{Kind: event.Write, Changes: true}),
+		kit("Shell", tool.Action{Kind: event.Shell, Changes: true, Command: "x"}),
+		kit("Stay", tool.Action{Kind: event.Read, Run: stays}),
+	}
+	if sv.CanAsk {
+		question := tool.All(&tool.Env{Person: true, Todos: &tool.Todos{}})
+		for _, t := range question {
+			if t.Name == tool.QuestionName {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// asks calls ask_agent.
+func (b *bench) asks(t *testing.T, arguments string) (got answer, o outcome) {
+	t.Helper()
+	o = b.ask(t.Context(), json.RawMessage(arguments), func(string) {})
+	got, _ = o.Structured.(answer)
 	return got, o
 }
 
-const plainAsk = `{"agent":"x","prompt":"p"}`
+func called(name string) string { return `{"call":{"name":"` + name + `","input":{}}}` }
 
-// TestQuestion comes back, and nobody answers it.
+const (
+	plainAsk = `{"agent":"x","prompt":"p"}`
+	askAll   = `{"agent":"x","prompt":"p","mode":"yolo"}`
+)
+
+// TestQuestion comes back, and nobody answers it. The next call answers it, in the same session.
 func TestQuestion(t *testing.T) {
-	p := &played{stays: true, said: []event.Event{
-		{Kind: event.Text, Text: "I wonder.", Delta: true},
-		{Kind: event.Question, Ask: &event.Ask{ID: "q", Text: "Which one?", Options: []string{"a", "b"}}},
-	}}
-	got, o := asked(t, p, plainAsk)
-	if got.Status != needsInput || got.Question == nil || got.Question.Text != "Which one?" || o.Failed || p.answered != 0 || p.interrupted != 1 {
-		t.Errorf("%+v, answered %d, interrupted %d", got, p.answered, p.interrupted)
+	b := newBench(t, `[{"say":"I wonder."},{"call":{"name":"AskUserQuestion","input":{"questions":[{"question":"Which one?","header":"One",
+		"options":[{"label":"a","description":"the first"},{"label":"b","description":"the other"}],"multiSelect":false}]}}},{"say":"never"}]`)
+	got, o := b.asks(t, plainAsk)
+	if got.Status != needsInput || got.Question == nil || !strings.Contains(got.Question.Text, "Which one?") || o.Failed || got.Session == nil {
+		t.Fatalf("%+v", got)
 	}
-	if !strings.Contains(o.Content[0].Text, "Which one? (a, b)") {
+	if !strings.Contains(o.Content[0].Text, "Which one?\n- a: the first") || strings.Contains(o.Content[0].Text, "allow") {
 		t.Errorf("%q", o.Content[0].Text)
+	}
+	entry, err := b.store.Reader(*got.Session, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer entry.Close()
+	for {
+		record, err := entry.Next(t.Context())
+		if err != nil {
+			break
+		}
+		if e := record.Event(); e != nil && e.Kind == event.Replied {
+			t.Errorf("it was answered: %+v", e.Reply)
+		}
+	}
+}
+
+// TestGoesOn: the session of an answer is the name of the conversation.
+func TestGoesOn(t *testing.T) {
+	b := newBench(t, `[{"say":"heard ${input}"}]`)
+	first, _ := b.asks(t, plainAsk)
+	second, _ := b.asks(t, `{"agent":"x","prompt":"again","session":"`+*first.Session+`"}`)
+	if *second.Session != *first.Session || second.Text != "heard again" {
+		t.Errorf("%+v", second)
+	}
+	if _, o := b.asks(t, `{"agent":"x","prompt":"again","session":"other"}`); !o.Failed || !strings.Contains(o.Content[0].Text, "not begun here") {
+		t.Errorf("%+v", o)
 	}
 }
 
 // TestSpec: the agent gets the mode and the depth that the call stands for.
 func TestSpec(t *testing.T) {
-	p := &played{}
-	asked(t, p, `{"agent":"x","prompt":"p","mode":"edit","model":"m"}`)
-	env := strings.Join(p.spec.Env, " ")
-	if p.spec.Terms.Mode != setting.AutoEdit || string(p.spec.Shared.Approval.Value) != "auto-edit" || p.spec.Shared.Model.Value != "m" || env != "A=b OMNIAGENT_DEPTH=2" {
-		t.Errorf("%+v", p.spec)
+	for mode, want := range map[string]setting.Approval{"": setting.Prompt, "prompt": setting.Prompt, "edit": setting.AutoEdit, "auto": setting.Yolo} {
+		b := newBench(t, `[{"say":"ok"}]`)
+		got, _ := b.asks(t, `{"agent":"x","prompt":"p","model":"m","mode":"`+mode+`"}`)
+		env := strings.Join(b.spec.Env, " ")
+		if b.spec.Terms.Mode != want || b.spec.Shared.Approval.Value != want || b.spec.Shared.Model.Value != "m" || env != "A=b OMNIAGENT_DEPTH=2" {
+			t.Errorf("%+v %+v", got, b.spec)
+		}
 	}
-	p = &played{}
-	asked(t, p, plainAsk)
-	if p.spec.Terms.Mode != setting.Prompt || string(p.spec.Shared.Approval.Value) != "prompt" {
-		t.Errorf("%+v", p.spec)
+	b := newBench(t, `[]`)
+	if _, o := b.asks(t, `{"agent":"x","prompt":"p","mode":"plan"}`); !o.Failed || !strings.Contains(o.Content[0].Text, "there is no mode") {
+		t.Errorf("%+v", o)
 	}
 }
 
 // TestChanged: what is not known is not claimed.
 func TestChanged(t *testing.T) {
-	call := func(id string, kind event.ToolKind) event.Event {
-		return event.Event{Kind: event.ToolCall, Call: &event.Call{ID: id, Kind: kind}}
-	}
-	result := func(id string, failed bool) event.Event {
-		return event.Event{Kind: event.ToolResult, Result: &event.Result{ID: id, Failed: failed}}
-	}
-	denied := event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: "1", Tool: "t"}}
 	for name, row := range map[string]struct {
-		said []event.Event
-		want string
+		script, ask, want string
 	}{
-		"nothing":             {nil, "false"},
-		"read":                {[]event.Event{call("1", event.Read), result("1", false)}, "false"},
-		"written":             {[]event.Event{call("1", event.Write), result("1", false)}, "true"},
-		"not written":         {[]event.Event{call("1", event.Write), result("1", true)}, "false"},
-		"written and unsure":  {[]event.Event{call("2", event.Shell), result("2", true), call("1", event.Write), result("1", false)}, "true"},
-		"command":             {[]event.Event{call("1", event.Shell), result("1", false)}, "null"},
-		"denied command":      {[]event.Event{call("1", event.Shell), denied, result("1", true)}, "false"},
-		"denied, another ran": {[]event.Event{call("1", event.Shell), denied, result("1", true), call("2", event.MCP)}, "null"},
-		"never ended":         {[]event.Event{call("1", event.Write)}, "null"},
-		"concluded by us":     {[]event.Event{{Kind: event.Ended, Synthetic: true, End: &event.End{OK: true}}}, "null"},
+		"nothing":             {"", plainAsk, "false"},
+		"read":                {called("Look"), plainAsk, "false"},
+		"written":             {called("Change"), askAll, "true"},
+		"not written":         {called("BadChange"), askAll, "false"},
+		"written and unsure":  {called("Shell") + "," + called("Change"), askAll, "true"},
+		"command":             {called("Shell"), askAll, "null"},
+		"denied command":      {called("Shell"), plainAsk, "false"},
+		"no such tool":        {called("Nothing"), plainAsk, "null"},
+		"denied, and refused": {called("Change") + "," + called("Shell"), plainAsk, "false"},
 	} {
-		got, _ := asked(t, &played{said: row.said}, plainAsk)
+		script := "[" + row.script + `,{"say":"ok"}]`
+		if row.script == "" {
+			script = `[{"say":"ok"}]`
+		}
+		got, _ := newBench(t, script).asks(t, row.ask)
 		if raw, _ := json.Marshal(got.Changed); string(raw) != row.want {
-			t.Errorf("%s: %s, want %s", name, raw, row.want)
+			t.Errorf("%s: %s, want %s: %+v", name, raw, row.want, got)
 		}
 	}
 }
@@ -162,30 +224,66 @@ func TestChanged(t *testing.T) {
 // TestEndings: no failure looks like success.
 func TestEndings(t *testing.T) {
 	for name, row := range map[string]struct {
-		p      *played
-		status string
-		code   string
-		failed bool
+		script, ask  string
+		status, code string
+		failed       bool
 	}{
-		"done":         {&played{said: []event.Event{{Kind: event.Text, Text: "yes"}}}, done, "", false},
-		"no answer":    {&played{}, failed, "NO_ANSWER", true},
-		"not sent":     {&played{send: fault.New(fault.PromptTooLong, "too long")}, failed, "PROMPT_TOO_LONG", true},
-		"lost":         {&played{said: []event.Event{{Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key")}, {Kind: event.Ended, End: &event.End{}}}}, failed, "AUTH_REQUIRED", true},
-		"denied later": {&played{said: []event.Event{{Kind: event.Text, Text: "ok"}}, outcome: agent.Outcome{Evidence: agent.Evidence{Denials: []event.Denial{{Tool: "Bash"}}}}}, blocked, "", false},
-		"exit code":    {&played{said: []event.Event{{Kind: event.Text, Text: "ok"}}, outcome: agent.Outcome{Exit: agent.Exit{Code: 7}}}, failed, "AGENT_FAILED", true},
-		"long":         {&played{said: []event.Event{{Kind: event.Text, Text: strings.Repeat("ü", maxText)}}}, done, "", false},
+		"done":     {`[{"say":"yes"}]`, plainAsk, done, "", false},
+		"lost":     {`[{"error":401}]`, plainAsk, failed, "AUTH_REQUIRED", true},
+		"denied":   {`[` + called("Change") + `,{"say":"ok"}]`, plainAsk, blocked, "", false},
+		"too long": {`[` + called("Stay") + `]`, `{"agent":"x","prompt":"p","timeout_seconds":1}`, timedOut, "TIMEOUT", true},
+		"long":     {`[{"say":"` + strings.Repeat("ü", maxText) + `"}]`, plainAsk, done, "", false},
 	} {
-		got, o := asked(t, row.p, plainAsk)
+		got, o := newBench(t, row.script).asks(t, row.ask)
 		code := ""
 		if got.Error != nil {
 			code = got.Error.Code
 		}
-		if got.Status != row.status || code != row.code || o.Failed != row.failed {
-			t.Errorf("%s: %+v %v", name, got, o.Failed)
+		if got.Status != row.status || code != row.code || o.Failed != row.failed || got.Session == nil {
+			t.Errorf("%s: %+v %v", name, got.Error, o.Failed)
 		}
 		if len(got.Text) > maxText || got.Cut != (name == "long") {
 			t.Errorf("%s: %d bytes, cut %v", name, len(got.Text), got.Cut)
 		}
+	}
+}
+
+// TestNotOpened: nothing was started, so nothing has changed, and there is no session.
+func TestNotOpened(t *testing.T) {
+	b := newBench(t, `[]`)
+	b.o.Open = func(context.Context, string, agent.Spec, agent.Services) (*conversation.Conversation, error) {
+		return nil, fault.New(fault.NotInstalled, "x is not installed")
+	}
+	got, o := b.asks(t, plainAsk)
+	if !o.Failed || got.Status != failed || got.Error.Code != "NOT_INSTALLED" || got.Session != nil || got.Changed == nil || *got.Changed {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestCancelled: the turn of a call that nobody waits for any more ends, and the conversation with it.
+func TestCancelled(t *testing.T) {
+	b := newBench(t, `[`+called("Stay")+`]`)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	began := time.Now()
+	b.ask(ctx, json.RawMessage(plainAsk), func(what string) {
+		if strings.HasPrefix(what, "Stay") {
+			cancel(errCancelled)
+		}
+	})
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	all, _, _, err := b.store.List(t.Context(), session.Filter{})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v %v", all, err)
+	}
+	again, err := b.store.Resume(t.Context(), all[0].Begin.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if open := again.State().Unfinished; len(open) > 0 {
+		t.Errorf("turns without an end: %+v", open)
 	}
 }
 

@@ -11,14 +11,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
+
+	"omniagent/internal/setting"
 )
 
 // tools are the declarations. The words are for a model: what it gets, and what that costs.
 func (s *server) tools() []map[string]any {
 	type object = map[string]any
-	allowed := s.allowed()
+	allowed, reads := s.allowed(), s.o.Ceiling == Read && s.o.Reads != setting.Default
 	return []object{
 		{
 			"name": "list_agents", "title": "List coding agents",
@@ -40,10 +43,10 @@ func (s *server) tools() []map[string]any {
 					"mode":            object{"type": "string", "enum": allowed, "default": Read, "description": "read: it changes nothing; edit: it may change files; yolo: everything"},
 					"model":           object{"type": "string", "description": "in the agent's own words; default: its own"},
 					"session":         object{"type": "string", "description": "goes on with an earlier answer's session"},
-					"timeout_seconds": object{"type": "integer", "minimum": 1, "maximum": int(MaxTimeout.Seconds()), "default": int(s.o.Timeout.Seconds())},
+					"timeout_seconds": object{"type": "integer", "minimum": 1, "maximum": int(s.o.Most.Seconds()), "default": int(min(s.o.Timeout, s.o.Most).Seconds())},
 				},
 			},
-			"annotations": object{"readOnlyHint": s.o.Ceiling == Read, "destructiveHint": s.o.Ceiling != Read, "openWorldHint": true},
+			"annotations": object{"readOnlyHint": reads, "destructiveHint": !reads, "openWorldHint": true},
 		},
 	}
 }
@@ -125,8 +128,11 @@ func (s *server) progress(token json.RawMessage) func(string) {
 	if usable(token) == nil {
 		return func(string) {}
 	}
+	var mu sync.Mutex
 	n := 0
 	return func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
 		n++
 		params, _ := json.Marshal(map[string]any{"progressToken": token, "progress": n, "message": what})
 		s.murmur(message{Method: "notifications/progress", Params: params})
@@ -187,7 +193,8 @@ type request struct {
 	Session string   `json:"session"`
 	Timeout *float64 `json:"timeout_seconds"`
 
-	limit time.Duration
+	limit  time.Duration
+	goesOn bool // the agent can go on with a session
 }
 
 // strict reads an object and refuses what nobody knows.
@@ -234,14 +241,16 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 	case len(r.Prompt) > maxPrompt || !utf8.ValidString(r.Prompt):
 		return r, fmt.Errorf("a prompt is a text of at most %d bytes; put what is longer into a file and name it", maxPrompt)
 	}
-	r.Agent = all[i].Name
+	r.Agent, r.goesOn = all[i].Name, all[i].GoesOn
 	switch r.Mode {
 	case "":
 		r.Mode = Read
-	case "prompt": // as it is called elsewhere here
-		r.Mode = Read
-	case "auto-edit":
-		r.Mode = Edit
+	default: // the words of the other hosts
+		if approval, ok := setting.ParseApproval(string(r.Mode)); ok && !slices.Contains(Modes(), r.Mode) {
+			if i := slices.IndexFunc(Modes(), func(m Mode) bool { return m.Approval(s.o.Reads) == approval }); i >= 0 {
+				r.Mode = Modes()[i]
+			}
+		}
 	}
 	switch {
 	case !slices.Contains(Modes(), r.Mode):
@@ -251,10 +260,10 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 	case !slices.Contains(all[i].Modes, r.Mode):
 		return r, fmt.Errorf("%s has no mode %s; it has %s", r.Agent, r.Mode, strings.Join(words(all[i].Modes), ", "))
 	}
-	r.limit = s.o.Timeout
+	r.limit = min(s.o.Timeout, s.o.Most)
 	if r.Timeout != nil {
-		if *r.Timeout < 1 || *r.Timeout > MaxTimeout.Seconds() {
-			return r, fmt.Errorf("timeout_seconds is a number from 1 to %d", int(MaxTimeout.Seconds()))
+		if *r.Timeout < 1 || *r.Timeout > s.o.Most.Seconds() {
+			return r, fmt.Errorf("timeout_seconds is a number from 1 to %d", int(s.o.Most.Seconds()))
 		}
 		r.limit = time.Duration(*r.Timeout * float64(time.Second))
 	}
@@ -272,6 +281,8 @@ func (s *server) place(r *request) error {
 			return fmt.Errorf("the session %.100q was not begun here; leave it out to begin one", r.Session)
 		case before.agent != r.Agent:
 			return fmt.Errorf("the session %s is one of %s", r.Session, before.agent)
+		case !r.goesOn:
+			return fmt.Errorf("%s cannot go on with a session; leave it out to begin one", r.Agent)
 		case r.Dir == "":
 			r.Dir = before.dir
 		}

@@ -90,11 +90,11 @@ type Facts struct {
 	Provider string           `json:"provider,omitempty"` // of the model; empty: not known
 	Mode     setting.Approval `json:"mode,omitempty"`
 	Dir      string           `json:"dir,omitempty"`
-	Tools    []string         `json:"tools,omitempty"`
-	Servers  []Server         `json:"servers,omitempty"` // of MCP
-	Helpers  []string         `json:"helpers,omitempty"` // kinds of sub-agents
-	Walls    *Walls           `json:"walls,omitempty"`   // nil: nothing is known
-	Window   int64            `json:"window,omitempty"`  // tokens of the model's context; 0: not known
+	Tools    []string         `json:"tools,omitzero"`
+	Servers  []Server         `json:"servers,omitzero"` // of MCP
+	Helpers  []string         `json:"helpers,omitzero"` // kinds of sub-agents
+	Walls    *Walls           `json:"walls,omitempty"`  // nil: nothing is known
+	Window   int64            `json:"window,omitempty"` // tokens of the model's context; 0: not known
 }
 
 // Merge takes over the members of change that are set.

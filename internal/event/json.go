@@ -2,11 +2,17 @@ package event
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
 )
 
 // What a model sent as the input of a call is kept byte for byte: as a JSON string, whatever it contains. The types below add that member to the
 // ordinary form of each struct.
+
+// binary begins a string that stands for bytes which are not UTF-8, in base64. A string that begins with it by itself is written in that form, too.
+const binary = "data:;base64,"
 
 type plainCall Call
 
@@ -99,12 +105,20 @@ func verbatim(data json.RawMessage) *string {
 		return nil
 	}
 	text := string(data)
+	if !utf8.ValidString(text) || strings.HasPrefix(text, binary) {
+		text = binary + base64.StdEncoding.EncodeToString(data)
+	}
 	return &text
 }
 
 func raw(text *string) json.RawMessage {
 	if text == nil {
 		return nil
+	}
+	if encoded, is := strings.CutPrefix(*text, binary); is {
+		if data, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+			return data
+		}
 	}
 	return json.RawMessage(*text)
 }

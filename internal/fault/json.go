@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"time"
@@ -36,7 +37,9 @@ func (f *Fault) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads that form.
 func (f *Fault) UnmarshalJSON(data []byte) error {
 	var kept form
-	if err := json.Unmarshal(data, &kept); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber() // a number of the detail stays the number it is
+	if err := decoder.Decode(&kept); err != nil {
 		return err
 	}
 	*f = Fault{

@@ -1,46 +1,52 @@
 // Package repl is a person in front of an agent, in a terminal.
 //
-// It promises that what an agent says reaches the screen as text and moves nothing on it; that a question is asked as one, and silence is no
-// consent; that Ctrl-C ends the turn, and the conversation only when there is no turn. A person answers a question with a line that was typed after it was
-// asked: what was typed ahead is the next message. In a pipe, where all may be written at once, the next line is the answer. It refuses to know
-// the agent.
+// It promises that what an agent says reaches the screen as text and moves nothing on it; that a question is asked as
+// one, and silence is no consent; that Ctrl-C ends the turn at once, in every state, and the conversation only when
+// there is no turn. A person answers a question with a line that was typed after it was asked: what was typed before is
+// a message. In a pipe, where all may be written at once, the next line is the answer. It refuses to know the agent,
+// and to keep anything that the conversation keeps: messages wait there, and its limits hold.
 package repl
 
 import (
 	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/text"
 )
 
 // Plain is a conversation line by line, for any terminal and for a pipe.
+//
+// Three goroutines share it: Run hears signals, listen prints what happens, and heed carries out what is typed. So a
+// signal is heard although the screen cannot be written or a message is still on its way to the disk.
 type Plain struct {
-	Session agent.Session
-	In      io.Reader
-	Typed   bool // In is a person at a terminal
-	Out     io.Writer
-	Greet   string
-	Signals <-chan os.Signal
+	Conversation *conversation.Conversation
+	In           io.Reader
+	Typed        bool // In is a person at a terminal
+	Out          io.Writer
+	Greet        string
+	Signals      <-chan os.Signal
 
-	working  bool
-	question *event.Ask
-	asked    atomic.Int64 // questions
-	ahead    []string     // typed while the agent works, for later
-	over     bool         // the person has said so
-	open     bool         // the cursor is behind text that has not ended its line
-	failed   error        // of Out
+	asked atomic.Int64 // questions that were shown
+	over  atomic.Bool  // nothing is printed any more
+	busy  atomic.Bool  // a turn runs or is about to
+
+	moved chan struct{} // a question is shown, or no turn runs any more; heed waits for it
+
+	mu        sync.Mutex
+	screen    screen
+	turns     map[int64]string // without an end; the words of those that wait
+	prompted  int64            // the last message that listen has heard of
+	sending   bool             // a message is on its way to the conversation
+	questions []*event.Ask     // open ones; the first is shown
 }
 
 // line is one that was typed, after so many questions.
@@ -51,79 +57,59 @@ type line struct {
 
 const closing = 10 * time.Second
 
-// Run talks until the input ends. It returns the exit code; an error says that what the agent says cannot be written.
+// Run talks until the input ends. It returns the exit code; an error says that what the agent says cannot be written, or
+// that the conversation cannot be kept.
 func (p *Plain) Run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events, lines := p.listen(ctx), p.read(ctx)
-	p.say(p.Greet)
-	p.ask()
-	typed := lines
-	for !p.over && p.failed == nil && (typed != nil || p.working || len(p.ahead) > 0) {
-		if !p.working && len(p.ahead) > 0 {
-			next := p.ahead[0]
-			p.ahead = p.ahead[1:]
-			p.heed(ctx, next)
-			continue
-		}
-		select {
-		case e := <-events:
-			p.hear(e)
-		case line, more := <-p.next(typed):
-			if !more {
-				typed = nil
-				if s, asks := p.Session.(interface{ NobodyAnswers() }); asks {
-					s.NobodyAnswers()
-				}
-				p.question = nil
-				continue
-			}
-			if p.Typed && p.working && (p.question == nil || line.after < p.asked.Load()) {
-				p.ahead = append(p.ahead, line.text)
-				continue
-			}
-			p.heed(ctx, line.text)
-		case s := <-p.Signals:
-			if !p.working || s != os.Interrupt {
-				p.close(ctx)
-				if s, ok := s.(syscall.Signal); ok {
-					return 128 + int(s), nil
-				}
-				return 130, nil
-			}
-			_ = p.Session.Interrupt(ctx)
-		}
-	}
-	p.close(ctx)
-	if p.failed != nil {
-		return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(p.failed)
-	}
-	return 0, nil
-}
-
-// listen passes on what happens.
-func (p *Plain) listen(ctx context.Context) <-chan event.Event {
-	events := make(chan event.Event)
+	defer p.over.Store(true)
+	broken, said := make(chan error, 1), make(chan struct{})
+	p.moved, p.turns = make(chan struct{}, 1), map[int64]string{}
+	p.screen = screen{out: p.Out, over: &p.over, broken: broken}
+	events := p.Conversation.Events(p.Conversation.Last() + 1)
+	defer events.Close()
+	go p.listen(ctx, events)
 	go func() {
-		for {
-			e, err := p.Session.Next(ctx)
-			if err != nil {
-				return
-			}
-			select {
-			case events <- e:
-			case <-ctx.Done():
-				return
-			}
-		}
+		defer close(said)
+		p.heed(ctx, p.read(ctx))
 	}()
-	return events
+	for {
+		select {
+		case <-said:
+			return 0, p.close(ctx)
+		case err := <-broken:
+			_ = p.close(ctx)
+			return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
+		case <-p.Conversation.Done():
+			return 0, p.close(ctx)
+		case <-ctx.Done():
+			return 0, p.close(ctx)
+		case s := <-p.Signals:
+			if s == os.Interrupt && p.busy.Load() {
+				p.Conversation.Interrupt(false)
+				continue
+			}
+			_ = p.close(ctx)
+			if s, ok := s.(syscall.Signal); ok {
+				return 128 + int(s), nil
+			}
+			return 130, nil
+		}
+	}
 }
 
-// read passes on what is typed, line by line, and closes the channel behind the last.
+func (p *Plain) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	_, err := p.Conversation.Close(ctx)
+	return err
+}
+
+// read passes on what is typed, line by line, and closes the channel behind the last. A terminal is read all the time,
+// so that it is known when a line was typed.
 func (p *Plain) read(ctx context.Context) <-chan line {
 	room := 0
-	if p.Typed { // what a person types is read when it is typed
+	if p.Typed {
 		room = 64
 	}
 	lines := make(chan line, room)
@@ -148,7 +134,7 @@ func (p *Plain) read(ctx context.Context) <-chan line {
 	return lines
 }
 
-// stamped knows how many questions had been asked when it was last read from.
+// stamped knows how many questions had been shown when it was last read from.
 type stamped struct {
 	io.Reader
 	now   *atomic.Int64
@@ -161,181 +147,155 @@ func (s *stamped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next is what is typed, as far as it is wanted: of a pipe nothing while the agent works, but for the answer to a question. A terminal is read
-// all the time, so that it is known when a line was typed.
-func (p *Plain) next(typed <-chan line) <-chan line {
-	if p.working && p.question == nil && !p.Typed {
-		return nil
-	}
-	return typed
-}
-
-func (p *Plain) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer cancel()
-	_, _ = p.Session.Close(ctx)
-}
-
-func (p *Plain) heed(ctx context.Context, line string) {
-	switch {
-	case p.question != nil:
-		p.answer(ctx, line)
-	case strings.TrimSpace(line) == "":
-		p.ask()
-	case strings.TrimSpace(line) == "/exit" || strings.TrimSpace(line) == "/quit":
-		p.over = true
-	default:
-		if err := p.Session.Send(ctx, []event.Block{{Text: line}}); err != nil {
-			p.say("the message was not taken: " + err.Error())
-			p.ask()
+// heed carries out what is typed, until the input ends or the person leaves, and everything is answered.
+func (p *Plain) heed(ctx context.Context, lines <-chan line) {
+	p.mu.Lock()
+	p.screen.say(p.Greet)
+	p.screen.ask()
+	p.mu.Unlock()
+	leaves := false
+	for !leaves || p.busy.Load() {
+		from := lines
+		if !p.Typed && p.busy.Load() && !p.questioned() { // a pipe is read when it is its turn
+			from = nil
+		}
+		select {
+		case l, more := <-from:
+			switch {
+			case !more:
+				p.Conversation.NobodyAnswers()
+				lines, leaves = nil, true
+			case p.answers(ctx, l) || leaves:
+			default:
+				leaves = p.message(ctx, l.text)
+			}
+		case <-p.moved:
+		case <-ctx.Done():
 			return
 		}
-		p.working = true
 	}
 }
 
-// answer takes y or yes for consent, and everything else for a refusal with its reason.
-func (p *Plain) answer(ctx context.Context, line string) {
-	q := p.question
-	p.question, p.open = nil, false // the person has ended the line
-	a := event.Reply{Option: "deny"}
-	if q.Form && strings.TrimSpace(line) != "" {
-		a = event.Reply{Option: "allow", Text: strings.TrimSpace(line)}
+func (p *Plain) questioned() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.questions) > 0
+}
+
+// answers says whether a line is the answer to the question that is shown, and gives it.
+func (p *Plain) answers(ctx context.Context, l line) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.questions) == 0 || p.Typed && l.after < p.asked.Load() {
+		return false
 	}
-	switch word := strings.ToLower(strings.TrimSpace(line)); {
+	q := p.questions[0]
+	p.screen.open = false // the person has ended the line
+	p.forget(q.ID)
+	r := reply(q, strings.TrimSpace(l.text))
+	p.mu.Unlock()
+	err := p.Conversation.Answer(ctx, r)
+	p.mu.Lock()
+	if err != nil {
+		p.screen.say("the answer was not taken: " + err.Error())
+	}
+	return true
+}
+
+// reply takes y or yes for consent, and everything else for a refusal with its reason.
+func reply(q *event.Ask, words string) event.Reply {
+	r := event.Reply{Question: q.ID, Option: event.Deny}
+	switch word := strings.ToLower(words); {
+	case q.Form && words != "":
+		r.Option, r.Text = event.Allow, words
 	case q.Form:
 	case word == "y", word == "yes":
-		a.Option = "allow"
+		r.Option = event.Allow
 	case word == "a", word == "always":
-		a.Option = "always"
+		r.Option = event.Always
 	case word == "", word == "n", word == "no":
 	default:
-		a.Text = strings.TrimSpace(line)
+		r.Text = words
 	}
-	if err := p.Session.Answer(ctx, q.ID, a); err != nil {
-		p.say("the answer came too late")
-	}
+	return r
 }
 
-func (p *Plain) hear(e event.Event) {
-	switch e.Kind {
-	case event.Text:
-		if e.Parent == "" {
-			clean, _ := text.Clean(e.Text)
-			p.print(clean)
-			p.open = !strings.HasSuffix(clean, "\n")
-		}
-	case event.ToolCall:
-		p.say("· " + text.Name(e.Call.Name) + " " + text.Visible(brief(e.Call.ForHosts())))
-	case event.ToolResult:
-		if e.Result.Failed {
-			p.say("  failed: " + firstLine(e.Result.Output))
-		}
-	case event.Question:
-		p.question = e.Ask
-		if e.Ask.Form { // the question of a tool, which a person answers in words
-			p.say("? " + strings.ReplaceAll(text.Visible(e.Ask.Text), "\n", "\n  "))
-			p.asked.Add(1)
-			p.print("  say what you choose, Return says nothing: ")
-			p.open = true
-			return
-		}
-		p.say("? " + text.Name(asked(e.Ask)))
-		// Whole: what the model calls it is not what it does. And nothing taken away: a shell runs what stands in a sequence of a terminal.
-		if c := e.Ask.Tool; c != nil {
-			what := c.Command
-			if what == "" {
-				what = string(c.Input)
-			}
-			p.say("  " + strings.ReplaceAll(text.Visible(what), "\n", "\n  "))
-		}
-		p.asked.Add(1) // before the words that an answer follows, however fast it is
-		always := ""
-		if slices.Contains(e.Ask.Options, "always") {
-			always = "a allows exactly this from now on, "
-		}
-		p.print("  y allows it, " + always + "Return refuses, anything else refuses and says why: ")
-		p.open = true
-	case event.Changed:
-		if f := e.Facts; f.Mode != "" {
-			p.say("· the permission mode is " + text.Name(string(f.Mode)) + " now")
-		}
-		if f := e.Facts; f.Model != "" {
-			p.say("· the model is " + text.Name(f.Model) + " now")
-		}
-	case event.Retry:
-		p.say(fmt.Sprintf("· asking again in %s: %s", e.Retry.After.Round(time.Second), e.Retry.Reason))
-	case event.Failed:
-		p.say("failed: " + e.Fault.Error())
-	case event.Ended:
-		p.working, p.question = false, nil
-		if e.End.Reason == "cancelled" {
-			p.say("interrupted")
-		}
-		p.ask()
-	}
-}
-
-// asked is the question without the command, which is shown whole below it.
-func asked(q *event.Ask) string {
-	if q.Tool != nil && q.Tool.Command != "" {
-		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {
-			return "May this run" + why
-		}
-	}
-	return q.Text
-}
-
-func brief(c *event.Call) string {
+// message sends a line. It says whether the person wants to leave instead.
+func (p *Plain) message(ctx context.Context, text string) (leaves bool) {
+	words := strings.TrimSpace(text)
+	toTurn, steers := strings.CutPrefix(words, "/steer ")
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
-	case c.Command != "":
-		return firstLine(c.Command)
-	case c.Path != "":
-		return text.Name(c.Path)
+	case words == "":
+		if !p.busy.Load() {
+			p.screen.ask()
+		}
+		return false
+	case words == "/exit", words == "/quit":
+		return true
+	case steers:
+		text = strings.TrimSpace(toTurn)
 	}
-	var in map[string]json.RawMessage
-	if json.Unmarshal(c.Input, &in) != nil {
-		return ""
+	p.sending = true
+	p.update()
+	p.mu.Unlock()
+	number, steered, err := p.send(ctx, []event.Block{{Text: text}}, steers)
+	p.mu.Lock()
+	p.sending = false
+	defer p.update()
+	waits := len(p.turns) > 0 && p.earlier(number)
+	if err == nil && !steered && number > p.prompted {
+		p.turns[number] = ""
 	}
-	for _, name := range []string{"pattern", "url", "description", "query"} {
-		var s string
-		if json.Unmarshal(in[name], &s) == nil && s != "" {
-			return firstLine(s)
+	switch able := p.Conversation.Abilities().Steer; {
+	case err != nil:
+		p.screen.say("the message was not taken: " + err.Error())
+		if len(p.turns) == 0 {
+			p.screen.ask()
+		}
+		return false
+	case steered:
+		p.screen.say("· the turn that runs hears it")
+		return false
+	case !waits:
+		return false
+	case steers && !able:
+		p.screen.say("· this agent hears nothing in the middle of a turn: the message waits for its end")
+	case able:
+		p.screen.say("· the message waits for the end of the turn; /steer TEXT says something to the turn itself")
+	default:
+		p.screen.say("· the message waits for the end of the turn")
+	}
+	if _, open := p.turns[number]; open {
+		p.turns[number] = text
+	}
+	return false
+}
+
+// earlier says whether a turn before that one has not ended.
+func (p *Plain) earlier(number int64) bool {
+	for n := range p.turns {
+		if n < number {
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
-// say prints a line of its own.
-func (p *Plain) say(s string) {
-	if p.open {
-		p.print("\n")
-		p.open = false
+func (p *Plain) send(ctx context.Context, blocks []event.Block, steers bool) (number int64, steered bool, err error) {
+	if steers {
+		return p.Conversation.Steer(ctx, blocks)
 	}
-	if s != "" {
-		clean, _ := text.Clean(s)
-		p.print(clean + "\n")
-	}
+	number, err = p.Conversation.Send(ctx, blocks)
+	return number, false, err
 }
 
-func (p *Plain) ask() {
-	p.say("")
-	p.print("> ")
-}
-
-func (p *Plain) print(s string) {
-	if p.failed == nil {
-		_, p.failed = io.WriteString(p.Out, s)
+// update tells the other goroutines whether a turn runs.
+func (p *Plain) update() {
+	p.busy.Store(p.sending || len(p.turns) > 0)
+	select {
+	case p.moved <- struct{}{}:
+	default:
 	}
-}
-
-func firstLine(s string) string {
-	line, _, more := strings.Cut(strings.TrimSpace(s), "\n")
-	if len(line) > 200 {
-		line, more = strings.ToValidUTF8(line[:200], ""), true
-	}
-	if more {
-		line += " …"
-	}
-	return line
 }

@@ -75,7 +75,7 @@ func kit(name string, changes bool, do func()) tool.Tool {
 }
 
 // converse is a conversation with the engine, whose model says what a script says.
-func converse(t *testing.T, script string, tools ...tool.Tool) agent.Session {
+func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Conversation {
 	t.Helper()
 	s, err := modelserver.ParseScript([]byte(script))
 	if err != nil {
@@ -105,7 +105,7 @@ func converse(t *testing.T, script string, tools ...tool.Tool) agent.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return conversation.NewLegacy(c, 0)
+	return c
 }
 
 // TestTypedAhead: at a terminal a line that was there before the question is no answer to it, but the next message; in a pipe it is one.
@@ -137,7 +137,7 @@ func TestTypedAhead(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				if code, err := (&repl.Plain{Session: session, In: in, Typed: typed, Out: seen}).Run(t.Context()); code != 0 || err != nil {
+				if code, err := (&repl.Plain{Conversation: session, In: in, Typed: typed, Out: seen}).Run(t.Context()); code != 0 || err != nil {
 					t.Errorf("%d, %v", code, err)
 				}
 			}()
@@ -175,7 +175,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 			asked := 0
 			session := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"One, and much that does not fit there."}]`,
 				kit("Look", false, func() { asked++ }))
-			code, err := (&repl.Plain{Session: session, In: strings.NewReader("one\ntwo\n"), Out: &full{room}}).Run(t.Context())
+			code, err := (&repl.Plain{Conversation: session, In: strings.NewReader("one\ntwo\n"), Out: &full{room}}).Run(t.Context())
 			if code != 1 || !errors.Is(err, fault.OutputFailed) || asked > min(room, 1) {
 				t.Errorf("%d, %v, %d calls", code, err, asked)
 			}

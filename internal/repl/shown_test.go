@@ -3,6 +3,7 @@ package repl
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"omniagent/internal/event"
@@ -16,7 +17,7 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 		{Name: "Write\x1b[2J\nforged", Path: "a\n? Look at it", Input: []byte("{\"file_path\":\"\u202eimportant\"}")},
 	} {
 		var out bytes.Buffer
-		p := &Plain{Out: &out}
+		p := &Plain{screen: screen{out: &out, over: &atomic.Bool{}}}
 		p.hear(event.Event{Kind: event.ToolCall, Call: &call})
 		p.hear(event.Event{Kind: event.Question, Ask: &event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}})
 		got := out.String()
@@ -24,5 +25,22 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 			strings.Contains(got, "\nforged") || strings.Contains(got, "\n? Look") {
 			t.Errorf("%q", got)
 		}
+	}
+}
+
+// TestOneQuestionAtATime: the question that is shown is the one that a line answers; the next one is shown behind it.
+func TestOneQuestionAtATime(t *testing.T) {
+	var out bytes.Buffer
+	p := &Plain{screen: screen{out: &out, over: &atomic.Bool{}}, turns: map[int64]string{}}
+	for _, id := range []string{"q1.1", "q1.2", "q1.3"} {
+		p.hear(event.Event{Kind: event.Question, Ask: &event.Ask{ID: id, Text: "May " + id + " be"}})
+	}
+	if got := out.String(); !strings.Contains(got, "q1.1") || strings.Contains(got, "q1.2") || p.asked.Load() != 1 {
+		t.Errorf("%q", got)
+	}
+	p.hear(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q1.2"}})
+	p.hear(event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q1.1", Option: event.Allow}})
+	if got := out.String(); strings.Contains(got, "q1.2 be") || !strings.Contains(got, "May q1.3 be") || p.asked.Load() != 2 || p.questions[0].ID != "q1.3" {
+		t.Errorf("%q", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Package session keeps conversations on disk: one journal for each, which only grows, and beside it a projection that others can read.
 //
-// It promises that a record is on its way to the disk when Append returns, and lost to kill -9 of this process no more; that a journal
-// whose writer was killed at any moment loads with at most the last record missing, and with an adopted history whole or not at all; that a
+// It promises that a record is on its way to the disk when Append returns, and lost to kill -9 of this process no more; that any number of
+// readers get the same records from any number on, and a slow one costs neither the writer nor memory; that a journal whose writer was killed at any moment loads with at most the last record missing, and with an adopted history whole or not at all; that a
 // session has one writer, and whoever comes second is told which process that is; that what the model gets to see is consistent, with a
 // result for each call; and that one damaged file stands in the way of nothing but itself. Files are open to the user alone, and links are
 // not followed.
@@ -14,11 +14,24 @@
 //
 // <store>/<id>.jsonl has a line for each record, in one fixed order of members, so that a reader can go over a line without decoding it:
 //
-//	{"n":7,"p":6,"k":"message","t":"2026-01-31T12:00:00.000Z","d":{…}}
+//	{"n":7,"p":6,"k":"message","t":"2026-01-31T12:00:00.000Z","c":"29b3d8c5","d":{…}}
 //
-// n is the record's number and grows; p is the number of the one that it follows, 0 for the first; k is its kind; t is when it was
-// written. The last line is where the conversation stands, and the way from there back to the first is what it consists of. Lines that
-// are no records are passed over and counted. Kinds that this version does not know are passed over too.
+// n is the record's number: 1, 2, 3 and so on; p is the number of the one that it follows, 0 for the first; k is its kind; t is when it was
+// written; c is the CRC-32C of what stands before it and of the data d, in hexadecimal digits. Records of version 0.1 have no c.
+//
+// Messages, ends, changes and their like follow one another: the last of them is where the conversation stands, and the way from there back to the
+// first is what it consists of. Events (Logged) lie between them. p of an event is the record behind which it happened, and no record follows it.
+//
+// Data of more than 256 KiB lies in <store>/<id>.blobs/<SHA-256>, and d says {"blob":…,"size":…}. That file is on the disk before the line is
+// written. A journal without a name (Unlinked) has no such files.
+//
+// A line that is not what was written is divided: records in it whose checksum holds are used, the rest is Damaged, with its offset. A number that
+// was there before is damage as well, and so is a gap. When a journal is opened to be written, a last line without a newline is cut off if it
+// begins as the next record would, or holds nothing but zeros; anything else gets a newline and stays. To open a journal costs little because
+// of an event no more than the head is looked at; who reads it sees whether its checksum holds.
+//
+// Kinds that this version does not know are kept: readers get them as Unknown, forks carry them along. A journal that begins with a newer version is
+// only read.
 //
 // # The projection
 //

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,7 +18,7 @@ type Form string
 
 // The forms.
 const (
-	JSONL    Form = "jsonl"    // the records of the conversation, as they are in the journal, without the branches that were left
+	JSONL    Form = "jsonl"    // the records of the conversation, as they are in the journal, without the branches that were left; large bodies stand in their lines
 	JSON     Form = "json"     // the projection, but with all that was said
 	Markdown Form = "markdown" // for people
 )
@@ -34,16 +36,20 @@ func (s Store) Export(id string, form Form, w io.Writer) error {
 func (v *View) export(form Form, w io.Writer) error {
 	switch form {
 	case JSONL:
-		for _, i := range v.path {
-			line, err := v.fold.journal.raw(i)
-			if err != nil {
-				return err
+		return v.lines(context.Background(), func(e Entry, line []byte) error {
+			h, _ := parseHead(line)
+			if body := line[min(h.data, len(line)):max(h.data, len(line)-1)]; h.data > 0 {
+				if _, is := referenceOf(body); is { // the file stands by itself
+					whole, err := v.fold.journal.blobs.resolve(body)
+					if err != nil {
+						return err
+					}
+					line = bytes.TrimSuffix(e.append(nil, whole), []byte("\n"))
+				}
 			}
-			if _, err := w.Write(append(line, '\n')); err != nil {
-				return err
-			}
-		}
-		return nil
+			_, err := w.Write(append(bytes.Clone(line), '\n'))
+			return err
+		})
 	case JSON:
 		var all []model.Message
 		for e := range v.Entries() {

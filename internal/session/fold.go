@@ -1,7 +1,7 @@
 package session
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -17,8 +17,9 @@ type State struct {
 	Total         // Provider, Model, Mode and Title as they are now
 	Todos   []Todo
 	Updated time.Time
-	Head    int64 // the record that the next one follows
-	Damaged int   // lines that are no records, and records that could not be decoded
+	Head    int64     // the record that the next one follows
+	Damaged int       // places that are no records, and records that could not be decoded
+	Damage  []Damaged // the first of them, and what was cut off when the session was opened for writing
 
 	// As of the moment at which the journal was opened.
 	LastTurn   int64
@@ -44,27 +45,29 @@ type fold struct {
 // the compaction that counts.
 func foldAt(j *journal, number int64) (*fold, error) {
 	if len(j.places) == 0 {
-		return nil, fmt.Errorf("there is no record in it")
+		return nil, errEmpty
 	}
 	f := &fold{journal: j}
 	way := j.path(number)
 	f.state.Head = j.places[way[len(way)-1]].number
-	f.state.Updated = j.time(len(j.places) - 1)
+	f.state.Updated = j.time(j.latest)
 	if e, ok := f.entry(0); ok {
 		if b, ok := e.Record.(Begin); ok {
 			f.state.Begin = b
 			f.state.Total = Total{Title: b.Title, Provider: b.Provider, Model: b.Model, Mode: b.Mode, Held: b.Held}
 		}
 	}
-	if f.state.Begin.Version > version {
-		return nil, fmt.Errorf("it was written by a newer version (records of version %d)", f.state.Begin.Version)
-	}
 	f.spent()
 	f.branch(way)
 	f.unfinished()
-	f.state.Damaged = j.broken()
+	f.state.Damaged, f.state.Damage = j.broken(), j.list()
+	if torn := j.size - j.end; torn > 0 { // perhaps it is just being written
+		f.state.Damage = append(f.state.Damage, Damaged{j.end, int(torn), tornEnd})
+	}
 	return f, nil
 }
+
+var errEmpty = errors.New("there is no record in it")
 
 // entry decodes a record; the journal counts those that cannot be.
 func (f *fold) entry(i int) (Entry, bool) {
@@ -177,7 +180,7 @@ func (f *fold) title(way []int) string {
 	for _, i := range way {
 		if f.journal.places[i].kind == kindMessage {
 			if e, ok := f.entry(i); ok {
-				if t := titleOf(e.Record.(Message).Message); t != "" {
+				if t := TitleOf(e.Record.(Message).Message); t != "" {
 					return t
 				}
 			}
@@ -224,8 +227,8 @@ func (f *fold) messages() []Numbered {
 
 const titleLength = 80
 
-// titleOf makes a title of a prompt: its first line, cut.
-func titleOf(m model.Message) string {
+// TitleOf makes a title of a prompt: its first line, cut.
+func TitleOf(m model.Message) string {
 	if m.Role != model.User {
 		return ""
 	}

@@ -49,7 +49,7 @@ func journalHistory(file string) ([]model.Message, error) {
 		return nil, unreadable(file, err)
 	}
 	defer f.Close()
-	v, err := viewOf(f)
+	v, err := viewOf(f, blobs(strings.TrimSuffix(file, journalEnding)+blobsEnding))
 	if err != nil {
 		return nil, unreadable(file, err)
 	}

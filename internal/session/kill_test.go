@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 )
@@ -123,6 +124,93 @@ func killOnce(t *testing.T, s Store) (torn int) {
 	return torn
 }
 
+// converse writes a conversation as hosts have it, for ever, and prints what is acknowledged: "seq turn end" of records that somebody may act upon.
+func converse(dir string) error {
+	s := Open(dir)
+	own, err := s.Resume(context.Background(), "kill")
+	if errors.Is(err, fault.NotFoundCode) {
+		own, err = s.Create(context.Background(), Begin{ID: "kill", Agent: "claude", Model: "m1", Cwd: "/w"})
+	}
+	if err != nil {
+		return err
+	}
+	for _, u := range own.State().Unfinished {
+		if _, err := own.Append(ended(u.Turn)); err != nil {
+			return err
+		}
+	}
+	out := bufio.NewWriter(os.Stdout)
+	for turn := own.State().LastTurn + 1; ; turn++ {
+		for n, r := range []Record{
+			prompted("go on", turn), Logged{&event.Event{Kind: event.TurnBegan, Turn: turn}}, told("a", turn), told(strings.Repeat("b", int(turn*7919%70_000)), turn),
+			Logged{&event.Event{Kind: event.ToolResult, Turn: turn, Result: &event.Result{Output: strings.Repeat("c", int(turn*7919%400_000))}}}, user("d"), ended(turn),
+		} {
+			number, err := own.Append(r)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				if err := own.Sync(); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(out, "%d %d %d\n", number, turn, n)
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// TestKilledConversationsSayWhichTurnIsUnknown ends the process that has a conversation with kill -9 at random moments. What was acknowledged is there, in
+// its order, and a turn without an end is named.
+func TestKilledConversationsSayWhichTurnIsUnknown(t *testing.T) {
+	kills := 16
+	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
+		kills = n
+	}
+	s := store(t)
+	unknown, cuts := 0, 0
+	for range kills {
+		cmd, _, out := other(t, "converse", s.dir)
+		lines, enough := bufio.NewScanner(out), rand.IntN(40)
+		var number, turn, step int64
+		for n := 0; lines.Scan(); n++ {
+			_, _ = fmt.Sscan(lines.Text(), &number, &turn, &step)
+			if n >= enough {
+				for range rand.IntN(300_000) { // somewhere in what it does next
+				}
+				break
+			}
+		}
+		_ = cmd.Process.Kill()
+		for lines.Scan() {
+			_, _ = fmt.Sscan(lines.Text(), &number, &turn, &step)
+		}
+		_ = cmd.Wait()
+		own, err := s.Resume(t.Context(), "kill")
+		check(t, err)
+		state := own.State()
+		if own.Last() < number || own.Last() > number+1 || state.Damaged != 0 || state.LastTurn < turn {
+			t.Fatalf("record %d of turn %d was acknowledged; the last is %d, of turn %d, and %d are damaged", number, turn, own.Last(), state.LastTurn, state.Damaged)
+		}
+		cuts += len(state.Damage)
+		open := step < 6 && own.Last() != number+(6-step) || own.Last() == number+1 && step == 6
+		if open != (len(state.Unfinished) == 1) || open && state.Unfinished[0].Turn != state.LastTurn {
+			t.Fatalf("step %d of turn %d was acknowledged, record %d of %d; unfinished: %+v", step, turn, number, own.Last(), state.Unfinished)
+		}
+		unknown += len(state.Unfinished)
+		check(t, own.Close())
+	}
+	all := stored(t, s, "kill", 1)
+	for n := range int64(strings.Count(all, "\n")) {
+		if !strings.Contains(all, fmt.Sprintf("{\"seq\":%d,", n+1)) {
+			t.Fatalf("record %d is not there", n+1)
+		}
+	}
+	t.Logf("%d kills: %d left a turn whose outcome is unknown, %d a torn line", kills, unknown, cuts)
+}
+
 type writer struct {
 	*exec.Cmd
 	out io.Reader
@@ -160,11 +248,11 @@ func TestASessionHasOneWriter(t *testing.T) {
 		t.Fatalf("%q %v", line, err)
 	}
 	_, err := s.Resume(t.Context(), "held")
-	f := wantCode(t, err, fault.LockHeld)
+	f := wantCode(t, err, fault.Conflicting)
 	if f.Detail["holder_pid"] != cmd.Process.Pid || !strings.Contains(f.Message, strconv.Itoa(cmd.Process.Pid)) {
 		t.Errorf("%v %v does not name process %d", f.Message, f.Detail, cmd.Process.Pid)
 	}
-	wantCode(t, s.Delete(t.Context(), "held"), fault.LockHeld)
+	wantCode(t, s.Delete(t.Context(), "held"), fault.Conflicting)
 	v, err := s.Show("held") // readers are free
 	check(t, err)
 	v.Close()

@@ -31,6 +31,7 @@ type Skipped struct {
 type Filter struct {
 	Dir      string // of the project: sessions that ran in it or beneath it
 	Provider string
+	Agent    string // the driver's name
 	Offset   int
 	Limit    int // 0: all
 }
@@ -74,6 +75,9 @@ func (f Filter) passes(i Info) bool {
 	if f.Provider != "" && f.Provider != i.Provider {
 		return false
 	}
+	if f.Agent != "" && f.Agent != i.Begin.AgentName() {
+		return false
+	}
 	if f.Dir == "" {
 		return true
 	}
@@ -110,9 +114,9 @@ func (s Store) info(id string) (Info, error) {
 	if stat, err := f.Stat(); err == nil {
 		size = stat.Size()
 	}
-	state, ok := glance(f, size)
+	state, ok := glance(f, size, s.blobs(id))
 	if !ok {
-		v, err := viewOf(f)
+		v, err := viewOf(f, s.blobs(id))
 		if err != nil {
 			return Info{}, unreadable(s.file(id, journalEnding), err)
 		}
@@ -125,7 +129,7 @@ func (s Store) info(id string) (Info, error) {
 }
 
 // glance makes the state of the first record, the last end of a turn, and what came after that.
-func glance(f io.ReaderAt, size int64) (State, bool) {
+func glance(f io.ReaderAt, size int64, blobs blobs) (State, bool) {
 	var s State
 	first, ok := firstLine(f, size)
 	if !ok {
@@ -133,7 +137,7 @@ func glance(f io.ReaderAt, size int64) (State, bool) {
 	}
 	e, err := decode(first)
 	b, ok := e.Record.(Begin)
-	if err != nil || !ok || b.Version > version {
+	if err != nil || !ok {
 		return s, false
 	}
 	at := max(0, size-tail)
@@ -154,7 +158,7 @@ func glance(f io.ReaderAt, size int64) (State, bool) {
 	}
 	adopting := 0
 	for _, line := range lines[from:] {
-		e, err := decode(line)
+		e, err := blobs.decode(line)
 		if len(line) == 0 || err != nil {
 			continue
 		}
@@ -169,7 +173,9 @@ func glance(f io.ReaderAt, size int64) (State, bool) {
 		case Message:
 			adopting--
 		}
-		s.Head, s.Updated = e.Number, e.Time
+		if s.Updated = e.Time; e.Record.kind().inTree() {
+			s.Head = e.Number
+		}
 	}
 	s.Begin, s.Todos = b, nil
 	return s, adopting <= 0 // half a history is not counted, and that takes more than a glance
@@ -245,10 +251,10 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 		if err != nil {
 			return err
 		}
-		if !bytes.Contains(bytes.ToLower(line), plain) {
+		if !bytes.Contains(bytes.ToLower(line), plain) && !bytes.Contains(line, []byte(blobHead)) {
 			continue // most lines need not be decoded
 		}
-		e, err := decode(line)
+		e, err := v.fold.journal.blobs.decode(line)
 		if err != nil {
 			continue
 		}
@@ -268,7 +274,9 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 // plainest is the longest piece of a text that looks the same in JSON.
 func plainest(wanted string) string {
 	longest := ""
-	for piece := range strings.FieldsFuncSeq(wanted, func(r rune) bool { return r < 0x20 || strings.ContainsRune("\"\\\u2028\u2029\uFFFD", r) }) {
+	for piece := range strings.FieldsFuncSeq(wanted, func(r rune) bool {
+		return r < 0x20 || strings.ContainsRune("\"\\\u2028\u2029\uFFFD", r) || text.Acted(r)
+	}) {
 		if len(piece) > len(longest) {
 			longest = piece
 		}

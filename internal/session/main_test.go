@@ -20,7 +20,7 @@ const roleVariable = "OMNIAGENT_SESSION_TEST_ROLE"
 
 // TestMain lets the test binary be the other process.
 func TestMain(m *testing.M) {
-	roles := map[string]func(dir string) error{"write": writeForEver, "hold": holdSession, "full": fillDisk}
+	roles := map[string]func(dir string) error{"write": writeForEver, "hold": holdSession, "follow": followEvents, "converse": converse, "full": fillDisk}
 	name := os.Getenv(roleVariable)
 	if name == "" {
 		os.Exit(m.Run())

@@ -220,8 +220,8 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte("{}\n[]\n\n{\"n\":1,\"p\":1,\"k\":\"message\",\"t\":\"\",\"d\":{}}\n"))
 	f.Add([]byte(`{"n":1,"p":0,"k":"message","t":"x","d":null}` + "\n" + `{"n":2,"p":0,"k":"end","t":"x","d":[]}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = glance(bytes.NewReader(data), int64(len(data)))
-		j, err := readJournal(bytes.NewReader(data))
+		_, _ = glance(bytes.NewReader(data), int64(len(data)), "")
+		j, err := readJournal(bytes.NewReader(data), "")
 		check(t, err)
 		if j.size != int64(len(data)) || j.end > j.size || j.end != int64(bytes.LastIndexByte(data, '\n')+1) {
 			t.Fatalf("%d bytes, %d read, %d in lines", len(data), j.size, j.end)
@@ -236,14 +236,14 @@ func FuzzJournal(f *testing.F) {
 			_ = v.export(form, io.Discard)
 		}
 		// What is appended follows what was there, and nothing of that is lost.
-		line, err := Entry{Number: j.seq + 1, Parent: before.state.Head, Record: user("added")}.line()
+		line, err := Entry{Number: j.seq() + 1, Parent: before.state.Head, Record: user("added")}.line()
 		check(t, err)
-		k, err := readJournal(bytes.NewReader(append(bytes.Clone(data[:j.end]), line...)))
+		k, err := readJournal(bytes.NewReader(append(bytes.Clone(data[:j.end]), line...)), "")
 		check(t, err)
 		after, err := foldAt(k, k.last())
 		check(t, err)
 		again := after.messages()
-		if len(again) != len(seen)+1 || again[len(seen)].Number != j.seq+1 || after.state.Head != j.seq+1 {
+		if len(again) != len(seen)+1 || again[len(seen)].Number != j.seq()+1 || after.state.Head != j.seq()+1 {
 			t.Errorf("%d messages, then %d", len(seen), len(again))
 		}
 	})

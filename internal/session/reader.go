@@ -5,28 +5,89 @@ import (
 	"context"
 	"errors"
 	"io"
-	"omniagent/internal/event"
 	"os"
+	"sync"
 	"time"
+
+	"omniagent/internal/event"
+	"omniagent/internal/workspace"
 )
 
 // Reader reads the records of a session one after the other, from any number on. Any number of readers, in any process, get the same records. One
 // that is slow costs neither the writer nor memory: it reads from the file.
 type Reader struct {
 	own    *Session // the writer, where it is in this process
-	file   *os.File // otherwise
-	follow bool     // wait for more at the end of the file
+	file   *shared
+	blobs  blobs
+	lock   string // with follow: the lock file of the writer
+	follow bool   // wait for more at the end of the file
 
-	next    int64  // the number of the record to return next
-	at      int64  // where that record begins, or one before it
-	pending []byte // read from the file at the offset at
+	from    int64 // the number of the first record to return
+	order   order // of what was read
+	at      int64 // where the next line begins
+	start   int64 // where pending was read from, which is not behind at
+	pending []byte
+	queue   []read // of the line before at
+	again   bool   // the line at at was damaged, and is read a second time
+}
+
+// read is a record of a line, or what is damaged there.
+type read struct {
+	line   []byte // of the record; nil: damage
+	number int64
+	damage Damaged
+}
+
+// shared is a file that is open for a session and its readers. The last of them closes it, so that a file without a name can be read to its end.
+type shared struct {
+	*os.File
+	mu    sync.Mutex
+	users int
+}
+
+func share(f *os.File) *shared { return &shared{File: f, users: 1} }
+
+// use adds a user, unless the file is closed.
+func (s *shared) use() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users == 0 {
+		return false
+	}
+	s.users++
+	return true
+}
+
+// leave takes a user away.
+func (s *shared) leave() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users--; s.users == 0 {
+		return s.Close()
+	}
+	return nil
 }
 
 // Reader returns a reader of a session that is open for writing here. It begins with the record of that number; below 1 it begins with the first.
-// Its Next waits for records until the session is closed, and then returns io.EOF.
-func (s *Session) Reader(from int64) *Reader { return &Reader{own: s, next: max(1, from)} }
+// Its Next waits for records until the session is closed, and then returns io.EOF when it has returned all of them. The reader has to be closed, too.
+func (s *Session) Reader(from int64) *Reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &Reader{own: s, blobs: s.journal.blobs, from: max(1, from)}
+	if s.handle.use() {
+		r.file = s.handle
+	} else if f, err := s.store.open(s.id, os.O_RDONLY); err == nil && s.lock != nil {
+		r.file = share(f)
+	}
+	if i := s.journal.index(r.from - 1); i >= 0 { // nothing before it is of interest
+		r.order.last, r.at = s.journal.places[i].number-1, s.journal.places[i].at
+	}
+	r.start = r.at
+	return r
+}
 
-// Reader returns a reader of a session on disk. With follow, its Next waits at the end for what another process appends; else it returns io.EOF there.
+// Reader returns a reader of a session on disk. With follow, its Next waits at the end for what another process appends, until the session has no writer
+// or is deleted; else it returns io.EOF there.
 func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -35,49 +96,99 @@ func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{file: f, follow: follow, next: max(1, from)}, nil
+	return &Reader{file: share(f), blobs: s.blobs(id), lock: s.file(id, lockEnding), follow: follow, from: max(1, from)}, nil
 }
 
 // Close ends the reader.
 func (r *Reader) Close() error {
-	if r.file == nil {
+	file := r.file
+	if r.file = nil; file == nil {
 		return nil
 	}
-	return r.file.Close()
+	return file.leave()
 }
 
-// Next returns the next record. A line that is no record comes as Damaged, with the number that a record in its place would have at least.
+// Next returns the next record. A place that is no record comes as Damaged, with the number that a record in its place would have.
 func (r *Reader) Next(ctx context.Context) (Entry, error) {
+	e, _, err := r.next(ctx)
+	return e, err
+}
+
+// next also returns the line of a record. It is valid until the next call.
+func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
+	idle, gone := time.Now(), false
 	for {
 		if err := ctx.Err(); err != nil {
-			return Entry{}, err
+			return Entry{}, nil, err
 		}
-		var file io.ReaderAt = r.file
+		if len(r.queue) > 0 {
+			first := r.queue[0]
+			r.queue = r.queue[1:]
+			if first.number < r.from {
+				continue
+			}
+			e, err := r.decoded(first)
+			return e, first.line, err
+		}
+		if r.file == nil {
+			return Entry{}, nil, io.EOF
+		}
 		end := int64(-1)
 		var changed <-chan struct{}
 		over := !r.follow
 		if r.own != nil {
-			var e Entry
 			var found bool
-			if e, file, end, changed, over, found = r.own.ahead(r); found {
-				return e, nil
+			if end, changed, over, found = r.own.ahead(r); found {
+				continue
 			}
 		}
-		e, err := r.read(file, end)
-		if err == nil || !errors.Is(err, io.EOF) {
-			return e, err
-		}
-		if over {
-			return Entry{}, io.EOF
-		}
-		if err := wait(ctx, changed); err != nil {
-			return Entry{}, err
+		err := r.read(end)
+		switch {
+		case err == nil:
+			idle, gone = time.Now(), false
+		case !errors.Is(err, io.EOF):
+			return Entry{}, nil, err
+		case over || gone:
+			return Entry{}, nil, io.EOF
+		case r.own == nil && time.Since(idle) > lookForWriter:
+			idle, gone = time.Now(), r.left() // what it wrote last is still to be read
+		default:
+			if err := wait(ctx, changed); err != nil {
+				return Entry{}, nil, err
+			}
 		}
 	}
 }
 
-// lookAgain is how often a file that another process writes is looked at.
-const lookAgain = 50 * time.Millisecond
+// decoded is what the reader returns for a record. One whose line is whole and whose data is not is damaged, too.
+func (r *Reader) decoded(first read) (Entry, error) {
+	if first.line == nil {
+		return Entry{Number: first.number, Record: first.damage}, nil
+	}
+	e, err := r.blobs.decode(first.line)
+	if err != nil {
+		first.damage.Reason = err.Error()
+		return Entry{Number: first.number, Parent: e.Parent, Time: e.Time, Record: first.damage}, nil
+	}
+	return e, nil
+}
+
+const (
+	// lookAgain is how often a file that another process writes is looked at.
+	lookAgain = 50 * time.Millisecond
+	// lookForWriter is how often it is asked whether there still is one.
+	lookForWriter = 250 * time.Millisecond
+)
+
+// left says whether nobody writes the session any more.
+func (r *Reader) left() bool {
+	if _, held := workspace.HolderOf(r.lock); !held {
+		return true
+	}
+	ours, err := r.file.Stat()
+	there, missing := os.Lstat(r.file.Name())
+	return err != nil || missing != nil || !os.SameFile(ours, there) // it was deleted, and another one has its name
+}
 
 func wait(ctx context.Context, changed <-chan struct{}) error {
 	var soon <-chan time.Time
@@ -93,131 +204,169 @@ func wait(ctx context.Context, changed <-chan struct{}) error {
 	return nil
 }
 
-// ahead returns the record that r wants next, where it is in memory. Otherwise it returns the file, where its last record ends, and what to wait for.
-func (s *Session) ahead(r *Reader) (e Entry, file io.ReaderAt, end int64, changed <-chan struct{}, over, found bool) {
+// ahead gives r the record that it wants next, where it is in memory. Otherwise it returns where the last record of the file ends, and what to wait for.
+func (s *Session) ahead(r *Reader) (end int64, changed <-chan struct{}, over, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e, at, ok := s.recent.get(r.next); ok {
-		r.next, r.at, r.pending = e.Number+1, at, nil
-		return e, nil, 0, nil, false, true
+	wanted := max(r.from, r.order.last+1)
+	if k, ok := s.recent.get(wanted, r.at); ok {
+		r.order, r.at = order{last: wanted}, k.at+int64(len(k.line))+1
+		r.start, r.pending = r.at, r.pending[:0]
+		r.queue = append(r.queue[:0], read{line: k.line, number: wanted, damage: Damaged{At: k.at, Size: len(k.line)}})
+		return 0, nil, false, true
 	}
-	return Entry{}, s.journal.file, s.journal.end, s.changed, s.over, false
+	s.awaited = true
+	return s.journal.end, s.changed, s.over, false
 }
 
 // wake wakes readers. It is called with the lock.
 func (s *Session) wake() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	if s.awaited {
+		s.awaited = false
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
 }
 
-// read reads the next record from the file. end is where the last whole record ends; -1: a line that has its newline is whole. io.EOF: there is none yet.
-func (r *Reader) read(file io.ReaderAt, end int64) (Entry, error) {
-	for {
-		line, err := r.line(file, end)
-		if err != nil {
-			return Entry{}, err
-		}
-		if h, ok := parseHead(line); ok && h.number < r.next {
-			r.skip(len(line) + 1)
+// read reads the next line from the file into the queue. end is where the last whole line ends; -1: a line that has its newline is whole. io.EOF: there
+// is none yet.
+func (r *Reader) read(end int64) error {
+	line, size, err := r.line(end)
+	if err != nil {
+		return err
+	}
+	all := pieces(line)
+	if !r.again && r.own == nil && (len(all) > 1 || len(all) == 1 && all[0].reason != "") {
+		r.again, r.start, r.pending = true, r.at, r.pending[:0] // its writer may have cut a torn line off and written another while we were reading
+		return nil
+	}
+	r.again = false
+	r.queue = r.queue[:0]
+	for _, p := range all {
+		damage := Damaged{r.at + int64(p.at), p.size, p.reason}
+		if p.reason != "" {
+			r.order.lost = true
+			r.queue = append(r.queue, read{number: r.order.last + 1, damage: damage})
 			continue
 		}
-		e, err := decode(line)
-		at := r.at
-		r.skip(len(line) + 1)
-		switch {
-		case err != nil && len(bytes.TrimSpace(line)) == 0:
-		case err != nil:
-			return Entry{Number: r.next, Record: Damaged{at, len(line)}}, nil
-		case e.Number >= r.next:
-			r.next = e.Number + 1
-			return e, nil
+		before := r.order.last + 1
+		gap, ok := r.order.next(p.head.number)
+		if gap != "" {
+			r.queue = append(r.queue, read{number: before, damage: Damaged{damage.At, 0, gap}})
 		}
+		if !ok {
+			damage.Reason = repeated
+			r.queue = append(r.queue, read{number: before, damage: damage})
+			continue
+		}
+		r.queue = append(r.queue, read{line: line[p.at : p.at+p.size], number: p.head.number, damage: damage})
 	}
+	if len(line) < size-1 { // of a line that is too long for a record
+		r.order.lost = true
+		r.queue = append(r.queue[:0], read{number: r.order.last + 1, damage: Damaged{r.at, size - 1, notARecord}})
+	}
+	r.at += int64(size)
+	return nil
 }
 
-func (r *Reader) skip(n int) {
-	r.at += int64(n)
-	if r.pending = r.pending[n:]; len(r.pending) == 0 {
-		r.pending = nil // the next piece is read into memory of its own: entries refer to this one
-	}
-}
-
-// line is the line at r.at, without its newline.
-func (r *Reader) line(file io.ReaderAt, end int64) ([]byte, error) {
-	for {
-		if i := bytes.IndexByte(r.pending, '\n'); i >= 0 {
-			return r.pending[:i], nil
+// line is the line at r.at without its newline, and its size with it. Of one that is longer than any record it is only the beginning.
+func (r *Reader) line(end int64) (line []byte, size int, err error) {
+	held := r.pending[min(r.at-r.start, int64(len(r.pending))):]
+	for want := len(held) + chunk; ; want *= 2 {
+		if i := bytes.IndexByte(held, '\n'); i >= 0 {
+			return held[:i], i + 1, nil
 		}
-		from := r.at + int64(len(r.pending))
-		size := max(chunk, len(r.pending)) // of a long line twice as much each time
+		if want > 2*longestLine {
+			size, err := r.endless(end)
+			return held, size, err
+		}
 		if end >= 0 {
-			size = int(min(int64(size), end-from))
+			want = int(min(int64(want), end-r.at))
 		}
-		if size <= 0 {
-			return nil, io.EOF
+		if want <= len(held) {
+			return nil, 0, io.EOF
 		}
-		more := make([]byte, len(r.pending)+size)
-		n, err := file.ReadAt(more[copy(more, r.pending):], from)
-		if r.pending = more[:len(r.pending)+n]; n > 0 {
-			continue
+		// What was read of an unfinished line is read again: it may have been cut off since.
+		if cap(r.pending) < want || cap(r.pending) > 8*chunk && want < 2*chunk {
+			r.pending = make([]byte, want)
 		}
-		if err == nil {
-			err = io.EOF
+		n, err := r.file.ReadAt(r.pending[:want], r.at)
+		r.start, r.pending, held = r.at, r.pending[:n], r.pending[:n]
+		if n < want && bytes.IndexByte(held, '\n') < 0 {
+			r.pending = r.pending[:0]
+			if err == nil || end >= 0 {
+				err = io.EOF
+			}
+			return nil, 0, err
 		}
-		return nil, err
 	}
 }
 
-// recent holds the last records of a session in memory, up to a limit: readers that keep up need not read the file.
+// endless is the size of a line that is longer than any record.
+func (r *Reader) endless(end int64) (int, error) {
+	buffer := make([]byte, chunk)
+	for at := r.at; ; {
+		n, err := r.file.ReadAt(buffer, at)
+		if i := bytes.IndexByte(buffer[:n], '\n'); i >= 0 {
+			return int(at - r.at + int64(i) + 1), nil
+		}
+		if at += int64(n); err != nil || end >= 0 && at >= end {
+			return 0, io.EOF
+		}
+	}
+}
+
+// recent holds the lines of the last records of a session in memory, up to a limit: readers that keep up need not read the file.
 type recent struct {
 	entries []kept
 	size    int
 }
 
 type kept struct {
-	entry Entry
-	end   int64 // where the next record begins
-	size  int
+	number int64
+	at     int64  // in the file
+	line   []byte // without its newline
 }
 
 // The limits of recent.
 const (
-	mostRecent    = 256
+	mostRecent    = 1024
 	recentBytes   = 256 << 10
 	largestRecent = 64 << 10
 )
 
-func (r *recent) add(e Entry, at int64, size int) {
-	if size > largestRecent {
+func (r *recent) add(number, at int64, line []byte) {
+	if len(line) > largestRecent {
 		clear(r.entries)
 		r.entries, r.size = r.entries[:0], 0 // they have to follow one another
 		return
 	}
-	for len(r.entries) > 0 && (len(r.entries) >= mostRecent || r.size+size > recentBytes) {
-		r.size -= r.entries[0].size
+	for len(r.entries) > 0 && (len(r.entries) >= mostRecent || r.size+len(line) > recentBytes) {
+		r.size -= len(r.entries[0].line)
 		r.entries[0] = kept{}
 		r.entries = r.entries[1:]
 	}
-	r.entries, r.size = append(r.entries, kept{e, at + int64(size), size}), r.size+size
+	r.entries, r.size = append(r.entries, kept{number, at, bytes.Clone(line)}), r.size+len(line)
 }
 
-// get is the record of that number, and where the next one begins.
-func (r *recent) get(number int64) (Entry, int64, bool) {
+// get is the record of that number, for a reader that has read up to an offset. What lies between that and the first record in memory has to be read from
+// the file, as it may be damaged.
+func (r *recent) get(number, at int64) (kept, bool) {
 	if len(r.entries) == 0 {
-		return Entry{}, 0, false
+		return kept{}, false
 	}
-	i := number - r.entries[0].entry.Number
-	if i < 0 || i >= int64(len(r.entries)) || r.entries[i].entry.Number != number {
-		return Entry{}, 0, false
+	i := number - r.entries[0].number
+	if i < 0 || i >= int64(len(r.entries)) || i == 0 && r.entries[0].at != at {
+		return kept{}, false
 	}
-	return r.entries[i].entry, r.entries[i].end, true
+	return r.entries[i], true
 }
 
 // Last is the number of the last record.
 func (s *Session) Last() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.journal.seq
+	return s.journal.seq()
 }
 
 // Event is the event that a record has; nil: it has none.

@@ -1,13 +1,8 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"math"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"omniagent/internal/event"
 	"omniagent/internal/model"
@@ -34,7 +29,7 @@ const (
 	kindTodos
 	kindDenied
 	kindLogged // an event that changes nothing of the conversation's state; it is no part of the tree
-	kindMark   // as kindLogged; it counts where a turn was not ended: a prompt, a question and what became of it
+	kindMark   // as kindLogged; it counts where a turn was not ended: a prompt, the beginning of a turn, a question and what became of it
 )
 
 // String is the kind's name in journals, where the kind alone decides it.
@@ -83,9 +78,9 @@ func known(name []byte) kind {
 		return kindTodos
 	case "denied":
 		return kindDenied
-	case string(event.Prompted), string(event.Question), string(event.Replied), string(event.Withdrawn):
+	case string(event.Prompted), string(event.TurnBegan), string(event.Question), string(event.Replied), string(event.Withdrawn):
 		return kindMark
-	case string(event.Text), string(event.Thinking), string(event.ToolCall), string(event.ToolResult), string(event.Started), string(event.TurnBegan),
+	case string(event.Text), string(event.Thinking), string(event.ToolCall), string(event.ToolResult), string(event.Started),
 		string(event.Answered), string(event.Steered), string(event.Retry), string(event.Failed), string(event.Compacted), string(event.Notice):
 		return kindLogged
 	}
@@ -105,6 +100,14 @@ type Begin struct {
 	Created time.Time `json:"created"` // zero: now
 	Title   string    `json:"title,omitempty"`
 	Forked  *Origin   `json:"forked,omitempty"`
+}
+
+// AgentName is the name of the agent that the session was begun with.
+func (b Begin) AgentName() string {
+	if b.Agent == "" {
+		return "native"
+	}
+	return b.Agent
 }
 
 // Origin is where a forked session comes from.
@@ -225,10 +228,11 @@ type Unknown struct {
 	Data json.RawMessage
 }
 
-// Damaged is a line that is no record.
+// Damaged is a place of the file that is no record.
 type Damaged struct {
-	At   int64 // where it begins in the file
-	Size int   // without its newline
+	At     int64  `json:"at"`   // where it begins in the file
+	Size   int    `json:"size"` // in bytes; 0: what should be there is missing
+	Reason string `json:"reason"`
 }
 
 // MarshalJSON is the event's own form.
@@ -268,220 +272,11 @@ func (Unknown) kind() kind   { return unknown }
 func (Damaged) kind() kind   { return unknown }
 func (l Logged) kind() kind  { return known([]byte(l.Event.Kind)) }
 
-// Entry is a record in its place.
-type Entry struct {
-	Number int64
-	Parent int64
-	Time   time.Time
-	Record Record
-}
-
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
-// line writes an entry as its line, the newline included. What cannot be written as JSON is made fit: a record is not lost for it.
-func (e Entry) line() ([]byte, error) {
-	var b bytes.Buffer
-	head := strconv.AppendInt([]byte(`{"n":`), e.Number, 10)
-	head = strconv.AppendInt(append(head, `,"p":`...), e.Parent, 10)
-	head = append(append(append(head, `,"k":"`...), nameOf(e.Record)...), `","t":"`...)
-	head = append(e.Time.UTC().AppendFormat(head, timeLayout), `","d":`...)
-	b.Write(head)
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(e.Record); err != nil {
+func logged(h head, data []byte) (Record, error) {
+	ev := &event.Event{}
+	if err := json.Unmarshal(data, ev); err != nil {
 		return nil, err
 	}
-	b.Truncate(b.Len() - 1) // the encoder's newline
-	b.WriteString("}\n")
-	if text := b.Bytes(); utf8.Valid(text) {
-		return text, nil
-	}
-	return bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")), nil // raw JSON may hold anything between its quotation marks
-}
-
-// fit is the record with what JSON has no form for put right.
-func fit(r Record) Record {
-	switch r := r.(type) {
-	case Message:
-		r.Cost, r.Blocks = finite(r.Cost), fitBlocks(r.Blocks)
-		return r
-	case Compacted:
-		r.Summary.Blocks = fitBlocks(r.Summary.Blocks)
-		return r
-	case End:
-		r.Cost = finite(r.Cost)
-		denials := make([]Denied, len(r.Denials))
-		for i, d := range r.Denials {
-			denials[i] = fit(d).(Denied)
-		}
-		r.Denials = denials
-		return r
-	case Denied:
-		if len(r.Input) > 0 && !json.Valid(r.Input) {
-			r.Input, _ = json.Marshal(string(r.Input))
-		}
-		return r
-	}
-	return r
-}
-
-func finite(cost float64) float64 {
-	if math.IsNaN(cost) || math.IsInf(cost, 0) {
-		return 0
-	}
-	return cost
-}
-
-func fitBlocks(blocks []model.Block) []model.Block {
-	var mended []model.Block // a copy, once there is something to mend: the caller's blocks stay as they are
-	for i, b := range blocks {
-		input, opaque := len(b.Input) == 0 || json.Valid(b.Input), len(b.Opaque) == 0 || json.Valid(b.Opaque)
-		parts := fitBlocks(b.Parts)
-		if input && opaque && (len(parts) == 0 || &parts[0] == &b.Parts[0]) {
-			continue
-		}
-		if mended == nil {
-			mended = append(mended, blocks...)
-		}
-		if mended[i].Parts = parts; !input {
-			mended[i].Input, mended[i].Broken = json.RawMessage("{}"), string(b.Input)
-		}
-		if !opaque {
-			mended[i].Opaque, mended[i].Wire = nil, ""
-		}
-	}
-	if mended == nil {
-		return blocks
-	}
-	return mended
-}
-
-// head is what stands before a record's data.
-type head struct {
-	number, parent int64
-	kind           kind
-	name           []byte // of the kind
-	time           []byte
-	data           int // where the data begins in the line; 0: the line has another form, and has to be decoded to get at it
-}
-
-// when is the zero time where the line says nothing that can be read.
-func (h head) when() time.Time {
-	t, _ := time.Parse(time.RFC3339Nano, string(h.time))
-	return t
-}
-
-// parseHead reads the head of a line that we wrote. line may be the beginning of it.
-func parseHead(line []byte) (h head, ok bool) {
-	at := 0
-	skip := func(s string) bool {
-		if len(line)-at < len(s) || string(line[at:at+len(s)]) != s {
-			return false
-		}
-		at += len(s)
-		return true
-	}
-	number := func() (n int64, ok bool) {
-		start := at
-		for at < len(line) && line[at] >= '0' && line[at] <= '9' && at-start < 16 { // 16 digits fit
-			n = 10*n + int64(line[at]-'0')
-			at++
-		}
-		return n, at > start
-	}
-	word := func(most int) []byte {
-		end := bytes.IndexByte(line[at:min(len(line), at+most+1)], '"')
-		if end < 0 {
-			return nil
-		}
-		at += end
-		return line[at-end : at]
-	}
-	var k []byte
-	if ok = skip(`{"n":`); ok {
-		h.number, ok = number()
-	}
-	if ok = ok && skip(`,"p":`); ok {
-		h.parent, ok = number()
-	}
-	if ok = ok && skip(`,"k":"`); ok {
-		k = word(20)
-	}
-	if ok = ok && skip(`","t":"`); ok {
-		h.time = word(30)
-	}
-	if ok = ok && skip(`","d":`) && k != nil && h.time != nil; !ok {
-		return head{}, false
-	}
-	h.kind, h.name, h.data = known(k), k, at
-	return h, true
-}
-
-// slowHead reads a line of another form, such as one that went through somebody's editor.
-func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
-	var l struct {
-		N, P int64
-		K, T string
-		D    json.RawMessage
-	}
-	if err := json.Unmarshal(line, &l); err != nil || l.N <= 0 || l.N >= 1e16 || l.P < 0 || l.K == "" || len(l.D) == 0 {
-		return head{}, nil, false
-	}
-	return head{number: l.N, parent: l.P, kind: known([]byte(l.K)), name: []byte(l.K), time: []byte(l.T)}, l.D, true
-}
-
-// decode reads a whole line.
-func decode(line []byte) (Entry, error) {
-	line = bytes.TrimRight(line, "\r\n")
-	var data []byte
-	h, ok := parseHead(line)
-	if ok && len(line) > h.data && line[len(line)-1] == '}' {
-		data = line[h.data : len(line)-1]
-	} else if h, data, ok = slowHead(line); !ok {
-		return Entry{}, fmt.Errorf("the line is no record")
-	}
-	e := Entry{Number: h.number, Parent: h.parent, Time: h.when()}
-	var err error
-	e.Record, err = decodeRecord(h, data)
-	if ev := eventOf(e.Record); ev != nil {
-		ev.Seq, ev.Time = e.Number, e.Time
-	}
-	return e, err
-}
-
-func decodeRecord(h head, data []byte) (Record, error) {
-	switch h.kind {
-	case kindBegin:
-		return as[Begin](data)
-	case kindMessage:
-		return as[Message](data)
-	case kindEnd:
-		return as[End](data)
-	case kindCompacted:
-		return as[Compacted](data)
-	case kindAdopted:
-		return as[Adopted](data)
-	case kindChanged:
-		return as[Changed](data)
-	case kindTodos:
-		return as[Todos](data)
-	case kindDenied:
-		return as[Denied](data)
-	case kindLogged, kindMark:
-		ev := &event.Event{}
-		if err := json.Unmarshal(data, ev); err != nil {
-			return nil, err
-		}
-		ev.Kind = event.Kind(h.name)
-		return Logged{ev}, nil
-	}
-	return Unknown{string(h.name), bytes.Clone(data)}, nil
-}
-
-func as[T Record](data []byte) (Record, error) {
-	var r T
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, err
-	}
-	return r, nil
+	ev.Kind = event.Kind(h.name)
+	return Logged{ev}, nil
 }

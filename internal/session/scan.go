@@ -22,13 +22,18 @@ type place struct {
 // journal is what a file holds, by places: nothing of it stays in memory.
 type journal struct {
 	file    io.ReaderAt
-	places  []place      // of the tree, by number, which is the order in the file
-	marks   []place      // of the kind kindMark, as far as they were read when the file was opened
-	seq     int64        // number of the last record of any kind
-	end     int64        // behind the last whole line
-	size    int64        // what was read; more than end: the last line is torn
-	damaged int          // lines that are no records, empty ones aside
-	bad     map[int]bool // places that could not be decoded when somebody tried
+	blobs   blobs
+	places  []place // of the tree, by number, which is the order in the file
+	marks   []place // of the kind kindMark, as far as they were read when the file was opened
+	latest  place   // the last record of any kind
+	order   order
+	end     int64          // behind the last whole line
+	size    int64          // what was read; more than end: the last line is torn
+	unsure  bool           // of the last record only the head was looked at
+	half    bool           // behind end lies a part of a history that was being adopted
+	damaged int            // places that are no records
+	damage  []Damaged      // the first of them
+	bad     map[int]string // places that could not be decoded when somebody tried, and why
 }
 
 const (
@@ -37,11 +42,15 @@ const (
 	usualLine = 1 << 10
 	// peek is how much of a line its head fits into.
 	peek = 256
+	// longestLine is more than a record has. What is longer is damaged, and not held in memory.
+	longestLine = 64 << 20
+	// mostDamage is how many damaged places are told one by one.
+	mostDamage = 100
 )
 
 // readJournal goes once over a file, in pieces.
-func readJournal(file io.ReaderAt) (*journal, error) {
-	j := &journal{file: file}
+func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
+	j := &journal{file: file, blobs: blobs}
 	buffer := make([]byte, chunk)
 	if f, ok := file.(interface{ Stat() (os.FileInfo, error) }); ok {
 		if info, err := f.Stat(); err == nil {
@@ -64,17 +73,45 @@ func readJournal(file io.ReaderAt) (*journal, error) {
 			filled = filled[i+1:]
 		}
 		if held = copy(buffer, filled); held == len(buffer) {
-			if held, err = j.long(buffer); err != nil {
+			if len(buffer) < longestLine {
+				buffer = append(buffer, make([]byte, len(buffer))...)
+				continue
+			}
+			if err := j.endless(buffer); err != nil {
 				return j, err
 			}
+			held = 0
 			continue
 		}
 		if errors.Is(err, io.EOF) {
+			if j.unsure {
+				j.lookAgain()
+			}
 			j.leaveHalf()
 			return j, nil
 		}
 		if err != nil {
 			return j, err
+		}
+	}
+}
+
+// endless passes over a line that is longer than any record. It leaves what follows the line to the next read.
+func (j *journal) endless(buffer []byte) error {
+	for {
+		n, err := j.file.ReadAt(buffer, j.size)
+		if i := bytes.IndexByte(buffer[:n], '\n'); i >= 0 {
+			j.hurt(j.end, int(j.size+int64(i)-j.end), notARecord)
+			j.end = j.size + int64(i) + 1
+			j.size = j.end
+			return nil
+		}
+		j.size += int64(n)
+		if errors.Is(err, io.EOF) {
+			return nil // torn: the next read finds the end again
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -96,9 +133,9 @@ func (j *journal) leaveHalf() {
 	if err != nil || last >= e.Number+int64(e.Record.(Adopted).Messages) {
 		return
 	}
-	j.end = j.places[i].at
+	j.end, j.half = j.places[i].at, true
+	j.order = order{last: j.places[i].number - 1}
 	j.places = j.places[:i]
-	j.seq = j.last()
 }
 
 func decodeAt(j *journal, i int) (Entry, error) { return decodeAtPlace(j, j.places[i]) }
@@ -108,72 +145,85 @@ func decodeAtPlace(j *journal, p place) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return decode(line)
+	return j.blobs.decode(line)
 }
 
-// long goes over a line that is longer than the buffer, which holds the beginning of it. It leaves what follows the line to the next read.
-func (j *journal) long(buffer []byte) (held int, err error) {
-	start := bytes.Clone(buffer[:peek])
-	last := buffer[len(buffer)-1]
-	for {
-		n, err := j.file.ReadAt(buffer, j.size)
-		i := bytes.IndexByte(buffer[:n], '\n')
-		if i < 0 {
-			j.size += int64(n)
-			if n > 0 {
-				last = buffer[n-1]
-			}
-			if errors.Is(err, io.EOF) {
-				return 0, nil // torn: the next read finds the end again
-			}
-			if err != nil {
-				return 0, err
-			}
+// line takes in the line at the end, without its newline. Of an event that is in its place no more than the head is looked at: most records are events,
+// and whoever reads them holds them against their checksums.
+func (j *journal) line(line []byte) {
+	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' { // as nearly all are
+		if unsure := h.kind == kindLogged && h.sum != nil; unsure || h.holds(line) {
+			j.order.last, j.order.lost, j.unsure = h.number, false, unsure
+			j.add(place{h.number, h.parent, j.end, len(line), h.kind})
+			return
+		}
+	}
+	if j.unsure && len(line) > 0 { // what should follow was perhaps glued to it
+		j.lookAgain()
+	}
+	j.take(line, j.end)
+}
+
+// take takes in the pieces of a line that begins at an offset.
+func (j *journal) take(line []byte, start int64) {
+	for _, p := range pieces(line) {
+		at := start + int64(p.at)
+		if p.reason != "" {
+			j.hurt(at, p.size, p.reason)
 			continue
 		}
-		if i > 0 {
-			last = buffer[i-1]
+		gap, ok := j.order.next(p.head.number)
+		switch {
+		case gap != "":
+			j.tell(Damaged{at, 0, gap})
+			fallthrough
+		case ok:
+			j.add(place{p.head.number, p.head.parent, at, p.size, p.head.kind})
+		default:
+			j.hurt(at, p.size, repeated)
 		}
-		size := j.size + int64(i) - j.end
-		if h, ok := parseHead(start); ok && last == '}' {
-			j.add(h, int(size))
-		} else {
-			j.damaged++
-		}
-		j.end += size + 1
-		j.size = j.end
-		return 0, nil
 	}
 }
 
-func (j *journal) line(line []byte) {
-	if len(line) == 0 {
+// lookAgain takes in the last line anew, an event of which only the head was looked at.
+func (j *journal) lookAgain() {
+	j.unsure = false
+	line, err := j.rawAt(j.latest)
+	if _, ok := whole(line); err != nil || ok {
 		return
 	}
-	h, ok := parseHead(line)
-	if !ok || line[len(line)-1] != '}' {
-		h, _, ok = slowHead(bytes.TrimRight(line, "\r"))
+	at := j.latest.at
+	j.order = order{last: j.latest.number - 1}
+	j.latest = place{}
+	if len(j.places) > 0 {
+		j.latest = j.places[len(j.places)-1]
 	}
-	if !ok {
-		j.damaged++
-		return
-	}
-	j.add(h, len(line))
+	j.take(line, at)
 }
 
-// add takes a record in, unless its number says that it does not belong here.
-func (j *journal) add(h head, size int) {
-	if h.number <= j.seq {
-		j.damaged++
-		return
-	}
-	j.seq = h.number
-	if at := (place{number: h.number, parent: h.parent, at: j.end, size: size, kind: h.kind}); h.kind.inTree() {
-		j.places = append(j.places, at)
-	} else if h.kind == kindMark {
-		j.marks = append(j.marks, at)
+// hurt notes a place that is damaged.
+func (j *journal) hurt(at int64, size int, reason string) {
+	j.order.lost = true
+	j.tell(Damaged{at, size, reason})
+}
+
+func (j *journal) tell(d Damaged) {
+	if j.damaged++; len(j.damage) < mostDamage {
+		j.damage = append(j.damage, d)
 	}
 }
+
+// add takes a record in.
+func (j *journal) add(p place) {
+	if j.latest = p; p.kind.inTree() {
+		j.places = append(j.places, p)
+	} else if p.kind == kindMark {
+		j.marks = append(j.marks, p)
+	}
+}
+
+// seq is the number of the last record of any kind.
+func (j *journal) seq() int64 { return j.order.last }
 
 // last is the number of the last record of the tree; 0: there is none.
 func (j *journal) last() int64 {
@@ -222,24 +272,23 @@ func (j *journal) entry(i int) (Entry, error) {
 	e, err := decodeAt(j, i)
 	if err != nil {
 		if j.bad == nil {
-			j.bad = map[int]bool{}
+			j.bad = map[int]string{}
 		}
-		j.bad[i] = true
+		j.bad[i] = err.Error()
 		return Entry{}, fmt.Errorf("record %d is damaged: %w", j.places[i].number, err)
 	}
 	return e, nil
 }
 
 // time is when a record was written; of a large one no more than its head is read.
-func (j *journal) time(i int) time.Time {
-	p := j.places[i]
+func (j *journal) time(p place) time.Time {
 	start := make([]byte, min(p.size, peek))
 	if _, err := j.file.ReadAt(start, p.at); err != nil {
 		return time.Time{}
 	}
 	h, ok := parseHead(start)
 	if !ok {
-		line, err := j.raw(i)
+		line, err := j.rawAt(p)
 		if err != nil {
 			return time.Time{}
 		}
@@ -248,5 +297,17 @@ func (j *journal) time(i int) time.Time {
 	return h.when()
 }
 
-// broken is how many lines and records are lost, as far as it is known by now.
+// broken is how many places and records are lost, as far as it is known by now.
 func (j *journal) broken() int { return j.damaged + len(j.bad) }
+
+// list is what is damaged, as far as it is known by now, in the order of the file.
+func (j *journal) list() []Damaged {
+	all := slices.Clone(j.damage)
+	for i, reason := range j.bad {
+		if len(all) < 2*mostDamage {
+			all = append(all, Damaged{j.places[i].at, j.places[i].size, reason})
+		}
+	}
+	slices.SortFunc(all, func(a, b Damaged) int { return int(min(1, max(-1, a.At-b.At))) })
+	return all
+}

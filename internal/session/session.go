@@ -1,8 +1,6 @@
 package session
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"strconv"
@@ -16,15 +14,20 @@ import (
 
 // Session is a conversation that is open for writing, by us alone. Its methods may be called from several goroutines.
 type Session struct {
-	torn  bool // behind the last record stands a part of a line
-	store Store
-	id    string
-	lock  *workspace.Held
+	torn   bool     // behind the last record stands a part of a line
+	cutOff *Damaged // the part of a line that was cut off when the journal was opened
+	store  Store
+	id     string
+	lock   *workspace.Held
 
 	mu      sync.Mutex
-	file    *os.File
+	file    *os.File // nil: it is closed
+	handle  *shared  // of file, which readers use as well
 	journal *journal
 	state   State
+	buffer  []byte // for lines
+	spare   []byte // for their data
+	entered bool   // the directory's entry of the file is on the disk
 
 	fold    *fold // until the messages are decoded
 	seen    []Numbered
@@ -36,6 +39,7 @@ type Session struct {
 	number  int64               // of the turn that runs, which messages are marked with
 	recent  recent              // the last records, for readers in this process
 	changed chan struct{}       // closed, and replaced, when there is more to read
+	awaited bool                // somebody waits for that
 	over    bool
 }
 
@@ -56,13 +60,25 @@ func (s *Session) Turn(number int64) {
 // Sync makes what was appended survive the machine.
 func (s *Session) Sync() error {
 	s.mu.Lock()
-	file := s.file
-	s.mu.Unlock()
-	if file == nil {
+	if s.file == nil {
+		s.mu.Unlock()
 		return closed(s.id)
 	}
-	if err := file.Sync(); err != nil {
-		return unwritable(file.Name(), err)
+	handle, entered := s.handle, s.entered || s.lock == nil
+	handle.use()
+	s.mu.Unlock()
+	defer func() { _ = handle.leave() }()
+	err := handle.Sync()
+	if err == nil && !entered {
+		err = workspace.SyncDir(s.store.dir)
+	}
+	if err != nil {
+		return unwritable(handle.Name(), err)
+	}
+	if !entered {
+		s.mu.Lock()
+		s.entered = true
+		s.mu.Unlock()
 	}
 	return nil
 }
@@ -80,6 +96,7 @@ func (s *Session) load(number int64) error {
 		f.state.Begin.ID = s.id
 	}
 	s.state, s.fold, s.seen, s.turn = f.state, f, nil, Total{}
+	s.damaged()
 	return nil
 }
 
@@ -89,7 +106,15 @@ func (s *Session) decoded() {
 		return
 	}
 	s.seen, s.fold = s.fold.messages(), nil
-	s.state.Damaged = s.journal.broken()
+	s.damaged()
+}
+
+// damaged takes into the state what is damaged, as far as it is known by now. What was cut off is damage no more, but told.
+func (s *Session) damaged() {
+	s.state.Damaged, s.state.Damage = s.journal.broken(), s.journal.list()
+	if s.cutOff != nil {
+		s.state.Damage = append(s.state.Damage, *s.cutOff)
+	}
 }
 
 // Append writes a record and returns its number. When it returns, the record survives kill -9 of this process; that of an End, and all
@@ -97,6 +122,16 @@ func (s *Session) decoded() {
 //
 // An End also writes the projection. That this failed is told by Close: the journal has everything.
 func (s *Session) Append(r Record) (int64, error) {
+	number, err := s.appendHere(r)
+	if err == nil && r.kind() == kindEnd {
+		if err := s.Sync(); err != nil {
+			return number, err
+		}
+	}
+	return number, err
+}
+
+func (s *Session) appendHere(r Record) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.append(r, s.state.Head)
@@ -113,11 +148,13 @@ func (s *Session) append(r Record, parent int64) (int64, error) {
 	if c, ok := r.(Compacted); ok && c.Keep != 0 && !s.sees(c.Keep) {
 		return 0, fault.New(fault.Internal, "a compaction keeps messages from record %d on, which is not among them", c.Keep)
 	}
+	if l, is := r.(Logged); is {
+		if err := loggable(l.Event); err != nil {
+			return 0, err
+		}
+	}
 	number, err := s.put(parent, r)
 	if err == nil && r.kind() == kindEnd {
-		if err := s.file.Sync(); err != nil {
-			return number, unwritable(s.file.Name(), err)
-		}
 		s.project = s.writeProjection()
 	}
 	return number, err
@@ -133,7 +170,7 @@ func (s *Session) put(parent int64, records ...Record) (int64, error) {
 			m.Turn = s.number
 			r = m
 		}
-		entries[i] = Entry{Number: s.journal.seq + 1 + int64(i), Parent: parent, Time: now, Record: r}
+		entries[i] = Entry{Number: s.journal.seq() + 1 + int64(i), Parent: parent, Time: now, Record: r}
 		if ev := eventOf(r); ev != nil {
 			ev.Seq, ev.Time = entries[i].Number, now
 		}
@@ -144,22 +181,26 @@ func (s *Session) put(parent int64, records ...Record) (int64, error) {
 	if err := s.write(entries); err != nil {
 		return 0, err
 	}
-	next.Head, next.Updated, next.Damaged = parent, now, s.state.Damaged
+	next.Head, next.Updated, next.Damaged, next.Damage = parent, now, s.state.Damaged, s.state.Damage
 	s.state, s.turn, s.stale = next, turn, true
 	return entries[len(entries)-1].Number, nil
 }
 
 // write adds the lines, in one write. A part of them that a full disk left is taken away again.
 func (s *Session) write(entries []Entry) error {
-	var text []byte
+	text := s.buffer[:0]
 	sizes := make([]int, len(entries))
 	for i, e := range entries {
-		line, err := e.line()
+		body, err := s.body(e.Record)
 		if err != nil {
-			return fault.New(fault.Internal, "a record of the kind %s cannot be written", e.Record.kind()).Because(err)
+			return err
 		}
-		line = s.masked(line)
-		text, sizes[i] = append(text, line...), len(line)
+		before := len(text)
+		text = e.append(text, body)
+		sizes[i] = len(text) - before
+	}
+	if s.buffer = text; cap(text) > largestBody {
+		s.buffer = nil
 	}
 	if s.torn { // a part of a line that could not be taken away would be glued to this one
 		if err := s.file.Truncate(s.journal.end); err != nil {
@@ -172,12 +213,14 @@ func (s *Session) write(entries []Entry) error {
 		return unwritable(s.file.Name(), err)
 	}
 	for i, e := range entries {
-		h, _ := parseHead(text[:sizes[i]])
-		s.journal.add(h, sizes[i]-1)
-		s.journal.marks = nil // they matter when a journal is opened
-		s.recent.add(e, s.journal.end, sizes[i])
-		s.journal.end += int64(sizes[i])
-		s.journal.size = s.journal.end
+		line := text[:sizes[i]-1]
+		j := s.journal
+		j.order.next(e.Number)
+		j.add(place{e.Number, e.Parent, j.end, len(line), e.Record.kind()})
+		j.marks = nil // they matter when a journal is opened
+		s.recent.add(e.Number, j.end, line)
+		j.end += int64(sizes[i])
+		j.size = j.end
 		text = text[sizes[i]:]
 		s.see(e)
 	}
@@ -185,16 +228,29 @@ func (s *Session) write(entries []Entry) error {
 	return nil
 }
 
-// masked is a line without secrets.
-func (s *Session) masked(line []byte) []byte {
-	if s.mask == nil {
-		return line
+// body is the data of a record as it stands in its line: without secrets, and not too long.
+func (s *Session) body(r Record) ([]byte, error) {
+	body, err := bodyOf(s.spare[:0], r)
+	if err != nil {
+		return nil, fault.New(fault.Internal, "a record of the kind %s cannot be written", nameOf(r)).Because(err)
 	}
-	masked := s.mask(line)
-	if h, ok := parseHead(masked); !ok || h.number == 0 || !json.Valid(masked) || bytes.IndexByte(masked, '\n') != len(masked)-1 {
-		return line
+	if s.spare = body; cap(body) > largestBody {
+		s.spare = nil
 	}
-	return masked
+	if s.mask != nil {
+		if body, err = masked(s.mask, r, body); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(body) <= largestBody:
+		return body, nil
+	case s.lock != nil:
+		return s.journal.blobs.put(body)
+	case len(body) > longestLine-peek:
+		return nil, fault.New(fault.FieldTooLarge, "a record of %d bytes is too large for a conversation that is not kept", len(body)).Hint("keep it: session.keep = true")
+	}
+	return body, nil
 }
 
 // take is the state with a record in it, and what the running turn has spent by then. An End gets its totals.
@@ -203,7 +259,7 @@ func (s *State) take(r *Record, turn Total) Total {
 	case Message:
 		s.Messages++
 		if s.Title == "" {
-			s.Title = titleOf(v.Message)
+			s.Title = TitleOf(v.Message)
 		}
 		s.spend(v)
 		turn.spend(v)
@@ -380,7 +436,7 @@ func (s *Session) Close() error {
 func (s *Session) abandon() error {
 	var err error
 	if s.file != nil {
-		err = s.file.Close()
+		err = s.handle.leave()
 		s.file = nil
 	}
 	if s.lock == nil { // it has no name that another process could open it by

@@ -287,7 +287,7 @@ func TestRecordsThatAreNoJSON(t *testing.T) {
 		check(t, err)
 		if m, ok := e.Record.(Message); ok {
 			b := m.Blocks
-			if b[0].Text != "bad \ufffd" || string(b[1].Input) != "{}" || b[1].Broken != "{half" || b[1].Opaque != nil || string(b[2].Input) != "{\"a\":\"\ufffd\"}" {
+			if b[0].Text != "bad \ufffd" || string(b[1].Input) != "{}" || b[1].Broken != "{half" || b[1].Opaque != nil || string(b[2].Input) != `{"a":"\ufffd"}` {
 				t.Errorf("%+v", b)
 			}
 		}
@@ -300,89 +300,10 @@ func TestRecordsThatAreNoJSON(t *testing.T) {
 
 func zero() float64 { return 0 }
 
-// TestDamage: lines that are no records are passed over, and everything else is there.
-func TestDamage(t *testing.T) {
-	prepare := func(t *testing.T) (Store, []string) {
-		s := store(t)
-		own := create(t, s, "x")
-		add(t, own, user("one"))
-		add(t, own, assistant("two"))
-		add(t, own, user("three"))
-		check(t, own.Close())
-		data, err := os.ReadFile(s.file("x", journalEnding))
-		check(t, err)
-		return s, strings.SplitAfter(string(data), "\n")[:4]
-	}
-	huge, err := Entry{Number: 9, Parent: 4, Record: user(strings.Repeat("h", 3*chunk))}.line()
-	check(t, err)
-	for name, row := range map[string]struct {
-		change  func(lines []string) string
-		want    string
-		damaged int
-	}{
-		"torn":              {func(l []string) string { return strings.Join(l, "") + l[1][:40] }, "u one | a two | u three", 0},
-		"torn, huge":        {func(l []string) string { return strings.Join(l, "") + string(huge[:2*chunk]) }, "u one | a two | u three", 0},
-		"only newline lost": {func(l []string) string { return strings.TrimSuffix(strings.Join(l, ""), "\n") }, "u one | a two | u three", 0},
-		"only newline lost, huge": {
-			func(l []string) string { return strings.Join(l, "") + strings.TrimSuffix(string(huge), "\n") },
-			"u one | a two | u three " + strings.Repeat("h", 3*chunk), 0,
-		},
-		"zeros at the end": {func(l []string) string { return strings.Join(l, "") + strings.Repeat("\x00", 5000) }, "u one | a two | u three", 0},
-		"garbage":          {func(l []string) string { return l[0] + l[1] + "garbage\n\n{}\n[]\n" + l[2] + "\x00\xff\n" + l[3] }, "u one | a two | u three", 4},
-		"huge garbage": {
-			func(l []string) string { return l[0] + l[1] + strings.Repeat("g", 5*chunk) + "\n" + l[2] + l[3] },
-			"u one | a two | u three", 1,
-		},
-		"a line gone":       {func(l []string) string { return l[0] + l[1] + l[3] }, "u one three", 0},
-		"a line cut":        {func(l []string) string { return l[0] + l[1] + l[2][:50] + "\n" + l[3] }, "u one three", 1},
-		"data damaged":      {func(l []string) string { return l[0] + l[1] + strings.Replace(l[2], "blocks", `bl"cks`, 1) + l[3] }, "u one three", 1},
-		"twice":             {func(l []string) string { return l[0] + l[1] + l[1] + l[2] + l[3] }, "u one | a two | u three", 1},
-		"no beginning":      {func(l []string) string { return l[1] + l[2] + l[3] }, "u one | a two | u three", 0},
-		"beginning damaged": {func(l []string) string { return l[0][:80] + "}\n" + l[1] + l[2] + l[3] }, "u one | a two | u three", 1},
-		"an unknown kind":   {func(l []string) string { return l[0] + l[1] + strings.Replace(l[2], "message", "novelty", 1) + l[3] }, "u one three", 0},
-		"an editor": {
-			func(l []string) string {
-				return l[0] + strings.ReplaceAll(strings.TrimSuffix(l[1], "\n"), `,"`, `, "`) + "\r\n" + strings.ReplaceAll(l[2], `":`, `": `) + l[3]
-			},
-			"u one | a two | u three", 0,
-		},
-		"a parent that is not there": {func(l []string) string { return l[0] + l[1] + l[2] + strings.Replace(l[3], `"p":3`, `"p":77`, 1) }, "u one | a two | u three", 0},
-		"huge line":                  {func(l []string) string { return strings.Join(l, "") + string(huge) }, "u one | a two | u three " + strings.Repeat("h", 3*chunk), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, lines := prepare(t)
-			check(t, os.WriteFile(s.file("x", journalEnding), []byte(row.change(lines)), 0o600))
-			_, _, skipped, err := s.List(t.Context(), Filter{})
-			if check(t, err); len(skipped) > 0 {
-				t.Errorf("skipped %v", skipped)
-			}
-			own := resume(t, s, "x")
-			for _, again := range []string{"", " more"} {
-				if got := said(own.Messages()); got != row.want+again {
-					t.Errorf("got %.200s\nwant %.200s", got, row.want+again)
-				}
-				if n := own.State().Damaged; n != row.damaged {
-					t.Errorf("%d damaged, want %d", n, row.damaged)
-				}
-				if again == "" {
-					add(t, own, user("more"))
-				}
-				check(t, own.Close())
-				own = resume(t, s, "x")
-			}
-		})
-	}
-}
-
 func TestFilesThatAreNoSessions(t *testing.T) {
 	s := store(t)
 	check(t, create(t, s, "good").Close())
-	newer := create(t, s, "newer")
-	add(t, newer, end())
-	check(t, newer.Close())
-	data, err := os.ReadFile(s.file("newer", journalEnding))
-	check(t, err)
-	for id, text := range map[string]string{"empty": "", "torn": `{"n":1,"p":0,"k":"be`, "garbage": "a\nb\n", "newer": strings.Replace(string(data), `"v":1`, `"v":2`, 1)} {
+	for id, text := range map[string]string{"empty": "", "torn": `{"n":1,"p":0,"k":"be`, "garbage": "a\nb\n"} {
 		check(t, os.WriteFile(s.file(id, journalEnding), []byte(text), 0o600))
 		_, err := s.Resume(t.Context(), id)
 		wantCode(t, err, fault.Unsafe)
@@ -392,7 +313,7 @@ func TestFilesThatAreNoSessions(t *testing.T) {
 	check(t, os.Mkdir(s.file("dir", journalEnding), 0o700))
 	page, total, skipped, err := s.List(t.Context(), Filter{})
 	check(t, err)
-	if len(page) != 1 || total != 1 || len(skipped) != 5 {
+	if len(page) != 1 || total != 1 || len(skipped) != 4 {
 		t.Errorf("%v, skipped %v", page, skipped)
 	}
 	check(t, s.Delete(t.Context(), "garbage"))
@@ -480,7 +401,7 @@ func TestLineHasTheFormThatIsReadFast(t *testing.T) {
 	e := Entry{Number: 12, Parent: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)), Record: user("hi")}
 	line, err := e.line()
 	check(t, err)
-	want := `{"n":12,"p":7,"k":"message","t":"2026-01-02T02:04:05.006Z","d":{"role":"user","blocks":[{"kind":"text","text":"hi"}]}}` + "\n"
+	want := `{"n":12,"p":7,"k":"message","t":"2026-01-02T02:04:05.006Z","c":"29b3d8c5","d":{"role":"user","blocks":[{"kind":"text","text":"hi"}]}}` + "\n"
 	if string(line) != want {
 		t.Errorf("\n got %s\nwant %s", line, want)
 	}

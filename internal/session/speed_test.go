@@ -1,10 +1,16 @@
 package session
 
 import (
+	"bufio"
+	"fmt"
 	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/event"
 )
 
 const longMessages = 10_000
@@ -89,4 +95,164 @@ func BenchmarkResumeOnly(b *testing.B) {
 		check(b, err)
 		check(b, own.abandon())
 	})
+}
+
+// conversed writes the journal of a conversation of so many messages as hosts have it: each with its events, text in pieces.
+func conversed(t testing.TB, s Store, messages int) (path string) {
+	t.Helper()
+	check(t, os.MkdirAll(s.dir, 0o700))
+	path = s.file("long", journalEnding)
+	f, err := os.Create(path)
+	check(t, err)
+	w := bufio.NewWriter(f)
+	number, parent, at := int64(0), int64(0), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	put := func(r Record) {
+		number++
+		line, err := Entry{Number: number, Parent: parent, Time: at, Record: r}.line()
+		check(t, err)
+		_, err = w.Write(line)
+		check(t, err)
+		if r.kind().inTree() {
+			parent = number
+		}
+	}
+	put(Begin{Version: version, ID: "long", Agent: "claude", Model: "m1", Cwd: "/w"})
+	output := strings.Repeat("     1\tfunc main() { fmt.Println(\"it's a line of a file\") }\n", 30)
+	for n := 0; n < messages; n += 4 {
+		turn := int64(n/4 + 1)
+		words := fmt.Sprintf("prompt %d: look at the file and say what it does", n)
+		put(prompted(words, turn))
+		put(user(words))
+		put(Logged{&event.Event{Kind: event.TurnBegan, Turn: turn}})
+		for range 12 {
+			put(told("a few words of it ", turn))
+		}
+		put(Logged{&event.Event{Kind: event.Text, Turn: turn, Text: strings.Repeat("a few words of it ", 12)}})
+		call := &event.Call{ID: "call_" + itoa(int64(n)), Name: "Read", Kind: event.Read, Input: []byte(`{"file_path":"a.txt"}`), Path: "a.txt"}
+		put(Logged{&event.Event{Kind: event.ToolCall, Turn: turn, Call: call}})
+		put(assistant(strings.Repeat("a few words of it ", 12), call.ID))
+		put(Logged{&event.Event{Kind: event.ToolResult, Turn: turn, Result: &event.Result{ID: call.ID, Output: output}}})
+		put(result(call.ID, output))
+		for range 12 {
+			put(told("and at last the end of it ", turn))
+		}
+		put(Logged{&event.Event{Kind: event.Text, Turn: turn, Text: strings.Repeat("and at last the end of it ", 12)}})
+		put(assistant(strings.Repeat("and at last the end of it ", 12)))
+		e := ended(turn)
+		e.Total = Total{Turns: int(turn), Messages: n + 4, Title: "a long one", Model: "m1"}
+		put(e)
+	}
+	check(t, w.Flush())
+	check(t, f.Close())
+	return path
+}
+
+// TestAConversationWithItsEventsIsReadyAsFast: 10,000 messages with all their events, for whom the agent keeps its own history, so that the journal is
+// read and its messages are not decoded.
+func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
+	s := store(t)
+	path := conversed(t, s, longMessages)
+	const limit = 2.0
+	ratio := 0.0
+	for range 5 {
+		reading := median(t, func() {
+			_, err := os.ReadFile(path)
+			check(t, err)
+		})
+		resuming := median(t, func() {
+			own := resume(t, s, "long")
+			if state := own.State(); state.LastTurn != longMessages/4 || state.Messages != longMessages || len(state.Unfinished) > 0 || state.Damaged > 0 {
+				t.Fatalf("%+v", state)
+			}
+			check(t, own.abandon())
+		})
+		if ratio = float64(resuming) / float64(reading); ratio <= limit {
+			info, _ := os.Stat(path)
+			t.Logf("%d MB: reading %v, resuming %v: %.2f times", info.Size()>>20, reading, resuming, ratio)
+			return
+		}
+	}
+	t.Errorf("resuming takes %.2f times as long as reading, want at most %.1f", ratio, limit)
+}
+
+// BenchmarkAppendText is one piece of text, without a sync.
+func BenchmarkAppendText(b *testing.B) {
+	own := create(b, store(b), "x")
+	r := told("a few words of it ", 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := own.Append(r)
+		check(b, err)
+	}
+}
+
+// BenchmarkAppendAndRead has a reader that keeps up.
+func BenchmarkAppendAndRead(b *testing.B) {
+	own := create(b, store(b), "x")
+	reader := own.Reader(2)
+	r := told("a few words of it ", 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := own.Append(r)
+		check(b, err)
+		_, err = reader.Next(b.Context())
+		check(b, err)
+	}
+}
+
+// TestAnEventCostsTheSameInALongConversation: record 100,000 takes no more memory than record 1,000, and an event no more than 10 µs.
+func TestAnEventCostsTheSameInALongConversation(t *testing.T) {
+	own := create(t, store(t), "x")
+	r := told("a few words of it ", 1)
+	measure := func(until int64) (allocs, bytes float64) {
+		for own.Last() < until {
+			add(t, own, r)
+		}
+		var before, after runtime.MemStats
+		const count = 2000
+		runtime.ReadMemStats(&before)
+		for range count {
+			add(t, own, r)
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.Mallocs-before.Mallocs) / count, float64(after.TotalAlloc-before.TotalAlloc) / count
+	}
+	early, earlyBytes := measure(1_000)
+	late, lateBytes := measure(100_000)
+	t.Logf("an event allocates %.2f times, %.0f bytes at record 1,000, and %.2f times, %.0f bytes at record 100,000", early, earlyBytes, late, lateBytes)
+	if late > early+0.5 || lateBytes > earlyBytes+128 {
+		t.Errorf("an event costs more and more")
+	}
+	best := time.Hour
+	for range 5 {
+		start := time.Now()
+		for range 2000 {
+			add(t, own, r)
+		}
+		best = min(best, time.Since(start)/2000)
+	}
+	t.Logf("an event takes %v", best)
+	if best > 10*time.Microsecond && !raced {
+		t.Errorf("an event takes %v, want at most 10 µs", best)
+	}
+}
+
+// BenchmarkResumeConversation opens 10,000 messages with all their events; BenchmarkReadConversation only reads the file.
+func BenchmarkResumeConversation(b *testing.B) {
+	s := store(b)
+	conversed(b, s, longMessages)
+	b.ReportAllocs()
+	for b.Loop() {
+		own, err := s.Resume(b.Context(), "long")
+		check(b, err)
+		check(b, own.abandon())
+	}
+}
+
+// BenchmarkReadConversation is what that is compared with.
+func BenchmarkReadConversation(b *testing.B) {
+	path := conversed(b, store(b), longMessages)
+	for b.Loop() {
+		_, _ = os.ReadFile(path)
+	}
 }

@@ -2,11 +2,9 @@ package session
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -118,9 +116,9 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	if err == nil {
 		_, err = f.Write(line)
 	}
-	own := &Session{store: s, id: b.ID, file: f, changed: make(chan struct{})}
+	own := &Session{store: s, id: b.ID, file: f, handle: share(f), changed: make(chan struct{})}
 	if err == nil {
-		own.journal, err = readJournal(f)
+		own.journal, err = readJournal(f, "")
 	}
 	if err == nil {
 		err = own.load(own.journal.last())
@@ -130,6 +128,14 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 		return nil, unwritable(f.Name(), err)
 	}
 	return own, nil
+}
+
+// New begins a session for a conversation: on disk, or with keep being false in a file without a name.
+func (s Store) New(ctx context.Context, b Begin, keep bool) (*Session, error) {
+	if keep {
+		return s.Create(ctx, b)
+	}
+	return s.Unlinked(b)
 }
 
 // begin makes a journal that is not there yet; write gives it its first records. It is there with all of them or not at all.
@@ -150,6 +156,7 @@ func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error
 		return nil, Taken(id)
 	}
 	if err := s.put(path, write); err != nil {
+		_ = s.removeBlobs(id)
 		_ = held.Unlock()
 		return nil, unwritable(path, err)
 	}
@@ -198,8 +205,8 @@ func (s Store) put(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// Resume opens a session to go on with it and locks it: fault.LockHeld says which process has it. A last line that was torn when its writer
-// was killed is taken away.
+// Resume opens a session to go on with it and locks it: fault.Conflicting says which process has it. A last line that was torn when its writer was killed
+// is taken away, and State.Damage says so.
 func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -226,7 +233,11 @@ func (s Store) opened(id string, held *workspace.Held) (_ *Session, err error) {
 	if own.file, err = s.open(id, os.O_RDWR|os.O_APPEND); err != nil {
 		return nil, err
 	}
-	if own.journal, err = readJournal(own.file); err == nil {
+	own.handle = share(own.file)
+	if own.journal, err = readJournal(own.file, s.blobs(id)); err == nil {
+		err = own.journal.writable()
+	}
+	if err == nil {
 		err = own.heal()
 	}
 	if err != nil {
@@ -247,6 +258,14 @@ func (s Store) missing(id string) error {
 		}
 	}
 	return f
+}
+
+// Path is where the journal of a session lies.
+func (s Store) Path(id string) string { return s.file(id, journalEnding) }
+
+// Writer is the process that has a session open.
+func (s Store) Writer(id string) (by workspace.Holder, open bool) {
+	return workspace.HolderOf(s.file(id, lockEnding))
 }
 
 // File is one of the files of a session.
@@ -272,10 +291,13 @@ func (s Store) Files(id string) ([]File, error) {
 			return nil, s.missing(id)
 		}
 	}
+	if info, err := os.Lstat(string(s.blobs(id))); err == nil && info.IsDir() {
+		files = append(files, File{string(s.blobs(id)), s.blobs(id).size()})
+	}
 	return files, nil
 }
 
-// Delete removes a session for ever. One that somebody has open is fault.LockHeld.
+// Delete removes a session for ever. One that somebody has open is fault.Conflicting.
 func (s Store) Delete(ctx context.Context, id string) error {
 	if err := CheckID(id); err != nil {
 		return err
@@ -293,7 +315,23 @@ func (s Store) Delete(ctx context.Context, id string) error {
 			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable", s.dir)
 		}
 	}
+	if err := s.removeBlobs(id); err != nil { // nothing refers to them any more
+		return err
+	}
 	_ = os.Remove(s.file(id, lockEnding)) // while we hold it, so that nobody else does; who waits for it looks again
+	return nil
+}
+
+// removeBlobs removes the bodies that did not fit into the journal. It follows no link.
+func (s Store) removeBlobs(id string) error {
+	dir := string(s.blobs(id))
+	info, err := os.Lstat(dir)
+	if absent(err) || err == nil && !info.IsDir() {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("remove %s", dir)
+	}
 	return nil
 }
 
@@ -341,15 +379,21 @@ func noFile(path string) *fault.Fault {
 
 func lockedBy(id string, err error) error {
 	var f *fault.Fault
-	if errors.As(err, &f) && f.Code == fault.LockHeld {
-		by := "another process"
-		if pid, ok := f.Detail["holder_pid"].(int); ok {
-			by = "process " + itoa(int64(pid))
-		}
-		f.Message = by + " has the session " + id + " open"
-		return f.With("session_id", id).Hint("wait until it has ended, or fork the session: omniagent session fork %s", id)
+	if !errors.As(err, &f) || f.Code != fault.LockHeld {
+		return err
 	}
-	return err
+	by := fault.New(fault.Conflicting, "another process has the session %s open", id).With("session_id", id).
+		Hint("wait until it has ended, or fork the session: omniagent session fork %s", id)
+	if pid, ok := f.Detail["holder_pid"].(int); ok {
+		by.Message = "process " + itoa(int64(pid)) + " has the session " + id + " open"
+		if since, ok := f.Detail["holder_since"].(string); ok {
+			by.Message += " since " + since
+		}
+	}
+	for name, value := range f.Detail {
+		by.With(name, value)
+	}
+	return by
 }
 
 func unreadable(path string, err error) error {
@@ -381,39 +425,4 @@ func codeOf(err error) fault.Code {
 		return fault.Internal
 	}
 	return fault.Unsafe // it can be read, and is not what it must be
-}
-
-// longestHealed is the longest last line that is read to see whether it is whole.
-const longestHealed = 64 << 20
-
-// heal takes away a torn last line. One that only lacks its newline is whole.
-func (s *Session) heal() error {
-	j := s.journal
-	if j.size == j.end {
-		return nil
-	}
-	if torn := j.size - j.end; torn <= longestHealed {
-		line := make([]byte, torn)
-		if _, err := s.file.ReadAt(line, j.end); err != nil {
-			return err
-		}
-		_, known := parseHead(line)
-		e, _ := decode(line)
-		a, _ := e.Record.(Adopted)
-		// Its kind may be of a later version. Behind the record of a history that history is missing.
-		if known && a.Messages == 0 && json.Valid(line) && !bytes.ContainsAny(line, "\r\n") {
-			if _, err := s.file.Write([]byte{'\n'}); err != nil {
-				return err
-			}
-			j.line(line)
-			j.end = j.size + 1
-			j.size = j.end
-			return nil
-		}
-	}
-	if err := s.file.Truncate(j.end); err != nil {
-		return err
-	}
-	j.size = j.end
-	return nil
 }

@@ -1,11 +1,17 @@
 package session
 
-import "omniagent/internal/event"
+import (
+	"cmp"
+	"slices"
 
-// Unfinished is a turn whose outcome is unknown: its message was accepted, and the process that had the conversation died before the turn ended.
+	"omniagent/internal/event"
+)
+
+// Unfinished is a turn whose outcome is unknown: its message was accepted, or it began without one, and the process that had the conversation died before
+// the turn ended.
 type Unfinished struct {
 	Turn    int64         `json:"turn"`
-	Message []event.Block `json:"-"`
+	Message []event.Block `json:"-"` // nil: none began it
 }
 
 // unfinished finds the turns that have a prompt and no end, the questions in them that nobody answered, and the number of the last turn.
@@ -14,6 +20,13 @@ func (f *fold) unfinished() {
 	hasEnded := f.ends()
 	hasEnded(-1)
 	answered := map[string]bool{}
+	began := map[int64]bool{} // turns without an end, of which no prompt was seen so far
+	defer func() {
+		for turn := range began {
+			f.state.Unfinished = append(f.state.Unfinished, Unfinished{Turn: turn})
+		}
+		slices.SortFunc(f.state.Unfinished, func(a, b Unfinished) int { return cmp.Compare(a.Turn, b.Turn) })
+	}()
 	for i := len(j.marks) - 1; i >= 0 && len(f.state.Unfinished) <= mostOpenTurns; i-- {
 		e, err := decodeAtPlace(j, j.marks[i])
 		if err != nil {
@@ -27,7 +40,10 @@ func (f *fold) unfinished() {
 		switch {
 		case ev.Kind == event.Prompted && hasEnded(ev.Turn):
 			return // those before it ended too
+		case ev.Kind == event.TurnBegan && !hasEnded(ev.Turn):
+			began[ev.Turn] = true
 		case ev.Kind == event.Prompted:
+			delete(began, ev.Turn)
 			f.state.Unfinished = append([]Unfinished{{Turn: ev.Turn, Message: ev.Blocks}}, f.state.Unfinished...)
 		case ev.Kind == event.Replied && ev.Reply != nil:
 			answered[ev.Reply.Question] = true

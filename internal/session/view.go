@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -28,7 +30,7 @@ func (s Store) Show(id string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := viewOf(f)
+	v, err := viewOf(f, s.blobs(id))
 	if err != nil {
 		_ = f.Close()
 		return nil, unreadable(s.file(id, journalEnding), err)
@@ -39,8 +41,8 @@ func (s Store) Show(id string) (*View, error) {
 	return v, nil
 }
 
-func viewOf(f *os.File) (*View, error) {
-	j, err := readJournal(f)
+func viewOf(f *os.File, blobs blobs) (*View, error) {
+	j, err := readJournal(f, blobs)
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +59,36 @@ func (v *View) Close() { _ = v.file.Close() }
 // Info is what a list tells of it, and more.
 func (v *View) Info() Info { return Info{State: v.State, Size: v.fold.journal.size} }
 
+// Last is the number of the last record.
+func (v *View) Last() int64 { return v.fold.journal.seq() }
+
 // Messages is what the model would see now.
 func (v *View) Messages() []model.Message {
 	return plain(v.fold.messages())
+}
+
+// Check reads every record, whatever it belongs to, and returns what is damaged: lines, records, and the files with the data of records.
+func (v *View) Check(ctx context.Context) ([]Damaged, error) {
+	j := v.fold.journal
+	r := &Reader{file: share(v.file), blobs: j.blobs, from: 1}
+	all := []Damaged{}
+	for {
+		e, err := r.Next(ctx)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return all, err
+		}
+		d, damaged := e.Record.(Damaged)
+		if err != nil || e.Number > j.seq()+1 || damaged && d.At >= j.end {
+			break
+		}
+		if damaged && len(all) < mostDamage {
+			all = append(all, d)
+		}
+	}
+	if torn := j.size - j.end; torn > 0 {
+		all = append(all, Damaged{j.end, int(torn), tornEnd})
+	}
+	return all, nil
 }
 
 // Entries are the records that the conversation consists of, the first one first, whatever was put aside by compactions among them. One
@@ -91,6 +120,9 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 		return nil, err
 	}
 	defer v.Close()
+	if v.State.Begin.Version > version {
+		return nil, newer(v.State.Begin)
+	}
 	return s.begin(ctx, newID, func(w io.Writer) error {
 		b := v.State.Begin
 		b.Version, b.ID, b.Created = version, newID, time.Now().UTC().Truncate(time.Millisecond)
@@ -102,38 +134,87 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 		if _, err := w.Write(line); err != nil {
 			return err
 		}
-		return v.copyTo(w)
+		c := copying{w: w, from: v.fold.journal.blobs, to: s.blobs(newID), last: 1, moved: map[int64]int64{1: 1}, parent: 1}
+		return v.lines(ctx, c.put)
 	})
 }
 
-// copyTo writes the records that the conversation consists of, but for the first, with new numbers: those of a journal have no gaps.
-func (v *View) copyTo(w io.Writer) error {
-	last, moved := int64(1), map[int64]int64{1: 1}
+// lines goes over the lines of the conversation in the order of the file: the records that it consists of, and the events and the records of newer
+// versions between them.
+func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) error {
+	ours := map[int64]bool{}
 	for _, i := range v.path {
-		if v.fold.journal.places[i].number == 1 {
-			continue // its own begin
+		ours[v.fold.journal.places[i].number] = true
+	}
+	j := v.fold.journal
+	r := &Reader{file: share(v.file), blobs: j.blobs, from: 1}
+	for {
+		e, line, err := r.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		line, err := v.fold.journal.raw(i)
 		if err != nil {
 			return err
 		}
-		e, err := decode(line)
-		if err != nil {
+		if e.Number > j.seq() { // it was written since
+			return nil
+		}
+		if _, damaged := e.Record.(Damaged); damaged || line == nil {
 			continue // it is lost in the other session as well
 		}
-		moved[e.Number] = last + 1
-		e.Number, e.Parent = last+1, last
-		if c, is := e.Record.(Compacted); is && c.Keep != 0 {
-			c.Keep = moved[c.Keep]
-			e.Record = c
+		if k := e.Record.kind(); !ours[e.Number] && (!ours[e.Parent] || k.inTree() && k != unknown) {
+			continue // of a branch that was left
 		}
-		last++
-		if line, err = e.line(); err != nil {
-			return err
-		}
-		if _, err := w.Write(line); err != nil {
+		if err := do(e, line); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// copying gives the records of a conversation new numbers: those of a journal have no gaps.
+type copying struct {
+	w            io.Writer
+	from, to     blobs
+	last, parent int64
+	moved        map[int64]int64
+}
+
+func (c *copying) put(e Entry, line []byte) error {
+	if e.Number == 1 {
+		return nil // its own begin
+	}
+	h, _ := parseHead(line)
+	body := line[min(h.data, len(line)):max(h.data, len(line)-1)]
+	if compacted, is := e.Record.(Compacted); is && compacted.Keep != 0 || h.data == 0 {
+		if is {
+			compacted.Keep = c.moved[compacted.Keep]
+			e.Record = compacted
+		}
+		var err error
+		if body, err = bodyOf(nil, e.Record); err != nil {
+			return err
+		}
+	}
+	if len(body) > largestBody {
+		var err error
+		if body, err = c.to.put(body); err != nil {
+			return err
+		}
+	} else if r, is := referenceOf(body); is {
+		data, err := c.from.resolve(body)
+		if err == nil {
+			_, err = c.to.put(data)
+		}
+		if err != nil {
+			return fmt.Errorf("the data of record %d, %s, cannot be copied: %w", e.Number, r.Blob, err)
+		}
+	}
+	c.last++
+	c.moved[e.Number] = c.last
+	e.Number, e.Parent = c.last, c.parent
+	if e.Record.kind().inTree() {
+		c.parent = c.last
+	}
+	_, err := c.w.Write(e.append(nil, body))
+	return err
 }

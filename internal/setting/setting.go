@@ -39,6 +39,45 @@ func Approvals() []Approval {
 	return []Approval{DenyAll, AskAll, Plan, Prompt, Default, AutoEdit, Yolo}
 }
 
+// Edits says whether files of the workspace are changed without a question, whoever is there.
+func (a Approval) Edits() bool { return a == AutoEdit || a == Yolo }
+
+// Stricter says whether less runs without a question than with prompt.
+func (a Approval) Stricter() bool { return a == DenyAll || a == AskAll || a == Plan }
+
+// ParseApproval reads an approval: one of the seven words, or a word by which programs knew one before: auto for yolo and
+// interactive for ask. Case and blanks around it do not matter. Words of an agent's own protocol stay with that protocol.
+func ParseApproval(word string) (Approval, bool) {
+	switch word = strings.ToLower(strings.TrimSpace(word)); word {
+	case "auto":
+		return Yolo, true
+	case "interactive":
+		return AskAll, true
+	}
+	return Parse(word, Approvals())
+}
+
+// Words are what a person is shown of an approval: its name, and what it means.
+func (a Approval) Words() (name, about string) {
+	switch a {
+	case DenyAll:
+		return "Deny", "No tool runs"
+	case AskAll:
+		return "Ask about everything", "Every call is asked about, those that only read too"
+	case Plan:
+		return "Plan", "Only reads, and says what it would do"
+	case Prompt:
+		return "Ask", "Reads without a question, and asks before it changes anything"
+	case Default:
+		return "Default", "As Ask; where nobody can be asked, what the walls hold in the workspace runs"
+	case AutoEdit:
+		return "Edit", "Files of the workspace are changed without a question; what else changes something is asked about"
+	case Yolo:
+		return "Everything", "Everything runs without a question, behind the walls"
+	}
+	return string(a), ""
+}
+
 // Common lists the approvals that every installed agent has a word for, from the strictest.
 func Common() []Approval { return []Approval{Prompt, AutoEdit, Yolo} }
 

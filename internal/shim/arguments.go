@@ -33,7 +33,9 @@ type Arguments struct {
 	Passthrough []string
 	Given       []string // the arguments before "--", as they came
 
-	outputFlag string // as typed, for messages
+	outputFlag   string   // as typed, for messages
+	approvalFlag string   // likewise
+	conflict     []string // two flags for the approval that mean different things
 }
 
 // Parse reads everything up to the first "--"; what follows is the agent's own. The first mistake is the error.
@@ -204,12 +206,18 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 		if a.Agent == "" {
 			return fault.New(fault.ArgError, "--agent needs a name").Hint("omniagent agents list")
 		}
-	case "approval":
-		sh.Approval, err = choose(flag, value, setting.Common())
+	case "approval", "permission-mode":
+		v, ok := setting.ParseApproval(value)
+		if !ok {
+			return bad(flag, value, words(setting.Approvals()))
+		}
+		a.approve(v, "--"+flag.Name+" "+string(v))
 	case "auto-edit":
-		err = a.toggle(flag, value, given, a.approves(setting.AutoEdit), a.declines(setting.AutoEdit))
+		err = a.toggle(flag, value, given, a.approves(flag, setting.AutoEdit), a.declines(setting.AutoEdit))
 	case "yolo":
-		err = a.toggle(flag, value, given, a.approves(setting.Yolo), a.declines(setting.Yolo))
+		err = a.toggle(flag, value, given, a.approves(flag, setting.Yolo), a.declines(setting.Yolo))
+	case "read-only":
+		err = a.toggle(flag, value, given, a.approves(flag, setting.Plan), a.declines(setting.Plan))
 	case "sandbox":
 		sh.Sandbox, err = choose(flag, value, setting.Sandboxes())
 	case "output":
@@ -293,12 +301,21 @@ func bad(flag *Flag, value string, allowed []string) error {
 	return f.Hint("--%s=%s", flag.Name, allowed[0])
 }
 
-// approves is --yolo or --auto-edit.
-func (a *Arguments) approves(v setting.Approval) func() {
+// approves is --yolo, --auto-edit or --read-only.
+func (a *Arguments) approves(flag *Flag, v setting.Approval) func() {
 	return func() {
-		a.Shared.Approval = typed(v)
+		a.approve(v, "--"+flag.Name)
 		a.Declined = slices.DeleteFunc(a.Declined, func(d setting.Approval) bool { return d == v })
 	}
+}
+
+// approve chooses an approval. Words that mean different things are kept apart for compatible, unless the first was taken
+// back.
+func (a *Arguments) approve(v setting.Approval, flag string) {
+	if now := a.Shared.Approval; now.Typed() && now.Value != v && a.conflict == nil {
+		a.conflict = []string{a.approvalFlag, flag}
+	}
+	a.Shared.Approval, a.approvalFlag = typed(v), flag
 }
 
 // declines is --yolo=false or --auto-edit=false: it takes back what stands before it, and what the configuration says.
@@ -357,6 +374,8 @@ func (a Arguments) compatible(mode setting.Mode) error {
 	switch {
 	case a.Delimited && a.Agent == "":
 		return fault.New(fault.ArgError, "-- needs --agent: what follows is in one agent's own words").Hint("omniagent --agent NAME -- %s", printable(strings.Join(a.Passthrough, " ")))
+	case a.conflict != nil:
+		return fault.New(fault.ArgError, "%s and %s cannot be combined", a.conflict[0], a.conflict[1]).Hint("leave one of them out")
 	case a.Schema != nil && a.outputFlag != "":
 		return fault.New(fault.ArgError, "--output-schema and %s exclude each other: the schema decides what is printed", a.outputFlag).Hint("leave %s out", a.outputFlag)
 	case a.Schema == nil && a.Retries != nil:

@@ -39,9 +39,11 @@ func Flags() []Flag {
 	return []Flag{
 		{Name: "prompt", Short: "p", Value: "TEXT", takes: aValue, Help: "do this and end; a pipe works too"},
 		{Name: "agent", Value: "NAME", takes: aValue, free: true, Help: "the coding agent"},
-		{Name: "approval", Value: "WORD", takes: aValue, Allowed: words(setting.Common()), Default: "prompt", Help: "what it may do unasked"},
+		{Name: "approval", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()), Default: "prompt", Help: "what it may do unasked"},
+		{Name: "permission-mode", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()), Help: "--approval WORD"},
 		{Name: "auto-edit", Help: "--approval auto-edit"},
 		{Name: "yolo", Help: "--approval yolo; no sandbox unless asked for"},
+		{Name: "read-only", Help: "--approval plan"},
 		{Name: "sandbox", Value: "WORD", takes: aValue, Allowed: words(setting.Sandboxes()), Default: "workspace-write", Help: "what its commands can reach"},
 		{Name: "output", Value: "FORM", takes: aValue, Allowed: words(setting.Outputs()), Default: "text", Help: "what the agent prints"},
 		{Name: "json", Help: "--output json"},

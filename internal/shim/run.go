@@ -25,6 +25,39 @@ import (
 // stderrTail is how much of what the agent wrote to stderr is kept as evidence.
 const stderrTail = 64 << 10
 
+// strictEnough refuses an approval that is stricter than prompt where this agent does not hold it: to weaken what somebody
+// asked for would be unsafe, whatever is said about it.
+func (c *call) strictEnough(launch agent.Launch) error {
+	wanted := c.shared.Approval.Value
+	if !wanted.Stricter() {
+		return nil
+	}
+	note := ""
+	for _, p := range launch.Policies {
+		if p.Feature == agent.Approval {
+			if p.Enforced == agent.Full {
+				return nil
+			}
+			note = p.Note
+		}
+	}
+	var can []string
+	matrix := c.driver.Matrix(c.install.Version)
+	for _, v := range setting.Approvals() {
+		if matrix.Cell(agent.Approval, string(v), c.mode).Level != agent.None {
+			can = append(can, string(v))
+		}
+	}
+	f := fault.New(fault.ArgError, "%s cannot hold --approval %s", c.driver.Name(), wanted)
+	if note != "" {
+		f = f.Because(errors.New(note))
+	}
+	if len(can) == 0 {
+		return f.Hint("omniagent agents list shows the agents that can")
+	}
+	return f.Hint("%s can: --approval %s", c.driver.Name(), strings.Join(can, ", --approval "))
+}
+
 // start translates, and runs what came of it.
 func (c *call) start() int {
 	spec, err := c.spec()
@@ -34,6 +67,9 @@ func (c *call) start() int {
 	c.asked = spec
 	launch, warnings, err := c.driver.Command(spec)
 	if err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	if err := c.strictEnough(launch); err != nil {
 		return c.shim.fail(c.host, err)
 	}
 	for _, w := range warnings {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Line is a value as JSON in one line that may be looked at in a terminal: what JSON would allow there and a terminal acts on is escaped, and
@@ -16,12 +17,12 @@ func Line(v any) ([]byte, error) {
 		return nil, err
 	}
 	line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	if !bytes.ContainsFunc(line, acted) {
+	if !bytes.ContainsFunc(line, Acted) {
 		return line, nil
 	}
 	var calm bytes.Buffer
 	for _, r := range string(line) {
-		if acted(r) {
+		if Acted(r) {
 			fmt.Fprintf(&calm, "\\u%04x", r)
 			continue
 		}
@@ -30,7 +31,8 @@ func Line(v any) ([]byte, error) {
 	return calm.Bytes(), nil
 }
 
-// acted says of a character that a terminal acts on it, or that it turns text around.
-func acted(r rune) bool {
-	return r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+// Acted says of a character that a terminal acts on it, that it turns text around, or that it stands for a byte which is not UTF-8: encoding/json
+// writes an escape for such a byte, so the character itself is escaped too, and a line that is read and written again is the same.
+func Acted(r rune) bool {
+	return r == utf8.RuneError || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

@@ -18,7 +18,7 @@ func TestLinesCanBeLookedAt(t *testing.T) {
 	if err := json.Unmarshal(line, &got); err != nil || got[evil] != evil || got["b"].(map[string]any)["x"] != "\u009b\u202e" {
 		t.Errorf("%v: %s", err, line)
 	}
-	if bytes.ContainsFunc(line, acted) || bytes.ContainsRune(line, '\x1b') || bytes.ContainsRune(line, '\n') || !strings.Contains(string(line), "é😀") || !strings.Contains(string(line), "<&>") {
+	if bytes.ContainsFunc(line, Acted) || bytes.ContainsRune(line, '\x1b') || bytes.ContainsRune(line, '\n') || !strings.Contains(string(line), "é😀") || !strings.Contains(string(line), "<&>") {
 		t.Errorf("%q", line)
 	}
 	if _, err := Line(func() {}); err == nil {

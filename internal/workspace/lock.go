@@ -25,10 +25,40 @@ type Held struct {
 	file *os.File
 }
 
-// holder is what the lock file says while the lock is held.
-type holder struct {
-	PID   int       `json:"pid"`
-	Since time.Time `json:"since"`
+// Holder is what the lock file says while the lock is held. The lock itself is the kernel's: what stands in the file decides nothing.
+type Holder struct {
+	PID     int       `json:"pid"`
+	Since   time.Time `json:"since"`             // when it took the lock
+	Started string    `json:"started,omitempty"` // when the process began, in the system's own measure: a number of a process is given again
+	Boot    string    `json:"boot,omitempty"`    // which run of the system that was
+}
+
+// HolderOf says whether somebody holds the lock of the file at path, and who that is where it is known. It waits for nothing and changes nothing.
+func HolderOf(path string) (by Holder, held bool) {
+	f, err := os.OpenFile(path, os.O_RDWR|openWithoutBlocking|openWithoutLinks, 0)
+	if err != nil {
+		return by, false
+	}
+	defer f.Close()
+	if free, err := tryLock(f); err != nil || free {
+		if free {
+			release(f)
+		}
+		return by, false
+	}
+	return readHolder(f), true
+}
+
+func readHolder(f io.Reader) (by Holder) {
+	text, _ := io.ReadAll(io.LimitReader(f, 4096))
+	_ = json.Unmarshal(text, &by)
+	return by
+}
+
+// self is this process as a holder.
+func self() Holder {
+	started, boot := startOf(os.Getpid())
+	return Holder{os.Getpid(), time.Now().UTC(), started, boot}
 }
 
 // Lock takes the advisory lock of the file at path, which it makes and leaves there for ever: a lock file that comes and goes can be
@@ -105,7 +135,7 @@ func lockOnce(path string) (*Held, error) {
 		return nil, nil
 	}
 	// Who holds it is a courtesy: a full disk must not make the lock fail.
-	if text, err := json.Marshal(holder{os.Getpid(), time.Now().UTC()}); err == nil {
+	if text, err := json.Marshal(self()); err == nil {
 		_ = f.Truncate(0)
 		_, _ = f.WriteAt(append(text, '\n'), 0)
 	}
@@ -113,18 +143,21 @@ func lockOnce(path string) (*Held, error) {
 }
 
 func lockHeld(path string) error {
-	var by holder
+	var by Holder
 	if f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking, 0); err == nil {
-		text, _ := io.ReadAll(io.LimitReader(f, 4096))
+		by = readHolder(f)
 		_ = f.Close()
-		_ = json.Unmarshal(text, &by)
 	}
 	if by.PID == 0 {
 		return fault.New(fault.LockHeld, "another process holds the lock %s", path).With("path", path).After(retryLock)
 	}
 	age := max(0, time.Since(by.Since).Milliseconds())
-	return fault.New(fault.LockHeld, "process %d holds the lock %s", by.PID, path).
-		With("path", path).With("holder_pid", by.PID).With("holder_age_ms", age).After(retryLock)
+	f := fault.New(fault.LockHeld, "process %d holds the lock %s", by.PID, path).
+		With("path", path).With("holder_pid", by.PID).With("holder_age_ms", age).With("holder_since", by.Since.Format(time.RFC3339)).After(retryLock)
+	if by.Started != "" {
+		f.With("holder_started", by.Started).With("holder_boot", by.Boot)
+	}
+	return f
 }
 
 func endedBy(ctx context.Context, path string) error {

@@ -145,3 +145,11 @@ func typeOf(mode fs.FileMode) string {
 	}
 	return "special file"
 }
+
+// SyncDir makes the entries of a directory survive the machine: files that were made, renamed or removed in it.
+func SyncDir(dir string) error {
+	if err := syncDir(dir); err != nil {
+		return refused("sync", dir, err)
+	}
+	return nil
+}

@@ -32,11 +32,11 @@ type subject struct {
 
 func subjects() []subject {
 	return []subject{
-		{claude.New(), claudeScenarios()},
-		{codex.New(), codexScenarios()},
-		{gemini.New(), geminiScenarios()},
-		{copilot.New(), copilotScenarios()},
-		{opencode.New(), opencodeScenarios()},
+		{claude.New(), append(claudeScenarios(), strict())},
+		{codex.New(), append(codexScenarios(), strict())},
+		{gemini.New(), append(geminiScenarios(), strict())},
+		{copilot.New(), append(copilotScenarios(), strict())},
+		{opencode.New(), append(opencodeScenarios(), strict())},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -131,6 +132,68 @@ func TestGoesOn(t *testing.T) {
 	}
 	if _, text, failed := c.ask("3", map[string]any{"agent": "native", "prompt": "x", "session": "other"}); !failed || !strings.Contains(text, "not begun here") {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestOneSession: what an answer calls its session is a session like any other, and each call has its own mode in it.
+func TestOneSession(t *testing.T) {
+	p := newPlace(t, `[{"call":{"name":"Write","input":{"file_path":"new.txt","content":"x"}}},{"say":"ok"}]`)
+	c := p.start(t, "--auto-edit")
+	c.hello()
+	wrote := func() bool { return os.Remove(filepath.Join(p.work, "new.txt")) == nil }
+	first, _, _ := c.ask("1", map[string]any{"agent": "native", "prompt": "one", "model": "m"})
+	id, _ := first["session"].(string)
+	if first["status"] != "blocked" || wrote() {
+		t.Errorf("read: %v", first)
+	}
+	for i, row := range []struct {
+		mode  string
+		wrote bool
+	}{{"edit", true}, {"read", false}, {"edit", true}} {
+		next, text, _ := c.ask(fmt.Sprint(i+2), map[string]any{"agent": "native", "prompt": "again", "model": "m", "session": id, "mode": row.mode})
+		if next["session"] != id || wrote() != row.wrote {
+			t.Errorf("%s: %v %s", row.mode, next, text)
+		}
+	}
+	show := exec.Command(program, "session", "show", id, "--output", "json")
+	show.Dir, show.Env = p.work, p.env
+	if out, err := show.Output(); err != nil || !strings.Contains(string(out), `"again"`) {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
+// TestQuestions: a question to a person is the answer of the call, and the next call can answer it.
+func TestQuestions(t *testing.T) {
+	p := newPlace(t, `[{"ask":"Which one?"},{"say":"heard ${input}"}]`)
+	c := p.start(t)
+	c.hello()
+	got, text, failed := c.ask("1", map[string]any{"agent": "native", "prompt": "go", "model": "m"})
+	if failed || got["status"] != "needs_input" || !strings.Contains(text, "Which one?") {
+		t.Fatalf("%v %s", got, text)
+	}
+}
+
+// TestCeiling: the words of all hosts say what an agent gets at most, and two that differ are refused by name.
+func TestCeiling(t *testing.T) {
+	const script = `[{"call":{"name":"Write","input":{"file_path":"new.txt","content":"x"}}},{"say":"ok"}]`
+	for flags, mode := range map[string]string{"--yolo": "yolo", "--approval auto-edit": "edit", "--read-only": "read", "--approval deny": "read"} {
+		p := newPlace(t, script)
+		c := p.start(t, strings.Fields(flags)...)
+		c.hello()
+		got, _, _ := c.ask("1", map[string]any{"agent": "native", "prompt": "go", "model": "m", "mode": mode})
+		if _, err := os.Stat(filepath.Join(p.work, "new.txt")); (err == nil) != (mode != "read") {
+			t.Errorf("%s: %v", flags, got)
+		}
+		if mode == "yolo" {
+			continue
+		}
+		if _, text, failed := c.ask("2", map[string]any{"agent": "native", "prompt": "go", "mode": "yolo"}); !failed || !strings.Contains(text, "only a person can change that") {
+			t.Errorf("%s: %s", flags, text)
+		}
+	}
+	c := newPlace(t, "").start(t, "--allow-mode", "edit", "--read-only")
+	if code := c.ends(); code != 2 || !strings.Contains(c.said.String(), "--allow-mode edit and --read-only") {
+		t.Errorf("exit %d: %s", code, c.said.String())
 	}
 }
 

@@ -12,8 +12,11 @@ import (
 // servers are the streams that speak JSON-RPC with a program which started them: what they do follows from requests, not from their arguments.
 func servers(t *testing.T) []*command {
 	t.Helper()
-	return slices.DeleteFunc(of(t, "stream"), func(c *command) bool { return !c.serves() })
+	return slices.DeleteFunc(of(t, "stream"), func(c *command) bool { return !c.serves() || c.prints() })
 }
+
+// prints says of a stream that it has nothing to hear: it prints records and ends.
+func (c *command) prints() bool { _, has := c.Flags["follow"]; return has }
 
 func (c *command) serves() bool { _, has := c.Flags["prompt"]; return !has }
 
@@ -113,5 +116,39 @@ func serverStdoutLost(t *testing.T, c *command) {
 		o := b.run(t, typed)
 		c.declares(t, o)
 		b.alone(t, o)
+	}
+}
+
+// TestEveryPrinter makes the checks with streams of records. What is in them is shown in test/start.
+func TestEveryPrinter(t *testing.T) {
+	printers := slices.DeleteFunc(of(t, "stream"), func(c *command) bool { return !c.prints() })
+	everyOne(t, printers, map[string]func(*testing.T, *command){
+		"help":                  checkHelp,
+		"help_names_every_flag": checkOptionsInHelp,
+		"schema":                serverSchema,
+		"wrong_call":            serverWrongCall,
+		"prints":                printerPrints,
+	})
+}
+
+// printerPrints: lines of JSON and nothing else, whatever becomes of standard input, and nothing is left.
+func printerPrints(t *testing.T, c *command) {
+	for _, redir := range []string{"", "<&-", "</dev/null"} {
+		b := furnished(t)
+		before := b.tree(t)
+		typed := c.plain(t)
+		typed.redir = redir
+		o := b.run(t, typed)
+		c.declares(t, o)
+		for line := range strings.Lines(o.stdout) {
+			var row map[string]any
+			if err := json.Unmarshal([]byte(line), &row); err != nil || row["kind"] == "" {
+				t.Errorf("%v: %s", err, line)
+			}
+		}
+		if o.code != 0 || o.stdout == "" {
+			t.Errorf("with %s nothing is printed\n%s", redir, o)
+		}
+		b.leftOnly(t, before, o)
 	}
 }

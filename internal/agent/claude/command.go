@@ -58,7 +58,7 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 	chosen := sh.Sandbox.Asked()
 	if sh.Sandbox.Value == setting.WorkspaceWrite {
 		change(&m, agent.Sandbox, string(setting.WorkspaceWrite), func(c *agent.Cell) {
-			args := []string{settings + "=" + encode(sandbox(sh.Approval.Value != setting.Prompt))}
+			args := []string{settings + "=" + encode(sandbox(sh.Approval.Value.Edits()))}
 			switch {
 			case cli.Passed(s.Passthrough, settings) && !asksForSandbox(s.Passthrough):
 				// The last --settings replaces the others. What nobody chose need not be sent to be replaced.

@@ -13,6 +13,7 @@ const webTools = "WebSearch,WebFetch"
 const (
 	bypass   = "--dangerously-skip-permissions"
 	modeFlag = "--permission-mode"
+	noTools  = "--tools="
 	settings = "--settings"
 )
 
@@ -36,6 +37,27 @@ func table(system string) agent.Matrix {
 
 func policies(system string) []agent.Row {
 	return []agent.Row{
+		agent.Both(agent.Approval, string(setting.DenyAll), agent.Cell{
+			Level: agent.Full, Args: []string{noTools, "--strict-mcp-config"}, Note: "the model is offered no tool",
+		}),
+		{
+			Feature: agent.Approval, Value: string(setting.AskAll),
+			Interactive: agent.Cell{Level: agent.None, Note: "what only reads runs without a question"},
+			OneShot: agent.Cell{
+				Level: agent.Full, Args: []string{noTools, "--strict-mcp-config"},
+				Note: "nobody can be asked, so the model is offered no tool",
+			},
+		},
+		agent.Both(agent.Approval, string(setting.Plan), agent.Cell{
+			Level: agent.Full, Args: []string{modeFlag, "plan"}, Note: "it writes its plan outside of the workspace",
+		}),
+		{
+			Feature: agent.Approval, Value: string(setting.Default),
+			Interactive: agent.Cell{Level: agent.Full, Args: []string{modeFlag, "default"}},
+			OneShot: agent.Cell{
+				Level: agent.Full, Args: []string{modeFlag, "default"}, Note: "as prompt: what would need an approval is denied",
+			},
+		},
 		{
 			Feature: agent.Approval, Value: string(setting.Prompt),
 			Interactive: agent.Cell{Level: agent.Full, Args: []string{modeFlag, "default"}},

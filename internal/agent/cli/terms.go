@@ -67,14 +67,15 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 // while it works.
 func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 	m := d.Matrix(s.Install.Version)
-	switch s.Terms.Mode {
-	case "":
-	case setting.Prompt, setting.Default:
-		s.Shared.Approval = typed(setting.Prompt)
-	case setting.AutoEdit, setting.Yolo:
-		s.Shared.Approval = typed(s.Terms.Mode)
+	switch mode := s.Terms.Mode; {
+	case mode == "":
+	case mode.Stricter() && m.Cell(agent.Approval, string(mode), setting.OneShot).Level != agent.Full:
+		note := m.Cell(agent.Approval, string(mode), setting.OneShot).Note
+		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep%s", d.Name(), mode, parenthesis(note))
+	case mode == setting.Default && m.Cell(agent.Approval, string(mode), setting.OneShot).Level == agent.None:
+		s.Shared.Approval = typed(setting.Prompt) // which is stricter, where nobody can be asked
 	default:
-		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep", d.Name(), s.Terms.Mode)
+		s.Shared.Approval = typed(mode)
 	}
 	var kept []Term
 	if m.Cell(agent.Schema, "", setting.OneShot).Level == agent.Full {

@@ -27,7 +27,7 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 	t.policy(agent.Approval, string(sh.Approval.Value), sh.Approval.Origin, held)
 	held = t.add(m, s, agent.Sandbox, string(sh.Sandbox.Value), sh.Sandbox.Origin)
 	t.policy(agent.Sandbox, string(sh.Sandbox.Value), sh.Sandbox.Origin, held)
-	if sh.Approval.Value != setting.Prompt && sh.Sandbox.Value == setting.WorkspaceWrite && !sh.Sandbox.Typed() && held.Level != agent.Full {
+	if sh.Approval.Value.Edits() && sh.Sandbox.Value == setting.WorkspaceWrite && !sh.Sandbox.Typed() && held.Level != agent.Full {
 		t.Warnings = append(t.Warnings, agent.Warning{
 			Flag: "--approval", Value: string(sh.Approval.Value), Kind: agent.Unguarded,
 			Message: "no sandbox holds what the agent does without asking" + parenthesis(held.Note),

@@ -42,7 +42,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 }
 
 // fit makes of the table what holds for this call: approval and sandbox are one thing in Codex, which asks, and refuses, only where its
-// sandbox stops it. It changes nothing of what is sent.
+// sandbox stops it. Of what is sent it changes one thing: plan is a sandbox, and Codex takes one.
 func fit(m agent.Matrix, s agent.Spec, p passed) {
 	approval, sandbox := s.Shared.Approval.Value, s.Shared.Sandbox.Value
 	for i, row := range m.Rows {
@@ -51,6 +51,11 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 			cell = &m.Rows[i].OneShot
 		}
 		switch {
+		case row.Feature == agent.Sandbox && row.Value == string(sandbox) && approval == setting.Plan: // which has a sandbox of its own
+			*cell = agent.Cell{Level: agent.Full, Note: planned}
+			if sandbox == setting.Off {
+				cell.Level = agent.Nearest
+			}
 		case row.Feature == agent.Sandbox && row.Value == string(sandbox):
 			cell.Note = ""
 			if sandbox == setting.WorkspaceWrite && s.Machine.OS == "windows" {
@@ -88,7 +93,7 @@ func sent(s agent.Spec, p passed) agent.Spec {
 // truth corrects the policies where a flag alone does not tell what holds, and warns where nothing does.
 func truth(t *cli.Translation, s agent.Spec, p passed) {
 	const elsewhere = "what follows -- decides"
-	loose := s.Shared.Approval.Value != setting.Yolo && s.Shared.Sandbox.Value == setting.Off && !p.overrules(s)
+	loose := s.Shared.Approval.Value != setting.Yolo && s.Shared.Approval.Value != setting.Plan && s.Shared.Sandbox.Value == setting.Off && !p.overrules(s)
 	for i := range t.Policies {
 		policy := &t.Policies[i]
 		switch policy.Feature {

@@ -10,11 +10,15 @@ const measured = "0.169.0" // the version that every cell was run with
 // The names of sandboxes, in Codex's words.
 const (
 	workspaceWrite = "workspace-write"
+	readOnly       = "read-only"
 	fullAccess     = "danger-full-access"
 )
 
 // unasked is what --approval prompt does not keep it from.
 const unasked = "inside the workspace it writes without asking"
+
+// planned is what --approval plan is.
+const planned = "commands run in a sandbox in which nothing can be written, and nothing is asked"
 
 // config is one setting as -c takes it. Repeated, the last counts; a flag for the same thing counts more, wherever it stands.
 func config(key, value string) []string {
@@ -61,7 +65,18 @@ func approvals() []agent.Row {
 		c.Level = agent.Nearest
 		return c
 	}
+	reads := agent.Cell{Level: agent.None, Note: "what only reads runs without a question"}
 	return []agent.Row{
+		agent.Both(agent.Approval, string(setting.DenyAll), reads),
+		agent.Both(agent.Approval, string(setting.AskAll), reads),
+		row(agent.Approval, string(setting.Plan),
+			agent.Cell{Level: agent.Full, Args: join([]string{"--ask-for-approval", "never", "--sandbox", readOnly}, person), Note: planned},
+			agent.Cell{Level: agent.Full, Args: join(exec, []string{"--sandbox", readOnly}), Note: planned},
+		),
+		row(agent.Approval, string(setting.Default),
+			nearest(ask("on-request", unasked+", commands run too; it asks before anything beyond")),
+			oneShot("inside the sandbox it writes and runs commands; anything beyond is denied"),
+		),
 		row(agent.Approval, string(setting.Prompt),
 			nearest(ask("on-request", unasked+", commands run too; it asks before anything beyond")),
 			nearest(oneShot(unasked+", commands run too; anything beyond is denied, because exec cannot ask; with -- --sandbox read-only the workspace stays as it is")),

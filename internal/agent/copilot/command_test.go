@@ -339,7 +339,7 @@ func TestMatrix(t *testing.T) {
 		feature string
 		values  []string
 	}{
-		{agent.Approval, []string{"prompt", "auto-edit", "yolo"}},
+		{agent.Approval, []string{"deny", "ask", "plan", "default", "prompt", "auto-edit", "yolo"}},
 		{agent.Sandbox, []string{"workspace-write", "off"}},
 		{agent.Output, []string{"text", "json", "stream-json"}},
 		{agent.Web, []string{"on", "off"}},

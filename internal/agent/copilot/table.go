@@ -11,6 +11,7 @@ const measured = "1.0.102"
 const (
 	allowAll     = "--allow-all-tools"
 	yoloFlag     = "--yolo"
+	planFlag     = "--plan"
 	writeFlag    = "--allow-tool=write"
 	sandboxFlag  = "--sandbox"
 	noSandbox    = "--no-sandbox"
@@ -53,7 +54,19 @@ func table(system string) agent.Matrix {
 func policies(system string) []agent.Row {
 	// No flag asks for approvals: it is what happens without one. A variable of the user's would turn them off; a repository's settings cannot.
 	careful := []string{promptsAgain, noJudge}
+	reads := agent.Cell{Level: agent.None, Note: "what only reads runs without a question"}
 	return []agent.Row{
+		agent.Both(agent.Approval, string(setting.DenyAll), reads),
+		agent.Both(agent.Approval, string(setting.AskAll), reads),
+		agent.Both(agent.Approval, string(setting.Plan), agent.Cell{
+			Level: agent.Full, Args: []string{planFlag, denyFlag + "=write", denyFlag + "=shell"}, Env: careful,
+			Note: "commands are denied, those that only read too",
+		}),
+		{
+			Feature: agent.Approval, Value: string(setting.Default),
+			Interactive: agent.Cell{Level: agent.Full, Env: careful},
+			OneShot:     agent.Cell{Level: agent.Full, Env: careful, Note: "as prompt: what would need an approval is denied"},
+		},
 		{
 			Feature: agent.Approval, Value: string(setting.Prompt),
 			Interactive: agent.Cell{Level: agent.Full, Env: careful},

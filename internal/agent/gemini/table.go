@@ -45,6 +45,14 @@ func table(string) agent.Matrix {
 		// of take from that. Beyond 8 MiB it cuts. An astral character has two units but four bytes, so both limits together hold for all text.
 		Limit: agent.Limit{Characters: 4_000_000, Bytes: 8_000_000, Note: "beyond it the CLI sends nothing, prints nothing and exits with 0"},
 		Rows: []agent.Row{
+			agent.Both(agent.Approval, string(setting.DenyAll), no("what only reads runs without a question")),
+			agent.Both(agent.Approval, string(setting.AskAll), no("what only reads runs without a question")),
+			agent.Both(agent.Approval, string(setting.Plan), yes("it writes plans outside of the workspace", approvalFlag+"=plan")),
+			two(
+				agent.Approval, string(setting.Default),
+				yes("", approvalFlag+"=default"),
+				yes("as prompt: tools that would ask are withheld from the model", approvalFlag+"=default"),
+			),
 			two(
 				agent.Approval, string(setting.Prompt),
 				yes("", approvalFlag+"=default"),

@@ -64,6 +64,10 @@ func (d driver) table(string) agent.Matrix {
 		Measured: d.version,
 		Limit:    agent.Limit{Bytes: 64 << 20, Note: "a longer one is refused"},
 		Rows: []agent.Row{
+			agent.Both(agent.Approval, string(setting.DenyAll), yes("", "--permission-mode=deny")),
+			agent.Both(agent.Approval, string(setting.AskAll), yes("where nobody can be asked no tool runs", "--permission-mode=ask")),
+			agent.Both(agent.Approval, string(setting.Plan), yes("", "--permission-mode=plan")),
+			agent.Both(agent.Approval, string(setting.Default), yes("as prompt; where nobody can be asked, what the walls hold in the workspace runs", "--permission-mode=default")),
 			agent.Both(agent.Approval, string(setting.Prompt), yes("reading needs no asking; where nobody can be asked the rest is denied", "--permission-mode=prompt")),
 			agent.Both(agent.Approval, string(setting.AutoEdit), yes("its file tools write in the workspace", "--permission-mode=auto-edit")),
 			agent.Both(agent.Approval, string(setting.Yolo), yes("", "--permission-mode=auto")),

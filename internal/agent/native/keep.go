@@ -43,9 +43,9 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 
 // create begins a session.
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
-	kept, err := o.Store.Create(ctx, session.Begin{
+	kept, err := o.Store.New(ctx, session.Begin{
 		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
-	})
+	}, !o.Forget)
 	if err != nil || history == nil {
 		return kept, err
 	}
@@ -99,10 +99,9 @@ func (o Options) provided(kept *session.Session, history []model.Message) error 
 	if err := kept.CheckProvider(o.Choice.Provider); err != nil {
 		return err
 	}
-	now := kept.State()
-	if now.Model == o.Choice.Model && now.Mode == string(o.Mode) {
+	if kept.State().Model == o.Choice.Model {
 		return nil
 	}
-	_, err := kept.Append(session.Changed{Model: o.Choice.Model, Mode: string(o.Mode)})
+	_, err := kept.Append(session.Changed{Model: o.Choice.Model})
 	return err
 }

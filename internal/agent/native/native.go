@@ -41,6 +41,7 @@ type Options struct {
 	Dir     string           // where it works, absolute
 	Kept    *session.Session // the session, as Keep opened it
 	Store   session.Store
+	Forget  bool   // nothing of a new session stays on disk
 	ID      string // of a new session; empty: one is chosen
 	Resume  string // the session to continue; empty: a new one
 	History string // a file with what was said elsewhere; empty: none

@@ -354,13 +354,13 @@ func TestMatrix(t *testing.T) {
 			t.Errorf("%s %s has no row", r[0], r[1])
 		}
 	}
-	if m.Measured != measured || len(m.Rows) != 19 {
+	if m.Measured != measured || len(m.Rows) != 23 {
 		t.Errorf("%s, %d rows", m.Measured, len(m.Rows))
 	}
 }
 
 func values() (out [][2]string) {
-	for _, v := range setting.Common() {
+	for _, v := range setting.Approvals() {
 		out = append(out, [2]string{agent.Approval, string(v)})
 	}
 	for _, v := range setting.Sandboxes() {

@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/setting"
 )
 
 // rule is one line of a permission: what it says of a tool's arguments that match the pattern. The last that matches decides.
@@ -26,6 +27,9 @@ func permission(env []string, s agent.Spec) []string {
 		}
 		return ok
 	})
+	if a := s.Shared.Approval.Value; a == setting.DenyAll || a == setting.AskAll { // they are about the tools for the web too
+		ours = slices.DeleteFunc(ours, func(r rule) bool { return r.tool != "*" && r.action == "allow" })
+	}
 	theirs, set := cli.Lookup(s.Env, permissionName)
 	if len(ours) == 0 {
 		return rest

@@ -48,7 +48,21 @@ func moded() []agent.Row {
 	stream := lines
 	stream.Level, stream.Note = agent.Full, "text comes whole, not in pieces"
 	none := agent.Cell{Level: agent.None, Note: "there is no such form in the terminal interface"}
+	all := func(action string) []string { return []string{permissionName + `={"*":"` + action + `"}`} }
+	plan := []string{permissionName + `={"*":"deny","read":"allow","glob":"allow","grep":"allow","list":"allow","todowrite":"allow"}`}
 	return []agent.Row{
+		agent.Both(agent.Approval, "deny", agent.Cell{Level: agent.Full, Env: all("deny"), Note: "no tool is offered"}),
+		{
+			Feature: agent.Approval, Value: "ask",
+			Interactive: agent.Cell{Level: agent.Full, Env: all("ask")},
+			OneShot:     agent.Cell{Level: agent.Full, Env: all("ask"), Note: "every call is rejected, and the first rejection ends the turn"},
+		},
+		agent.Both(agent.Approval, "plan", agent.Cell{Level: agent.Full, Env: plan, Note: "commands and tools of servers are not offered"}),
+		{
+			Feature: agent.Approval, Value: "default",
+			Interactive: agent.Cell{Level: agent.Full, Env: []string{permissionName + ask}, Note: "it asks before edits and commands; MCP tools run"},
+			OneShot:     agent.Cell{Level: agent.Full, Env: []string{permissionName + ask}, Note: "as prompt: " + rejected},
+		},
 		{
 			Feature: agent.Approval, Value: "prompt",
 			Interactive: agent.Cell{Level: agent.Full, Env: []string{permissionName + ask}, Note: "it asks before edits and commands; MCP tools run"},

@@ -66,10 +66,10 @@ type Place struct {
 
 // Block is a part of a message.
 type Block struct {
-	Text  string `json:"text,omitempty"`
-	Media string `json:"media,omitempty"` // not empty: an image, a sound or a document, in Data
-	Data  []byte `json:"data,omitempty"`
-	Name  string `json:"name,omitempty"`
+	Text  string
+	Media string // not empty: an image, a sound or a document, in Data
+	Data  []byte
+	Name  string
 }
 
 // Decode reads what a method wants. An unknown method is an error as well.

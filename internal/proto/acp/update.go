@@ -24,22 +24,22 @@ const (
 	Conditions Kind = "state"      // State, Stop, Error; version 2 alone
 )
 
-// Update is something that a client is told of a session, in a form for all versions. It can be kept as JSON.
+// Update is something that a client is told of a session, in a form for all versions.
 type Update struct {
-	Kind     Kind     `json:"kind"`
-	Message  string   `json:"message,omitempty"` // the id of the message that it belongs to
-	Text     string   `json:"text,omitempty"`
-	Blocks   []Block  `json:"blocks,omitempty"`
-	Tool     *Tool    `json:"tool,omitempty"`
-	Steps    []Step   `json:"steps,omitempty"`
-	Options  *Options `json:"-"`
-	Title    string   `json:"title,omitempty"`
-	Time     string   `json:"time,omitempty"`
-	Usage    *Usage   `json:"-"`
-	Severity string   `json:"-"` // info, warning, error
-	State    string   `json:"-"` // running, idle, requires_action
-	Stop     string   `json:"-"`
-	Error    *Error   `json:"-"`
+	Kind     Kind
+	Message  string // the id of the message that it belongs to
+	Text     string
+	Blocks   []Block
+	Tool     *Tool
+	Steps    []Step
+	Options  *Options
+	Title    string
+	Time     string
+	Usage    *Usage
+	Severity string // info, warning, error
+	State    string // running, idle, requires_action
+	Stop     string
+	Error    *Error
 }
 
 // The statuses of a tool's call.
@@ -52,46 +52,46 @@ const (
 
 // Tool is a call, or what is new of it. Empty members are as they were.
 type Tool struct {
-	ID        string          `json:"id"`
-	New       bool            `json:"new,omitempty"` // it is told for the first time
-	Name      string          `json:"name,omitempty"`
-	Title     string          `json:"title,omitempty"`
-	Kind      string          `json:"kind,omitempty"` // read, edit, search, execute, think, fetch, other
-	Status    string          `json:"status,omitempty"`
-	Content   []Content       `json:"content,omitempty"`
-	Locations []string        `json:"locations,omitempty"`
-	Input     json.RawMessage `json:"input,omitempty"`
-	Parent    string          `json:"parent,omitempty"` // the call whose sub-agent made this one
-	Terminal  *Terminal       `json:"terminal,omitempty"`
+	ID        string
+	New       bool // it is told for the first time
+	Name      string
+	Title     string
+	Kind      string // read, edit, search, execute, think, fetch, other
+	Status    string
+	Content   []Content
+	Locations []string
+	Input     json.RawMessage
+	Parent    string // the call whose sub-agent made this one
+	Terminal  *Terminal
 }
 
 // Content is a text or a diff.
 type Content struct {
-	Text string `json:"text,omitempty"`
-	Diff *Diff  `json:"diff,omitempty"`
+	Text string
+	Diff *Diff
 }
 
 // Diff is what becomes of a file.
 type Diff struct {
-	Path string  `json:"path"`
-	Old  *string `json:"old,omitempty"` // nil: there is no such file yet
-	New  string  `json:"new"`
-	Part bool    `json:"part,omitempty"` // Old and New are pieces of it
+	Path string
+	Old  *string // nil: there is no such file yet
+	New  string
+	Part bool // Old and New are pieces of it
 }
 
 // Terminal is what a command printed. It ran in no terminal of the client.
 type Terminal struct {
-	Command string  `json:"command,omitempty"`
-	Dir     string  `json:"dir,omitempty"`
-	Output  *string `json:"output,omitempty"` // all of it; nil: not yet
-	Exit    *int    `json:"exit,omitempty"`
-	Ended   bool    `json:"ended,omitempty"`
+	Command string
+	Dir     string
+	Output  *string // all of it; nil: not yet
+	Exit    *int
+	Ended   bool
 }
 
 // Step is one of a plan.
 type Step struct {
-	Text   string `json:"text"`
-	Status string `json:"status"` // pending, in_progress, completed
+	Text   string
+	Status string // pending, in_progress, completed
 }
 
 // Usage is how full the context is, and what the session cost until now.

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"omniagent/internal/event"
 	"strings"
+
+	"omniagent/internal/event"
+	"omniagent/internal/setting"
 )
 
 // Frame is what a host says. Exactly one of the pointers is set.
@@ -23,8 +25,10 @@ type Approval struct {
 	Reason   string
 }
 
-// Modes are the permission modes of this dialect.
-func Modes() []string { return []string{"default", "interactive", "auto", "deny"} }
+// Modes are the permission modes of this dialect: its own words first, then those that all hosts share.
+func Modes() []string {
+	return []string{"default", "interactive", "auto", "deny", "ask", "plan", "prompt", "auto-edit", "yolo"}
+}
 
 // Parse reads a line of the host. An error says what is wrong with the line; the conversation goes on.
 func Parse(data []byte) (Frame, error) {
@@ -47,12 +51,10 @@ func Parse(data []byte) (Frame, error) {
 	case "interrupt":
 		return Frame{Interrupt: true}, nil
 	case "set_permission_mode":
-		for _, m := range Modes() {
-			if f.Mode == m {
-				return Frame{Mode: m}, nil
-			}
+		if _, ok := setting.ParseApproval(f.Mode); ok {
+			return Frame{Mode: f.Mode}, nil
 		}
-		return Frame{}, fmt.Errorf("set_permission_mode: %q is none of %s", f.Mode, strings.Join(Modes(), ", "))
+		return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; there are %s", f.Mode, strings.Join(Modes(), ", "))
 	case "tool_approval":
 		if f.ID == "" || f.Approved == nil {
 			return Frame{}, errors.New("tool_approval: id and approved are needed")

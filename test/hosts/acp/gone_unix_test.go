@@ -87,7 +87,7 @@ func TestDoesNotRead(t *testing.T) {
 	if most := peak(state.SysUsage()); most > 200<<20 {
 		t.Errorf("%d MB", most>>20)
 	}
-	if took := time.Since(began); took > 12*time.Second {
+	if took := time.Since(began); took > 8*time.Second { // well before a client that reads slowly would be given up
 		t.Errorf("it took %s", took)
 	}
 	_, _ = io.Copy(io.Discard, out)

@@ -80,7 +80,7 @@ func TestVersion1OfOthers(t *testing.T) {
 	same(t, p.script(t, dir, "v1.mjs"), `{
 		"greeting": [1, true], "modes": ["deny", "ask", "plan", "prompt", "default", "auto-edit", "yolo"], "stop": "end_turn",
 		"plan": [["look", "completed"], ["go", "pending"]], "diff": [null, "one\n"], "asked": ["Write b.txt", "echo out; exit 3"], "said": "Done.",
-		"mode": "plan", "exit": 0, "listed": [[true, "work"]],
+		"mode": "plan", "exit": 0, "listed": [[true, "work"]], "kept": "plan",
 		"loaded": ["user_message_chunk", "tool_call", "tool_call_update", "plan", "tool_call", "tool_call", "tool_call_update", "tool_call_update", "agent_message_chunk"],
 		"rejected": ["end_turn", 3], "cancelled": "cancelled"}`)
 }

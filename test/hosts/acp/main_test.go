@@ -21,7 +21,12 @@ import (
 // program is the built program.
 var program string
 
+// TestMain lets the test binary be an agent as well.
 func TestMain(m *testing.M) {
+	if isStub() {
+		runStub()
+		return
+	}
 	os.Exit(measure.WithProgram("../../..", func(file string) int {
 		program = file
 		return m.Run()
@@ -93,6 +98,13 @@ type client struct {
 	lines []object
 	grew  chan struct{}
 	ended chan struct{}
+	halt  sync.Mutex // held while nothing is read
+}
+
+// pause has the client read nothing until the returned function is called.
+func (c *client) pause() (resume func()) {
+	c.halt.Lock()
+	return c.halt.Unlock
 }
 
 func (p place) launch(t *testing.T, more ...string) *client {
@@ -120,6 +132,8 @@ func (c *client) listen(out io.Reader) {
 	defer close(c.ended)
 	in := bufio.NewReaderSize(out, 1<<20)
 	for {
+		c.halt.Lock()
+		c.halt.Unlock() //nolint:staticcheck // it waits for the end of a pause
 		line, err := in.ReadBytes('\n')
 		if len(line) > 0 {
 			var m object

@@ -47,8 +47,10 @@ report("exit", first.exit);
 await talk(choose("reject_once"), async (agent, seen) => {
   const listed = await agent.request(methods.session.list, { cwd });
   report("listed", listed.sessions.map((s) => [s.sessionId === first.result, s.title]));
-  await agent.request(methods.session.load, { sessionId: first.result, cwd, mcpServers: [] });
+  const loaded = await agent.request(methods.session.load, { sessionId: first.result, cwd, mcpServers: [] });
+  report("kept", loaded.modes.currentModeId);
   report("loaded", seen.updates.map((u) => u.sessionUpdate));
+  await agent.request(methods.session.setMode, { sessionId: first.result, modeId: "prompt" });
   const done = await agent.request(methods.session.prompt, { sessionId: first.result, prompt: text("work") });
   report("rejected", [done.stopReason, seen.of("tool_call_update").filter((u) => u.status === "failed").length]);
   seen.answer = async () => {

@@ -1,0 +1,260 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	"omniagent/internal/session"
+	"omniagent/internal/workspace"
+)
+
+// A ledger is what version 0.1 kept of a session with an installed agent: DIR/ID.jsonl, a line for each thing that the client was told. It is read,
+// and turned into a journal when its session is first needed; the file stays as it is until the session is deleted.
+type ledger struct {
+	id       string
+	begin    ledgerBegin
+	title    string
+	own      string // what the agent calls the session
+	updated  time.Time
+	messages []model.Message
+}
+
+// ledgerLine is a line of a ledger: one of its members.
+type ledgerLine struct {
+	Begin  *ledgerBegin  `json:"begin"`
+	Resume string        `json:"resume"`
+	Update *ledgerUpdate `json:"update"`
+}
+
+type ledgerBegin struct {
+	Agent string    `json:"agent"`
+	Dir   string    `json:"dir"`
+	Dirs  []string  `json:"dirs"`
+	Time  time.Time `json:"time"`
+}
+
+type ledgerUpdate struct {
+	Kind   string `json:"kind"` // user, agent, thought, tool, plan, title
+	Text   string `json:"text"`
+	Title  string `json:"title"`
+	Blocks []struct {
+		Text  string `json:"text"`
+		Media string `json:"media"`
+		Data  []byte `json:"data"`
+		Name  string `json:"name"`
+	} `json:"blocks"`
+	Tool *ledgerTool `json:"tool"`
+}
+
+type ledgerTool struct {
+	ID      string          `json:"id"`
+	New     bool            `json:"new"`
+	Name    string          `json:"name"`
+	Status  string          `json:"status"`
+	Input   json.RawMessage `json:"input"`
+	Content []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+	Terminal *struct {
+		Command string  `json:"command"`
+		Output  *string `json:"output"`
+	} `json:"terminal"`
+}
+
+const ledgerEnding = ".jsonl"
+
+func (p Past) ledgerFile(id string) string { return filepath.Join(p.Old, id+ledgerEnding) }
+
+// ledgers are those of the agent in which something was said. Of each only what a list shows is read.
+func (p Past) ledgers(ctx context.Context) ([]ledger, error) {
+	if p.Old == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(p.Old)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.PermissionDenied, "%s cannot be read", p.Old).Because(err)
+	}
+	var all []ledger
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		id, named := strings.CutSuffix(e.Name(), ledgerEnding)
+		if !named {
+			continue
+		}
+		if l, err := p.ledger(id, true); err == nil && l.title != "" && l.begin.Agent == p.Agent {
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+// ledger reads one. brief: no further than to its title. A line that cannot be read is passed over: its writer was killed.
+func (p Past) ledger(id string, brief bool) (ledger, error) {
+	l := ledger{id: id}
+	missing := fault.New(fault.NotFoundCode, "there is no session %s", id)
+	if session.CheckID(id) != nil {
+		return l, missing
+	}
+	info, err := os.Lstat(p.ledgerFile(id)) // before it is opened: a pipe would block
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return l, missing
+	}
+	var f *os.File
+	if err == nil {
+		l.updated = info.ModTime()
+		f, err = os.Open(p.ledgerFile(id))
+	}
+	if err != nil {
+		return l, fault.New(fault.PermissionDenied, "the session %s cannot be read", id).Because(err)
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, 64<<10)
+	for {
+		data, err := in.ReadBytes('\n')
+		var line ledgerLine
+		if len(bytes.TrimSpace(data)) > 0 && json.Unmarshal(data, &line) == nil {
+			l.take(line)
+		}
+		if errors.Is(err, io.EOF) || brief && l.title != "" {
+			return l, nil
+		}
+		if err != nil {
+			return l, fault.New(fault.Internal, "the session %s cannot be read", id).Because(err)
+		}
+	}
+}
+
+// take takes a line.
+func (l *ledger) take(line ledgerLine) {
+	if line.Begin != nil { // each opening said where: the last one counts
+		l.begin = *line.Begin
+	}
+	if line.Resume != "" {
+		l.own = line.Resume
+	}
+	u := line.Update
+	if u == nil {
+		return
+	}
+	switch u.Kind {
+	case "title":
+		l.title = u.Title
+	case "user":
+		for _, b := range u.Blocks {
+			kind := model.Text
+			if strings.HasPrefix(b.Media, "image/") {
+				kind = model.Image
+			} else if b.Media != "" {
+				kind = model.File
+			}
+			l.say(model.User, model.Block{Kind: kind, Text: b.Text, Media: b.Media, Data: b.Data, Name: b.Name})
+		}
+	case "agent":
+		l.say(model.Assistant, model.Block{Kind: model.Text, Text: u.Text})
+	case "thought":
+		l.say(model.Assistant, model.Block{Kind: model.Thinking, Text: u.Text})
+	case "tool":
+		if u.Tool != nil {
+			l.tool(u.Tool)
+		}
+	}
+}
+
+// tool takes what was told of a call.
+func (l *ledger) tool(t *ledgerTool) {
+	if t.New {
+		input := t.Input
+		var object map[string]json.RawMessage
+		if json.Unmarshal(input, &object) != nil || object == nil {
+			input = json.RawMessage("{}")
+		}
+		if term := t.Terminal; term != nil && term.Command != "" && object["command"] == nil {
+			input, _ = json.Marshal(map[string]string{"command": term.Command}) // a text
+		}
+		l.say(model.Assistant, model.Block{Kind: model.Call, ID: t.ID, Name: t.Name, Input: input})
+	}
+	if t.Status != "completed" && t.Status != "failed" {
+		return
+	}
+	result := model.Block{Kind: model.Result, ID: t.ID, Name: t.Name, Failed: t.Status == "failed"}
+	for _, c := range t.Content {
+		result.Text += c.Text
+	}
+	if t.Terminal != nil && t.Terminal.Output != nil {
+		result.Text = *t.Terminal.Output
+	}
+	l.say(model.User, result)
+}
+
+// say adds to the last message, where it is one of the same side.
+func (l *ledger) say(role model.Role, b model.Block) {
+	if n := len(l.messages); n > 0 && l.messages[n-1].Role == role {
+		l.messages[n-1].Blocks = append(l.messages[n-1].Blocks, b)
+		return
+	}
+	l.messages = append(l.messages, model.Message{Role: role, Blocks: []model.Block{b}})
+}
+
+// adopt makes a journal of a ledger. begun: there is one without messages, whose writer may have been killed at this. The messages come last and
+// all at once, so that it is seen whether that is so.
+func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
+	id := l.id
+	held, err := p.lockLedger(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Unlock()) }()
+	var journal *session.Session
+	if begun {
+		journal, err = p.Store.Resume(ctx, id)
+	} else {
+		journal, err = p.Store.Create(ctx, session.Begin{ID: id, Agent: l.begin.Agent, Cwd: l.begin.Dir, Created: l.begin.Time, Title: l.title})
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	if l.own != "" {
+		if _, err := journal.Append(session.Changed{Session: l.own}); err != nil {
+			return err
+		}
+	}
+	return journal.Adopt(session.Adopted{From: p.ledgerFile(id)}, l.messages)
+}
+
+// lockLedger takes a ledger for this process, as version 0.1 does while it writes one.
+func (p Past) lockLedger(ctx context.Context, id string) (*workspace.Held, error) {
+	return workspace.Lock(ctx, filepath.Join(p.Old, id+".lock"), 0)
+}
+
+// removeLedger takes a ledger away, if there is one.
+func (p Past) removeLedger(ctx context.Context, id string) error {
+	if p.Old == "" {
+		return nil
+	}
+	if _, err := p.ledger(id, true); errors.Is(err, fault.NotFoundCode) {
+		return nil
+	}
+	held, err := p.lockLedger(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = held.Unlock() }()
+	if err := os.Remove(p.ledgerFile(id)); err != nil {
+		return fault.New(fault.PermissionDenied, "the session %s cannot be deleted", id).Because(err)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/session"
+)
+
+// Past are the sessions of one agent that can be gone on with: journals, and what version 0.1 kept of the installed agents.
+type Past struct {
+	Store session.Store
+	Agent string // as journals name it; empty: the native agent
+	Old   string // the directory of the ledgers of version 0.1; empty: there are none
+}
+
+// find makes sure that there is a session which the agent can go on with.
+func (p Past) find(ctx context.Context, id string) error {
+	begin, empty, err := p.look(id)
+	if empty || errors.Is(err, fault.NotFoundCode) {
+		l, wrong := p.ledger(id, false)
+		switch {
+		case wrong != nil && !errors.Is(wrong, fault.NotFoundCode):
+			return wrong
+		case wrong != nil || len(l.messages) == 0: // there is only the journal, or neither
+		case l.begin.Agent == p.Agent:
+			begin.Agent, err = p.Agent, p.adopt(ctx, l, err == nil)
+		default:
+			begin, err = session.Begin{Agent: l.begin.Agent}, nil
+		}
+	}
+	if err == nil && begin.Agent != p.Agent {
+		owner := cmp.Or(begin.Agent, "native")
+		err = fault.New(fault.ArgError, "the session %s is one of the agent %s", id, owner).Hint("omniagent acp --agent %s", owner)
+	}
+	return err
+}
+
+// look reads how a session began, and whether anything was said in it.
+func (p Past) look(id string) (session.Begin, bool, error) {
+	v, err := p.Store.Show(id)
+	if err != nil {
+		return session.Begin{}, false, err
+	}
+	defer v.Close()
+	return v.State.Begin, v.State.Messages == 0, nil
+}
+
+// list tells of the sessions in which something was said, the one that was used last first; dir: in that directory alone.
+func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
+	all, _, _, err := p.Store.List(ctx, session.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	list, listed := []wire.Session{}, map[string]bool{}
+	for _, i := range all {
+		if i.Messages == 0 {
+			continue
+		}
+		if listed[i.Begin.ID] = true; i.Begin.Agent == p.Agent {
+			list = append(list, wire.Session{ID: i.Begin.ID, Dir: i.Begin.Cwd, Title: i.Title, Updated: stamp(i.Updated)})
+		}
+	}
+	old, err := p.ledgers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range old {
+		if !listed[l.id] {
+			list = append(list, wire.Session{ID: l.id, Dir: l.begin.Dir, Dirs: l.begin.Dirs, Title: l.title, Updated: stamp(l.updated)})
+		}
+	}
+	list = slices.DeleteFunc(list, func(s wire.Session) bool { return dir != "" && s.Dir != dir })
+	slices.SortStableFunc(list, func(a, b wire.Session) int { return strings.Compare(b.Updated, a.Updated) })
+	return list, nil
+}
+
+// stamp is a time in a form that sorts.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// remove takes a session away. What an installed agent itself keeps of it stays.
+func (p Past) remove(ctx context.Context, id string) error {
+	if err := p.find(ctx, id); err != nil {
+		return err
+	}
+	if err := p.removeLedger(ctx, id); err != nil { // the journal last: until then it can be deleted again
+		return err
+	}
+	return p.Store.Delete(ctx, id)
+}
+
+// replay tells what was said in a session. What was put aside since is told as well: the person has seen it. It loses what the messages do not
+// have: which files a call changed and how, exit codes, costs, questions and their answers, and of installed agents what they thought.
+func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) error {
+	v, err := p.Store.Show(id)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	n := newNarrator("r", v.State.Begin.Cwd, nil)
+	n.past = true
+	last := int64(0)
+	for e, err := range v.Entries() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m, is := e.Record.(session.Message)
+		if err != nil || !is { // one that cannot be read keeps nobody from the others
+			continue
+		}
+		message := "r" + strconv.FormatInt(e.Number, 10)
+		if said := saidIn(m.Message); said != nil {
+			if m.Turn > last { // the first message of its turn, which was told under this id
+				message, last = "u"+strconv.FormatInt(m.Turn, 10), m.Turn
+			}
+			tell(wire.Update{Kind: wire.Said, Message: message, Blocks: said})
+		}
+		for _, u := range n.spoken(m.Message, message) {
+			tell(u)
+		}
+	}
+	for _, call := range slices.Sorted(maps.Keys(n.calls)) { // its process was killed
+		tell(wire.Update{Kind: wire.Called, Tool: &wire.Tool{ID: call, Status: wire.FailedCall}})
+	}
+	return nil
+}
+
+// saidIn is what the user said in a message, nil where it has only results.
+func saidIn(m model.Message) []wire.Block {
+	if m.Role != model.User {
+		return nil
+	}
+	var said []wire.Block
+	for _, b := range m.Blocks {
+		switch b.Kind {
+		case model.Text:
+			said = append(said, wire.Block{Text: b.Text})
+		case model.Image, model.File:
+			said = append(said, wire.Block{Media: b.Media, Data: b.Data, Name: b.Name})
+		}
+	}
+	return said
+}
+
+// spoken is what the rest of a message looked like when it was told.
+func (n *narrator) spoken(m model.Message, id string) []wire.Update {
+	var updates []wire.Update
+	for i, b := range m.Blocks {
+		message := id + "-" + strconv.Itoa(i)
+		switch {
+		case b.Kind == model.Text && m.Role == model.Assistant && b.Text != "":
+			updates = append(updates, wire.Update{Kind: wire.Answer, Message: message, Text: b.Text})
+		case b.Kind == model.Thinking && b.Text != "":
+			updates = append(updates, wire.Update{Kind: wire.Thought, Message: message, Text: b.Text})
+		case b.Kind == model.Call:
+			updates = append(updates, n.event(event.Event{Kind: event.ToolCall, Call: pastCall(b)})...)
+		case b.Kind == model.Result:
+			updates = append(updates, n.event(event.Event{Kind: event.ToolResult, Result: &event.Result{ID: b.ID, Name: b.Name, Failed: b.Failed, Output: b.Text}})...)
+		}
+	}
+	return updates
+}
+
+// pastCall is a call of which only the input was kept.
+func pastCall(b model.Block) *event.Call {
+	kinds := map[string]event.ToolKind{
+		"Bash": event.Shell, "Read": event.Read, "Write": event.Write, "Edit": event.Write, "MultiEdit": event.Write, "NotebookEdit": event.Write,
+		"Glob": event.Search, "Grep": event.Search, "LS": event.Search, "WebFetch": event.Web, "Task": event.Agent,
+	}
+	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
+	in := texts(b.Input, "command", "file_path", "path", "notebook_path")
+	if kind, ok := kinds[b.Name]; ok {
+		c.Kind = kind
+	} else if strings.HasPrefix(b.Name, "mcp__") {
+		c.Kind = event.MCP
+	} else if in["command"] != "" {
+		c.Kind = event.Shell
+	}
+	if c.Kind == event.Shell {
+		c.Command = in["command"]
+	} else {
+		c.Path = cmp.Or(in["file_path"], in["notebook_path"], in["path"])
+	}
+	return c
+}

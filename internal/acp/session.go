@@ -1,0 +1,303 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/setting"
+)
+
+// clientSession translates between one session of the client and its conversation.
+//
+//	client ── request ──▶ listen ── requests ──▶ work ── Send, Set ──▶ conversation ──▶ journal
+//	client ◀── lines ──── put ◀──── narrator ◀── read ◀─────────────── events ◀────────────┘
+//
+// work takes the client's requests one after the other; what cannot wait for them, such as a cancellation, passes them by. read tells the client what
+// is in the journal, so a client that reads slowly makes nobody wait but read.
+type clientSession struct {
+	host     *Host
+	id       string
+	encoder  wire.Encoder
+	talk     *conversation.Conversation
+	begun    agent.Spec // what it began with
+	requests chan func()
+	ended    chan struct{} // closed when everything is told
+
+	sending sync.Mutex // held from a Send until the number of its turn is noted
+
+	mu      sync.Mutex
+	prompts []*prompt // requests whose turns are not over
+	model   string    // the name by which it was chosen; the agent may call it otherwise
+	over    bool      // no request is taken any more
+	closing bool
+
+	reading // owned by read
+}
+
+// reading is what read knows of the events until now.
+type reading struct {
+	narrator narrator
+	titled   bool
+	turns    map[int64]bool   // that began and are not over
+	asked    map[string]int64 // open questions, and our requests to the client
+	failure  *wire.Error      // with which the turn ends
+	reason   string           // why the model stopped
+}
+
+// prompt is a request with a message, and what becomes of it.
+type prompt struct {
+	id        json.RawMessage
+	blocks    []wire.Block
+	turn      int64 // 0: it is not sent yet
+	begun     bool
+	cancelled bool
+}
+
+// mostRequests is how many requests of a client wait for work: more than the conversation lets messages wait, so that it is the one which refuses.
+const mostRequests = 2 * conversation.MostWaiting
+
+func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.Spec, encoder wire.Encoder, titled bool) *clientSession {
+	return &clientSession{
+		host: h, id: id, encoder: encoder, talk: talk, begun: spec, model: spec.Shared.Model.Value,
+		requests: make(chan func(), mostRequests), ended: make(chan struct{}),
+		reading: reading{narrator: newNarrator(newMark(), spec.Dir, h.Mask), titled: titled, turns: map[int64]bool{}, asked: map[string]int64{}},
+	}
+}
+
+// post has work do something, behind what it was given before. The error says why it will not.
+func (s *clientSession) post(do func()) *wire.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return noSession(s.id)
+	}
+	select {
+	case s.requests <- do:
+		return nil
+	default:
+		return wire.Wrong(wire.InvalidRequest, "%d requests of the session %s wait already", mostRequests, s.id)
+	}
+}
+
+// work does what the client asks for, in order, until everything is told.
+func (s *clientSession) work() {
+	for {
+		select {
+		case do := <-s.requests:
+			do()
+			continue
+		case <-s.ended:
+		}
+		s.mu.Lock()
+		s.over = true
+		s.mu.Unlock()
+		for {
+			select {
+			case do := <-s.requests: // what came last has its answer as well
+				do()
+			default:
+				return
+			}
+		}
+	}
+}
+
+// prompt takes a message. Its request is answered by read, when its turn is over or, in version 2, begins.
+func (s *clientSession) prompt(id json.RawMessage, blocks []wire.Block) {
+	p := &prompt{id: id, blocks: blocks}
+	s.mu.Lock()
+	s.prompts = append(s.prompts, p)
+	s.mu.Unlock()
+	if wrong := s.post(func() { s.send(p) }); wrong != nil {
+		s.remove(p)
+		s.host.put(wire.Fail(id, wrong))
+	}
+}
+
+func (s *clientSession) send(p *prompt) {
+	s.sending.Lock()
+	s.mu.Lock()
+	cancelled := p.cancelled
+	s.mu.Unlock()
+	var turn int64
+	var err error
+	if !cancelled {
+		turn, err = s.talk.Send(context.Background(), messageOf(p.blocks))
+	}
+	s.mu.Lock()
+	p.turn = turn
+	withdraw := p.cancelled && !cancelled
+	s.mu.Unlock()
+	s.sending.Unlock()
+	switch {
+	case cancelled:
+		s.remove(p)
+		s.dropped(p)
+	case err != nil:
+		s.remove(p)
+		s.host.put(wire.Fail(p.id, s.wrong(err)))
+	case withdraw: // the client gave it up meanwhile
+		s.talk.Withdraw(turn)
+	}
+}
+
+func messageOf(blocks []wire.Block) []event.Block {
+	var message []event.Block
+	for _, b := range blocks {
+		message = append(message, event.Block{Text: b.Text, Media: b.Media, Data: b.Data, Name: b.Name})
+	}
+	return message
+}
+
+// wrong is an error of the conversation. To one that is over nobody has to explain why.
+func (s *clientSession) wrong(err error) *wire.Error {
+	select {
+	case <-s.talk.Done():
+		return noSession(s.id)
+	default:
+		return errorOf(err)
+	}
+}
+
+// dropped answers a message whose turn will not begin.
+func (s *clientSession) dropped(p *prompt) {
+	if s.encoder.Version == wire.V1 {
+		s.host.put(wire.Reply(p.id, wire.Stopped("cancelled", nil)))
+		return
+	}
+	s.host.put(wire.Fail(p.id, wire.Wrong(wire.RequestCancelled, "the message was not taken: it was cancelled before its turn began")))
+}
+
+// of is the prompt with which a turn began; nil: none did.
+func (s *clientSession) of(turn int64) *prompt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.IndexFunc(s.prompts, func(p *prompt) bool { return p.turn == turn }); i >= 0 {
+		return s.prompts[i]
+	}
+	return nil
+}
+
+func (s *clientSession) remove(p *prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prompts = slices.DeleteFunc(s.prompts, func(o *prompt) bool { return o == p })
+}
+
+// busy says whether a message waits or is being answered.
+func (s *clientSession) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.prompts) > 0
+}
+
+// cancelled says whether the client has given up the message of a turn.
+func (s *clientSession) cancelled(turn int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.prompts, func(p *prompt) bool { return p.turn == turn && p.cancelled })
+}
+
+// giveUp marks all messages as cancelled: whatever the agent makes of it, that is how their turns end.
+func (s *clientSession) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.prompts {
+		p.cancelled = true
+	}
+}
+
+// cancel ends the turn that runs, and those that wait.
+func (s *clientSession) cancel() {
+	s.giveUp()
+	s.talk.Interrupt(true)
+}
+
+// cancelRequest gives one message up, by the id of its request. In version 2 the request is answered once its turn has begun.
+func (s *clientSession) cancelRequest(id json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.prompts, func(p *prompt) bool { return shown(p.id) == shown(id) })
+	if i < 0 || s.encoder.Version != wire.V1 && s.prompts[i].begun {
+		return
+	}
+	p := s.prompts[i]
+	if p.cancelled = true; p.turn != 0 {
+		s.talk.Withdraw(p.turn)
+	}
+}
+
+// set changes an option. It asks the conversation also where the client was shown the same: only the conversation knows what holds.
+func (s *clientSession) set(id json.RawMessage, option, value string) {
+	change, choices := agent.Change{Mode: setting.Approval(value)}, s.host.Modes
+	switch option {
+	case "mode":
+	case "model":
+		change, choices = agent.Change{Model: value}, s.host.Models
+	default:
+		s.host.put(wire.Fail(id, wire.Wrong(wire.InvalidParams, "there is no option %q; there are mode and model", option)))
+		return
+	}
+	if !slices.ContainsFunc(choices, func(o wire.Choice) bool { return o.ID == value }) {
+		s.host.put(wire.Fail(id, wire.Wrong(wire.InvalidParams, "%s cannot be %q here", option, value)))
+		return
+	}
+	if err := s.talk.Set(context.Background(), change); err != nil {
+		s.host.put(wire.Fail(id, s.wrong(err)))
+		return
+	}
+	if change.Model != "" {
+		s.mu.Lock()
+		s.model = change.Model
+		s.mu.Unlock()
+	}
+	s.host.put(wire.Reply(id, s.encoder.Changed(s.options())))
+}
+
+// options are what holds now, and what can be chosen.
+func (s *clientSession) options() wire.Options {
+	facts := s.talk.Facts()
+	o := wire.Options{Mode: string(facts.Mode), Model: facts.Model}
+	if o.Mode == "" {
+		o.Mode = string(s.begun.Terms.Mode)
+	}
+	if !slices.ContainsFunc(s.host.Models, func(c wire.Choice) bool { return c.ID == o.Model }) {
+		s.mu.Lock()
+		o.Model = s.model
+		s.mu.Unlock()
+	}
+	o.Modes, o.Models = offered(s.host.Modes, o.Mode), offered(s.host.Models, o.Model)
+	return o
+}
+
+// offered is the list with what holds now in it.
+func offered(list []wire.Choice, now string) []wire.Choice {
+	if now == "" || slices.ContainsFunc(list, func(o wire.Choice) bool { return o.ID == now }) {
+		return list
+	}
+	return append(slices.Clone(list), wire.Choice{ID: now, Name: now})
+}
+
+// shut ends the conversation. Every message has its end, and the client was told, when it returns.
+func (s *clientSession) shut() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.giveUp()
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	if _, err := s.talk.Close(ctx); err != nil {
+		s.host.Log("the session %s could not be closed in order: %v", s.id, err)
+	}
+	<-s.ended
+}
+
+// closing is how long a conversation may take to end by itself.
+const closing = 10 * time.Second

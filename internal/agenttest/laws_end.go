@@ -1,0 +1,132 @@
+//go:build unix
+
+package agenttest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+)
+
+// limits: 64 messages wait, and the next one is refused with a reason that has a type. Of calls that only read eight run
+// side by side, of which the engine has a test of its own: from outside it cannot be seen how many reads overlap.
+func limits(t *testing.T, s Subject) {
+	k := s.open(t, wish{})
+	first := k.say("work")
+	k.working(first)
+	for i := range conversation.MostWaiting {
+		if err := k.send(task(fmt.Sprint("say ", i))); err != nil {
+			t.Fatalf("message %d: %v", i+1, err)
+		}
+	}
+	err := k.send(task("say too many"))
+	if !s.Host.soft && !errors.Is(err, fault.TooManyRequests) {
+		t.Errorf("message %d: %v", conversation.MostWaiting+1, err)
+	}
+	k.when("64 messages", func([]event.Event) bool { return len(k.prompts("say")) >= conversation.MostWaiting })
+	k.stopTurn(true)
+	k.endOf(first)
+	if len(k.prompts("too many")) != 0 {
+		t.Error("a message too many was accepted")
+	}
+	if s.Host.queue[true] == "" {
+		if e := k.endOf(k.say("say on")); !e.End.OK {
+			t.Errorf("the conversation does not go on: %+v", e.End)
+		}
+	}
+}
+
+// closes: Close returns within the grace and a second, and leaves nothing alive.
+func closes(t *testing.T, s Subject) {
+	const grace = 300 * time.Millisecond
+	states := map[string][]string{
+		"fresh": nil, "idle": {"say a"}, "working": {"work"}, "silent": {"stall"}, "deaf": {"deaf"}, "left behind": {"family"},
+		"flooding": {"flood 20"},
+	}
+	for state, parts := range states {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			k := s.open(t, wish{grace: grace})
+			if parts != nil {
+				turn := k.say(parts...)
+				switch state {
+				case "idle", "left behind":
+					k.endOf(turn)
+				case "deaf":
+					k.deafOf(turn)
+				default:
+					k.working(turn)
+				}
+			}
+			began := time.Now()
+			k.end()
+			took := time.Since(began)
+			if limit := grace + time.Second + slack; took > limit {
+				t.Errorf("Close took %v, more than %v", took, limit)
+			}
+			if left := k.p.waitGone(time.Second); left != "" {
+				t.Errorf("left alive:\n%s", left)
+			}
+			if ends, prompts := k.count(event.Ended), k.count(event.Prompted); ends != prompts {
+				t.Errorf("%d messages, %d ends\n%s", prompts, ends, told(k.events()))
+			}
+		})
+	}
+}
+
+// slack is what a machine that others use as well may take longer.
+const slack = 3 * time.Second
+
+// deafOf waits until the turn hears nothing.
+func (k *talk) deafOf(turn int64) {
+	k.t.Helper()
+	k.working(turn)
+	if k.s.Driver != nil {
+		return
+	}
+	for over := time.Now().Add(patience); !k.p.has("deaf"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(over) {
+			k.t.Fatal("the command does not begin")
+		}
+	}
+}
+
+// resumes: a conversation that is opened again goes on under the same ids and with the same facts.
+func resumes(t *testing.T, s Subject) {
+	w := wish{mode: "auto-edit"}
+	k := s.open(t, w)
+	first := k.say("where")
+	k.endOf(first)
+	k.end()
+	w.in, w.resume = k.p, k.id()
+	again := s.open(t, w)
+	if again.id() != k.id() {
+		t.Errorf("the id is %s, then %s", k.id(), again.id())
+	}
+	second := again.say("where")
+	again.endOf(second)
+	if second != first+1 {
+		t.Errorf("turn %d is followed by turn %d", first, second)
+	}
+	if s.Driver == nil {
+		return
+	}
+	before, after := facts(k.text(first)), facts(again.text(second))
+	if before["session"] != after["session"] || before["mode"] != after["mode"] || before["pid"] == after["pid"] {
+		t.Errorf("%v, then %v", before, after)
+	}
+}
+
+// kills is how often a host is killed; OMNIAGENT_KILLS raises it.
+func kills() int {
+	if n := number(os.Getenv("OMNIAGENT_KILLS")); os.Getenv("OMNIAGENT_KILLS") != "" {
+		return n
+	}
+	return 6
+}

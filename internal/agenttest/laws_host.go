@@ -1,0 +1,88 @@
+//go:build unix
+
+package agenttest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"omniagent/internal/event"
+)
+
+// client is a host that a process of the built program is.
+type client interface {
+	process() *host
+}
+
+func (h *host) process() *host { return h }
+
+// stallsClient is law 13 through a host: its client reads nothing while the agent says a lot. The program is another process
+// whose memory the collector gives back when it likes, so the bound is generous: what would be kept were many times more.
+func stallsClient(t *testing.T, s Subject) {
+	const bound = 24 << 20
+	weighed := func(stopped bool) (time.Duration, int64) {
+		k := s.open(t, wish{})
+		h := k.side.(client).process()
+		k.endOf(k.say("say first"))
+		if stopped {
+			h.stop()
+			defer h.goOn()
+		}
+		began := time.Now()
+		turn := k.say(fmt.Sprint("flood ", flooded(s)))
+		k.mu.Lock()
+		k.slim = true
+		k.mu.Unlock()
+		k.endOf(turn)
+		took, memory := time.Since(began), h.memory()
+		h.goOn()
+		k.end()
+		return took, memory
+	}
+	best, least := time.Hour, time.Hour
+	var most, alone int64
+	for i := range 6 {
+		a, m := weighed(false)
+		b, n := weighed(true)
+		best, least = min(best, a), min(least, b)
+		most, alone = n, m
+		t.Logf("try %d: read %v, %d MiB; not read %v, %d MiB", i, a, m>>20, b, n>>20)
+		if least <= best+best/10 && most <= alone+bound {
+			return
+		}
+	}
+	t.Errorf("a client that does not read costs %v of %v, and %d MiB", least-best, best, (most-alone)>>20)
+}
+
+// killHost is law 16 through a host.
+func killHost(t *testing.T, s Subject, i int, after time.Duration) {
+	t.Helper()
+	k := s.open(t, wish{})
+	h := k.side.(client).process()
+	all := truth()
+	if s.Host.single != "" {
+		all = all[2:3]
+	}
+	for _, m := range all {
+		if err := k.send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.when("the first message", func(all []event.Event) bool { return len(all) > 0 })
+	time.Sleep(after) // the moment itself
+	_ = h.cmd.Process.Kill()
+	<-h.ended
+	k.end()
+	when := fmt.Sprintf("kill %d after %v", i, after)
+	if left := k.p.waitGone(10 * time.Second); left != "" {
+		t.Fatalf("%s: left alive:\n%s", when, left)
+	}
+	before := k.events()
+	again := s.open(t, wish{in: k.p, resume: k.id()})
+	if now := again.events(); len(now) < len(before) || told(now[:len(before)]) != told(before) {
+		t.Errorf("%s: a reader got what is not in the journal", when)
+	}
+	again.judgeKilled(when, "")
+	again.end()
+}

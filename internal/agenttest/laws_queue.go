@@ -1,0 +1,175 @@
+//go:build unix
+
+package agenttest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"omniagent/internal/event"
+)
+
+// queues: a message that is sent while a turn runs is accepted at once, has the next number, and is answered next.
+func queues(t *testing.T, s Subject) {
+	k := s.open(t, wish{})
+	first := k.say("wait " + k.p.file("go1"))
+	k.working(first)
+	second := k.say("say b")
+	third := k.say("say c")
+	if second != first+1 || third != second+1 {
+		t.Errorf("turns %d, %d, %d do not follow one another", first, second, third)
+	}
+	if got := k.ends(); len(got) > 0 {
+		t.Errorf("the messages waited for an end: %q", got)
+	}
+	k.p.touch(t, "go1")
+	for turn, text := range map[int64]string{second: "b", third: "c"} {
+		if e := k.endOf(turn); !e.End.OK || k.text(turn) != text {
+			t.Errorf("turn %d: %+v, said %q, want %q", turn, e.End, k.text(turn), text)
+		}
+	}
+	k.equal("ends", k.ends(), []string{
+		fmt.Sprint(first, " success"), fmt.Sprint(second, " success"), fmt.Sprint(third, " success"),
+	})
+}
+
+// stopTurn interrupts. A host without a word for messages that wait has one meaning of its own.
+func (k *talk) stopTurn(drop bool) {
+	k.t.Helper()
+	if err := k.interrupt(drop); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// ends: whatever a turn comes to, each message has one end, and the ends are in the order of the messages.
+func ends(t *testing.T, s Subject) {
+	k := s.open(t, wish{grace: 300 * time.Millisecond})
+	var want []string
+	expect := func(reason string, parts ...string) int64 {
+		turn := k.say(parts...)
+		want = append(want, fmt.Sprint(turn, " ", reason))
+		return turn
+	}
+	k.endOf(expect("success", "say a"))
+	k.endOf(expect("error_during_execution", "fail"))
+	if s.Driver != nil {
+		e := k.endOf(expect("error_during_execution", "die"))
+		if e.End.OK {
+			t.Errorf("a turn whose process died ended well: %+v", e.End)
+		}
+		turn := expect("success", "finish") // interrupted, it ends well: the agent's word counts
+		k.working(turn)
+		k.stopTurn(false)
+		if e := k.endOf(turn); e.Synthetic || k.text(turn) != "workingfinished anyway" {
+			t.Errorf("our end took the place of the agent's: %+v, said %q", e, k.text(turn))
+		}
+	}
+	k.endOf(expect("success", "say b"))
+	k.working(expect("cancelled", "deaf"))
+	if s.Host.single == "" {
+		expect("cancelled", "say c")
+		expect("cancelled", "say d")
+	}
+	k.end()
+	k.equal("ends", k.ends(), want)
+}
+
+// interrupts: Interrupt returns at once whatever happens, the turn ends within the grace, and a second Interrupt kills.
+func interrupts(t *testing.T, s Subject) {
+	t.Run("polite", func(t *testing.T) {
+		t.Parallel()
+		k := s.open(t, wish{grace: 20 * time.Second})
+		if s.Host.idle == "" {
+			k.quickly("idle")
+		}
+		turn := k.say("stall")
+		k.working(turn)
+		began := time.Now()
+		k.stopTurn(false)
+		if e := k.endOf(turn); e.End.Reason != event.Cancelled || time.Since(began) > 10*time.Second {
+			t.Errorf("after %v: %+v", time.Since(began), e.End)
+		}
+	})
+	t.Run("grace", func(t *testing.T) {
+		t.Parallel()
+		k := s.open(t, wish{grace: 500 * time.Millisecond})
+		turn := k.deafTurn()
+		began := time.Now()
+		k.stopTurn(false)
+		if e := k.endOf(turn); e.End.Reason != event.Cancelled || time.Since(began) > 10*time.Second {
+			t.Errorf("after %v: %+v", time.Since(began), e.End)
+		}
+		if e := k.endOf(k.say("say on")); !e.End.OK {
+			t.Errorf("the conversation does not go on: %+v", e.End)
+		}
+	})
+	t.Run("kill", func(t *testing.T) {
+		t.Parallel()
+		if s.Host.mute {
+			t.Skip("a call that was cancelled is over for its client: there is no second time")
+		}
+		k := s.open(t, wish{grace: 60 * time.Second})
+		turn := k.deafTurn()
+		k.quickly("working")
+		if e := k.endOf(turn); e.End.Reason != event.Cancelled {
+			t.Errorf("%+v", e.End)
+		}
+	})
+}
+
+// deafTurn is a turn that hears no interruption.
+func (k *talk) deafTurn() int64 {
+	k.t.Helper()
+	turn := k.say("deaf")
+	k.working(turn)
+	if k.s.Driver == nil { // of the engine, its command
+		for over := time.Now().Add(patience); !k.p.has("deaf"); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(over) {
+				k.t.Fatal("the command does not begin")
+			}
+		}
+	}
+	return turn
+}
+
+// quickly interrupts several times and looks at how long that takes. From the second time on a turn is killed.
+func (k *talk) quickly(state string) {
+	k.t.Helper()
+	var took []time.Duration
+	for range 5 {
+		began := time.Now()
+		k.stopTurn(false)
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	if took[2] > 50*time.Millisecond {
+		k.t.Errorf("%s: Interrupt returns in %v", state, took)
+	}
+}
+
+// drops: messages that wait are dropped, each with its end behind that of the turn, or answered next.
+func drops(t *testing.T, s Subject) {
+	for _, drop := range []bool{true, false} {
+		t.Run(fmt.Sprint("drop ", drop), func(t *testing.T) {
+			t.Parallel()
+			if why := s.Host.queue[drop]; why != "" {
+				t.Skip(why)
+			}
+			k := s.open(t, wish{})
+			first := k.say("work")
+			k.working(first)
+			second, third := k.say("say b"), k.say("say c")
+			k.stopTurn(drop)
+			reason := map[bool]string{true: event.Cancelled, false: event.Success}[drop]
+			k.endOf(third)
+			k.equal("ends", k.ends(), []string{
+				fmt.Sprint(first, " cancelled"), fmt.Sprint(second, " ", reason), fmt.Sprint(third, " ", reason),
+			})
+			if e := k.endOf(k.say("say on")); !e.End.OK {
+				t.Errorf("the conversation does not go on: %+v", e.End)
+			}
+		})
+	}
+}

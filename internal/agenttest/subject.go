@@ -1,0 +1,76 @@
+//go:build unix
+
+package agenttest
+
+import (
+	"cmp"
+	"testing"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/claude"
+	"omniagent/internal/agent/gemini"
+	"omniagent/internal/setting"
+)
+
+// Subject is an agent and the host through which a conversation with it is driven.
+type Subject struct {
+	Agent  string
+	Host   Host
+	Driver agent.Driver // nil: the engine
+
+	prepare func(*place, *agent.Spec) // of an installed agent
+	lacks   map[int]string            // laws that cannot be tried, and why
+}
+
+// Host is a way to drive a conversation.
+type Host struct {
+	Name string
+	open func(*testing.T, Subject, wish) side
+	// unsaid are the laws that its protocol has no words for, and why.
+	unsaid map[int]string
+	mute   bool             // nobody can be asked through it
+	single string           // why nothing can be said while a turn runs; empty: it can
+	fixed  string           // why no mode can be set; empty: it can
+	idle   string           // what an interruption means while nothing runs; empty: nothing
+	passes string           // why it holds no conversation with the live stub; empty: it does
+	soft   bool             // a change that fails is not told to its client
+	queue  map[bool]string  // why messages that wait cannot be dropped (true) or kept (false) by an interruption
+	freer  setting.Approval // a mode of it in which files are written unasked; empty: auto-edit
+	tight  setting.Approval // a mode of it in which they are asked about or denied; empty: prompt
+}
+
+// Name of the subject in the names of tests.
+func (s Subject) Name() string { return s.Agent + ", " + s.Host.Name }
+
+// Engine is the engine on a scripted model.
+func Engine(h Host) Subject {
+	return Subject{Agent: "engine", Host: h, lacks: map[int]string{
+		7:  "it changes everything live, so nothing restarts it",
+		10: "its sub-agents run one after the other, and so do their questions",
+		17: "nothing wakes it: a command in the background is looked at by the next turn",
+	}}
+}
+
+// Live is an agent that stays for many turns.
+func Live(h Host) Subject { return Subject{Agent: "live", Host: h, Driver: claude.New()} }
+
+// PerTurn is an agent that is started for each turn.
+func PerTurn(h Host) Subject {
+	return Subject{Agent: "per turn", Host: h, Driver: gemini.New(), lacks: map[int]string{
+		9:  "it cannot ask in a run of its own",
+		10: "it cannot ask in a run of its own",
+		17: "its process is gone between turns, so nothing is left that could wake it",
+	}}
+}
+
+// Direct drives a conversation in this process.
+func Direct() Host { return Host{Name: "direct", open: openDirect} }
+
+// live says whether the agent takes changes while a turn runs.
+func (s Subject) live() bool { return s.Agent != "per turn" }
+
+// modes is a mode in which files are written unasked.
+func (h Host) modes(Subject) setting.Approval { return cmp.Or(h.freer, setting.AutoEdit) }
+
+// strict is one in which they are not.
+func (h Host) strict(Subject) setting.Approval { return cmp.Or(h.tight, setting.Prompt) }

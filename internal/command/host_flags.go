@@ -1,0 +1,94 @@
+package command
+
+import (
+	"math"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/setting"
+)
+
+// dontAsk is the mode prompt where nobody is asked, whoever is there.
+const dontAsk = "dont-ask"
+
+// hostParams are the flags of every command that puts something in front of an agent: what may run without a question,
+// and how long things may take. more are further words of --permission-mode.
+func hostParams(more ...string) []contract.Param {
+	words := approvalWords()
+	return []contract.Param{
+		{Name: "approval", Kind: contract.Enum, Enum: words, Help: "what runs unasked"},
+		{Name: "permission-mode", Kind: contract.Enum, Enum: append(append(words[:len(words):len(words)], "auto", "interactive"), more...), Help: "the same"},
+		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
+		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
+		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},
+		{Name: "timeout", Kind: contract.Duration, Default: "0s", Help: "of a turn; 0: none"},
+		{Name: "connect-timeout", Kind: contract.Duration, Default: "60s", Help: "to an agent's first sign of life; native: native.first_byte"},
+	}
+}
+
+func approvalWords() []string {
+	var words []string
+	for _, a := range setting.Approvals() {
+		words = append(words, string(a))
+	}
+	return words
+}
+
+// meaning is what a word for an approval says. A word that is none says what is the least surprising: default.
+func meaning(word string) setting.Approval {
+	if word == dontAsk {
+		return setting.Prompt
+	}
+	if a, ok := setting.ParseApproval(word); ok {
+		return a
+	}
+	return setting.Default
+}
+
+// approvalOf is what the flags say may run without a question, and the flag that says so; empty: none does. Two flags
+// that say different things are refused.
+func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err error) {
+	for _, f := range []struct {
+		name string
+		is   setting.Approval
+	}{{name: "approval"}, {name: "permission-mode"}, {"auto-edit", setting.AutoEdit}, {"yolo", setting.Yolo}, {"read-only", setting.Plan}} {
+		written := "--" + f.name
+		switch {
+		case !c.Given(f.name) || f.is != "" && !c.Bool(f.name):
+			continue
+		case f.is == "":
+			written += " " + c.String(f.name)
+			f.is = meaning(c.String(f.name))
+		}
+		if flag != "" && f.is != approval {
+			return "", "", fault.New(fault.ArgError, "%s and %s cannot be combined", flag, written).Hint("leave one of them out")
+		}
+		if flag == "" {
+			approval, flag = f.is, written
+		}
+	}
+	return approval, flag, nil
+}
+
+// clocks are the limits that the flags set. The native agent's limit to the first sign of life is that of its model API.
+func clocks(c *contract.Call) (turn, connect time.Duration) {
+	return c.Duration("timeout"), c.Duration("connect-timeout")
+}
+
+// firstByte is how long a model API may take to begin its answer.
+func firstByte(c *contract.Call) time.Duration {
+	switch limit := c.Duration("connect-timeout"); {
+	case c.Given("connect-timeout") && limit == 0: // any time; to the client zero is its own default
+		return math.MaxInt64
+	case c.Given("connect-timeout"):
+		return limit
+	}
+	return c.Config.Duration("native.first_byte")
+}
+
+// modelAPI is what holds connections to the API of the native agent's model: the defaults of native.idle, between two
+// bytes of an answer, and of native.first_byte.
+func modelAPI() *contract.Network {
+	return &contract.Network{Timeout: 2 * time.Minute, Connect: 5 * time.Minute}
+}

@@ -1,0 +1,240 @@
+package opening
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/conversation"
+	"omniagent/internal/fault"
+	"omniagent/internal/redact"
+	"omniagent/internal/session"
+	"omniagent/internal/setting"
+)
+
+// Open opens the conversation. Where that fails, a session that is new is taken away again.
+func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
+	kept, fresh, err := p.journal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.resumeMode(kept.State())
+	if mode := string(cli.ModeOf(p.request.Spec)); kept.State().Mode != mode {
+		if _, err := kept.Append(session.Changed{Mode: mode}); err != nil {
+			_ = kept.Close()
+			return nil, err
+		}
+	}
+	o := conversation.Options{
+		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience, First: p.request.First,
+		Log: p.env.Log,
+	}
+	if p.driver == nil {
+		p.native.Kept, p.native.Mode, o.Recorded = kept, cli.ModeOf(o.Spec), true
+		o.Mind = minds(p.native, o.Spec)
+	} else {
+		kept.Mask(redact.Known(redact.Secrets(p.secrets)...).Bytes)
+		o.Mind = p.driver.Mind
+	}
+	c, err := conversation.Open(ctx, o)
+	if err == nil {
+		return c, nil
+	}
+	id := kept.ID()
+	_ = kept.Close()
+	if fresh && p.keep {
+		_ = p.env.Store().Delete(context.WithoutCancel(ctx), id)
+	}
+	return nil, err
+}
+
+// resumeMode is the stricter of what the session has on record and what is asked for: resuming opens nothing. Set is the way to open.
+func (p *Plan) resumeMode(state session.State) {
+	s := &p.request.Spec
+	recorded, wanted := setting.Approval(state.Mode), cli.ModeOf(*s)
+	if recorded == "" || recorded == wanted || state.Turns == 0 && state.LastTurn == 0 {
+		return
+	}
+	mode := recorded
+	if p.request.Mode {
+		mode = conversation.Stricter(recorded, wanted)
+	}
+	if mode == wanted {
+		return
+	}
+	if p.request.Mode {
+		p.env.Log("the session is in mode %s, which stays: resuming it opens nothing. Change the mode in the conversation, or begin another", mode)
+	}
+	s.Terms.Mode = mode
+	if slices.Contains(setting.Common(), mode) {
+		s.Shared.Approval = typed(mode)
+	}
+}
+
+// journal opens the session's journal. fresh: there was none before.
+func (p *Plan) journal(ctx context.Context) (kept *session.Session, fresh bool, err error) {
+	s := &p.request.Spec
+	if p.driver == nil {
+		kept, err = native.Keep(ctx, p.native)
+		fresh = s.Resume == "" && !s.Terms.Continue || s.Terms.Fork
+		if err == nil {
+			s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = kept.ID(), "", false, false // that is done
+		}
+		return kept, fresh, err
+	}
+	store := p.env.Store()
+	if s.Terms.Continue {
+		if id, err := p.newest(ctx, store); err != nil || id != "" {
+			if err != nil {
+				return nil, false, err
+			}
+			s.Resume, s.Terms.Continue = id, false
+		}
+	}
+	if s.Resume == "" {
+		kept, err = p.create(ctx, store, s.Fresh, "")
+		return kept, true, err
+	}
+	return p.resume(ctx, store)
+}
+
+// newest is the session of this agent in this very directory that was used last; empty: we know none, the agent may.
+func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) {
+	all, _, _, err := store.List(ctx, session.Filter{Dir: p.request.Spec.Dir})
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Clean(p.request.Spec.Dir)
+	for _, s := range all {
+		if s.Begin.Agent == p.agent && filepath.Clean(s.Begin.Cwd) == dir {
+			return s.Begin.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// isUUID says whether agents take an id for one of their own.
+func isUUID(id string) bool {
+	if len(id) != 36 {
+		return false
+	}
+	for i, r := range id {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (r == '-') || !dash && !strings.ContainsRune("0123456789abcdef", r) {
+			return false
+		}
+	}
+	return true
+}
+
+// create begins a session. own is the agent's id of one that it has already.
+func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {
+	s := &p.request.Spec
+	if !isUUID(s.Fresh) {
+		s.Fresh = UUID()
+	}
+	b := session.Begin{ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir}
+	kept, err := store.New(ctx, b, p.keep)
+	if err == nil && own != "" {
+		if _, err = kept.Append(session.Changed{Session: own}); err != nil {
+			_ = kept.Close()
+		}
+	}
+	return kept, err
+}
+
+// resume goes on with a session, by our id of it or by the agent's own.
+func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Session, bool, error) {
+	s := &p.request.Spec
+	id, err := p.find(ctx, store, s.Resume)
+	if err != nil {
+		return nil, false, err
+	}
+	if id == "" { // the agent may know it
+		own := s.Resume
+		fresh := s.Fresh
+		if session.CheckID(own) == nil && !s.Terms.Fork {
+			fresh = own
+		}
+		kept, err := p.create(ctx, store, fresh, own)
+		return kept, true, err
+	}
+	var kept *session.Session
+	if s.Terms.Fork {
+		kept, err = store.Fork(ctx, id, p.forkID())
+	} else {
+		kept, err = store.Resume(ctx, id)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	forked := s.Terms.Fork
+	s.Resume = kept.State().Session
+	switch {
+	case s.Resume == "": // nothing was said to the agent yet
+		s.Terms.Fork = false
+		if !isUUID(s.Fresh) {
+			s.Fresh = UUID()
+		}
+	case forked:
+	case shared(store, kept.State()):
+		s.Terms.Fork, s.Fresh = true, UUID()
+	default:
+		s.Fresh = ""
+	}
+	return kept, forked, nil
+}
+
+// shared says whether a session is a copy to which nothing was said yet: the agent's session is still that of the original, and has to be copied.
+func shared(store session.Store, state session.State) bool {
+	if state.Begin.Forked == nil {
+		return false
+	}
+	original, err := store.Show(state.Begin.Forked.ID)
+	if err != nil {
+		return false
+	}
+	defer original.Close()
+	return original.State.Session == state.Session
+}
+
+// forkID is the id of the copy.
+func (p *Plan) forkID() string {
+	if p.request.Spec.Fresh == "" {
+		p.request.Spec.Fresh = UUID()
+	}
+	return p.request.Spec.Fresh
+}
+
+// find is the session of that name; empty: there is none here.
+func (p *Plan) find(ctx context.Context, store session.Store, name string) (string, error) {
+	view, err := store.Show(name)
+	switch {
+	case err == nil:
+		defer view.Close()
+		if theirs := view.State.Begin.Agent; theirs != p.agent {
+			if theirs == "" {
+				theirs = native.Name
+			}
+			return "", fault.New(fault.ArgError, "the session %s belongs to %s, not to %s", name, theirs, p.agent).With("session_id", name).
+				Hint("resume it with --agent %s", theirs)
+		}
+		return name, nil
+	case !errors.Is(err, fault.NotFoundCode) && !errors.Is(err, fault.ArgError):
+		return "", err
+	}
+	all, _, _, err := store.List(ctx, session.Filter{})
+	if err != nil {
+		return "", err
+	}
+	for _, s := range all {
+		if s.Begin.Agent == p.agent && s.Session == name {
+			return s.Begin.ID, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,87 @@
+package opening
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
+	"omniagent/internal/agent/native"
+	"omniagent/internal/engine"
+	"omniagent/internal/guard"
+	"omniagent/internal/provider"
+)
+
+// Provider chooses the model API of the native agent.
+func (e Env) Provider(r Request) (provider.Choice, error) {
+	return provider.Choose(provider.Options{
+		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home, First: e.Own.First, Idle: e.Own.Idle,
+	})
+}
+
+// own plans a conversation with the native agent.
+func (p *Plan) own() error {
+	e, r := p.env, p.request
+	choice, err := e.Provider(r)
+	if err != nil {
+		return err
+	}
+	e.Detail("%s", choice.How)
+	if choice.Note != "" {
+		e.Log("%s", choice.Note)
+	}
+	if e.Own.Problem != nil {
+		return e.Own.Problem
+	}
+	rules := e.Own.Rules
+	for _, text := range r.Ask {
+		rule, err := guard.ParseRule(guard.Ask, text, "the settings")
+		if err != nil {
+			return err
+		}
+		rules = append(rules, rule)
+	}
+	s := r.Spec
+	p.native = native.Options{
+		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, ID: s.Fresh, Resume: s.Resume, History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
+		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp, Trusted: e.Trusted, Log: e.Log, Rules: rules,
+		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox), Network: cmp.Or(s.Terms.Network, e.Own.Network), Memory: e.Own.Memory,
+		Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: e.Lookup, Version: e.Version,
+		Terms: s.Terms, Services: r.Services, Schema: s.Schema,
+	}
+	if e.Config != "" {
+		p.native.Servers = filepath.Join(e.Config, "mcp.json")
+	}
+	if p.request.Services.Grace == 0 {
+		p.request.Services.Grace = e.Grace
+	}
+	return nil
+}
+
+func orElse(a, b []string) []string {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// minds makes the native agent's Minds. s is what the conversation begins with: the model in it is the one chosen.
+func minds(o native.Options, s agent.Spec) agent.NewMind {
+	first := s.Shared.Model.Value
+	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		o := o
+		o.Services, o.Mode = sv, cli.ModeOf(s)
+		if name := s.Shared.Model.Value; name != first {
+			var err error
+			if o.Choice, err = o.Choice.With(name); err != nil {
+				return nil, err
+			}
+		}
+		m, err := native.Open(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+}

@@ -1,0 +1,123 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// piece is a part of a line: a record, or with reason something that is none.
+type piece struct {
+	head   head
+	at     int // in the line
+	size   int
+	reason string
+}
+
+// The reasons of damage.
+const (
+	notARecord = "it is not a record"
+	repeated   = "it repeats a record"
+	tornEnd    = "the end of a record is missing"
+	cutAway    = "the end of a record was missing; it was cut off"
+	zeroedTail = "nothing but zeros"
+)
+
+// recordStart is what every line begins with that we write. Within a string of JSON it cannot stand: its quotation mark would be escaped.
+const recordStart = `{"n":`
+
+// mostTries is how many places of a damaged line are tried for the beginning of a record.
+const mostTries = 64
+
+// pieces divides a line, without its newline, into its records and what is damaged. A line that is as it was written is one record. In another one the
+// records are used whose checksum holds: what an agent made its tools' arguments look like has the rest of its line behind it.
+func pieces(line []byte) []piece {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	if h, ok := whole(line); ok {
+		return []piece{{head: h, size: len(bytes.TrimRight(line, "\r"))}}
+	}
+	var found []piece
+	done, tries := 0, 0
+	for at := 0; at < len(line) && tries < mostTries; tries++ {
+		i := bytes.Index(line[at:], []byte(recordStart))
+		if i < 0 {
+			break
+		}
+		at += i
+		h, size := recordIn(line[at:])
+		if size == 0 {
+			at++
+			continue
+		}
+		if at > done {
+			found = append(found, piece{at: done, size: at - done, reason: notARecord})
+		}
+		found = append(found, piece{head: h, at: at, size: size})
+		at += size
+		done = at
+	}
+	if done < len(line) {
+		found = append(found, piece{at: done, size: len(line) - done, reason: notARecord})
+	}
+	return found
+}
+
+// recordIn reads the record with a checksum that stands at the beginning of a text, and returns its size; 0: there is none.
+func recordIn(text []byte) (head, int) {
+	h, ok := parseHead(text)
+	if !ok || h.sum == nil || h.number == 0 {
+		return head{}, 0
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				if h.holds(text[:i+1]) {
+					return h, i + 1
+				}
+				return head{}, 0
+			}
+		}
+	}
+	return head{}, 0
+}
+
+// order holds records against their numbers, which have no gaps.
+type order struct {
+	last int64 // number of the last record
+	lost bool  // something damaged lies behind it
+}
+
+// next takes a record in. ok: it follows. Otherwise, or before it where gap is set, something is wrong.
+func (o *order) next(number int64) (gap string, ok bool) {
+	if number <= o.last {
+		o.lost = true
+		return "", false
+	}
+	if missing := number - o.last - 1; missing > 0 && !o.lost {
+		gap = fmt.Sprintf("records %d to %d are missing", o.last+1, number-1)
+		if missing == 1 {
+			gap = fmt.Sprintf("record %d is missing", number-1)
+		}
+	}
+	o.last, o.lost = number, false
+	return gap, true
+}
+
+// ours says whether the end of a file is what a writer leaves that dies in the middle of a record, or a file system that loses its power: the beginning
+// of the record with that number, and zeros where the rest should be.
+func ours(end []byte, number int64) bool {
+	text := bytes.TrimRight(end, "\x00")
+	start := fmt.Appendf(nil, `{"n":%d,"p":`, number)
+	n := min(len(text), len(start))
+	return bytes.Equal(text[:n], start[:n])
+}

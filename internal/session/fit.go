@@ -1,0 +1,131 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/model"
+)
+
+// fit is the record with what JSON has no form for put right.
+func fit(r Record) Record {
+	switch r := r.(type) {
+	case Message:
+		r.Cost, r.Blocks = finite(r.Cost), fitBlocks(r.Blocks)
+		return r
+	case Compacted:
+		r.Summary.Blocks = fitBlocks(r.Summary.Blocks)
+		return r
+	case End:
+		r.Cost = finite(r.Cost)
+		denials := make([]Denied, len(r.Denials))
+		for i, d := range r.Denials {
+			denials[i] = fit(d).(Denied)
+		}
+		r.Denials = denials
+		return r
+	case Denied:
+		if len(r.Input) > 0 && !json.Valid(r.Input) {
+			r.Input, _ = json.Marshal(string(r.Input))
+		}
+		return r
+	}
+	return r
+}
+
+func finite(cost float64) float64 {
+	if math.IsNaN(cost) || math.IsInf(cost, 0) {
+		return 0
+	}
+	return cost
+}
+
+func fitBlocks(blocks []model.Block) []model.Block {
+	var mended []model.Block // a copy, once there is something to mend: the caller's blocks stay as they are
+	for i, b := range blocks {
+		input, opaque := len(b.Input) == 0 || json.Valid(b.Input), len(b.Opaque) == 0 || json.Valid(b.Opaque)
+		parts := fitBlocks(b.Parts)
+		if input && opaque && (len(parts) == 0 || &parts[0] == &b.Parts[0]) {
+			continue
+		}
+		if mended == nil {
+			mended = append(mended, blocks...)
+		}
+		if mended[i].Parts = parts; !input {
+			mended[i].Input, mended[i].Broken = json.RawMessage("{}"), string(b.Input)
+		}
+		if !opaque {
+			mended[i].Opaque, mended[i].Wire = nil, ""
+		}
+	}
+	if mended == nil {
+		return blocks
+	}
+	return mended
+}
+
+// loggable says why an event cannot stand in a record of its own. Kinds that change the conversation's state have records with more than the event, so
+// that an event of such a kind alone would be taken for one of those.
+func loggable(e *event.Event) error {
+	if e == nil {
+		return fault.New(fault.Internal, "a record of no event")
+	}
+	if k := known([]byte(e.Kind)); k != kindLogged && k != kindMark {
+		return fault.New(fault.Internal, "an event of the kind %q is no record of its own", string(e.Kind))
+	}
+	return nil
+}
+
+// fitEvent is an event with what JSON has no form for put right.
+func fitEvent(e *event.Event) *event.Event {
+	mended := *e
+	if e.Answer != nil {
+		answer := *e.Answer
+		answer.Usage, mended.Answer = fitUsage(answer.Usage), &answer
+	}
+	if e.End != nil {
+		end := *e.End
+		end.Usage, mended.End = fitUsage(end.Usage), &end
+	}
+	if e.Fault != nil {
+		f := *e.Fault
+		f.Detail, mended.Fault = map[string]any{}, &f
+		for name, value := range e.Fault.Detail {
+			if _, err := json.Marshal(value); err != nil {
+				value = fmt.Sprint(value)
+			}
+			f.Detail[name] = value
+		}
+	}
+	return &mended
+}
+
+func fitUsage(u *event.Usage) *event.Usage {
+	if u == nil || u.CostUSD == nil || finite(*u.CostUSD) == *u.CostUSD {
+		return u
+	}
+	usage := *u
+	usage.CostUSD = nil
+	return &usage
+}
+
+// withEvent is a record with another event in it.
+func withEvent(r Record, e *event.Event) Record {
+	switch r := r.(type) {
+	case Logged:
+		return Logged{e}
+	case End:
+		r.Event = e
+		return r
+	case Denied:
+		r.Event = e
+		return r
+	case Changed:
+		r.Event = e
+		return r
+	}
+	return r
+}

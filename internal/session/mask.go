@@ -1,0 +1,56 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"omniagent/internal/fault"
+	"omniagent/internal/text"
+)
+
+// masked is the data of a record without secrets. A mask that breaks the data as a whole is put upon each of its texts instead: neither does a secret get
+// into the journal, nor does a mask make one record of another.
+func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
+	clean := mask(body)
+	if bytes.Equal(clean, body) {
+		return body, nil
+	}
+	if fitsRecord(clean, r) {
+		return clean, nil
+	}
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	err := decoder.Decode(&value)
+	if err == nil {
+		if clean, err = text.Line(maskedValue(mask, value)); err == nil && fitsRecord(clean, r) {
+			return clean, nil
+		}
+	}
+	return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: without its secrets it is no record", nameOf(r)).Because(err)
+}
+
+func maskedValue(mask func([]byte) []byte, value any) any {
+	switch v := value.(type) {
+	case string:
+		return string(mask([]byte(v)))
+	case []any:
+		for i := range v {
+			v[i] = maskedValue(mask, v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = maskedValue(mask, v[name])
+		}
+	}
+	return value
+}
+
+// fitsRecord says whether data is that of a record of the same kind, in one line.
+func fitsRecord(data []byte, r Record) bool {
+	if bytes.ContainsAny(data, "\r\n\x00") || !json.Valid(data) || bytes.HasPrefix(data, []byte(blobHead)) {
+		return false
+	}
+	_, err := decodeRecord(head{kind: r.kind(), name: []byte(nameOf(r))}, data)
+	return err == nil
+}

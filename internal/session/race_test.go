@@ -1,0 +1,5 @@
+//go:build race
+
+package session
+
+const raced = true // everything is slower then, and not evenly

@@ -1,0 +1,56 @@
+package session
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"omniagent/internal/text"
+)
+
+// AppendRow appends an entry as a line of JSON for programs, with its newline: the members seq, time, turn and kind, and behind them those of its event,
+// or where it has none those of the record. The same record has the same row. What is damaged has no seq and no time; what a newer version wrote has its
+// data under one name, so that nothing in it is taken for a member of ours.
+func (e Entry) AppendRow(dst []byte) ([]byte, error) {
+	if d, is := e.Record.(Damaged); is {
+		body, err := text.Line(d)
+		return members(append(dst, `{"kind":"damaged"`...), body), err
+	}
+	turn, body, err := rowBody(e.Record)
+	if err != nil {
+		return dst, err
+	}
+	dst = strconv.AppendInt(append(dst, `{"seq":`...), e.Number, 10)
+	dst = append(e.Time.UTC().AppendFormat(append(dst, `,"time":"`...), timeLayout), `","turn":`...)
+	dst = strconv.AppendInt(dst, turn, 10)
+	dst = append(append(append(dst, `,"kind":"`...), nameOf(e.Record)...), '"')
+	return members(dst, body), nil
+}
+
+// members appends the members of an object to an object that has some already, and ends it.
+func members(dst, object []byte) []byte {
+	if len(object) > 2 {
+		dst = append(append(dst, ','), object[1:len(object)-1]...)
+	}
+	return append(dst, "}\n"...)
+}
+
+func rowBody(r Record) (turn int64, body []byte, err error) {
+	if ev := eventOf(r); ev != nil {
+		e := *ev
+		turn, e.Kind, e.Turn = e.Turn, "", 0
+		body, err = text.Line(e)
+		return turn, body, err
+	}
+	switch v := r.(type) {
+	case Message:
+		turn, v.Turn = v.Turn, 0
+		r = v
+	case Unknown:
+		body, err = text.Line(struct {
+			Data json.RawMessage `json:"data"`
+		}{v.Data})
+		return 0, body, err
+	}
+	body, err = text.Line(r)
+	return turn, body, err
+}

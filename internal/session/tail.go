@@ -1,0 +1,87 @@
+package session
+
+import (
+	"bytes"
+
+	"omniagent/internal/fault"
+)
+
+// writable says why a journal must not be written by this version.
+func (j *journal) writable() error {
+	if len(j.places) == 0 {
+		return errEmpty
+	}
+	e, err := decodeAt(j, 0)
+	if b, is := e.Record.(Begin); err == nil && is && b.Version > version {
+		return newer(b)
+	}
+	return nil
+}
+
+// newer says that a session can only be looked at here.
+func newer(b Begin) error {
+	return fault.New(fault.Unsupported, "the session %s was written by a newer version (records of version %d; this program writes version %d), so it can be read, not gone on with",
+		b.ID, b.Version, version).With("session_id", b.ID).Hint("update this program; to look at it: omniagent session show %s", b.ID)
+}
+
+// heal makes sure that what is written next begins a line. What stands behind the last newline is cut off only where it is the beginning of a record that
+// a writer did not finish; a whole record that only lacks its newline is used, and everything else is left where it is.
+func (s *Session) heal() error {
+	j := s.journal
+	rest := j.size - j.end
+	if rest == 0 {
+		return nil
+	}
+	if j.half {
+		return s.cut(Damaged{j.end, int(rest), cutAway})
+	}
+	if rest > longestLine {
+		return s.endLine(nil)
+	}
+	line := make([]byte, rest)
+	if _, err := s.file.ReadAt(line, j.end); err != nil {
+		return err
+	}
+	used := false
+	for _, p := range pieces(line) {
+		used = used || p.reason == "" && p.head.number > j.seq()
+	}
+	if e, err := j.blobs.decode(line); err == nil && used {
+		if a, is := e.Record.(Adopted); is && a.Messages > 0 { // the history that belongs to it is missing
+			used = false
+		}
+	}
+	if !used && ours(line, j.seq()+1) {
+		if len(bytes.TrimRight(line, "\x00")) == 0 {
+			return s.cut(Damaged{j.end, int(rest), zeroedTail + "; it was cut off"})
+		}
+		return s.cut(Damaged{j.end, int(rest), cutAway})
+	}
+	return s.endLine(line)
+}
+
+// cut takes away what is torn, and notes it.
+func (s *Session) cut(d Damaged) error {
+	if err := s.file.Truncate(d.At); err != nil {
+		return err
+	}
+	s.journal.size = d.At
+	s.cutOff = &d
+	return nil
+}
+
+// endLine ends the last line, which it takes in.
+func (s *Session) endLine(line []byte) error {
+	if _, err := s.file.Write([]byte{'\n'}); err != nil {
+		return err
+	}
+	j := s.journal
+	if line == nil {
+		j.hurt(j.end, int(j.size-j.end), notARecord)
+	} else {
+		j.line(line)
+	}
+	j.size++
+	j.end = j.size
+	return nil
+}

@@ -1,0 +1,23 @@
+package workspace
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// startOf is when a process began, in ticks since the system did, and which run of the system that is.
+func startOf(pid int) (started, boot string) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", ""
+	}
+	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ") // a name may hold anything
+	fields := strings.Fields(rest)
+	const start = 19 // of those behind the name
+	if len(fields) > start {
+		started = fields[start]
+	}
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return started, strings.TrimSpace(string(id))
+}
