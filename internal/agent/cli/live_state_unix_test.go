@@ -73,6 +73,13 @@ func TestFacts(t *testing.T) {
 	if got := told(m.turn(t, "facts m2")); got != "text=behind; end=done" {
 		t.Errorf("told again: %s", got)
 	}
+	if got := told(m.turn(t, "plan")); got != "changed=plan; end=done" {
+		t.Error(got)
+	}
+	m.turn(t, "die")
+	if got := told(m.turn(t, "args")); got != "text=live --resume=s1 --mode=plan; end=done" {
+		t.Errorf("after a restart: %s", got)
+	}
 }
 
 // TestGreeting: an agent that does not answer the greeting is ended in time, also one that talks.
@@ -172,7 +179,7 @@ func TestLiveMessages(t *testing.T) {
 
 // TestCloseInEveryState ends the process, and a turn that runs has its end.
 func TestCloseInEveryState(t *testing.T) {
-	for _, message := range []string{"", "say x", "deaf", "silence", "ask 1", "wakes"} {
+	for _, message := range []string{"", "say x", "deaf", "silence", "ask 1", "wakes", "linger"} {
 		t.Run(message, func(t *testing.T) {
 			t.Parallel()
 			m := live(t)
@@ -194,6 +201,30 @@ func TestCloseInEveryState(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCloseAtOnce: when there is no time for the agent to end by itself, it is killed.
+func TestCloseAtOnce(t *testing.T) {
+	m := live(t, func(_ *agent.Spec, sv *agent.Services) { sv.Grace = 10 * soon })
+	g := m.begin(t, "stubborn")
+	m.next(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := m.Close(ctx); err != nil || time.Since(began) > soon/3 {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	if got := told(g.rest()); got != "failed!; end=cancelled!" {
+		t.Error(got)
+	}
+	m = live(t, func(_ *agent.Spec, sv *agent.Services) { sv.Grace = 10 * soon })
+	g = m.begin(t, "deaf") // one at work is not waited for
+	m.next(t)
+	began = time.Now()
+	if rest(t, m); time.Since(began) > soon/3 {
+		t.Errorf("after %s", time.Since(began))
+	}
+	g.rest()
 }
 
 // TestEverythingAtOnce: whatever is asked for at the same time, each turn has one end and Close comes back.

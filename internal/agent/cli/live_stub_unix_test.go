@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -25,7 +26,7 @@ import (
 // table.
 func liveStub() {
 	in := bufio.NewReader(os.Stdin)
-	session, late := "s1", ""
+	session, late, lingers := "s1", "", false
 	for _, arg := range os.Args[2:] {
 		if id, ok := strings.CutPrefix(arg, "--resume="); ok {
 			session = id + "+"
@@ -37,6 +38,9 @@ func liveStub() {
 	for {
 		text, err := in.ReadString('\n')
 		if err != nil {
+			if lingers {
+				forEver()
+			}
 			return
 		}
 		word, rest, _ := strings.Cut(strings.TrimSuffix(text, "\n"), " ")
@@ -65,6 +69,9 @@ func liveStub() {
 			end("done")
 		case "began":
 			say("started", rest)
+			end("done")
+		case "plan": // it changes its mode by itself
+			say("plan", "")
 			end("done")
 		case "facts":
 			say("facts", rest)
@@ -112,12 +119,16 @@ func liveStub() {
 			os.Exit(3)
 		case "twice": // something wakes it
 			end("done")
+			say("turn", "")
 			say("text", "woken")
 			end("woken")
 		case "wakes": // and works on
 			end("done")
 			say("turn", "")
 			forEver()
+		case "linger": // it ignores the end of its input
+			lingers = true
+			end("done")
 		case "leave":
 			end("done")
 			os.Exit(0)
@@ -169,6 +180,7 @@ type wire struct {
 	ready bool
 	open  bool
 	model string
+	mode  setting.Approval
 	dumb  bool // it has no word for an interruption
 
 	tokens []int // of what waits for an answer
@@ -202,6 +214,9 @@ func (w *wire) parse(data []byte) []event.Event {
 		return nil
 	case "facts":
 		w.model = l.Text
+		return nil
+	case "plan":
+		w.mode = setting.Plan
 		return nil
 	case "started":
 		w.model = l.Text
@@ -266,9 +281,7 @@ func (w *wire) End(agent.Exit) []event.Event {
 }
 
 func (w *wire) Know(f *event.Facts) {
-	if w.model != "" {
-		f.Model = w.model
-	}
+	f.Model, f.Mode = cmp.Or(w.model, f.Model), cmp.Or(w.mode, f.Mode)
 }
 
 // live is a Mind of the stub with one process.

@@ -85,12 +85,17 @@ func TestGarbageAndWaking(t *testing.T) {
 	if got := told(m.turn(t, "garbage")); got != unreadable+unreadable+"end=done" {
 		t.Error(got)
 	}
+	first := m.turn(t, "pid")[0].Text
 	if err := m.Turn(within(t), []event.Block{{Text: "twice"}}); err != nil {
 		t.Fatal(err)
 	}
-	events := []event.Event{m.next(t), m.next(t), m.next(t)}
-	if told(events) != "end=done; text=woken; end=woken" || events[0].Unasked || !events[2].Unasked {
+	events := []event.Event{m.next(t), m.next(t), m.next(t), m.next(t)}
+	if told(events) != "end=done; turn; text=woken; end=woken" || events[0].Unasked || !events[3].Unasked {
 		t.Error(told(events))
+	}
+	m.Kill() // what woke it is over
+	if second := m.turn(t, "pid")[0].Text; second != first {
+		t.Error("an idle process was killed")
 	}
 	// A turn that nobody asked for is killed like any other, and the next message waits until the process is gone.
 	if err := m.Turn(within(t), []event.Block{{Text: "wakes"}}); err != nil {

@@ -270,8 +270,12 @@ func TestNothingIsLeft(t *testing.T) {
 					}
 					pids = append(pids, pid)
 				}
+				began := time.Now()
 				way(t, m, g)
 				left := g.rest()
+				if took := time.Since(began); took > soon/3 {
+					t.Errorf("it took %s", took)
+				}
 				for _, pid := range pids {
 					if err := syscall.Kill(pid, 0); len(pids) != 2 || !errors.Is(err, syscall.ESRCH) {
 						t.Errorf("%d is alive: %v", pid, err)
