@@ -151,7 +151,7 @@ func converseEngine(ctx context.Context, w wish, sv agent.Services, log func(str
 		return nil, err
 	}
 	o := native.Options{
-		Choice: choice, Dir: p.work, Home: p.home, Store: p.store(), Mode: w.mode, Sandbox: "off", CanAsk: !w.mute, Temp: p.temp,
+		Choice: choice, Dir: p.work, Home: p.home, State: p.temp, Store: p.store(), Mode: w.mode, Sandbox: "off", CanAsk: !w.mute, Temp: p.temp,
 		Env: append(p.env, "PATH="+os.Getenv("PATH")), HandOn: []string{"OMNI_TEST_MARK"}, Log: log, Services: sv, Resume: w.resume,
 	}
 	if o.Kept, err = native.Keep(ctx, o); err != nil {

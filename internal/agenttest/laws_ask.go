@@ -167,7 +167,7 @@ func steers(t *testing.T, s Subject) {
 		}
 		return
 	}
-	if s.Driver == nil {
+	if !s.stub() {
 		k.stopTurn(false)
 	}
 	k.endOf(turn)
@@ -180,7 +180,7 @@ func steers(t *testing.T, s Subject) {
 	if len(k.prompts("say over")) != 0 {
 		t.Error("it reached the turn and became a message as well")
 	}
-	if s.Driver != nil && !strings.Contains(k.text(turn), "steered over") {
+	if s.stub() && !strings.Contains(k.text(turn), "steered over") {
 		t.Errorf("the agent did not hear it: %q", k.text(turn))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,10 +28,7 @@ type place struct {
 
 func newPlace(t *testing.T, s Subject) *place {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := s.top(t)
 	p := &place{
 		home: filepath.Join(top, "home"), work: filepath.Join(top, "work"), temp: filepath.Join(top, "temp"),
 		mark: fmt.Sprintf("OMNI_TEST_MARK=laws.%d.%s", os.Getpid(), strings.ReplaceAll(top, "/", "_")),
@@ -40,11 +38,16 @@ func newPlace(t *testing.T, s Subject) *place {
 			t.Fatal(err)
 		}
 	}
-	p.bin = install(t)
+	if !s.installed {
+		p.bin = install(t)
+	}
 	p.model = serve(t)
 	p.env = []string{
 		"HOME=" + p.home, "PATH=" + p.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + p.temp, p.mark,
 		"ANTHROPIC_API_KEY=key-of-a-test", "GEMINI_API_KEY=key-of-a-test", "GORACE=atexit_sleep_ms=0",
+	}
+	if s.installed {
+		p.env = append(slices.Clone(s.env), "HOME="+p.home, "TMPDIR="+p.temp, p.mark)
 	}
 	t.Cleanup(func() {
 		if left := p.waitGone(10 * time.Second); left != "" {
@@ -52,6 +55,28 @@ func newPlace(t *testing.T, s Subject) *place {
 		}
 	})
 	return p
+}
+
+// top is a directory for a place.
+func (s Subject) top(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if s.base != "" {
+		var err error
+		if dir, err = os.MkdirTemp(s.base, "omniagent-laws-"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			for over := time.Now().Add(patience); os.RemoveAll(dir) != nil && time.Now().Before(over); { // an agent may still write
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	top, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
 }
 
 func (p *place) store() session.Store { return session.Default(p.home) }

@@ -18,8 +18,11 @@ type Subject struct {
 	Host   Host
 	Driver agent.Driver // nil: the engine
 
-	prepare func(*place, *agent.Spec) // of an installed agent
-	lacks   map[int]string            // laws that cannot be tried, and why
+	prepare   func(*place, *agent.Spec) // of an installed agent
+	installed bool                      // a real agent
+	base      string
+	env       []string
+	lacks     map[int]string // laws that cannot be tried, and why
 }
 
 // Host is a way to drive a conversation.
@@ -65,6 +68,28 @@ func PerTurn(h Host) Subject {
 
 // Direct drives a conversation in this process.
 func Direct() Host { return Host{Name: "direct", open: openDirect} }
+
+// stub says whether the agent is one of ours.
+func (s Subject) stub() bool { return s.Driver != nil && !s.installed }
+
+// Installed is an agent of this machine, driven directly. env is its environment beside HOME, for a model at that address;
+// base is a directory for homes and workspaces, since some agents make none in the system's temporary directory.
+func Installed(d agent.Driver, base string, rehearsal func(url, home string) agent.Rehearsal, env []string) Subject {
+	const scripted = "a scripted model cannot bring it about"
+	return Subject{
+		Agent: d.Name(), Host: Direct(), Driver: d, installed: true, base: base, env: env,
+		prepare: func(p *place, spec *agent.Spec) {
+			r := rehearsal(p.model.URL(), p.home)
+			spec.Rehearsal = &r
+		},
+		lacks: map[int]string{
+			5: "its own modes are tried in test/agents", 6: "its own modes are tried in test/agents",
+			7: "its own modes are tried in test/agents", 9: "its own questions are tried in test/agents",
+			10: scripted, 13: "what it says goes the way of the stubs'", 16: "what is killed is the host, whoever the agent is",
+			17: scripted, 20: "what it says goes the way of the stubs'",
+		},
+	}
+}
 
 // live says whether the agent takes changes while a turn runs.
 func (s Subject) live() bool { return s.Agent != "per turn" }

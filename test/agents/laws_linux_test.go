@@ -1,0 +1,24 @@
+package agents
+
+import (
+	"testing"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/agenttest"
+)
+
+// TestLaws tries the laws of a conversation on the real agents.
+func TestLaws(t *testing.T) {
+	needAgents(t)
+	var all []agenttest.Subject
+	for _, s := range subjects() {
+		b := newBench(t, s.driver.Name())
+		all = append(all, agenttest.Installed(s.driver, benches, func(url, home string) agent.Rehearsal {
+			return agent.Rehearsal{URL: url, Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: home}
+		}, b.environ()))
+	}
+	t.Logf("what cannot be tried:\n%s", agenttest.Unsaid(all))
+	for _, s := range all {
+		t.Run(s.Name(), func(t *testing.T) { agenttest.Laws(t, s) })
+	}
+}
