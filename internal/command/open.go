@@ -92,15 +92,6 @@ func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agen
 	})
 }
 
-// open opens a conversation for a host that still wants an agent.Session.
-func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	c, err := o.converse(ctx, name, s, sv)
-	if err != nil {
-		return nil, err
-	}
-	return conversation.NewLegacy(c, c.Last()+1), nil
-}
-
 // relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on record. Of r it fills in what belongs to
 // the agent. An agent that does not speak them is a fault of code UNSUPPORTED.
 func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
