@@ -38,9 +38,10 @@ func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
 	home, _ := host.Lookup("HOME")
 	rules, problems := rulesOf(c)
+	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup, Environ: os.Environ(),
-		Version: Version, Versions: versions(c.Paths).Of, Trusted: config.OpenTrust(c.TrustFile()).Trusted, Gate: o.gate,
+		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) },
