@@ -9,31 +9,6 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Session is a conversation that outlives its turns. Its methods may be called from several goroutines.
-type Session interface {
-	// ID is the agent's own id, empty as long as it is not known.
-	ID() string
-	// Facts are what is known of the conversation; more of it behind its Started event.
-	Facts() event.Facts
-	// Next returns the events in order. io.EOF: the session is closed and nothing more will come.
-	Next(context.Context) (event.Event, error)
-	// Send hands over a message and returns when it is accepted.
-	Send(context.Context, []event.Block) error
-	// Answer answers a question that an event asked.
-	Answer(ctx context.Context, question string, a event.Reply) error
-	// Set changes what holds from now on. What this agent cannot change in the middle of a conversation is a fault of code
-	// UNSUPPORTED, and then nothing is changed.
-	Set(context.Context, Change) error
-	// Interrupt ends the turn, not the session.
-	Interrupt(context.Context) error
-	// Close ends the session and says how it went. The error is ours; what the agent did wrong is in the Outcome.
-	Close(context.Context) (Outcome, error)
-}
-
-// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it
-// fills in what belongs to this machine.
-type Opener func(ctx context.Context, name string, s Spec, sv Services) (Session, error)
-
 // DepthVariable counts in the environment how many agents have asked each other, one the other. Servers of an agent
 // that is asked get it; not every agent hands its own environment on.
 const DepthVariable = "OMNIAGENT_DEPTH"

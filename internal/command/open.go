@@ -38,9 +38,10 @@ func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
 	home, _ := host.Lookup("HOME")
 	rules, problems := rulesOf(c)
+	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup, Environ: os.Environ(),
-		Version: Version, Versions: versions(c.Paths).Of, Trusted: config.OpenTrust(c.TrustFile()).Trusted, Gate: o.gate,
+		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) },
@@ -90,15 +91,6 @@ func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agen
 	return o.env().Open(ctx, opening.Request{
 		Agent: name, Spec: s, Services: sv, Mode: o.moded || chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
 	})
-}
-
-// open opens a conversation for a host that still wants an agent.Session.
-func (o opener) open(ctx context.Context, name string, s agent.Spec, sv agent.Services) (agent.Session, error) {
-	c, err := o.converse(ctx, name, s, sv)
-	if err != nil {
-		return nil, err
-	}
-	return conversation.NewLegacy(c, c.Last()+1), nil
 }
 
 // relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on record. Of r it fills in what belongs to

@@ -40,6 +40,7 @@ type Env struct {
 	Agents   func() ([]Agent, error)
 	Versions func(program string) string // see agent.Env.Said
 	Trusted  func(path string, content []byte) bool
+	Copy     func(path string) ([]byte, bool) // see agent.Spec.Copy
 	Gate     func(a Agent, dir string) admission.Gate
 	Own      Own
 	Grace    time.Duration
@@ -174,7 +175,7 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 		s.Fresh = UUID()
 	}
 	s.Temp = filepath.Join(e.Temp, "omniagent-"+hex.EncodeToString(random[:]))
-	s.Trusted, s.Machine = e.Trusted, e.Machine
+	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
 	return a.Driver, nil
 }
 

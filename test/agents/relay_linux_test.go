@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -9,7 +10,12 @@ import (
 	"time"
 
 	"omniagent/internal/agent/claude"
+	"omniagent/internal/conversation"
+	"omniagent/internal/event"
+	"omniagent/internal/recording"
 	"omniagent/internal/relay"
+	"omniagent/internal/session"
+	"omniagent/internal/setting"
 )
 
 // TestClaudeRelayed: the CLI's own lines go to the host as they are, and the exit code says how it went.
@@ -43,7 +49,16 @@ func TestClaudeRelayed(t *testing.T) {
 					_ = say.Close()
 				}
 			}()
-			code, err := relay.Relay{Launch: launch, Name: "claude", In: in, Out: host, Grace: 5 * time.Second, Log: t.Logf}.Run(t.Context())
+			journal, err := session.Open(t.TempDir()).Unlinked(session.Begin{ID: "s", Agent: "claude"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := recording.New(conversation.Record(journal, t.Errorf), claude.New().Decode(setting.StreamJSON))
+			code, err := relay.Relay{Launch: launch, Name: "claude", In: in, Out: host, Grace: 5 * time.Second, Log: t.Logf, Record: record}.Run(t.Context())
+			kinds := recorded(t, journal, record)
+			if kinds[event.Prompted] != 1 || kinds[event.Ended] != 1 || kinds[event.ToolCall] != kinds[event.ToolResult] || (kinds[event.Question] == 1) != tt.asks || kinds[event.Question] != kinds[event.Replied] {
+				t.Errorf("on record are %v", kinds)
+			}
 			if err != nil || code != tt.code || b.took("made") != tt.asks {
 				t.Errorf("%d, %v: %s", code, err, host.seen.String())
 			}
@@ -54,6 +69,30 @@ func TestClaudeRelayed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// recorded counts what is on record, by kinds.
+func recorded(t *testing.T, journal *session.Session, record *recording.Recording) map[event.Kind]int {
+	t.Helper()
+	told, kinds := journal.Reader(1), map[event.Kind]int{}
+	all := make(chan struct{})
+	go func() {
+		defer close(all)
+		for {
+			entry, err := told.Next(context.Background())
+			if err != nil {
+				return
+			}
+			if e := entry.Event(); e != nil {
+				kinds[e.Kind]++
+			}
+		}
+	}()
+	if err := record.Close(); err != nil {
+		t.Error(err)
+	}
+	<-all
+	return kinds
 }
 
 // answering is a host that agrees to everything.
