@@ -69,6 +69,9 @@ type Conversation struct {
 	inbox inbox
 	done  chan struct{} // closed when the conversation is over and everything is written
 
+	opened    int64 // see Opened
+	firstTurn int64 // see First
+
 	mu    sync.Mutex
 	known event.Facts
 	own   string // the agent's own id
@@ -120,6 +123,7 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	c := &Conversation{o: o, done: make(chan struct{}), spec: o.Spec, canAsk: o.Services.CanAsk, own: o.Spec.Resume}
 	c.inbox.init()
 	c.questions.init()
+	c.opened = o.Journal.Last()
 	state := o.Journal.State()
 	c.last = state.LastTurn
 	if c.own == "" {
@@ -153,6 +157,7 @@ func (c *Conversation) first() func() error {
 		return func() error { return err }
 	}
 	c.last++
+	c.firstTurn = c.last
 	c.waiting = append(c.waiting, &message{turn: c.last, blocks: c.o.First})
 	c.record(event.Event{Kind: event.Prompted, Turn: c.last, Blocks: c.o.First})
 	done := make(chan struct{})
@@ -215,6 +220,13 @@ func (c *Conversation) Done() <-chan struct{} { return c.done }
 // Events reads the conversation from a record on; 0: from the first. See Conversation.Last for what is told from now
 // on.
 func (c *Conversation) Events(from int64) *Events { return &Events{c.o.Journal.Reader(from)} }
+
+// Opened is the number of the last record before the conversation was opened: a reader that begins behind it hears
+// all that happens in it.
+func (c *Conversation) Opened() int64 { return c.opened }
+
+// First is the turn of the message that the conversation was opened with; 0: there was none.
+func (c *Conversation) First() int64 { return c.firstTurn }
 
 // Last is the number of the last record: a reader that begins behind it hears what happens from now on.
 func (c *Conversation) Last() int64 { return c.o.Journal.Last() }
