@@ -23,6 +23,7 @@
 //	takeback     asks, and takes the question back
 //	stall        says something and works on until it is interrupted
 //	finish       as stall; interrupted, it ends well all the same
+//	busy         as work, but what it is told comes too late
 //	deaf         as stall, and hears no interruption
 //	mode MODE    the agent changes its mode by itself
 //	wake         ends the turn, and then something wakes the agent
@@ -34,7 +35,10 @@
 //	abreast N    N calls at once that only read
 package agenttest
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // prefix begins each message, so that a scripted model finds it among what an agent sends along.
 const prefix = "law:"
@@ -74,7 +78,7 @@ func forged() []string {
 func pieces(n int) []string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = "é" + strings.Repeat("x", i%7) + " "
+		all[i] = "é" + strconv.Itoa(i) + " " // each another one: some agents end a turn that repeats itself
 	}
 	return all
 }

@@ -148,6 +148,21 @@ func asksAtOnce(t *testing.T, s Subject) {
 
 // steers: what is said to a turn reaches it, or becomes a message, and the host learns which.
 func steers(t *testing.T, s Subject) {
+	if s.Agent == "live" {
+		t.Run("too late", func(t *testing.T) {
+			k := s.open(t, wish{})
+			turn := k.say("busy")
+			k.working(turn)
+			if reached, err := k.steer(task("say over")); err != nil || reached {
+				t.Fatalf("what came too late reached the turn: %v, %v", reached, err)
+			}
+			k.when("the message", func([]event.Event) bool { return len(k.prompts("say over")) == 1 })
+			k.stopTurn(false)
+			if e := k.endOf(turn + 1); !e.End.OK || k.text(turn+1) != "over" {
+				t.Errorf("%+v, said %q", e.End, k.text(turn+1))
+			}
+		})
+	}
 	k := s.open(t, wish{})
 	turn := k.say("work")
 	k.working(turn)

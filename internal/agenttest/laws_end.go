@@ -103,6 +103,9 @@ func (k *talk) deafOf(turn int64) {
 // resumes: a conversation that is opened again goes on under the same ids and with the same facts.
 func resumes(t *testing.T, s Subject) {
 	w := wish{mode: "auto-edit"}
+	if s.installed {
+		w.mode = "" // not each has every mode without a sandbox
+	}
 	k := s.open(t, w)
 	first := k.say("where")
 	k.endOf(first)

@@ -20,10 +20,13 @@ import (
 
 func trimmed(line string) string { return strings.TrimSuffix(line, "\n") }
 
+// floodVariable is the number of megabytes.
+const floodVariable = "OMNIAGENT_FLOOD"
+
 // flooded is how many megabytes an agent says while a reader has stopped; OMNIAGENT_FLOOD changes it: scripts/test sets the
 // hundred that the law names, which take half a minute.
 func flooded(s Subject) int {
-	if n := os.Getenv("OMNIAGENT_FLOOD"); n != "" {
+	if n := os.Getenv(floodVariable); n != "" {
 		return number(n)
 	}
 	if s.Driver == nil || s.Host.Name != Direct().Name {

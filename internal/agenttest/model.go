@@ -99,7 +99,7 @@ func compiled(s step) []any {
 	case "pieces":
 		return []any{say(strings.Join(pieces(number(s.rest)), ""))}
 	case "work":
-		return []any{say("working"), object{"shell": "sleep 1000"}}
+		return []any{say("working"), object{"shell": "until [ -e never ]; do sleep 0.1; done"}}
 	case "wait":
 		return []any{object{"shell": waitFor(s.rest)}}
 	case "make":

@@ -55,8 +55,8 @@ func (l *live) may(id, name, parent string) []string {
 // special is what a live agent alone can do.
 func (l *live) special(s step) (known, goesOn bool) {
 	switch s.verb {
-	case "work":
-		return true, l.work()
+	case "work", "busy":
+		return true, l.work(s.verb == "work")
 	case "asks":
 		return true, l.asks(number(s.rest))
 	case "takeback":
@@ -91,13 +91,17 @@ func (l *live) special(s step) (known, goesOn bool) {
 }
 
 // work calls a tool that ends when somebody steers the agent with "over", or interrupts it.
-func (l *live) work() bool {
+func (l *live) work(hears bool) bool {
 	id := fmt.Sprintf("work-%d", l.sent)
 	l.piece("working")
 	l.whole()
 	l.call(id, "Bash", map[string]any{"command": "sleep 1000"})
 	over := false
 	l.steered = func(f frame) bool {
+		if !hears {
+			l.lifecycle(f.UUID, "refused")
+			return true
+		}
 		l.lifecycle(f.UUID, "queued")
 		l.lifecycle(f.UUID, "started")
 		said := steps(f.text())[0].rest

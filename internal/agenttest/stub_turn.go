@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -18,6 +19,7 @@ type perTurn struct {
 	signals chan os.Signal
 	session string
 	resumed bool
+	open    strings.Builder // the text in pieces
 }
 
 func newPerTurn() *perTurn {
@@ -53,10 +55,17 @@ func (p *perTurn) run() int {
 }
 
 func (p *perTurn) piece(text string) {
+	p.open.WriteString(text)
 	p.line(map[string]any{"type": "message", "role": "assistant", "content": text, "delta": true})
 }
 
-func (p *perTurn) whole() {}
+// whole repeats the text, as some agents do.
+func (p *perTurn) whole() {
+	if p.open.Len() < 1<<20 {
+		p.line(map[string]any{"type": "message", "role": "assistant", "content": p.open.String()})
+	}
+	p.open.Reset()
+}
 
 func (p *perTurn) call(id, name string, input map[string]any) {
 	p.line(map[string]any{"type": "tool_use", "tool_name": name, "tool_id": id, "parameters": input})

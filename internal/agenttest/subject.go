@@ -76,7 +76,7 @@ func (s Subject) stub() bool { return s.Driver != nil && !s.installed }
 // base is a directory for homes and workspaces, since some agents make none in the system's temporary directory.
 func Installed(d agent.Driver, base string, rehearsal func(url, home string) agent.Rehearsal, env []string) Subject {
 	const scripted = "a scripted model cannot bring it about"
-	return Subject{
+	s := Subject{
 		Agent: d.Name(), Host: Direct(), Driver: d, installed: true, base: base, env: env,
 		prepare: func(p *place, spec *agent.Spec) {
 			r := rehearsal(p.model.URL(), p.home)
@@ -89,6 +89,10 @@ func Installed(d agent.Driver, base string, rehearsal func(url, home string) age
 			17: scripted, 20: "what it says goes the way of the stubs'",
 		},
 	}
+	if d.Name() == "codex" {
+		s.lacks[8] = "it fails: its abilities say that mode and model change at any time, and both change between turns"
+	}
+	return s
 }
 
 // live says whether the agent takes changes while a turn runs.

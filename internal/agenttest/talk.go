@@ -148,7 +148,11 @@ func (k *talk) events() []event.Event {
 // when waits until the events so far have what is looked for.
 func (k *talk) when(what string, found func([]event.Event) bool) []event.Event {
 	k.t.Helper()
-	over := time.NewTimer(patience)
+	limit := patience
+	if k.s.installed {
+		limit *= 4 // some of them take seconds to start
+	}
+	over := time.NewTimer(limit)
 	defer over.Stop()
 	for {
 		k.mu.Lock()
