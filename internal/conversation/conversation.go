@@ -156,6 +156,7 @@ func (c *Conversation) first() func() error {
 	if err := empty(c.o.First); err != nil {
 		return func() error { return err }
 	}
+	c.dropLeft()
 	c.last++
 	c.firstTurn = c.last
 	c.waiting = append(c.waiting, &message{turn: c.last, blocks: c.o.First})
@@ -293,7 +294,10 @@ func (c *Conversation) Send(ctx context.Context, blocks []event.Block) (int64, e
 	if err := empty(blocks); err != nil {
 		return 0, err
 	}
-	return ask(ctx, c, func(reply func(int64, error)) { reply(c.accept(blocks)) })
+	return ask(ctx, c, func(reply func(int64, error)) {
+		c.dropLeft()
+		reply(c.accept(blocks))
+	})
 }
 
 // Steer says something to the turn that runs. Where it does not reach that turn it becomes a message, and steered is

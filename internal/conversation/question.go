@@ -17,6 +17,8 @@ type questions struct {
 	turn   int64                   // in which they are counted
 	past   map[string]event.Reply  // the last answers, so that a late one learns who was first
 	order  []string                // of past
+	// left are questions that an earlier process asked and nobody answered. No agent waits for the answer any more.
+	left map[string]event.Ask
 }
 
 // question is one that is open.
@@ -149,6 +151,9 @@ func (c *Conversation) deny(wire, why string) {
 // answer is what Answer does.
 func (c *Conversation) answer(r event.Reply) error {
 	q := &c.questions
+	if id := q.findLeft(r.Question); id != "" {
+		return c.answerLeft(id, r)
+	}
 	if id := q.find(r.Question); id != "" {
 		r.Question = id
 		return c.reply(r)
@@ -235,4 +240,42 @@ func (c *Conversation) steer(blocks []event.Block, reply func(int64, error)) {
 			reply(t.number, c.failure)
 		})
 	}()
+}
+
+// findLeft is the id of a question that an earlier process asked, by its id or by that of its call; empty: there is none.
+func (q *questions) findLeft(id string) string {
+	if _, is := q.left[id]; is {
+		return id
+	}
+	for name, ask := range q.left {
+		if ask.Tool != nil && ask.Tool.ID == id {
+			return name
+		}
+	}
+	return ""
+}
+
+// answerLeft answers a question whose asker is gone: the answer becomes the next message. It allows nothing by itself: a
+// call that the agent makes again is asked about again.
+func (c *Conversation) answerLeft(id string, r event.Reply) error {
+	q := &c.questions
+	ask := q.left[id]
+	delete(q.left, id)
+	r.Question = id
+	q.remember(r)
+	c.record(event.Event{Kind: event.Replied, Reply: &r})
+	text := "You asked before the conversation was interrupted: " + ask.Text + "\nThe answer is: " + r.Option
+	if r.Text != "" {
+		text += "\n" + r.Text
+	}
+	_, err := c.accept([]event.Block{{Text: text}})
+	return err
+}
+
+// dropLeft withdraws what an earlier process asked: the user has gone on without an answer.
+func (c *Conversation) dropLeft() {
+	for id := range c.questions.left {
+		c.record(event.Event{Kind: event.Withdrawn, Synthetic: true, Ask: &event.Ask{ID: id}})
+	}
+	c.questions.left = nil
 }

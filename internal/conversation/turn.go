@@ -403,7 +403,12 @@ func (c *Conversation) learn(id string) {
 // settle ends what a process before this one left without an end.
 func (c *Conversation) settle(state session.State) {
 	for _, q := range state.Questions {
-		c.record(event.Event{Kind: event.Withdrawn, Synthetic: true, Ask: &event.Ask{ID: q.ID}})
+		if c.questions.left == nil {
+			c.questions.left = map[string]event.Ask{}
+		}
+		c.questions.left[q.ID] = q
+		c.record(event.Event{Kind: event.Notice, Synthetic: true, Text: fmt.Sprintf(
+			"question %s is still open, and an answer becomes the next message: %s", q.ID, q.Text)})
 	}
 	for _, u := range state.Unfinished {
 		c.recordEnd(event.Event{Kind: event.Ended, Turn: u.Turn, Synthetic: true, End: &event.End{

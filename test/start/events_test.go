@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -190,4 +191,36 @@ func moments(t *testing.T) int {
 		return n
 	}
 	return 10
+}
+
+// TestQuestionOfADeadProcess: a question that nobody answered outlives the process that asked it. The answer becomes
+// the next message of the conversation that goes on, and only the first one counts.
+func TestQuestionOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	w := wires()[0]
+	args, env, _ := w.scripted(t, `[{"shell":"touch one"},{"say":"done"}]`)
+	r := p.launch(t, env, append(args, "--session-id", "s", "--permission-mode", "prompt")...)
+	r.say(`{"type":"user","content":"go"}`)
+	r.await(func(line string) bool { return strings.Contains(line, `"permission_request"`) })
+	r.killed.Store(true)
+	_ = r.cmd.Process.Kill()
+	<-r.ended
+
+	again, _, _ := w.scripted(t, `[{"say":"I heard: ${input}"}]`)
+	r = p.launch(t, env, append(again, "--resume", "s", "--input-format", "stream-json")...)
+	r.say(`{"type":"tool_approval","id":"q1.1","approved":true}`)
+	r.say(`{"type":"tool_approval","id":"q1.1","approved":false}`)
+	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
+	_, exit := r.end()
+	said := strings.Join(r.all(), "\n")
+	if exit != 0 || !strings.Contains(said, "The answer is: allow") || !strings.Contains(said, "touch one") {
+		t.Errorf("exit %d: %s\n%s", exit, said, r.stderr.String())
+	}
+	if !strings.Contains(r.stderr.String(), "answered already") {
+		t.Errorf("the second answer is not refused: %s", r.stderr.String())
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "one")); err == nil {
+		t.Error("the call of the dead process ran")
+	}
 }
