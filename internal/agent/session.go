@@ -27,7 +27,8 @@ type Outcome struct {
 
 // Services is what a Mind needs of its conversation, and through it of the host.
 type Services struct {
-	// Tell takes what happens, in order. It may wait, but never for a host. Event.Raw need be valid during the call only.
+	// Tell takes what happens, in order. It may wait, but never for a host. Event.Raw need be valid during the call
+	// only.
 	Tell func(event.Event)
 
 	Grace   time.Duration // from the request to end to the kill
@@ -71,7 +72,8 @@ const (
 
 // Word is what a host says to a moment. The zero Word is nothing.
 type Word struct {
-	Decision string          // allow, ask or deny, of a call; deny also of a message, an answer and a turn's end, which then is none
+	// allow, ask or deny, of a call; deny also of a message, an answer and a turn's end, which then is none
+	Decision string
 	Reason   string          // of the decision: for the model, and of a message for the person
 	Input    json.RawMessage // what the tool is called with instead
 	Context  string          // what the model is told beside

@@ -1,7 +1,9 @@
-// Package claudehost is what a host of Claude Code's asks of a conversation before it begins: in flags, in settings files and in its initialize request.
+// Package claudehost is what a host of Claude Code's asks of a conversation before it begins: in flags, in settings
+// files and in its initialize request.
 //
-// Each source is read into a Delta, which says what that source wants, and With merges it into the request to open a conversation. It promises that what limits
-// something is kept or refused by name, and that no source opens what another has closed. It refuses to open or to start anything.
+// Each source is read into a Delta, which says what that source wants, and With merges it into the request to open a
+// conversation. It promises that what limits something is kept or refused by name, and that no source opens what
+// another has closed. It refuses to open or to start anything.
 package claudehost
 
 import (
@@ -97,7 +99,8 @@ func Source(name string, f Files) (Delta, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Delta{}, nil
 	case err != nil:
-		return Delta{}, fault.New(fault.Unsupported, "--setting-sources %s: %s cannot be read, and may forbid something", name, path).Because(err)
+		return Delta{}, fault.New(fault.Unsupported, "--setting-sources %s: %s cannot be read, and may forbid something", name, path).
+			Because(err)
 	}
 	return settings("--setting-sources "+name, data, false)
 }
@@ -113,7 +116,8 @@ func (f Files) Object(from, value string) ([]byte, error) {
 	}
 	data, err := f.Read(path)
 	if err != nil {
-		return nil, fault.New(fault.ArgError, "%s is neither a JSON object nor a file that can be read", from).Because(err)
+		return nil, fault.New(fault.ArgError, "%s is neither a JSON object nor a file that can be read", from).
+			Because(err)
 	}
 	return data, nil
 }
@@ -123,7 +127,15 @@ func Initialize(i claude.Initialize, f Files) ([]Delta, error) {
 	if i.Refused != nil {
 		return nil, fault.New(fault.Unsupported, "%v", i.Refused)
 	}
-	d := Delta{From: "initialize", System: i.System, Append: i.Append, Helpers: i.Helpers, Deny: i.Deny, Schema: i.Schema, Ignored: i.Ignored}
+	d := Delta{
+		From:    "initialize",
+		System:  i.System,
+		Append:  i.Append,
+		Helpers: i.Helpers,
+		Deny:    i.Deny,
+		Schema:  i.Schema,
+		Ignored: i.Ignored,
+	}
 	if i.Others != nil {
 		d.Servers = append(d.Servers, i.Others)
 	}
@@ -197,7 +209,11 @@ func with(r opening.Request, say Say, d Delta) (opening.Request, Say, error) {
 	}
 	if say.NoBypass = say.NoBypass || d.NoBypass; say.NoBypass {
 		if say.Bypass = false; t.Mode == setting.Yolo {
-			return r, say, fault.New(fault.Unsupported, "%s forbids the permission mode bypassPermissions, which was chosen", d.From)
+			return r, say, fault.New(
+				fault.Unsupported,
+				"%s forbids the permission mode bypassPermissions, which was chosen",
+				d.From,
+			)
 		}
 	}
 	if d.Walls {
@@ -248,8 +264,8 @@ func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 	return data, nil
 }
 
-// Native is the request with the names of Claude Code's tools in those of the native agent, and notes for people. A tool that is not here needs no
-// denial, and nothing allows it.
+// Native is the request with the names of Claude Code's tools in those of the native agent, and notes for people. A
+// tool that is not here needs no denial, and nothing allows it.
 func Native(r opening.Request) (_ opening.Request, notes []string) {
 	known := func(rule string) bool { _, err := guard.ParseRule(guard.Deny, rule, ""); return err == nil }
 	t := &r.Spec.Terms
@@ -277,7 +293,8 @@ func Native(r opening.Request) (_ opening.Request, notes []string) {
 func Compact(from, object string) ([]byte, error) {
 	var members map[string]json.RawMessage
 	var b bytes.Buffer
-	if err := json.Unmarshal([]byte(object), &members); err != nil || members == nil || json.Compact(&b, []byte(object)) != nil {
+	if err := json.Unmarshal([]byte(object), &members); err != nil || members == nil ||
+		json.Compact(&b, []byte(object)) != nil {
 		return nil, fault.New(fault.ArgError, "%s is not a JSON object", from)
 	}
 	return b.Bytes(), nil

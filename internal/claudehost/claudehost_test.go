@@ -28,15 +28,19 @@ func settings(t *testing.T, data string) claudehost.Delta {
 func TestSettingsOpenNothing(t *testing.T) {
 	d := settings(t, `{"sandbox":{"enabled":true,"network":{"allowedDomains":["a.example"]}}}`)
 	for flag, want := range map[string]string{"off": "off", "": "a.example"} {
-		r, _, err := claudehost.With(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}}, claudehost.Say{}, d)
+		r, _, err := claudehost.With(
+			opening.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}},
+			claudehost.Say{},
+			d,
+		)
 		if err != nil || r.Spec.Terms.Network != want || r.Spec.Shared.Sandbox.Value != setting.WorkspaceWrite {
 			t.Errorf("--network %q: %+v, %v", flag, r.Spec, err)
 		}
 	}
 }
 
-// TestSources: of settings that nobody handed over what they forbid counts, and nothing that they allow. What is not there says nothing; what cannot be
-// read is refused.
+// TestSources: of settings that nobody handed over what they forbid counts, and nothing that they allow. What is not
+// there says nothing; what cannot be read is refused.
 func TestSources(t *testing.T) {
 	files := map[string]string{
 		"/home/.claude/settings.json": `{"permissions":{"allow":["Bash"],"deny":["WebFetch"],"defaultMode":"bypassPermissions"},"model":"x","theme":"dark"}`,
@@ -63,8 +67,12 @@ func TestSources(t *testing.T) {
 		all = append(all, d)
 	}
 	r, say, err := claudehost.With(opening.Request{}, claudehost.Say{Bypass: true}, all...)
-	if err != nil || r.Spec.Terms.Allow != nil || !slices.Equal(r.Spec.Terms.Deny, []string{"WebFetch"}) || !slices.Equal(r.Ask, []string{"Write"}) ||
-		say.Bypass || r.Spec.Terms.Mode != "" || r.Spec.Shared.Model.Value != "" || strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
+	if err != nil || r.Spec.Terms.Allow != nil || !slices.Equal(r.Spec.Terms.Deny, []string{"WebFetch"}) ||
+		!slices.Equal(r.Ask, []string{"Write"}) ||
+		say.Bypass ||
+		r.Spec.Terms.Mode != "" ||
+		r.Spec.Shared.Model.Value != "" ||
+		strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
 		t.Errorf("%+v, %v, %v", r, all[0].Notes(), err)
 	}
 	if _, _, err := claudehost.With(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}}, claudehost.Say{}, all...); err == nil {
@@ -77,9 +85,16 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestModes: a mode in settings holds unless one was typed, and everything may run only where nothing forbids it, in whatever order that is said.
+// TestModes: a mode in settings holds unless one was typed, and everything may run only where nothing forbids it, in
+// whatever order that is said.
 func TestModes(t *testing.T) {
-	yolo, never := settings(t, `{"permissions":{"defaultMode":"bypassPermissions"}}`), settings(t, `{"permissions":{"disableBypassPermissionsMode":"disable"}}`)
+	yolo, never := settings(
+		t,
+		`{"permissions":{"defaultMode":"bypassPermissions"}}`,
+	), settings(
+		t,
+		`{"permissions":{"disableBypassPermissionsMode":"disable"}}`,
+	)
 	unasked := settings(t, `{"permissions":{"defaultMode":"dontAsk"}}`)
 	for name, c := range map[string]struct {
 		begin  opening.Request
@@ -111,8 +126,12 @@ func TestModes(t *testing.T) {
 
 // TestInitialize: what a host says there is added to the flags, and nothing of a request that it is added to changes.
 func TestInitialize(t *testing.T) {
-	init, err := claude.ReadInitialize([]byte(`{"sdkMcpServers":["in"],"mcpServers":{"out":{"command":"x"}},"disallowedTools":["Bash"],"appendSystemPrompt":"be kind",
-		"settings":"s.json","title":"t"}`))
+	init, err := claude.ReadInitialize(
+		[]byte(
+			`{"sdkMcpServers":["in"],"mcpServers":{"out":{"command":"x"}},"disallowedTools":["Bash"],"appendSystemPrompt":"be kind",
+		"settings":"s.json","title":"t"}`,
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +145,24 @@ func TestInitialize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := opening.Request{Spec: agent.Spec{Dir: "/w", Terms: agent.Terms{Deny: make([]string, 1, 8), Dirs: make([]string, 0, 8), Servers: []byte(`{"out":{"command":"old"}}`)}}}
+	begin := opening.Request{
+		Spec: agent.Spec{
+			Dir: "/w",
+			Terms: agent.Terms{
+				Deny:    make([]string, 1, 8),
+				Dirs:    make([]string, 0, 8),
+				Servers: []byte(`{"out":{"command":"old"}}`),
+			},
+		},
+	}
 	r, _, err := claudehost.With(begin, claudehost.Say{}, deltas...)
 	terms := r.Spec.Terms
-	if err != nil || string(terms.Servers) != `{"in":{"name":"in","type":"sdk"},"out":{"command":"x"}}` || terms.Append != "be kind" || terms.Deny[1] != "Bash" ||
-		!slices.Equal(terms.Dirs, []string{"/w/more"}) || begin.Spec.Terms.Deny[:2][1] != "" || begin.Spec.Terms.Dirs[:1][0] != "" {
+	if err != nil || string(terms.Servers) != `{"in":{"name":"in","type":"sdk"},"out":{"command":"x"}}` ||
+		terms.Append != "be kind" ||
+		terms.Deny[1] != "Bash" ||
+		!slices.Equal(terms.Dirs, []string{"/w/more"}) ||
+		begin.Spec.Terms.Deny[:2][1] != "" ||
+		begin.Spec.Terms.Dirs[:1][0] != "" {
 		t.Errorf("%+v, %v", terms, err)
 	}
 	if _, err := claudehost.Initialize(claude.Initialize{Refused: errors.New("a limit")}, files); err == nil {
@@ -140,9 +172,22 @@ func TestInitialize(t *testing.T) {
 
 // TestNative: tools have the native agent's names, and those that are only Claude Code's are not there.
 func TestNative(t *testing.T) {
-	r, notes := claudehost.Native(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Allow: []string{"Agent(x)", "Skill"}, Deny: []string{"Agent"}, Tools: []string{"LSP"}}}})
+	r, notes := claudehost.Native(
+		opening.Request{
+			Spec: agent.Spec{
+				Terms: agent.Terms{
+					Allow: []string{"Agent(x)", "Skill"},
+					Deny:  []string{"Agent"},
+					Tools: []string{"LSP"},
+				},
+			},
+		},
+	)
 	terms := r.Spec.Terms
-	if !slices.Equal(terms.Allow, []string{"Task(x)"}) || !slices.Equal(terms.Deny, []string{"Task"}) || terms.Tools == nil || len(terms.Tools) != 0 || len(notes) != 2 {
+	if !slices.Equal(terms.Allow, []string{"Task(x)"}) || !slices.Equal(terms.Deny, []string{"Task"}) ||
+		terms.Tools == nil ||
+		len(terms.Tools) != 0 ||
+		len(notes) != 2 {
 		t.Errorf("%+v %q", terms, notes)
 	}
 }

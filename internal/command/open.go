@@ -69,7 +69,11 @@ func (o opener) env() opening.Env {
 // gate is what the person's configuration lets programs start.
 func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 	root, _ := config.ProjectRoot(dir)
-	gate := admission.Gate{Allow: o.call.Config.List("agents.allow"), More: o.call.Config.List("agents.env"), Roots: []string{dir, root}}
+	gate := admission.Gate{
+		Allow: o.call.Config.List("agents.allow"),
+		More:  o.call.Config.List("agents.env"),
+		Roots: []string{dir, root},
+	}
 	if o.call.AuditPath() != "" {
 		command := strings.Join(strings.Fields(o.call.Command.Path), " ") + " --agent " + a.Name()
 		gate.Record = func(e audit.Entry) error {
@@ -81,7 +85,12 @@ func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 }
 
 // converse opens a conversation; it is a conversation.Opener.
-func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+func (o opener) converse(
+	ctx context.Context,
+	name string,
+	s agent.Spec,
+	sv agent.Services,
+) (*conversation.Conversation, error) {
 	_, chosen, err := approvalOf(o.call)
 	if err != nil {
 		return nil, err
@@ -93,8 +102,8 @@ func (o opener) converse(ctx context.Context, name string, s agent.Spec, sv agen
 	})
 }
 
-// relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on record. Of r it fills in what belongs to
-// the agent. An agent that does not speak them is a fault of code UNSUPPORTED.
+// relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on
+// record. Of r it fills in what belongs to the agent. An agent that does not speak them is a fault of code UNSUPPORTED.
 func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
 	plan, err := o.env().Plan(q)
 	if err != nil {

@@ -90,7 +90,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	if r.Forget && r.Agent != native.Name {
 		return 0, fault.New(fault.Unsupported, "%s keeps records of its own, so --no-session-persistence cannot be kept", r.Agent).Hint("leave it out")
 	}
-	host.Frames, host.Stays, host.First = in.frames, in.stays, in.prompt
+	host.Frames, host.Stays, r.First = in.frames, in.stays, in.prompt
 	if d, ok := dialect.(*stream.Claude); ok {
 		var open bool
 		if r, open, err = greet(ctx, c, host, d, r, signals); err != nil || !open {

@@ -9,11 +9,12 @@ import (
 	"omniagent/internal/fault"
 )
 
-// assembly brings what agents tell into one order, whoever the agent is. Some repeat as a whole what they told in pieces, go on after what they call an
-// error, never say what came of a call, or end in words of their own.
+// assembly brings what agents tell into one order, whoever the agent is. Some repeat as a whole what they told in
+// pieces, go on after what they call an error, never say what came of a call, or end in words of their own.
 //
-// Behind it a text is told in pieces and then as a whole, and the pieces are the whole; each call has exactly one result, and each result its call;
-// what ends a turn comes directly in front of an end that is not OK; and that end has one of the reasons of package event.
+// Behind it a text is told in pieces and then as a whole, and the pieces are the whole; each call has exactly one
+// result, and each result its call; what ends a turn comes directly in front of an end that is not OK; and that end has
+// one of the reasons of package event.
 type assembly struct {
 	texts map[textKey]*strings.Builder // told in pieces, of which the whole is due
 	last  string                       // what the agent itself said last
@@ -74,7 +75,8 @@ func (a *assembly) result(e event.Event) []event.Event {
 	}
 	delete(a.open, e.Result.ID)
 	a.order = slices.DeleteFunc(a.order, func(o string) bool { return o == e.Result.ID })
-	if code := e.Result.ExitCode; code != nil && *code != 0 && !e.Result.Failed { // some call a command that ran a success, however it ended
+	// some call a command that ran a success, however it ended
+	if code := e.Result.ExitCode; code != nil && *code != 0 && !e.Result.Failed {
 		result := *e.Result
 		result.Failed = true
 		e.Result = &result
@@ -137,7 +139,9 @@ func (a *assembly) whole(key textKey, at event.Event, synthetic bool) []event.Ev
 	text := a.texts[key].String()
 	delete(a.texts, key)
 	a.spoke(key, text)
-	return []event.Event{{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Text: text, Synthetic: synthetic}}
+	return []event.Event{
+		{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Text: text, Synthetic: synthetic},
+	}
 }
 
 func (a *assembly) spoke(key textKey, text string) {
@@ -169,7 +173,8 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 	for _, key := range slices.SortedFunc(maps.Keys(a.texts), func(x, y textKey) int { return strings.Compare(y.parent, x.parent) }) {
 		out = append(out, a.whole(key, e, true)...)
 	}
-	for _, id := range slices.Backward(a.order) { // that of a sub-agent's call in front of that of the call which is the sub-agent
+	// that of a sub-agent's call in front of that of the call which is the sub-agent
+	for _, id := range slices.Backward(a.order) {
 		call := a.open[id]
 		out = append(out, event.Event{
 			Kind: event.ToolResult, Session: e.Session, Parent: call.Parent, Synthetic: true,

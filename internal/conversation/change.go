@@ -41,7 +41,10 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 		reply(c.gone())
 		return
 	case change.Mode != "" && !slices.Contains(setting.Approvals(), change.Mode):
-		reply(fault.New(fault.ArgError, "there is no mode %q", change.Mode).Hint("deny, ask, plan, prompt, default, auto-edit or yolo"))
+		reply(
+			fault.New(fault.ArgError, "there is no mode %q", change.Mode).
+				Hint("deny, ask, plan, prompt, default, auto-edit or yolo"),
+		)
 		return
 	case c.changing:
 		c.changes = append(c.changes, func() { c.set(change, reply) })
@@ -89,24 +92,37 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 		c.changed()
 		return
 	case c.turn != nil || c.unasked != nil:
-		reply(fault.New(fault.Unsupported, "%s does not change that in the middle of a turn", facts.Agent).Hint("wait for its end, or interrupt it"))
+		reply(
+			fault.New(fault.Unsupported, "%s does not change that in the middle of a turn", facts.Agent).
+				Hint("wait for its end, or interrupt it"),
+		)
 		c.changed()
 		return
 	case c.last > 0 && (!c.able.Resume || c.Own() == ""):
-		reply(fault.New(fault.Unsupported, "%s cannot change that: it does not go on with a conversation", facts.Agent).Hint("begin another conversation"))
+		reply(
+			fault.New(fault.Unsupported, "%s cannot change that: it does not go on with a conversation", facts.Agent).
+				Hint("begin another conversation"),
+		)
 		c.changed()
 		return
 	}
 	c.restart(With(c.spec, change), func(err error) {
 		if err == nil {
-			c.tell(&event.Event{Kind: event.Changed, Synthetic: true, Facts: &event.Facts{Mode: change.Mode, Model: change.Model}})
+			c.tell(
+				&event.Event{
+					Kind:      event.Changed,
+					Synthetic: true,
+					Facts:     &event.Facts{Mode: change.Mode, Model: change.Model},
+				},
+			)
 		}
 		reply(err)
 		c.changed()
 	})
 }
 
-// restart closes the Mind and makes another that goes on with the conversation. If there cannot be one, the conversation goes on as it was.
+// restart closes the Mind and makes another that goes on with the conversation. If there cannot be one, the
+// conversation goes on as it was.
 func (c *Conversation) restart(s agent.Spec, then func(error)) {
 	c.changing = true
 	before, old := c.spec, c.mind

@@ -1,8 +1,9 @@
 // Package conversation is a conversation with an agent, whoever the agent is and whoever listens.
 //
-// There is one implementation. It owns the queue of messages, the turns and their numbers, open questions and their clocks, the mode, the model and
-// the other facts, restarts, and the journal. A Mind (package agent) answers one message at a time and knows nothing of all this; a host (stream, acp,
-// delegate, repl) translates between a conversation and its other side and decides nothing about it.
+// There is one implementation. It owns the queue of messages, the turns and their numbers, open questions and their
+// clocks, the mode, the model and the other facts, restarts, and the journal. A Mind (package agent) answers one
+// message at a time and knows nothing of all this; a host (stream, acp, delegate, repl) translates between a
+// conversation and its other side and decides nothing about it.
 //
 // It promises:
 //
@@ -48,8 +49,9 @@ type Options struct {
 	Recorded bool             // the Mind appends its messages to the journal itself, as the engine does
 	Patience time.Duration    // for the answer to a question; 0: five minutes
 	Timeout  time.Duration    // for a turn; 0: none
-	First    []event.Block    // the first message, where it is known already: it is made durable while the Mind is made; nil: none
-	Log      func(format string, args ...any)
+	// the first message, where it is known already: it is made durable while the Mind is made; nil: none
+	First []event.Block
+	Log   func(format string, args ...any)
 }
 
 // The limits.
@@ -67,6 +69,9 @@ type Conversation struct {
 	inbox inbox
 	done  chan struct{} // closed when the conversation is over and everything is written
 
+	opened    int64 // see Opened
+	firstTurn int64 // see First
+
 	mu    sync.Mutex
 	known event.Facts
 	own   string // the agent's own id
@@ -79,9 +84,10 @@ type Conversation struct {
 	canAsk     bool
 	last       int64      // number of the last turn
 	waiting    []*message // accepted; their turns have not begun
-	dropped    []*message // accepted; their turns will not begin, and their ends are due behind that of the running turn
-	turn       *turn      // nil: none runs
-	unasked    *turn      // one that no message began
+	// accepted; their turns will not begin, and their ends are due behind that of the running turn
+	dropped    []*message
+	turn       *turn // nil: none runs
+	unasked    *turn // one that no message began
 	questions  questions
 	assembly   assembly
 	transcript transcript
@@ -101,7 +107,8 @@ type message struct {
 	blocks []event.Block
 }
 
-// Open begins a conversation, or goes on with the one of the journal. The Mind is made here and starts nothing before the first message.
+// Open begins a conversation, or goes on with the one of the journal. The Mind is made here and starts nothing before
+// the first message.
 func Open(ctx context.Context, o Options) (*Conversation, error) {
 	if o.Patience == 0 {
 		o.Patience = patience
@@ -116,6 +123,7 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	c := &Conversation{o: o, done: make(chan struct{}), spec: o.Spec, canAsk: o.Services.CanAsk, own: o.Spec.Resume}
 	c.inbox.init()
 	c.questions.init()
+	c.opened = o.Journal.Last()
 	state := o.Journal.State()
 	c.last = state.LastTurn
 	if c.own == "" {
@@ -149,6 +157,7 @@ func (c *Conversation) first() func() error {
 		return func() error { return err }
 	}
 	c.last++
+	c.firstTurn = c.last
 	c.waiting = append(c.waiting, &message{turn: c.last, blocks: c.o.First})
 	c.record(event.Event{Kind: event.Prompted, Turn: c.last, Blocks: c.o.First})
 	done := make(chan struct{})
@@ -208,8 +217,16 @@ func (c *Conversation) Abilities() agent.Abilities {
 // Done is closed when the conversation is over: closed, or its journal cannot be written.
 func (c *Conversation) Done() <-chan struct{} { return c.done }
 
-// Events reads the conversation from a record on; 0: from the first. See Conversation.Last for what is told from now on.
+// Events reads the conversation from a record on; 0: from the first. See Conversation.Last for what is told from now
+// on.
 func (c *Conversation) Events(from int64) *Events { return &Events{c.o.Journal.Reader(from)} }
+
+// Opened is the number of the last record before the conversation was opened: a reader that begins behind it hears
+// all that happens in it.
+func (c *Conversation) Opened() int64 { return c.opened }
+
+// First is the turn of the message that the conversation was opened with; 0: there was none.
+func (c *Conversation) First() int64 { return c.firstTurn }
 
 // Last is the number of the last record: a reader that begins behind it hears what happens from now on.
 func (c *Conversation) Last() int64 { return c.o.Journal.Last() }
@@ -267,7 +284,8 @@ func start[T any](ctx context.Context, c *Conversation, do func(reply func(T, er
 }
 
 func (c *Conversation) gone() error {
-	return fault.New(fault.Conflicting, "the conversation %s is over", c.ID()).Hint("go on with it: --resume %s", c.ID())
+	return fault.New(fault.Conflicting, "the conversation %s is over", c.ID()).
+		Hint("go on with it: --resume %s", c.ID())
 }
 
 // Send accepts a message and returns the number of its turn. The turn begins when those before it are over.
@@ -278,13 +296,18 @@ func (c *Conversation) Send(ctx context.Context, blocks []event.Block) (int64, e
 	return ask(ctx, c, func(reply func(int64, error)) { reply(c.accept(blocks)) })
 }
 
-// Steer says something to the turn that runs. Where it does not reach that turn it becomes a message, and steered is false.
+// Steer says something to the turn that runs. Where it does not reach that turn it becomes a message, and steered is
+// false.
 func (c *Conversation) Steer(ctx context.Context, blocks []event.Block) (number int64, steered bool, err error) {
 	return c.StartSteer(ctx, blocks)()
 }
 
-// StartSteer begins what Steer does, before anything that is asked of the conversation later. The function that it returns waits for what came of it.
-func (c *Conversation) StartSteer(ctx context.Context, blocks []event.Block) (wait func() (number int64, steered bool, err error)) {
+// StartSteer begins what Steer does, before anything that is asked of the conversation later. The function that it
+// returns waits for what came of it.
+func (c *Conversation) StartSteer(
+	ctx context.Context,
+	blocks []event.Block,
+) (wait func() (number int64, steered bool, err error)) {
 	if err := empty(blocks); err != nil {
 		return func() (int64, bool, error) { return 0, false, err }
 	}
@@ -307,30 +330,35 @@ func empty(blocks []event.Block) error {
 	return fault.New(fault.ArgError, "the message is empty").Hint("say what is to be done")
 }
 
-// Answer answers a question, by its id or by that of the call which it is about. An answer may come before its question: a host that sees a call knows
-// what it will be asked.
+// Answer answers a question, by its id or by that of the call which it is about. An answer may come before its
+// question: a host that sees a call knows what it will be asked.
 func (c *Conversation) Answer(ctx context.Context, r event.Reply) error {
 	_, err := ask(ctx, c, func(reply func(struct{}, error)) { reply(struct{}{}, c.answer(r)) })
 	return err
 }
 
-// Set changes what holds from the next call of a tool on. What the agent takes only when it is started restarts it, between turns; in a turn that is
-// a fault of code UNSUPPORTED.
+// Set changes what holds from the next call of a tool on. What the agent takes only when it is started restarts it,
+// between turns; in a turn that is a fault of code UNSUPPORTED.
 func (c *Conversation) Set(ctx context.Context, change agent.Change) error {
 	return c.StartSet(ctx, change)()
 }
 
-// StartSet begins what Set does, before anything that is asked of the conversation later. The function that it returns waits for what came of it.
+// StartSet begins what Set does, before anything that is asked of the conversation later. The function that it returns
+// waits for what came of it.
 func (c *Conversation) StartSet(ctx context.Context, change agent.Change) (wait func() error) {
-	done := start(ctx, c, func(reply func(struct{}, error)) { c.set(change, func(err error) { reply(struct{}{}, err) }) })
+	done := start(
+		ctx,
+		c,
+		func(reply func(struct{}, error)) { c.set(change, func(err error) { reply(struct{}{}, err) }) },
+	)
 	return func() error {
 		_, err := done()
 		return err
 	}
 }
 
-// Interrupt ends the turn that runs. Called again, it does not wait for the agent's agreement. With drop, messages that wait get their end behind it;
-// else they are answered next.
+// Interrupt ends the turn that runs. Called again, it does not wait for the agent's agreement. With drop, messages that
+// wait get their end behind it; else they are answered next.
 func (c *Conversation) Interrupt(drop bool) { c.inbox.post(func() { c.interrupt(drop) }) }
 
 // Withdraw takes back a message that waits; it gets its end in its place. A turn that has begun is interrupted instead.
@@ -339,8 +367,8 @@ func (c *Conversation) Withdraw(number int64) { c.inbox.post(func() { c.withdraw
 // NobodyAnswers says that no answer will come any more: open questions, and those to come, are denials.
 func (c *Conversation) NobodyAnswers() { c.inbox.post(c.nobodyAnswers) }
 
-// Close ends the conversation: the turn that runs is interrupted, what waits is dropped, each with its end, and nothing that was started is alive when
-// it returns. When ctx ends, the agent has no more time to end by itself.
+// Close ends the conversation: the turn that runs is interrupted, what waits is dropped, each with its end, and nothing
+// that was started is alive when it returns. When ctx ends, the agent has no more time to end by itself.
 func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
 	c.inbox.post(c.close)
 	select {
@@ -362,6 +390,7 @@ func Stricter(a, b setting.Approval) setting.Approval {
 	return ""
 }
 
-// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it fills in what belongs to this
-// machine. Spec.Resume and Spec.Fresh are names of conversations, as every host prints them and `omniagent session` takes them.
+// Opener opens a conversation with the agent of that name, for hosts whose other side may choose one. Of the Spec it
+// fills in what belongs to this machine. Spec.Resume and Spec.Fresh are names of conversations, as every host prints
+// them and `omniagent session` takes them.
 type Opener func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*Conversation, error)

@@ -91,7 +91,8 @@ func (q *questions) find(id string) string {
 	return ""
 }
 
-// ask takes a question of the Mind. Where nobody answers it is denied at once, and nobody hears of it but by the denial.
+// ask takes a question of the Mind. Where nobody answers it is denied at once, and nobody hears of it but by the
+// denial.
 func (c *Conversation) ask(e *event.Event) {
 	ask, q := *e.Ask, &c.questions
 	var early *event.Reply
@@ -161,7 +162,9 @@ func (c *Conversation) answer(r event.Reply) error {
 		if before.ByUs {
 			who = "omniagent, since nobody did"
 		}
-		return fault.New(fault.Conflicting, "question %s was answered already, by %s", r.Question, who).With("question", r.Question).With("answer", before.Option)
+		return fault.New(fault.Conflicting, "question %s was answered already, by %s", r.Question, who).
+			With("question", r.Question).
+			With("answer", before.Option)
 	}
 	return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question).With("question", r.Question)
 }

@@ -11,7 +11,8 @@ import (
 	"omniagent/internal/session"
 )
 
-// record puts an event on record, and so tells it to everybody. Where that fails the conversation ends: what cannot be kept is not gone on with.
+// record puts an event on record, and so tells it to everybody. Where that fails the conversation ends: what cannot be
+// kept is not gone on with.
 func (c *Conversation) record(e event.Event) {
 	e.Raw = nil
 	switch e.Kind {
@@ -50,7 +51,10 @@ func (c *Conversation) recordEnd(e event.Event) {
 	r := session.End{Subtype: end.Reason, OK: end.OK, Text: end.Text, Duration: end.Took, Event: &e}
 	if u := end.Usage; u != nil {
 		r.Usage = model.Usage{
-			Input: max(0, u.Input-u.Cached-u.Written), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
+			Input: max(
+				0,
+				u.Input-u.Cached-u.Written,
+			), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
 		}
 		if u.CostUSD != nil {
 			r.Cost = *u.CostUSD
@@ -167,7 +171,9 @@ func (c *Conversation) parted(outcome agent.Outcome, err error) {
 		c.o.Log("the agent was not closed in order: %v", err)
 	}
 	if u := c.unasked; u != nil {
-		c.take(&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}})
+		c.take(
+			&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
+		)
 	}
 	if outcome.Evidence.Session == "" {
 		outcome.Evidence.Session = c.Own()

@@ -8,14 +8,16 @@ import (
 	"omniagent/internal/session"
 )
 
-// Recorder keeps the record of a conversation that others hold: a host and an agent that speak the same lines. It takes what they say and brings it into
-// the order of every conversation. It answers nothing and ends nothing but the record. Its methods may be called from several goroutines.
+// Recorder keeps the record of a conversation that others hold: a host and an agent that speak the same lines. It takes
+// what they say and brings it into the order of every conversation. It answers nothing and ends nothing but the record.
+// Its methods may be called from several goroutines.
 type Recorder struct {
 	mu sync.Mutex
 	c  *Conversation
 }
 
-// Record begins a record in a journal, or goes on with it. The Recorder closes the journal. A journal that cannot be written is told to log, once.
+// Record begins a record in a journal, or goes on with it. The Recorder closes the journal. A journal that cannot be
+// written is told to log, once.
 func Record(journal *session.Session, log func(format string, args ...any)) *Recorder {
 	c := &Conversation{o: Options{Journal: journal, Log: log}, done: make(chan struct{})}
 	c.inbox.init()
@@ -84,7 +86,9 @@ func (r *Recorder) Close() error {
 		c.turn = nil
 	}
 	if c.unasked != nil {
-		c.take(&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}})
+		c.take(
+			&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
+		)
 	}
 	c.dropped, c.waiting = append(c.dropped, c.waiting...), nil
 	c.endDropped()

@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// transcript makes messages of events, for Minds that keep none: so every session can be shown, searched, exported and gone on with by another agent.
-// What sub-agents say is not part of it.
+// transcript makes messages of events, for Minds that keep none: so every session can be shown, searched, exported and
+// gone on with by another agent. What sub-agents say is not part of it.
 type transcript struct {
 	answer  []model.Block
 	results []model.Block
@@ -33,12 +33,18 @@ func (t *transcript) put(e event.Event) []model.Message {
 		if object := e.Call.Object(); string(object) != string(input) {
 			input, broken = object, string(input)
 		}
-		t.answer = append(t.answer, model.Block{Kind: model.Call, ID: e.Call.ID, Name: e.Call.Name, Input: input, Broken: broken})
+		t.answer = append(
+			t.answer,
+			model.Block{Kind: model.Call, ID: e.Call.ID, Name: e.Call.Name, Input: input, Broken: broken},
+		)
 		return done
 	case event.ToolResult:
 		done := t.take(&t.answer, model.Assistant)
 		r := e.Result
-		t.results = append(t.results, model.Block{Kind: model.Result, ID: r.ID, Name: r.Name, Text: r.Output, Failed: r.Failed})
+		t.results = append(
+			t.results,
+			model.Block{Kind: model.Result, ID: r.ID, Name: r.Name, Text: r.Output, Failed: r.Failed},
+		)
 		return done
 	case event.Steered:
 		done := t.flush()

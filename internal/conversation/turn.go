@@ -55,7 +55,8 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 	case c.closing:
 		return 0, c.gone()
 	case len(c.waiting) >= MostWaiting:
-		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).Hint("wait for the end of a turn, or interrupt it")
+		return 0, fault.New(fault.TooManyRequests, "%d messages wait already", MostWaiting).
+			Hint("wait for the end of a turn, or interrupt it")
 	}
 	if err := c.fits(blocks); err != nil {
 		return 0, err
@@ -239,7 +240,9 @@ func (c *Conversation) withdraw(number int64) {
 // endDropped tells the ends of messages whose turns will not begin.
 func (c *Conversation) endDropped() {
 	for _, m := range c.dropped {
-		c.recordEnd(event.Event{Kind: event.Ended, Turn: m.turn, Synthetic: true, End: &event.End{Reason: event.Cancelled}})
+		c.recordEnd(
+			event.Event{Kind: event.Ended, Turn: m.turn, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
+		)
 	}
 	c.dropped = nil
 }
@@ -273,7 +276,14 @@ func (c *Conversation) tell(e *event.Event) {
 		t.began = true
 	case event.Started:
 		if f := e.Facts; f != nil && f.Mode != "" && c.differs(f.Mode) {
-			c.tell(&event.Event{Kind: event.Changed, Session: e.Session, Facts: &event.Facts{Mode: f.Mode}, Synthetic: true})
+			c.tell(
+				&event.Event{
+					Kind:      event.Changed,
+					Session:   e.Session,
+					Facts:     &event.Facts{Mode: f.Mode},
+					Synthetic: true,
+				},
+			)
 		}
 		c.merge(e)
 	case event.Changed:
@@ -308,7 +318,8 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 		return nil
 	}
 	e.Turn = t.number
-	if early := e.Kind == event.Started || e.Kind == event.Changed || e.Kind == event.Notice; !t.began && !early && e.Kind != event.TurnBegan {
+	if early := e.Kind == event.Started || e.Kind == event.Changed || e.Kind == event.Notice; !t.began && !early &&
+		e.Kind != event.TurnBegan {
 		t.began = true
 		c.record(event.Event{Kind: event.TurnBegan, Turn: t.number, Synthetic: true})
 	}
@@ -318,7 +329,15 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 // beginsTurn says whether an event belongs to a turn, so that one begins with it where none runs.
 func beginsTurn(k event.Kind) bool {
 	switch k {
-	case event.TurnBegan, event.Text, event.Thinking, event.Answered, event.ToolCall, event.ToolResult, event.Question, event.Denied, event.Ended:
+	case event.TurnBegan,
+		event.Text,
+		event.Thinking,
+		event.Answered,
+		event.ToolCall,
+		event.ToolResult,
+		event.Question,
+		event.Denied,
+		event.Ended:
 		return true
 	}
 	return false
@@ -389,7 +408,9 @@ func (c *Conversation) settle(state session.State) {
 	for _, u := range state.Unfinished {
 		c.recordEnd(event.Event{Kind: event.Ended, Turn: u.Turn, Synthetic: true, End: &event.End{
 			Reason: event.FailedTurn, Said: UnknownOutcome,
-			Notes: []string{fmt.Sprintf("the process that had turn %d died before the turn ended; look at what it did", u.Turn)},
+			Notes: []string{
+				fmt.Sprintf("the process that had turn %d died before the turn ended; look at what it did", u.Turn),
+			},
 		}})
 	}
 }

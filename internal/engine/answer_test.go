@@ -32,11 +32,13 @@ func line(ran *[]string) tool.Tool {
 			if json.Unmarshal(input, &in) != nil || in.Command == "" {
 				return tool.Action{}, errors.New("there is no command")
 			}
-			return tool.Action{Kind: event.Shell, Changes: true, Command: in.Command, Title: in.Command, Input: input,
+			return tool.Action{
+				Kind: event.Shell, Changes: true, Command: in.Command, Title: in.Command, Input: input,
 				Run: func(context.Context, func(string)) tool.Result {
 					*ran = append(*ran, in.Command)
 					return tool.Result{Text: "ran " + in.Command}
-				}}, nil
+				},
+			}, nil
 		},
 	}
 }
@@ -69,40 +71,84 @@ func TestAnswers(t *testing.T) {
 		asked  int
 		mode   setting.Approval
 	}{
-		"input": {[]string{"make a"}, event.Reply{Option: event.Allow,
-			Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "result false", 1, ""},
-		"same input": {[]string{"make a"}, event.Reply{Option: event.Allow,
-			Input: json.RawMessage(`{"command":"make a"}`)}, "make a", "result false", 1, ""},
-		"denied input": {[]string{"make a"}, event.Reply{Option: event.Allow,
-			Input: json.RawMessage(`{"command":"git push"}`), Mode: setting.Yolo}, "",
-			"denied the deny rule Bash(git push:*)", 1, setting.Prompt},
-		"firm input": {[]string{"make a"}, event.Reply{Option: event.Allow,
-			Input: json.RawMessage(`{"command":"sudo ls"}`)}, "", "denied ", 1, ""},
-		"wrong input": {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{}`)}, "",
-			"call Bash; result true", 1, ""},
-		"no JSON": {[]string{"make a"}, event.Reply{Option: event.Allow, Input: json.RawMessage(`{`)}, "",
-			"call Bash; result true", 1, ""},
-		"rules": {[]string{"make a", "make b", "touch c"}, event.Reply{Option: event.Allow,
-			Rules: []string{"Bash(make:*)"}}, "make a, make b, touch c", "", 2, ""},
-		"wrong rule": {[]string{"make a", "make b"}, event.Reply{Option: event.Allow,
-			Rules: []string{"Bash(make:*)", "Bash(make:*"}, Mode: setting.Yolo}, "",
-			"denied the user's consent cannot be obeyed: ", 2, setting.Prompt},
-		"no and rules": {[]string{"make a", "make b"}, event.Reply{Option: event.Deny, Rules: []string{"Bash(make:*)"}},
-			"", "denied the user refused", 2, ""},
-		"mode": {[]string{"make a", "touch b"}, event.Reply{Option: event.Allow, Mode: setting.Yolo},
-			"make a, touch b", "", 1, setting.Yolo},
-		"wrong mode": {[]string{"make a"}, event.Reply{Option: event.Allow, Mode: "wild"}, "",
-			`there is no permission mode "wild"`, 1, setting.Prompt},
-		"always input": {[]string{"make a", "make b", "make c"}, event.Reply{Option: event.Always,
-			Input: json.RawMessage(`{"command":"make b"}`)}, "make b, make b, make b", "", 2, ""},
-		"nonsense": {[]string{"make a"}, event.Reply{Option: "perhaps",
-			Input: json.RawMessage(`{"command":"make b"}`)}, "", "denied the user refused", 1, ""},
+		"input": {[]string{"make a"}, event.Reply{
+			Option: event.Allow,
+			Input:  json.RawMessage(`{"command":"make b"}`),
+		}, "make b", "result false", 1, ""},
+		"same input": {[]string{"make a"}, event.Reply{
+			Option: event.Allow,
+			Input:  json.RawMessage(`{"command":"make a"}`),
+		}, "make a", "result false", 1, ""},
+		"denied input": {
+			[]string{"make a"},
+			event.Reply{
+				Option: event.Allow,
+				Input:  json.RawMessage(`{"command":"git push"}`), Mode: setting.Yolo,
+			},
+			"",
+			"denied the deny rule Bash(git push:*)", 1, setting.Prompt,
+		},
+		"firm input": {[]string{"make a"}, event.Reply{
+			Option: event.Allow,
+			Input:  json.RawMessage(`{"command":"sudo ls"}`),
+		}, "", "denied ", 1, ""},
+		"wrong input": {
+			[]string{"make a"},
+			event.Reply{Option: event.Allow, Input: json.RawMessage(`{}`)},
+			"",
+			"call Bash; result true", 1, "",
+		},
+		"no JSON": {
+			[]string{"make a"},
+			event.Reply{Option: event.Allow, Input: json.RawMessage(`{`)},
+			"",
+			"call Bash; result true", 1, "",
+		},
+		"rules": {[]string{"make a", "make b", "touch c"}, event.Reply{
+			Option: event.Allow,
+			Rules:  []string{"Bash(make:*)"},
+		}, "make a, make b, touch c", "", 2, ""},
+		"wrong rule": {
+			[]string{"make a", "make b"},
+			event.Reply{
+				Option: event.Allow,
+				Rules:  []string{"Bash(make:*)", "Bash(make:*"}, Mode: setting.Yolo,
+			},
+			"",
+			"denied the user's consent cannot be obeyed: ", 2, setting.Prompt,
+		},
+		"no and rules": {
+			[]string{"make a", "make b"},
+			event.Reply{Option: event.Deny, Rules: []string{"Bash(make:*)"}},
+			"", "denied the user refused", 2, "",
+		},
+		"mode": {
+			[]string{"make a", "touch b"},
+			event.Reply{Option: event.Allow, Mode: setting.Yolo},
+			"make a, touch b", "", 1, setting.Yolo,
+		},
+		"wrong mode": {
+			[]string{"make a"},
+			event.Reply{Option: event.Allow, Mode: "wild"},
+			"",
+			`there is no permission mode "wild"`, 1, setting.Prompt,
+		},
+		"always input": {[]string{"make a", "make b", "make c"}, event.Reply{
+			Option: event.Always,
+			Input:  json.RawMessage(`{"command":"make b"}`),
+		}, "make b, make b, make b", "", 2, ""},
+		"nonsense": {[]string{"make a"}, event.Reply{
+			Option: "perhaps",
+			Input:  json.RawMessage(`{"command":"make b"}`),
+		}, "", "denied the user refused", 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
 			client, server := scripted(t, bash(tt.lines...))
-			s := begin(t, engine.Options{Client: client, Services: asking(), Mode: setting.Prompt,
-				Rules: guard.Judge{Rules: deny, Place: guard.Place{Root: "/w", Dir: "/w"}}}, line(&ran))
+			s := begin(t, engine.Options{
+				Client: client, Services: asking(), Mode: setting.Prompt,
+				Rules: guard.Judge{Rules: deny, Place: guard.Place{Root: "/w", Dir: "/w"}},
+			}, line(&ran))
 			asked := 0
 			all := turn(t, s, "go", func(e event.Event) {
 				if e.Kind == event.Question {
@@ -224,8 +270,10 @@ func models(t *testing.T, script string) (func(name string, prices *model.Prices
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	return func(name string, prices *model.Prices) model.Client {
-		return anthropic.New(anthropic.Options{Base: server.URL(), Key: "k", Model: name,
-			Profile: model.Profile{Model: name, Window: int64(100_000 + len(name)), Prices: prices}})
+		return anthropic.New(anthropic.Options{
+			Base: server.URL(), Key: "k", Model: name,
+			Profile: model.Profile{Model: name, Window: int64(100_000 + len(name)), Prices: prices},
+		})
 	}, server
 }
 
@@ -255,7 +303,8 @@ func TestAnotherModel(t *testing.T) {
 		}
 		return tool.Result{Text: "x"}
 	}}
-	s = begin(t, engine.Options{Client: client("one", &model.Prices{Input: 1}), Journal: kept, Mode: setting.Prompt,
+	s = begin(t, engine.Options{
+		Client: client("one", &model.Prices{Input: 1}), Journal: kept, Mode: setting.Prompt,
 		Other: func(name string) (engine.Model, error) {
 			switch name {
 			case "bad":
@@ -264,7 +313,8 @@ func TestAnotherModel(t *testing.T) {
 				return engine.Model{Client: client(name, nil)}, nil
 			}
 			return engine.Model{Client: client(name, &model.Prices{Input: 100})}, nil
-		}}, kit("Look", look))
+		},
+	}, kit("Look", look))
 	for _, c := range []agent.Change{{Model: "bad", Mode: setting.Yolo}, {Model: "second", Mode: "wild"}} {
 		if err := s.Set(t.Context(), c); err == nil || s.Facts().Mode != setting.Prompt || s.Facts().Model != "one" {
 			t.Errorf("%+v: %v, %+v", c, err, s.Facts())
@@ -333,8 +383,10 @@ func (e estimated) Ask(ctx context.Context, q model.Request, hear func(model.Pie
 // TestBudgetOfAnEstimate: what is only estimated counts for the budget, and is told to nobody as a cost.
 func TestBudgetOfAnEstimate(t *testing.T) {
 	client, _ := models(t, `[{"say":"ok","usage":{"input":1000,"output":0}}]`)
-	s := begin(t, engine.Options{Client: estimated{client("one", &model.Prices{Input: 1})},
-		Limits: engine.Limits{CostUSD: 0.001}})
+	s := begin(t, engine.Options{
+		Client: estimated{client("one", &model.Prices{Input: 1})},
+		Limits: engine.Limits{CostUSD: 0.001},
+	})
 	for _, want := range []string{"success", "error_max_budget_usd"} {
 		all := turn(t, s, "go", nil)
 		if end := all[len(all)-1].End; end.Reason != want || end.Usage != nil && end.Usage.CostUSD != nil {
@@ -357,8 +409,10 @@ func TestHelpers(t *testing.T) {
 	s := begin(t, engine.Options{
 		Client: client("one", nil), Services: asking(), System: []string{"who you are", "where you are"},
 		Other: func(name string) (engine.Model, error) { return engine.Model{Client: client(name, nil)}, nil },
-		Helpers: []agent.Helper{{Name: "finder", Description: "finds", Prompt: "You find.",
-			Tools: []string{"Look", "mcp__srv"}, Model: "small"}},
+		Helpers: []agent.Helper{{
+			Name: "finder", Description: "finds", Prompt: "You find.",
+			Tools: []string{"Look", "mcp__srv"}, Model: "small",
+		}},
 	}, kit("Look", look), kit("Change", change), kit("mcp__srv__x", look), tool.AskUserQuestion())
 	if got := strings.Join(s.Facts().Helpers, ", "); got != "general-purpose, finder" {
 		t.Error(got)
@@ -431,14 +485,17 @@ func TestPictures(t *testing.T) {
 	}}
 	s := begin(t, engine.Options{Client: client, Journal: kept}, kit("Look", look))
 	say(t, s, []event.Block{
-		{Text: "what is this?"}, {Media: "image/png", Data: png},
+		{Text: "what is this?"},
+		{Media: "image/png", Data: png},
 		{Media: "application/pdf", Data: []byte("%PDF"), Name: "a.pdf"},
 	}, nil)
 	_ = kept.Close()
 	encoded := func(data []byte) string { raw, _ := json.Marshal(data); return strings.Trim(string(raw), `"`) }
 	raw := string(server.Requests()[1].Raw)
-	for _, want := range []string{encoded(png) + `"`, encoded(append(png, "of a tool"...)), encoded([]byte("%PDF")),
-		`"media_type":"image/png"`} {
+	for _, want := range []string{
+		encoded(png) + `"`, encoded(append(png, "of a tool"...)), encoded([]byte("%PDF")),
+		`"media_type":"image/png"`,
+	} {
 		if !strings.Contains(raw, want) {
 			t.Errorf("%s is not in %s", want, raw)
 		}

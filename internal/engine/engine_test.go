@@ -224,8 +224,11 @@ func TestLimits(t *testing.T) {
 		"tokens": {engine.Limits{Tokens: 3000}, looks, "failed BLOCKED_BY_POLICY; ended error_during_execution"},
 		"money":  {engine.Limits{CostUSD: 0.003}, looks, "ended error_max_budget_usd"},
 		"turns":  {engine.Limits{Turns: 1}, looks, "ended error_max_turns"},
-		"time": {engine.Limits{Time: 50 * time.Millisecond}, `[{"call":{"name":"Stuck","input":{}}},{"say":"never"}]`,
-			"failed TIMEOUT; ended error_during_execution"},
+		"time": {
+			engine.Limits{Time: 50 * time.Millisecond},
+			`[{"call":{"name":"Stuck","input":{}}},{"say":"never"}]`,
+			"failed TIMEOUT; ended error_during_execution",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := scripted(t, tt.script)
@@ -431,13 +434,17 @@ func (c canned) Ask(_ context.Context, q model.Request, _ func(model.Piece)) (*m
 // TestPoorAnswers: thinking alone is no answer, and one that was cut off says so.
 func TestPoorAnswers(t *testing.T) {
 	client, _ := scripted(t, `[]`)
-	s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Thinking,
-		Text: "hm"}}, Stop: model.Done}, nil}})
+	s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{
+		Kind: model.Thinking,
+		Text: "hm",
+	}}, Stop: model.Done}, nil}})
 	if got := told(turn(t, s, "go", nil)); !strings.HasPrefix(got, "failed NO_ANSWER; ended error_during_execution") {
 		t.Error(got)
 	}
-	s = begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text,
-		Text: "half"}}, Stop: model.Length}, nil}})
+	s = begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{
+		Kind: model.Text,
+		Text: "half",
+	}}, Stop: model.Length}, nil}})
 	all := turn(t, s, "go", nil)
 	if end := all[len(all)-1].End; !end.OK || len(end.Notes) != 1 || !strings.Contains(end.Notes[0], "cut off") {
 		t.Errorf("%+v", end)
@@ -447,11 +454,15 @@ func TestPoorAnswers(t *testing.T) {
 // TestSearch: the API searches by itself only where a mode leaves that to it.
 func TestSearch(t *testing.T) {
 	client, _ := scripted(t, `[]`)
-	for mode, want := range map[setting.Approval]bool{setting.Prompt: true, setting.Yolo: true, setting.AskAll: false,
-		setting.DenyAll: false} {
+	for mode, want := range map[setting.Approval]bool{
+		setting.Prompt: true, setting.Yolo: true, setting.AskAll: false,
+		setting.DenyAll: false,
+	} {
 		asked := make(chan model.Request, 1)
-		s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text,
-			Text: "x"}}}, asked}, Search: true, Mode: mode})
+		s := begin(t, engine.Options{Client: canned{client, model.Answer{Blocks: []model.Block{{
+			Kind: model.Text,
+			Text: "x",
+		}}}, asked}, Search: true, Mode: mode})
 		turn(t, s, "go", nil)
 		if q := <-asked; q.Search != want {
 			t.Errorf("%s: %v", mode, q.Search)

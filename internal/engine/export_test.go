@@ -8,7 +8,8 @@ import (
 
 // OutcomeHeard is Outcome where a hook has had its word before.
 func OutcomeHeard(host string, mode setting.Approval, rules guard.Judge, walls Walls, name string, a tool.Action,
-	canAsk bool) string {
+	canAsk bool,
+) string {
 	v := policy{mode, rules, walls}.judge(Described(name, a), a, host)
 	switch {
 	case v.word == guard.Allow || v.run && !canAsk:

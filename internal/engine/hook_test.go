@@ -142,8 +142,10 @@ func TestMomentsOfASubAgent(t *testing.T) {
 
 // TestHookBeforeATool: what it says counts in the order hooks, denials, questions, mode, permissions, a person.
 func TestHookBeforeATool(t *testing.T) {
-	rules := guard.Rules{rule(t, guard.Deny, "Bash(git push:*)"), rule(t, guard.Ask, "Bash(npm:*)"),
-		rule(t, guard.Allow, "Bash(free:*)")}
+	rules := guard.Rules{
+		rule(t, guard.Deny, "Bash(git push:*)"), rule(t, guard.Ask, "Bash(npm:*)"),
+		rule(t, guard.Allow, "Bash(free:*)"),
+	}
 	for name, tt := range map[string]struct {
 		line string
 		mode setting.Approval
@@ -155,39 +157,87 @@ func TestHookBeforeATool(t *testing.T) {
 		"nothing":           {"make a", setting.Prompt, agent.Word{}, "make a", "", 1},
 		"allow":             {"make a", setting.Prompt, agent.Word{Decision: "allow"}, "make a", "", 0},
 		"allow in mode ask": {"make a", setting.AskAll, agent.Word{Decision: "allow"}, "make a", "", 0},
-		"allow in mode deny": {"make a", setting.DenyAll, agent.Word{Decision: "allow"}, "",
-			"denied the permission mode deny", 0},
-		"allow in mode plan": {"make a", setting.Plan, agent.Word{Decision: "allow"}, "",
-			"denied the permission mode plan", 0},
-		"allow of a denial": {"git push", setting.Yolo, agent.Word{Decision: "allow"}, "",
-			"denied the deny rule", 0},
+		"allow in mode deny": {
+			"make a", setting.DenyAll,
+			agent.Word{Decision: "allow"},
+			"",
+			"denied the permission mode deny", 0,
+		},
+		"allow in mode plan": {
+			"make a", setting.Plan,
+			agent.Word{Decision: "allow"},
+			"",
+			"denied the permission mode plan", 0,
+		},
+		"allow of a denial": {
+			"git push", setting.Yolo,
+			agent.Word{Decision: "allow"},
+			"",
+			"denied the deny rule", 0,
+		},
 		"allow of a firm one":  {"sudo ls", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0},
 		"allow of an ask rule": {"npm test", setting.Prompt, agent.Word{Decision: "allow"}, "npm test", "", 1},
-		"deny": {"make a", setting.Yolo, agent.Word{Decision: "deny", Reason: "not on Sundays"}, "",
-			"denied not on Sundays; result true", 0},
-		"deny without a reason": {"make a", setting.Yolo, agent.Word{Decision: "deny"}, "",
-			"denied a hook refuses it", 0},
-		"deny of what is free": {"free x", setting.Prompt, agent.Word{Decision: "deny",
-			Input: json.RawMessage(`{"command":"free y"}`)}, "", "denied a hook refuses it", 0},
-		"ask": {"free x", setting.Yolo,
-			agent.Word{Decision: "ask", Reason: "really?"}, "free x", "", 1},
+		"deny": {
+			"make a", setting.Yolo,
+			agent.Word{Decision: "deny", Reason: "not on Sundays"},
+			"",
+			"denied not on Sundays; result true", 0,
+		},
+		"deny without a reason": {
+			"make a", setting.Yolo,
+			agent.Word{Decision: "deny"},
+			"",
+			"denied a hook refuses it", 0,
+		},
+		"deny of what is free": {"free x", setting.Prompt, agent.Word{
+			Decision: "deny",
+			Input:    json.RawMessage(`{"command":"free y"}`),
+		}, "", "denied a hook refuses it", 0},
+		"ask": {
+			"free x", setting.Yolo,
+			agent.Word{Decision: "ask", Reason: "really?"},
+			"free x", "", 1,
+		},
 		"ask of a denial": {"git push", setting.Yolo, agent.Word{Decision: "ask"}, "", "denied the deny rule", 0},
-		"input": {"make a", setting.Yolo, agent.Word{Input: json.RawMessage(`{"command":"make b"}`)},
-			"make b", "", 0},
-		"input and allow": {"make a", setting.Prompt, agent.Word{Decision: "allow",
-			Input: json.RawMessage(`{"command":"make b"}`)}, "make b", "", 0},
-		"input that is denied": {"make a", setting.Yolo, agent.Word{Decision: "allow",
-			Input: json.RawMessage(`{"command":"git push -f"}`)}, "", "denied ", 0},
-		"input that is wrong": {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)},
-			"", "call Bash; result true", 0},
-		"input that is no JSON": {"make a", setting.Yolo, agent.Word{Decision: "allow",
-			Input: json.RawMessage(`{"comm`)}, "", "denied the hook that decides about it gave an input", 0},
-		"input null": {"make a", setting.Yolo, agent.Word{Decision: "allow", Input: json.RawMessage(`null`)},
-			"", "denied the hook that decides about it gave an input", 0},
-		"nonsense": {"make a", setting.Yolo, agent.Word{Decision: "perhaps"}, "",
-			`denied the hook that decides about it decided "perhaps"`, 0},
-		"end": {"make a", setting.Yolo, agent.Word{End: "enough"}, "",
-			"ended error_during_execution", 0},
+		"input": {
+			"make a", setting.Yolo,
+			agent.Word{Input: json.RawMessage(`{"command":"make b"}`)},
+			"make b", "", 0,
+		},
+		"input and allow": {"make a", setting.Prompt, agent.Word{
+			Decision: "allow",
+			Input:    json.RawMessage(`{"command":"make b"}`),
+		}, "make b", "", 0},
+		"input that is denied": {"make a", setting.Yolo, agent.Word{
+			Decision: "allow",
+			Input:    json.RawMessage(`{"command":"git push -f"}`),
+		}, "", "denied ", 0},
+		"input that is wrong": {
+			"make a", setting.Yolo,
+			agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)},
+			"", "call Bash; result true", 0,
+		},
+		"input that is no JSON": {"make a", setting.Yolo, agent.Word{
+			Decision: "allow",
+			Input:    json.RawMessage(`{"comm`),
+		}, "", "denied the hook that decides about it gave an input", 0},
+		"input null": {
+			"make a", setting.Yolo,
+			agent.Word{Decision: "allow", Input: json.RawMessage(`null`)},
+			"", "denied the hook that decides about it gave an input", 0,
+		},
+		"nonsense": {
+			"make a", setting.Yolo,
+			agent.Word{Decision: "perhaps"},
+			"",
+			`denied the hook that decides about it decided "perhaps"`, 0,
+		},
+		"end": {
+			"make a", setting.Yolo,
+			agent.Word{End: "enough"},
+			"",
+			"ended error_during_execution", 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
@@ -384,8 +434,10 @@ func TestHooksAtAShortening(t *testing.T) {
 			return agent.Word{Context: "keep the names"}
 		}}}
 		s := begin(t, engine.Options{
-			Client: canned{client, model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "x"}},
-				Usage: model.Usage{Input: 150_000}}, asked}, Services: hooked(h.hook),
+			Client: canned{client, model.Answer{
+				Blocks: []model.Block{{Kind: model.Text, Text: "x"}},
+				Usage:  model.Usage{Input: 150_000},
+			}, asked}, Services: hooked(h.hook),
 		})
 		compacted := 0
 		for range 3 {
@@ -425,20 +477,30 @@ func TestAnswerInAForm(t *testing.T) {
 		form     string
 		requests int
 	}{
-		"at once": {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Prompt, `ended success "{\"n\":1}"`,
-			`{"n":1}`, 1},
+		"at once": {
+			"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Prompt, `ended success "{\"n\":1}"`,
+			`{"n":1}`, 1,
+		},
 		"mode deny": {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.DenyAll, `ended success`, `{"n":1}`, 1},
 		"mode ask":  {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.AskAll, `ended success`, `{"n":1}`, 1},
 		"mode plan": {"[" + give(`{"n":1}`) + `,{"say":"never"}]`, setting.Plan, `ended success`, `{"n":1}`, 1},
-		"said before": {`[{"say":"here it is"},` + give(`{"n":1}`) + `]`, setting.Prompt,
-			`ended success "here it is"`, `{"n":1}`, 1},
-		"second try": {"[" + give(`{"n":"x"}`) + "," + give(`{"n":2}`) + "]", setting.Prompt,
-			"call StructuredOutput; result true; call StructuredOutput; result false; ended success", `{"n":2}`, 2},
-		"never fits": {"[" + strings.Repeat(give(`{"n":"x"}`)+",", 9) + `{"say":"x"}]`, setting.Prompt,
-			"ended error_max_structured_output_retries", "", 5},
+		"said before": {
+			`[{"say":"here it is"},` + give(`{"n":1}`) + `]`, setting.Prompt,
+			`ended success "here it is"`, `{"n":1}`, 1,
+		},
+		"second try": {
+			"[" + give(`{"n":"x"}`) + "," + give(`{"n":2}`) + "]", setting.Prompt,
+			"call StructuredOutput; result true; call StructuredOutput; result false; ended success", `{"n":2}`, 2,
+		},
+		"never fits": {
+			"[" + strings.Repeat(give(`{"n":"x"}`)+",", 9) + `{"say":"x"}]`, setting.Prompt,
+			"ended error_max_structured_output_retries", "", 5,
+		},
 		"only in words": {`[{"say":"it is one"}]`, setting.Prompt, "ended error_max_structured_output_retries", "", 5},
-		"with others": {`[{"calls":[` + give(`{"n":1}`) + `,{"call":{"name":"Look","input":{}}}]},{"say":"never"}]`,
-			setting.Prompt, "call Look; result false; ended success", `{"n":1}`, 1},
+		"with others": {
+			`[{"calls":[` + give(`{"n":1}`) + `,{"call":{"name":"Look","input":{}}}]},{"say":"never"}]`,
+			setting.Prompt, "call Look; result false; ended success", `{"n":1}`, 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, server := scripted(t, tt.script)

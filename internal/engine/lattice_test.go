@@ -28,8 +28,10 @@ type policyOf struct {
 }
 
 func (p policyOf) word(name string, a tool.Action) int {
-	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{Rules: p.rules, Memory: p.memory,
-		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"}}, p.walls, name, a, p.canAsk)
+	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{
+		Rules: p.rules, Memory: p.memory,
+		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u"},
+	}, p.walls, name, a, p.canAsk)
 	return slices.Index([]string{engine.Runs, engine.Asks, engine.Denied}, what)
 }
 
@@ -59,8 +61,10 @@ func subjects() []subject {
 }
 
 func ruleTexts() []string {
-	return []string{"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)",
-		"Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "AskUserQuestion", "Task", "*"}
+	return []string{
+		"Bash", "Bash(npm test:*)", "Bash(git push:*)", "Bash(ls)", "Read", "Read(secrets/**)", "Edit(a)",
+		"Edit", "WebFetch(domain:example.com)", "mcp__a", "mcp__a__b", "AskUserQuestion", "Task", "*",
+	}
 }
 
 func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Word) guard.Rules {
@@ -83,8 +87,10 @@ func TestLattice(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 0))
 	// Each lets through what those before do, but for plan: it runs what only reads, about which ask asks.
-	modes := []setting.Approval{setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default,
-		setting.AutoEdit, setting.Yolo}
+	modes := []setting.Approval{
+		setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default,
+		setting.AutoEdit, setting.Yolo,
+	}
 	for range 2500 {
 		p := policyOf{
 			draw(t, r, r.IntN(5), guard.Allow, guard.Ask, guard.Deny), modes[r.IntN(len(modes))],

@@ -16,8 +16,10 @@ import (
 func TestAllowRulesForFiles(t *testing.T) {
 	place := guard.Place{Root: "/w", Dir: "/w", Home: "/h"}
 	write := func(path string) tool.Action {
-		return tool.Action{Kind: event.Write, Changes: true, Paths: []string{path},
-			Input: json.RawMessage(`{"file_path":"` + path + `"}`)}
+		return tool.Action{
+			Kind: event.Write, Changes: true, Paths: []string{path},
+			Input: json.RawMessage(`{"file_path":"` + path + `"}`),
+		}
 	}
 	always := &guard.Memory{}
 	always.Remember(engine.Described("Write", write("b")), guard.Allow)
@@ -61,8 +63,10 @@ func TestAllowRulesForFiles(t *testing.T) {
 // stricter than prompt.
 func TestWithoutTheWallsThatWereWanted(t *testing.T) {
 	rules := guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
-	for line, want := range map[string]string{"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks,
-		"ls; touch x": engine.Asks, "rm -rf x": engine.Denied} {
+	for line, want := range map[string]string{
+		"ls": engine.Runs, "touch x": engine.Asks, "sh x.sh": engine.Asks,
+		"ls; touch x": engine.Asks, "rm -rf x": engine.Denied,
+	} {
 		a := tool.Action{Kind: event.Shell, Changes: true, Command: line}
 		for _, mode := range []setting.Approval{setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo} {
 			for _, canAsk := range []bool{true, false} {

@@ -34,31 +34,67 @@ func TestPersonIsAsked(t *testing.T) {
 		want   string
 		asked  int
 	}{
-		"form": {setting.Yolo, nil, event.Reply{Option: event.Allow, Input: filled}, nil,
-			"The user has answered.\nWhich one?\n-> B\nAnd?\n-> x, y", 1},
-		"text": {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil,
-			"The user says: neither", 1},
-		"plan": {setting.Plan, nil, event.Reply{Option: event.Allow, Text: "neither"}, nil,
-			"The user says: neither", 1},
-		"always": {setting.Prompt, nil, event.Reply{Option: event.Always, Text: "neither"}, nil,
-			"The user says: neither", 1},
+		"form": {
+			setting.Yolo, nil,
+			event.Reply{Option: event.Allow, Input: filled},
+			nil,
+			"The user has answered.\nWhich one?\n-> B\nAnd?\n-> x, y", 1,
+		},
+		"text": {
+			setting.Prompt, nil,
+			event.Reply{Option: event.Allow, Text: "neither"},
+			nil,
+			"The user says: neither", 1,
+		},
+		"plan": {
+			setting.Plan, nil,
+			event.Reply{Option: event.Allow, Text: "neither"},
+			nil,
+			"The user says: neither", 1,
+		},
+		"always": {
+			setting.Prompt, nil,
+			event.Reply{Option: event.Always, Text: "neither"},
+			nil,
+			"The user says: neither", 1,
+		},
 		"nothing": {setting.Prompt, nil, event.Reply{Option: event.Allow}, nil, "none of the answers", 1},
-		"garbage": {setting.Prompt, nil, event.Reply{Option: event.Allow, Input: json.RawMessage(`[{]`)}, nil,
-			"none of the answers", 1},
-		"no": {setting.Prompt, nil, event.Reply{Option: event.Deny, Text: "go away"}, nil,
-			"the user refused: go away", 1},
-		"allowed": {setting.Prompt, guard.Rules{rule(t, guard.Allow, "AskUserQuestion"), rule(t, guard.Allow, "*")},
-			event.Reply{Option: event.Allow, Text: "x"}, nil, "The user says: x", 1},
-		"denied": {setting.Prompt, guard.Rules{rule(t, guard.Deny, "AskUserQuestion")}, event.Reply{}, nil,
-			"the deny rule", 0},
+		"garbage": {
+			setting.Prompt, nil,
+			event.Reply{Option: event.Allow, Input: json.RawMessage(`[{]`)},
+			nil,
+			"none of the answers", 1,
+		},
+		"no": {
+			setting.Prompt, nil,
+			event.Reply{Option: event.Deny, Text: "go away"},
+			nil,
+			"the user refused: go away", 1,
+		},
+		"allowed": {
+			setting.Prompt,
+			guard.Rules{rule(t, guard.Allow, "AskUserQuestion"), rule(t, guard.Allow, "*")},
+			event.Reply{Option: event.Allow, Text: "x"},
+			nil, "The user says: x", 1,
+		},
+		"denied": {
+			setting.Prompt,
+			guard.Rules{rule(t, guard.Deny, "AskUserQuestion")},
+			event.Reply{},
+			nil,
+			"the deny rule", 0,
+		},
 		"deny mode": {setting.DenyAll, nil, event.Reply{}, nil, "lets no tool run", 0},
 		"hook fills": {setting.Prompt, nil, event.Reply{}, func(context.Context, agent.Moment) agent.Word {
 			return agent.Word{Decision: event.Allow, Input: filled}
 		}, "Which one?\n-> B", 0},
-		"hook only allows": {setting.Prompt, nil, event.Reply{Option: event.Allow, Text: "me"},
+		"hook only allows": {
+			setting.Prompt, nil,
+			event.Reply{Option: event.Allow, Text: "me"},
 			func(context.Context, agent.Moment) agent.Word {
 				return agent.Word{Decision: event.Allow}
-			}, "The user says: me", 1},
+			}, "The user says: me", 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := scripted(t, script)
@@ -71,8 +107,10 @@ func TestPersonIsAsked(t *testing.T) {
 					return tt.hook(ctx, m)
 				}
 			}
-			s := begin(t, engine.Options{Client: client, Services: agent.Services{CanAsk: true, Hook: hook},
-				Mode: tt.mode, Rules: guard.Judge{Rules: tt.rules}}, tool.AskUserQuestion())
+			s := begin(t, engine.Options{
+				Client: client, Services: agent.Services{CanAsk: true, Hook: hook},
+				Mode: tt.mode, Rules: guard.Judge{Rules: tt.rules},
+			}, tool.AskUserQuestion())
 			asked := 0
 			all := turn(t, s, "go", func(e event.Event) {
 				if e.Kind == event.Question {

@@ -37,8 +37,10 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 		}
 		client, _ := scripted(t,
 			`[{"call":{"name":"Write","input":{"file_path":"`+path+`","content":"x"}}},{"say":"ok"}]`)
-		s := begin(t, engine.Options{Client: client, Mode: setting.AutoEdit,
-			Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}}}, tool.Write(&tool.Env{Files: files}))
+		s := begin(t, engine.Options{
+			Client: client, Mode: setting.AutoEdit,
+			Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}},
+		}, tool.Write(&tool.Env{Files: files}))
 		if got := told(turn(t, s, "go", nil)); strings.Contains(got, "denied") == free {
 			t.Errorf("%s: %s", path, got)
 		}

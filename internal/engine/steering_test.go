@@ -136,18 +136,23 @@ func TestRepetition(t *testing.T) {
 	for _, tt := range []struct {
 		waits, differs bool
 		want           string
-	}{{false, false, "failed AGENT_FAILED; ended error_during_execution"}, {true, false, `ended success "ok"`},
-		{false, true, `ended success "ok"`}} {
+	}{
+		{false, false, "failed AGENT_FAILED; ended error_during_execution"},
+		{true, false, `ended success "ok"`},
+		{false, true, `ended success "ok"`},
+	} {
 		client, server := scripted(t, script)
 		n := 0
-		s := begin(t, engine.Options{Client: client}, kit("Poll", tool.Action{Kind: event.Other,
+		s := begin(t, engine.Options{Client: client}, kit("Poll", tool.Action{
+			Kind: event.Other,
 			Run: func(context.Context, func(string)) tool.Result {
 				r := tool.Result{Text: "running", Waits: tt.waits}
 				if n++; tt.differs {
 					r.Text += fmt.Sprint(n)
 				}
 				return r
-			}}))
+			},
+		}))
 		if got := told(turn(t, s, "go", nil)); !strings.HasSuffix(strings.TrimSuffix(got, ` ""`), tt.want) {
 			t.Errorf("%+v: %s", tt, got)
 		}

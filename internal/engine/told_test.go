@@ -80,8 +80,10 @@ func TestArgumentsAreTold(t *testing.T) {
 	put := tool.Tool{
 		Tool: toolspec.Tool{Name: "Put", Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(json.RawMessage) (tool.Action, error) {
-			return tool.Action{Kind: event.Write, Changes: true, Paths: []string{"a"}, Input: json.RawMessage(normal),
-				Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "put"} }}, nil
+			return tool.Action{
+				Kind: event.Write, Changes: true, Paths: []string{"a"}, Input: json.RawMessage(normal),
+				Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "put"} },
+			}, nil
 		},
 	}
 	hook := func(_ context.Context, m agent.Moment) agent.Word {

@@ -58,8 +58,10 @@ func TestSecretsStayInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := model.Answer{Stop: model.Calls, Blocks: []model.Block{
-		{Kind: model.Text, Text: "I have " + hiddenKey + ", c"}, {Kind: model.Call, ID: "1", Name: "Look",
-			Input: json.RawMessage(`{"q":"` + hiddenKey + `"}`)},
+		{Kind: model.Text, Text: "I have " + hiddenKey + ", c"}, {
+			Kind: model.Call, ID: "1", Name: "Look",
+			Input: json.RawMessage(`{"q":"` + hiddenKey + `"}`),
+		},
 	}}
 	client := &parrot{answers: []model.Answer{call}, fail: &model.Error{Trouble: model.NoLogin, Message: "wrong key " +
 		hiddenKey}}
@@ -71,8 +73,10 @@ func TestSecretsStayInside(t *testing.T) {
 				strings.Repeat("A1b2", 9)},
 		}
 	}}
-	s := begin(t, engine.Options{Client: client, System: []string{"the project says " + hiddenKey}, Journal: kept,
-		Secrets: redact.Known(hiddenKey)}, kit("Look", look))
+	s := begin(t, engine.Options{
+		Client: client, System: []string{"the project says " + hiddenKey}, Journal: kept,
+		Secrets: redact.Known(hiddenKey),
+	}, kit("Look", look))
 	events := turn(t, s, "my key is "+hiddenKey, nil)
 	said := ""
 	for _, e := range events {

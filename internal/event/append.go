@@ -5,11 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// AppendBody appends the JSON form of an event without its kind, as text.Line writes it, and reports true. It knows only pieces of text and thinking,
-// which are nearly all events of a conversation; for others it appends nothing and reports false.
+// AppendBody appends the JSON form of an event without its kind, as text.Line writes it, and reports true. It knows
+// only pieces of text and thinking, which are nearly all events of a conversation; for others it appends nothing and
+// reports false.
 func (e *Event) AppendBody(dst []byte) ([]byte, bool) {
 	if e.Kind != Text && e.Kind != Thinking || e.Blocks != nil || e.Facts != nil || e.Answer != nil || e.Call != nil || e.Result != nil || e.Denial != nil ||
-		e.Ask != nil || e.Reply != nil || e.Retry != nil || e.Fault != nil || e.Terminal || e.End != nil || e.Compaction != nil {
+		e.Ask != nil || e.Reply != nil || e.Retry != nil || e.Fault != nil || e.Terminal || e.End != nil ||
+		e.Compaction != nil {
 		return dst, false
 	}
 	first := len(dst) + 1

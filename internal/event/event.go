@@ -1,8 +1,9 @@
 // Package event defines what can happen in a conversation, in one form for every agent and every host.
 //
-// An event reports only what was observed: a number that an agent does not give is absent, not zero, and what we concluded ourselves is marked
-// Synthetic. Nothing is refused: what has no kind of its own is a Notice. Events have a JSON form that reads back as the same event, so that a journal
-// of them is the conversation. Raw is the one member that is not part of it: the journal keeps its hash.
+// An event reports only what was observed: a number that an agent does not give is absent, not zero, and what we
+// concluded ourselves is marked Synthetic. Nothing is refused: what has no kind of its own is a Notice. Events have a
+// JSON form that reads back as the same event, so that a journal of them is the conversation. Raw is the one member
+// that is not part of it: the journal keeps its hash.
 package event
 
 import (
@@ -43,7 +44,8 @@ const (
 type Event struct {
 	Kind Kind `json:"kind,omitempty"`
 
-	// Seq, Time and Turn are set by the conversation. Seq is the number of the journal's record. Turn is 0 outside of turns.
+	// Seq, Time and Turn are set by the conversation. Seq is the number of the journal's record. Turn is 0 outside of
+	// turns.
 	Seq  int64     `json:"-"`
 	Time time.Time `json:"-"`
 	Turn int64     `json:"turn,omitempty"`
@@ -224,7 +226,8 @@ type Reply struct {
 	Question string `json:"question,omitempty"` // its id
 	Option   string `json:"option,omitempty"`   // one of Ask.Options
 	Text     string `json:"text,omitempty"`
-	// Further members, where the question is whether a tool may run. An agent that cannot follow one of them takes the answer for a no.
+	// Further members, where the question is whether a tool may run. An agent that cannot follow one of them takes the
+	// answer for a no.
 	Input json.RawMessage  `json:"-"`               // what the tool is called with instead; of a form, the filled one; "arguments" in JSON
 	Rules []string         `json:"rules,omitempty"` // calls like these need no question from now on, in the words of docs/rules.md
 	Mode  setting.Approval `json:"mode,omitempty"`  // the mode from now on
@@ -241,7 +244,8 @@ type Again struct {
 	Reason  string        `json:"reason,omitempty"`
 }
 
-// Reason says why a turn ended. Behind the conversation it is one of the constants; before, it may be the agent's own word.
+// Reason says why a turn ended. Behind the conversation it is one of the constants; before, it may be the agent's own
+// word.
 type Reason = string
 
 // The reasons.

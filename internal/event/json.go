@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// What a model sent as the input of a call is kept byte for byte: as a JSON string, whatever it contains. The types below add that member to the
-// ordinary form of each struct.
+// What a model sent as the input of a call is kept byte for byte: as a JSON string, whatever it contains. The types
+// below add that member to the ordinary form of each struct.
 
-// binary begins a string that stands for bytes which are not UTF-8, in base64. A string that begins with it by itself is written in that form, too.
+// binary begins a string that stands for bytes which are not UTF-8, in base64. A string that begins with it by itself
+// is written in that form, too.
 const binary = "data:;base64,"
 
 type plainCall Call

@@ -28,8 +28,14 @@ func hostile() *rapid.Generator[string] {
 func filled(t *rapid.T, v reflect.Value) {
 	switch v.Type() {
 	case reflect.TypeFor[fault.Fault]():
-		f := fault.New(fault.APIError, "%s", hostile().Draw(t, "message")).Hint("%s", hostile().Draw(t, "hint")).Because(errorOf(hostile().Draw(t, "cause")))
-		v.Set(reflect.ValueOf(*f.With("n", rapid.Int64().Draw(t, "n")).With("x", rapid.Float64().Draw(t, "x")).With("s", hostile().Draw(t, "s"))))
+		f := fault.New(fault.APIError, "%s", hostile().Draw(t, "message")).
+			Hint("%s", hostile().Draw(t, "hint")).
+			Because(errorOf(hostile().Draw(t, "cause")))
+		v.Set(
+			reflect.ValueOf(
+				*f.With("n", rapid.Int64().Draw(t, "n")).With("x", rapid.Float64().Draw(t, "x")).With("s", hostile().Draw(t, "s")),
+			),
+		)
 		return
 	case reflect.TypeFor[time.Time]():
 		return // not part of the form
@@ -82,7 +88,8 @@ func kinds() []event.Kind {
 	}
 }
 
-// TestEventsRoundTrip: whatever an event holds, its line reads back as an event with the same line, and the arguments of calls are the same bytes.
+// TestEventsRoundTrip: whatever an event holds, its line reads back as an event with the same line, and the arguments
+// of calls are the same bytes.
 func TestEventsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var e event.Event
@@ -108,7 +115,8 @@ func TestEventsRoundTrip(t *testing.T) {
 		if e.Call != nil && !bytes.Equal(e.Call.Input, back.Call.Input) {
 			t.Fatalf("the arguments %q came back as %q", e.Call.Input, back.Call.Input)
 		}
-		if e.Reply != nil && !bytes.Equal(e.Reply.Input, back.Reply.Input) || e.Result != nil && !bytes.Equal(e.Result.Input, back.Result.Input) {
+		if e.Reply != nil && !bytes.Equal(e.Reply.Input, back.Reply.Input) ||
+			e.Result != nil && !bytes.Equal(e.Result.Input, back.Result.Input) {
 			t.Fatal("an input has changed")
 		}
 	})
@@ -118,9 +126,16 @@ func TestEventsRoundTrip(t *testing.T) {
 func TestPiecesOfTextHaveOneForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := event.Event{
-			Kind: rapid.SampledFrom([]event.Kind{event.Text, event.Thinking}).Draw(t, "kind"), Turn: rapid.Int64().Draw(t, "turn"),
-			Session: hostile().Draw(t, "session"), Parent: hostile().Draw(t, "parent"), Model: hostile().Draw(t, "model"), Text: hostile().Draw(t, "text"),
-			Delta: rapid.Bool().Draw(t, "delta"), Synthetic: rapid.Bool().Draw(t, "synthetic"), Unasked: rapid.Bool().Draw(t, "unasked"), Hash: hostile().Draw(t, "hash"),
+			Kind: rapid.SampledFrom([]event.Kind{event.Text, event.Thinking}).
+				Draw(t, "kind"),
+			Turn:    rapid.Int64().Draw(t, "turn"),
+			Session: hostile().Draw(t, "session"),
+			Parent:  hostile().Draw(t, "parent"), Model: hostile().Draw(t, "model"), Text: hostile().Draw(t, "text"),
+			Delta: rapid.Bool().
+				Draw(t, "delta"),
+			Synthetic: rapid.Bool().
+				Draw(t, "synthetic"),
+			Unasked: rapid.Bool().Draw(t, "unasked"), Hash: hostile().Draw(t, "hash"),
 		}
 		sameForm(t, e)
 	})
@@ -149,8 +164,21 @@ func FuzzText(f *testing.F) {
 
 // TestOtherEventsAreLeftToTheUsualForm: an event with any other member is not written in short.
 func TestOtherEventsAreLeftToTheUsualForm(t *testing.T) {
-	simple := map[string]bool{"Kind": true, "Seq": true, "Time": true, "Turn": true, "Session": true, "Parent": true, "Model": true, "Text": true, "Delta": true,
-		"Synthetic": true, "Unasked": true, "Hash": true, "Raw": true}
+	simple := map[string]bool{
+		"Kind":      true,
+		"Seq":       true,
+		"Time":      true,
+		"Turn":      true,
+		"Session":   true,
+		"Parent":    true,
+		"Model":     true,
+		"Text":      true,
+		"Delta":     true,
+		"Synthetic": true,
+		"Unasked":   true,
+		"Hash":      true,
+		"Raw":       true,
+	}
 	of := reflect.TypeFor[event.Event]()
 	for i := range of.NumField() {
 		if simple[of.Field(i).Name] {

@@ -52,7 +52,8 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	return nil, err
 }
 
-// resumeMode is the stricter of what the session has on record and what is asked for: resuming opens nothing. Set is the way to open.
+// resumeMode is the stricter of what the session has on record and what is asked for: resuming opens nothing. Set is
+// the way to open.
 func (p *Plan) resumeMode(state session.State) {
 	s := &p.request.Spec
 	recorded, wanted := setting.Approval(state.Mode), cli.ModeOf(*s)
@@ -67,7 +68,10 @@ func (p *Plan) resumeMode(state session.State) {
 		return
 	}
 	if p.request.Mode {
-		p.env.Log("the session is in mode %s, which stays: resuming it opens nothing. Change the mode in the conversation, or begin another", mode)
+		p.env.Log(
+			"the session is in mode %s, which stays: resuming it opens nothing. Change the mode in the conversation, or begin another",
+			mode,
+		)
 	}
 	s.Terms.Mode = mode
 	if slices.Contains(setting.Common(), mode) {
@@ -189,7 +193,8 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	return kept, forked, nil
 }
 
-// shared says whether a session is a copy to which nothing was said yet: the agent's session is still that of the original, and has to be copied.
+// shared says whether a session is a copy to which nothing was said yet: the agent's session is still that of the
+// original, and has to be copied.
 func shared(store session.Store, state session.State) bool {
 	if state.Begin.Forked == nil {
 		return false
@@ -220,7 +225,8 @@ func (p *Plan) find(ctx context.Context, store session.Store, name string) (stri
 			if theirs == "" {
 				theirs = native.Name
 			}
-			return "", fault.New(fault.ArgError, "the session %s belongs to %s, not to %s", name, theirs, p.agent).With("session_id", name).
+			return "", fault.New(fault.ArgError, "the session %s belongs to %s, not to %s", name, theirs, p.agent).
+				With("session_id", name).
 				Hint("resume it with --agent %s", theirs)
 		}
 		return name, nil

@@ -1,7 +1,9 @@
-// Package opening opens conversations: it makes of what a host asks for a journal, a Mind and the conversation of the two.
+// Package opening opens conversations: it makes of what a host asks for a journal, a Mind and the conversation of the
+// two.
 //
-// Plan decides everything that can be decided beforehand and has no effect: which agent, which program, which model, which rules, with which
-// environment. Open makes it so. A Plan that cannot be kept is refused with the term that cannot be, and leaves nothing behind.
+// Plan decides everything that can be decided beforehand and has no effect: which agent, which program, which model,
+// which rules, with which environment. Open makes it so. A Plan that cannot be kept is refused with the term that
+// cannot be, and leaves nothing behind.
 //
 // It knows neither commands nor hosts: what it has to know of the machine and of the person's configuration is an Env.
 package opening
@@ -76,7 +78,8 @@ type Request struct {
 	First    []event.Block // the first message, where it is known already; nil: none
 	Patience time.Duration // for an answer; 0: the conversation's own
 
-	// Of the native agent alone: which model API, at which address, a file with what was said elsewhere, and calls that are asked about.
+	// Of the native agent alone: which model API, at which address, a file with what was said elsewhere, and calls that
+	// are asked about.
 	Provider, Base, History string
 	Ask                     []string
 }
@@ -147,9 +150,13 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 		return nil, err
 	}
 	if len(ask) > 0 {
-		return nil, fault.New(fault.Unsupported, "%s keeps no rules that ask, such as %s", name, ask[0]).Hint("leave them out, or use the native agent")
+		return nil, fault.New(fault.Unsupported, "%s keeps no rules that ask, such as %s", name, ask[0]).
+			Hint("leave them out, or use the native agent")
 	}
-	i := slices.IndexFunc(known, func(a Agent) bool { return a.Name() == name || slices.Contains(a.Describe().Aliases, name) })
+	i := slices.IndexFunc(
+		known,
+		func(a Agent) bool { return a.Name() == name || slices.Contains(a.Describe().Aliases, name) },
+	)
 	if i < 0 {
 		return nil, fault.New(fault.NotFoundCode, "there is no agent %s", name).Hint("omniagent agents list")
 	}
@@ -165,7 +172,8 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if s.Env != nil {
 		env = s.Env
 	}
-	s.Env, err = e.Gate(a, s.Dir).Admit(admission.Request{Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env})
+	s.Env, err = e.Gate(a, s.Dir).
+		Admit(admission.Request{Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,8 @@
-// Package recording puts on record what a host and an agent say to each other in Claude Code's lines, while the lines pass as they are.
+// Package recording puts on record what a host and an agent say to each other in Claude Code's lines, while the lines
+// pass as they are.
 //
-// It promises that the lines never wait for it while it keeps up, and that what it cannot read is no reason to stop: the record has what could be read. It
-// refuses to change a line: it gets copies.
+// It promises that the lines never wait for it while it keeps up, and that what it cannot read is no reason to stop:
+// the record has what could be read. It refuses to change a line: it gets copies.
 package recording
 
 import (

@@ -87,7 +87,8 @@ func user(text string) string {
 	return `>{"type":"user","message":{"role":"user","content":"` + text + `"}}` + "\n"
 }
 
-// TestRecorded: messages, what the agent does, questions and their answers, and an end of every message, wherever the bytes are cut.
+// TestRecorded: messages, what the agent does, questions and their answers, and an end of every message, wherever the
+// bytes are cut.
 func TestRecorded(t *testing.T) {
 	said := user("one") + `>{"type":"keep_alive"}` + "\n" + init1 + call + question +
 		`>{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":{"behavior":"allow"}}}` + "\n" + result + user("two") + spoken + end +
@@ -108,7 +109,9 @@ func TestCaptures(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := record(t, user("go")+string(data), 64<<10)
-	if got := strings.Join(all, "; "); !strings.HasPrefix(got, "1 prompt go; ") || !strings.HasSuffix(got, "1 end success") || strings.Count(got, "tool_call") != strings.Count(got, "tool_result") {
+	if got := strings.Join(all, "; "); !strings.HasPrefix(got, "1 prompt go; ") ||
+		!strings.HasSuffix(got, "1 end success") ||
+		strings.Count(got, "tool_call") != strings.Count(got, "tool_result") {
 		t.Error(got)
 	}
 }

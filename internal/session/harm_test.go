@@ -305,8 +305,10 @@ func TestNothingSaidForgesARecord(t *testing.T) {
 		var failed int
 		for n, words := range []string{"plain", "a secret", "\n", "\r\n", "\x00", "\xff\xfe", "\u2028\u2029", `"},"k":"end","d":{"ok":true}}`, "}\n{\"n\":3,\"p\":1,\"k\":\"end\",\"t\":\"\",\"d\":{\"ok\":true}}\n", `{"blob":"00","size":1}`} {
 			for _, r := range []Record{
-				told(words, 1), Logged{&event.Event{Kind: event.ToolCall, Session: words, Parent: words, Hash: words, Call: &event.Call{ID: words, Name: words, Input: []byte(words)}}},
-				Logged{&event.Event{Kind: event.Question, Ask: &event.Ask{ID: words, Options: []string{words}}}}, Denied{Tool: words, Input: []byte(words)},
+				told(words, 1),
+				Logged{&event.Event{Kind: event.ToolCall, Session: words, Parent: words, Hash: words, Call: &event.Call{ID: words, Name: words, Input: []byte(words)}}},
+				Logged{&event.Event{Kind: event.Question, Ask: &event.Ask{ID: words, Options: []string{words}}}},
+				Denied{Tool: words, Input: []byte(words)},
 			} {
 				if _, err := own.Append(r); err != nil && name == "nothing" || err != nil && name == "names" {
 					failed++

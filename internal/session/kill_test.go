@@ -142,8 +142,11 @@ func converse(dir string) error {
 	out := bufio.NewWriter(os.Stdout)
 	for turn := own.State().LastTurn + 1; ; turn++ {
 		for n, r := range []Record{
-			prompted("go on", turn), Logged{&event.Event{Kind: event.TurnBegan, Turn: turn}}, told("a", turn), told(strings.Repeat("b", int(turn*7919%70_000)), turn),
-			Logged{&event.Event{Kind: event.ToolResult, Turn: turn, Result: &event.Result{Output: strings.Repeat("c", int(turn*7919%400_000))}}}, user("d"), ended(turn),
+			prompted("go on", turn),
+			Logged{&event.Event{Kind: event.TurnBegan, Turn: turn}},
+			told("a", turn), told(strings.Repeat("b", int(turn*7919%70_000)), turn),
+			Logged{&event.Event{Kind: event.ToolResult, Turn: turn, Result: &event.Result{Output: strings.Repeat("c", int(turn*7919%400_000))}}},
+			user("d"), ended(turn),
 		} {
 			number, err := own.Append(r)
 			if err != nil {

@@ -119,7 +119,7 @@ func (s *Session) writeProjection() error {
 	if err := project(s.state, plain(s.seen)).write(&b); err != nil {
 		return err
 	}
-	if err := workspace.WriteFile(s.store.file(s.id, projectionEnding), b.Bytes(), 0o600); err != nil {
+	if err := workspace.WriteDerived(s.store.file(s.id, projectionEnding), b.Bytes(), 0o600); err != nil {
 		return err
 	}
 	s.stale = false

@@ -33,7 +33,8 @@ func TestWhatADeadProcessLeftIsNamed(t *testing.T) {
 				prompted("a", 1), ask(event.Question, 1, "q0"), ended(1), prompted("b", 2), mark(event.TurnBegan, 2), ask(event.Question, 2, "q1"), ask(event.Question, 2, "q2"),
 				ask(event.Question, 2, "q3"), reply, ask(event.Withdrawn, 2, "q2"),
 			},
-			[]int64{2}, 2, "[q3]",
+			[]int64{2},
+			2, "[q3]",
 		},
 	} {
 		s := store(t)

@@ -64,9 +64,9 @@ type Host struct {
 	Log          func(format string, args ...any) // for people, on standard error
 	Detail       func(format string, args ...any) // the same, with --verbose only
 	Frames       <-chan Said                      // what the other side says; nil: nothing
-	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of First.
+	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message that
+	// the conversation was opened with.
 	Stays bool
-	First []event.Block
 	// Quiet: a denial is what was asked for, so that it is no exit code.
 	Quiet   bool
 	Signals <-chan os.Signal
@@ -111,10 +111,10 @@ const (
 func (h *Host) Run(ctx context.Context) int {
 	defer close(h.ended)
 	c := h.Conversation
-	events := h.listen(c.Events(c.Last() + 1))
+	events := h.listen(c.Events(c.Opened() + 1))
 	h.write(h.Dialect.Begin(c.ID(), c.Facts()))
-	if len(h.First) > 0 {
-		h.send(ctx, Frame{User: h.First})
+	if turn := c.First(); turn > 0 {
+		h.open[turn] = true
 	}
 	h.converse(ctx, events)
 	h.Dialect.Gone()

@@ -95,11 +95,13 @@ func TestClaudeModes(t *testing.T) {
 	}
 }
 
-// TestClaudePlans: the CLI changes its mode when a plan is agreed to, and that is told before the first call that it affects.
+// TestClaudePlans: the CLI changes its mode when a plan is agreed to. That is told before the first call that it
+// affects.
 func TestClaudePlans(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
-	const script = `[{"call":{"name":"ExitPlanMode","input":{"plan":"do it"}}}, {"shell":"python3 -c 'open(\"made\",\"w\")'"}, {"say":"done"}]`
+	const script = `[{"call":{"name":"ExitPlanMode","input":{"plan":"do it"}}},
+		{"shell":"python3 -c 'open(\"made\",\"w\")'"}, {"say":"done"}]`
 	c := b.talk(claude.New(), script, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Plan })
 	end := c.answered("go", event.Reply{Option: "allow"})
 	if !end.End.OK || !b.took("made") || c.Facts().Mode != setting.Prompt {
@@ -108,14 +110,17 @@ func TestClaudePlans(t *testing.T) {
 	changed := slices.IndexFunc(c.heard, func(e event.Event) bool {
 		return e.Kind == event.Changed && e.Facts.Mode == setting.Prompt
 	})
-	shell := slices.IndexFunc(c.heard, func(e event.Event) bool { return e.Kind == event.ToolCall && e.Call.Kind == event.Shell })
+	shell := slices.IndexFunc(c.heard, func(e event.Event) bool {
+		return e.Kind == event.ToolCall && e.Call.Kind == event.Shell
+	})
 	if changed < 0 || changed > shell {
 		t.Errorf("the mode is told at %d, the command at %d: %s", changed, shell, story(c.heard))
 	}
 	if err := c.Set(t.Context(), agent.Change{Mode: setting.Plan}); err != nil {
 		t.Fatal(err)
 	}
-	if end := c.answered("again", event.Reply{Option: "deny"}); !end.End.OK || b.took("made") || c.Facts().Mode != setting.Plan {
+	end = c.answered("again", event.Reply{Option: "deny"})
+	if !end.End.OK || b.took("made") || c.Facts().Mode != setting.Plan {
 		t.Errorf("%s: %s", c.Facts().Mode, story(c.heard))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/event"
 )
 
-// TestTurnsOfTheirOwn: an agent that is started for each message goes on with its session and can be interrupted, and one that prints
-// nothing before the model has answered is not ended for that.
+// TestTurnsOfTheirOwn: an agent that is started for each message resumes its session and can be interrupted. One that
+// prints nothing before the model has answered is not ended for that.
 func TestTurnsOfTheirOwn(t *testing.T) {
 	needAgents(t)
 	for _, d := range []agent.Driver{copilot.New(), gemini.New(), opencode.New()} {

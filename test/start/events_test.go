@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -176,4 +178,16 @@ func TestASecondHostIsToldOfTheFirst(t *testing.T) {
 			t.Errorf("%s is not in %s", want, shown)
 		}
 	}
+}
+
+// moments is how often it is tried; OMNIAGENT_KILLS raises it.
+func moments(t *testing.T) int {
+	if text := os.Getenv("OMNIAGENT_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return 10
 }

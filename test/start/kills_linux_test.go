@@ -8,23 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
-
-// moments is how often it is tried; OMNIAGENT_KILLS raises it.
-func moments(t *testing.T) int {
-	if text := os.Getenv("OMNIAGENT_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 10
-}
 
 // TestKilled ends the agent at random moments of a turn that writes and runs commands which leave processes behind. What was running is
 // gone, each file is old or new, and the session goes on with at most its last record missing.

@@ -3,11 +3,12 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
+	"testing"
+
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/setting"
-	"testing"
 )
 
 // FuzzTalk: whatever the CLI says, nothing breaks, a message has at most one end, and what we say is lines of JSON.

@@ -232,8 +232,13 @@ func TestModeOfItsOwn(t *testing.T) {
 		says string
 		want setting.Approval
 	}{
-		{"plan", setting.Plan}, {"default", setting.Prompt}, {"default", setting.Prompt}, {"acceptEdits", setting.AutoEdit},
-		{"dontAsk", setting.AutoEdit}, {"odd", setting.AutoEdit}, {"plan", setting.Plan},
+		{"plan", setting.Plan},
+		{"default", setting.Prompt},
+		{"default", setting.Prompt},
+		{"acceptEdits", setting.AutoEdit},
+		{"dontAsk", setting.AutoEdit},
+		{"odd", setting.AutoEdit},
+		{"plan", setting.Plan},
 	} {
 		if events := w.Feed(status(s.says)).Events; len(events) != 0 || modeOf(w) != s.want {
 			t.Errorf("%s: %+v, %s", s.says, events, modeOf(w))

@@ -14,8 +14,10 @@ func difference(before, now event.Facts) (change event.Facts, different bool) {
 		before, now string
 		change      *string
 	}{
-		{before.Agent, now.Agent, &change.Agent}, {before.Version, now.Version, &change.Version},
-		{before.Model, now.Model, &change.Model}, {before.Provider, now.Provider, &change.Provider},
+		{before.Agent, now.Agent, &change.Agent},
+		{before.Version, now.Version, &change.Version},
+		{before.Model, now.Model, &change.Model},
+		{before.Provider, now.Provider, &change.Provider},
 		{before.Dir, now.Dir, &change.Dir},
 	} {
 		if m.now != "" && m.now != m.before {

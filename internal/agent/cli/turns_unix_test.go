@@ -198,8 +198,10 @@ func TestRefusedMessages(t *testing.T) {
 		block event.Block
 		want  error
 	}{
-		{event.Block{Text: " \n"}, fault.ArgError}, {event.Block{Text: "say xyz"}, fault.PromptTooLong},
-		{event.Block{Text: "say ééé"}, fault.PromptTooLong}, {event.Block{Text: "ééééé"}, fault.PromptTooLong},
+		{event.Block{Text: " \n"}, fault.ArgError},
+		{event.Block{Text: "say xyz"}, fault.PromptTooLong},
+		{event.Block{Text: "say ééé"}, fault.PromptTooLong},
+		{event.Block{Text: "ééééé"}, fault.PromptTooLong},
 		{event.Block{Media: "image/png", Data: []byte("x")}, fault.Unsupported},
 	} {
 		if err := m.Turn(t.Context(), []event.Block{tt.block}); !errors.Is(err, tt.want) {

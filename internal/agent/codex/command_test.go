@@ -164,7 +164,7 @@ func TestMatrix(t *testing.T) {
 			t.Errorf("%s has no row", f)
 		}
 	}
-	if len(m.Rows) != 19 || m.Limit.Characters != 1048576 {
+	if len(m.Rows) != 23 || m.Limit.Characters != 1048576 {
 		t.Errorf("%d rows, limit %+v", len(m.Rows), m.Limit)
 	}
 }

@@ -89,8 +89,8 @@ var _ cli.Proto = (*talk)(nil)
 func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
-		waiting: map[string]what{}, questions: map[string]*asking{}, items: map[string]*event.Call{}, denied: map[string]bool{},
-		threads: map[string]string{}, said: map[string]*strings.Builder{}, servers: map[string]string{},
+		waiting: map[string]what{}, questions: map[string]*asking{}, items: map[string]*event.Call{},
+		denied: map[string]bool{}, threads: map[string]string{}, said: map[string]*strings.Builder{}, servers: map[string]string{},
 	}
 	t.lines.Parse = t.line
 	return t

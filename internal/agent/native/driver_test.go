@@ -13,8 +13,10 @@ import (
 // TestSchema: what the model can answer by a call is held by the engine; the rest stands in the prompt. What was held
 // is told apart from the words.
 func TestSchema(t *testing.T) {
-	for schema, held := range map[string]bool{`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false,
-		``: false, `nonsense`: false} {
+	for schema, held := range map[string]bool{
+		`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false,
+		``: false, `nonsense`: false,
+	} {
 		s := agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Schema: []byte(schema)}
 		launch, _, err := native.New("1").Command(s)
 		if err != nil {

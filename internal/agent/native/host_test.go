@@ -27,25 +27,35 @@ func TestRefusedTerms(t *testing.T) {
 		code fault.Code
 		want string
 	}{
-		"schema": {func(o *native.Options) { o.Schema = []byte(`{"type":"array"}`) }, fault.ArgError,
-			"can only be an object"},
-		"budget": {func(o *native.Options) { o.Terms.MaxUSD = 1; o.Choice.Known.Prices = nil },
-			fault.Unsupported, "a budget cannot be kept"},
+		"schema": {
+			func(o *native.Options) { o.Schema = []byte(`{"type":"array"}`) }, fault.ArgError,
+			"can only be an object",
+		},
+		"budget": {
+			func(o *native.Options) { o.Terms.MaxUSD = 1; o.Choice.Known.Prices = nil },
+			fault.Unsupported, "a budget cannot be kept",
+		},
 		"no limit": {func(o *native.Options) { o.Terms.MaxTurns = -1 }, fault.ArgError, "below zero"},
-		"two pasts": {func(o *native.Options) { o.Terms.Continue, o.Resume = true, "x" }, fault.ArgError,
-			"cannot both"},
+		"two pasts": {
+			func(o *native.Options) { o.Terms.Continue, o.Resume = true, "x" }, fault.ArgError,
+			"cannot both",
+		},
 		"fork of nothing": {func(o *native.Options) { o.Terms.Fork = true }, fault.ArgError, "nothing to fork"},
 		"no past":         {func(o *native.Options) { o.Terms.Continue = true }, fault.NotFoundCode, "no session of"},
-		"dir": {func(o *native.Options) { o.Terms.Dirs = []string{filepath.Join(d.dir, "none")} },
-			fault.FileMissing, "not a directory"},
+		"dir": {
+			func(o *native.Options) { o.Terms.Dirs = []string{filepath.Join(d.dir, "none")} },
+			fault.FileMissing, "not a directory",
+		},
 		"relative dir": {func(o *native.Options) { o.Terms.Dirs = []string{"x"} }, fault.ArgError, "absolute"},
 		"everything": {func(o *native.Options) {
 			o.Terms.Dirs = []string{filepath.VolumeName(d.dir) + string(filepath.Separator)}
 		}, fault.Unsafe, "everything"},
 		"allow": {func(o *native.Options) { o.Terms.Allow = []string{"Bash(git"} }, fault.ArgError, "does not parse"},
 		"deny":  {func(o *native.Options) { o.Terms.Deny = []string{"bash"} }, fault.ArgError, "does not parse"},
-		"helper": {func(o *native.Options) { o.Terms.Helpers = []agent.Helper{{Name: "x"}} }, fault.ArgError,
-			"no instructions"},
+		"helper": {
+			func(o *native.Options) { o.Terms.Helpers = []agent.Helper{{Name: "x"}} }, fault.ArgError,
+			"no instructions",
+		},
 		"helper twice": {func(o *native.Options) {
 			o.Terms.Helpers = []agent.Helper{{Name: "x", Prompt: "p"}, {Name: "x", Prompt: "p"}}
 		}, fault.ArgError, "no name of its own"},
@@ -61,8 +71,10 @@ func TestRefusedTerms(t *testing.T) {
 			o.Terms.Servers = []byte(`{"a":{"type":"sse","url":"http://127.0.0.1"}}`)
 			o.Services.Serve = serve
 		}, fault.ConfigInvalid, "type sse"},
-		"server in no host": {func(o *native.Options) { o.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
-			fault.Unsupported, "lives in a host"},
+		"server in no host": {
+			func(o *native.Options) { o.Terms.Servers = []byte(`{"a":{"type":"sdk"}}`) },
+			fault.Unsupported, "lives in a host",
+		},
 	} {
 		kept, err := native.Keep(t.Context(), d.options(t, tt.with))
 		if !errors.Is(err, tt.code) || !strings.Contains(fmt.Sprint(err), tt.want) {
@@ -89,10 +101,16 @@ func TestToolsOfTheHost(t *testing.T) {
 		{agent.Terms{}, true, own + " AskUserQuestion"},
 		{agent.Terms{Mode: setting.Plan}, true, own + " AskUserQuestion ExitPlanMode"},
 		{agent.Terms{Mode: setting.Plan}, false, own},
-		{agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)"}}, false,
-			"Read Write Edit MultiEdit NotebookEdit Glob Grep LS TodoWrite"},
-		{agent.Terms{Deny: []string{"NotebookEdit", "AskUserQuestion", "Agent"}}, true,
-			"Read Write Edit MultiEdit Glob Grep LS Bash BashOutput KillShell TodoWrite"},
+		{
+			agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)"}},
+			false,
+			"Read Write Edit MultiEdit NotebookEdit Glob Grep LS TodoWrite",
+		},
+		{
+			agent.Terms{Deny: []string{"NotebookEdit", "AskUserQuestion", "Agent"}},
+			true,
+			"Read Write Edit MultiEdit Glob Grep LS Bash BashOutput KillShell TodoWrite",
+		},
 		{agent.Terms{Tools: []string{"Read", "Bash", "WebSearch", "Skill"}}, true, "Read Bash BashOutput KillShell"},
 		{agent.Terms{Tools: []string{"Read", "Bash"}, Deny: []string{"Bash"}}, true, "Read"},
 		{agent.Terms{Tools: []string{}}, true, ""},
@@ -172,8 +190,10 @@ func TestDirectoriesOfTheHost(t *testing.T) {
 	d := newDesk(t, `[]`)
 	more := filepath.Join(filepath.Dir(d.dir), "more")
 	d = again(t, d, build(d, more))
-	for _, dir := range []string{filepath.Join(more, ".git", "hooks"), filepath.Join(d.home, ".ssh"),
-		filepath.Join(more, "secret")} {
+	for _, dir := range []string{
+		filepath.Join(more, ".git", "hooks"), filepath.Join(d.home, ".ssh"),
+		filepath.Join(more, "secret"),
+	} {
 		_ = os.MkdirAll(dir, 0o700)
 	}
 	_ = os.WriteFile(filepath.Join(d.home, ".ssh", "id"), []byte("pssst"), 0o600)
@@ -340,8 +360,10 @@ func TestWordsOfTheHost(t *testing.T) {
 
 // TestLimitsOfTheHost have ends of their own.
 func TestLimitsOfTheHost(t *testing.T) {
-	for want, terms := range map[string]agent.Terms{"error_max_turns": {MaxTurns: 2},
-		"error_max_budget_usd": {MaxUSD: 0.005}} {
+	for want, terms := range map[string]agent.Terms{
+		"error_max_turns":      {MaxTurns: 2},
+		"error_max_budget_usd": {MaxUSD: 0.005},
+	} {
 		d := newDesk(t, `[{"call":{"name":"LS","input":{"n":1}},"usage":{"input":2000,"output":0}},`+
 			`{"call":{"name":"LS","input":{"n":2}},"usage":{"input":2000,"output":0}},{"say":"never"}]`)
 		c := d.open(t, func(o *native.Options) { o.Terms = terms })
@@ -357,8 +379,10 @@ func TestFormAndModel(t *testing.T) {
 		`{"call":{"name":"StructuredOutput","input":{"n":1}}}]`)
 	c := d.open(t, func(o *native.Options) {
 		o.Schema = []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
-		o.Terms.Helpers = []agent.Helper{{Name: "finder", Description: "finds things", Prompt: "You find.",
-			Tools: []string{"Read"}, Model: "haiku"}, {Name: "same", Prompt: "p", Model: "inherit"}}
+		o.Terms.Helpers = []agent.Helper{{
+			Name: "finder", Description: "finds things", Prompt: "You find.",
+			Tools: []string{"Read"}, Model: "haiku",
+		}, {Name: "same", Prompt: "p", Model: "inherit"}}
 	})
 	if f := c.Facts(); f.Model != "claude-sonnet-5-5" || f.Window != 1_000_000 ||
 		strings.Join(f.Helpers, " ") != "general-purpose finder same" {

@@ -51,11 +51,19 @@ func TestServersOfTheHost(t *testing.T) {
 		tool    bool
 		failed  bool
 	}{
-		{false, agent.Terms{Allow: []string{"mcp__calc"}}, "[{own failed} {calc connected} {gone failed}]", true,
-			false},
+		{
+			false,
+			agent.Terms{Allow: []string{"mcp__calc"}},
+			"[{own failed} {calc connected} {gone failed}]", true,
+			false,
+		},
 		{true, agent.Terms{Allow: []string{"mcp__calc__add"}}, "[{calc connected} {gone failed}]", true, false},
-		{true, agent.Terms{Allow: []string{"mcp__calc"}, Tools: []string{}}, "[{calc connected} {gone failed}]", true,
-			false},
+		{
+			true,
+			agent.Terms{Allow: []string{"mcp__calc"}, Tools: []string{}},
+			"[{calc connected} {gone failed}]", true,
+			false,
+		},
 		{true, agent.Terms{}, "[{calc connected} {gone failed}]", true, true},
 		{true, agent.Terms{Deny: []string{"mcp__calc"}}, "[{calc connected} {gone failed}]", false, true},
 		{true, agent.Terms{Deny: []string{"mcp__calc__add"}}, "[{calc connected} {gone failed}]", false, true},

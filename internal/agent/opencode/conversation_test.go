@@ -37,8 +37,10 @@ func TestWhatTheRepositoryMayBring(t *testing.T) {
 		"a path":                     {files: map[string]string{"opencode.json": `{"plugin":["./x.js"]}`, "x.js": plugin}, bad: "opencode.json", deaf: true},
 		"an address":                 {files: map[string]string{"opencode.json": `{"plugins":[{"package":"a@file:../x"}]}`}, bad: "opencode.json", deaf: true},
 		"behind a .git of no use":    {files: map[string]string{"../.opencode/plugin/x.js": plugin}, bad: ".opencode/plugin/x.js", dirs: []string{".git"}},
-		"behind a worktree": {files: map[string]string{"../.opencode/plugin/x.js": plugin, ".git/HEAD": "x", ".git/config": "[core]\nworktree = ../.."},
-			bad: ".opencode/plugin/x.js", dirs: []string{".git/objects", ".git/refs"}},
+		"behind a worktree": {
+			files: map[string]string{"../.opencode/plugin/x.js": plugin, ".git/HEAD": "x", ".git/config": "[core]\nworktree = ../.."},
+			bad:   ".opencode/plugin/x.js", dirs: []string{".git/objects", ".git/refs"},
+		},
 		"outside of the repository": {files: map[string]string{"../.opencode/plugin/x.js": plugin, ".git/HEAD": "x", ".git/config": ""}, dirs: []string{".git/objects", ".git/refs"}},
 		"home":                      {files: map[string]string{"../../.opencode/plugin/x.js": plugin}},
 	} {

@@ -1,9 +1,10 @@
 package claude
 
 import (
-	"omniagent/internal/setting"
 	"slices"
 	"strings"
+
+	"omniagent/internal/setting"
 )
 
 // Mode is one of Claude Code's permission modes in our words.

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"omniagent/internal/event"
 	"strings"
+
+	"omniagent/internal/event"
 )
 
 // Frame is what a host says in a line. At most one of the pointers is set; none: the line wants nothing.

@@ -133,7 +133,8 @@ func (c *client) listen(out io.Reader) {
 	in := bufio.NewReaderSize(out, 1<<20)
 	for {
 		c.halt.Lock()
-		c.halt.Unlock() //nolint:staticcheck // it waits for the end of a pause
+		//lint:ignore SA2001 the end of a pause is waited for
+		c.halt.Unlock()
 		line, err := in.ReadBytes('\n')
 		if len(line) > 0 {
 			var m object

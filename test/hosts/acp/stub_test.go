@@ -19,7 +19,6 @@ type stub struct {
 	last    string            // text
 	asked   []string          // requests without an answer, in order
 	answers map[string]string // what was answered, by request
-
 }
 
 // What the test binary is called then, and when it is Gemini CLI.
