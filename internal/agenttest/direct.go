@@ -141,7 +141,9 @@ func specOf(s Subject, w wish) (agent.Spec, error) {
 }
 
 // converseEngine opens a conversation with the engine.
-func converseEngine(ctx context.Context, w wish, sv agent.Services, log func(string, ...any)) (*conversation.Conversation, error) {
+func converseEngine(
+	ctx context.Context, w wish, sv agent.Services, log func(string, ...any),
+) (*conversation.Conversation, error) {
 	p := w.in
 	choice, err := provider.Choose(provider.Options{
 		Provider: provider.Anthropic, Base: p.model.URL(), Model: "claude-sonnet-5-5", Home: p.home,
@@ -151,8 +153,10 @@ func converseEngine(ctx context.Context, w wish, sv agent.Services, log func(str
 		return nil, err
 	}
 	o := native.Options{
-		Choice: choice, Dir: p.work, Home: p.home, State: p.temp, Store: p.store(), Mode: w.mode, Sandbox: "off", CanAsk: !w.mute, Temp: p.temp,
-		Env: append(p.env, "PATH="+os.Getenv("PATH")), HandOn: []string{"OMNI_TEST_MARK"}, Log: log, Services: sv, Resume: w.resume,
+		Choice: choice, Dir: p.work, Home: p.home, State: p.temp, Store: p.store(), Mode: w.mode,
+		Sandbox: "off", CanAsk: !w.mute, Temp: p.temp,
+		Env: append(p.env, "PATH="+os.Getenv("PATH")), HandOn: []string{"OMNI_TEST_MARK"},
+		Log: log, Services: sv, Resume: w.resume,
 	}
 	if o.Kept, err = native.Keep(ctx, o); err != nil {
 		return nil, err

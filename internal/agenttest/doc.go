@@ -1,11 +1,12 @@
-// Package agenttest is the laws of a conversation as one suite: the same twenty laws, whatever the agent is and whatever
-// host drives it.
+// Package agenttest is the laws of a conversation as one suite: the same twenty laws, whatever the agent is and
+// whatever host drives it.
 //
-// It promises that a law is tried on real processes only: the engine on a scripted model, a live agent and one that is
-// started for each turn (this test binary, started again under the agent's name), and the installed agents where they are
-// named. The conversation is driven directly, or through a host of the built program by writing what a client of that host
-// writes. What is judged is the journal, read by a reader of its own, and the lines that the host printed. Whatever cannot
-// be tried stands in Unsaid, with the reason, and the reason is printed.
+// It promises that a law is tried on real processes only: the engine on a scripted model, a live agent and one
+// that is started for each turn (this test binary, started again under the agent's name), and the installed
+// agents where they are named. The conversation is driven directly, or through a host of the built program by
+// writing what a client of that host writes. What is judged is the journal, read by a reader of its own, and
+// the lines that the host printed. Whatever cannot be tried stands in Unsaid, with the reason, and the reason
+// is printed.
 //
 // It refuses fakes: nothing here implements agent.Mind or a host.
 //
@@ -16,7 +17,7 @@
 //	say TEXT     a text
 //	pieces N     a text of N pieces
 //	where        tells the mode, the model and the process
-//	work         a call of a tool that lasts until the turn is interrupted; an agent that can be steered says what it is told
+//	work         a call of a tool that lasts until the turn is interrupted; one that can be steered says what it hears
 //	wait FILE    a call of a tool that lasts until the file is there
 //	make FILE    a call of a tool that writes the file, as the mode says: it runs, is asked about, or is denied
 //	asks N       N sub-agents ask at once, and each says what it was answered

@@ -106,17 +106,15 @@ func named(name string) (Subject, error) {
 // weigh hears one turn to its end, with or without a second reader that has stopped, and prints what it cost.
 func weigh(c *conversation.Conversation, o order) error {
 	heard := c.Events(1)
-	stopped := c.Events(1)
-	defer stopped.Close()
+	if _, err := c.Send(context.Background(), []event.Block{{Text: task("say first")}}); err != nil {
+		return err
+	}
 	if o.Stopped {
-		if _, err := c.Send(context.Background(), []event.Block{{Text: task("say first")}}); err != nil {
-			return err
-		}
+		stopped := c.Events(1)
+		defer stopped.Close()
 		if _, err := stopped.Next(context.Background()); err != nil {
 			return err
 		}
-	} else if _, err := c.Send(context.Background(), []event.Block{{Text: task("say first")}}); err != nil {
-		return err
 	}
 	if err := hear(heard); err != nil {
 		return err

@@ -108,7 +108,8 @@ func (e *editor) id() string { return e.name }
 func (e *editor) next() func(context.Context) (event.Event, error) { return e.host.next(e.id) }
 
 func (e *editor) send(text string) error {
-	_, err := e.request("session/prompt", object{"sessionId": e.name, "prompt": []any{object{"type": "text", "text": text}}})
+	said := []any{object{"type": "text", "text": text}}
+	_, err := e.request("session/prompt", object{"sessionId": e.name, "prompt": said})
 	return err
 }
 

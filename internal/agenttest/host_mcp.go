@@ -19,7 +19,8 @@ import (
 func Delegate(built *Built) Host {
 	const each = "its client names the mode with each call, and nothing between calls"
 	return Host{
-		Name: "mcp", soft: true, mute: true, idle: "there is no call to cancel", single: "a call is a turn, and its client waits for the end of it",
+		Name: "mcp", soft: true, mute: true, idle: "there is no call to cancel",
+		single: "a call is a turn, and its client waits for the end of it",
 		unsaid: map[int]string{
 			1: "a call is a turn: a second one of the same session is refused meanwhile", 4: "nothing waits: a call is a turn",
 			5: each, 6: each, 7: each, 8: noAbilities, 9: "nobody can be asked: what needs an answer is denied",
@@ -103,7 +104,8 @@ func (d *delegate) answer(event.Ask, string) error { return errCannot }
 func Lines(built *Built) Host {
 	const fixed = "its mode is chosen at the start"
 	return Host{
-		Name: "chat --plain", soft: true, fixed: fixed, idle: "it ends the conversation", single: "a pipe is not read while the agent works",
+		Name: "chat --plain", soft: true, fixed: fixed, idle: "it ends the conversation",
+		single: "a pipe is not read while the agent works",
 		unsaid: map[int]string{
 			1: "a pipe is not read while the agent works", 4: "nothing waits: a pipe is not read while the agent works",
 			6: fixed, 7: fixed, 8: noAbilities, 14: "nothing waits: a pipe is not read while the agent works",

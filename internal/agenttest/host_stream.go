@@ -37,7 +37,8 @@ func Flat(built *Built) Host {
 // startLines starts the program for frames.
 func startLines(t *testing.T, s Subject, w wish, built Built, mode string, more ...string) *host {
 	t.Helper()
-	args := append([]string{"start", "--cwd", w.in.work, "--input-format", "stream-json", "--sandbox", "off"}, s.agentArgs(w.in)...)
+	args := []string{"start", "--cwd", w.in.work, "--input-format", "stream-json", "--sandbox", "off"}
+	args = append(args, s.agentArgs(w.in)...)
 	args = append(append(args, "--permission-mode", mode), more...)
 	name := w.resume
 	if name == "" {
@@ -108,9 +109,10 @@ func (f *flat) said(int64) string {
 // Nested drives a conversation by the nested lines of `omniagent start --dialect claude`.
 func Nested(built *Built) Host {
 	return Host{
-		Name: "nested lines", soft: true, passes: "the agent speaks these lines itself, so they pass as they are: test/agents looks at that",
-		freer: setting.AutoEdit,
-		queue: map[bool]string{true: "its interrupt keeps what waits", false: "its interrupt drops what waits"},
+		Name: "nested lines", soft: true,
+		passes: "the agent speaks these lines itself, so they pass as they are: test/agents looks at that",
+		freer:  setting.AutoEdit,
+		queue:  map[bool]string{true: "its interrupt keeps what waits", false: "its interrupt drops what waits"},
 		unsaid: map[int]string{
 			7:  "its modes are taken live",
 			8:  noAbilities,
@@ -176,8 +178,9 @@ func (n *nested) set(c agent.Change) error {
 // nestedWord is a mode in the words of that dialect.
 func nestedWord(m setting.Approval) string {
 	return map[setting.Approval]string{
-		setting.Yolo: "bypassPermissions", setting.Default: "default", setting.Prompt: "default", setting.AutoEdit: "acceptEdits",
-		setting.Plan: "plan",
+		setting.Yolo: "bypassPermissions", setting.Default: "default", setting.Prompt: "default",
+		setting.AutoEdit: "acceptEdits",
+		setting.Plan:     "plan",
 	}[m]
 }
 
@@ -201,7 +204,8 @@ func (n *nested) answer(ask event.Ask, option string) error {
 	if option == event.Allow {
 		delete(body, "updatedInput")
 	}
-	return n.frame(object{"type": "control_response", "response": object{"subtype": "success", "request_id": m.ID, "response": body}})
+	response := object{"subtype": "success", "request_id": m.ID, "response": body}
+	return n.frame(object{"type": "control_response", "response": response})
 }
 
 // said is what the client was told in pieces.

@@ -205,7 +205,9 @@ func wakes(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	turn := k.say("say a", "wake")
 	k.endOf(turn)
-	woken := k.until("end of a turn that nobody asked for", func(e event.Event) bool { return e.Kind == event.Ended && e.Unasked })
+	woken := k.until("end of a turn that nobody asked for", func(e event.Event) bool {
+		return e.Kind == event.Ended && e.Unasked
+	})
 	if woken.Turn != turn+1 || k.text(woken.Turn) != "woken" || k.text(turn) != "a" {
 		t.Errorf("turn %d said %q, turn %d said %q", turn, k.text(turn), woken.Turn, k.text(woken.Turn))
 	}

@@ -128,7 +128,8 @@ func sets(t *testing.T, s Subject) {
 	if err == nil && !s.Host.soft {
 		t.Error("set in a turn of an agent that cannot is no error")
 	}
-	if i := index(k.events()[before:], func(e event.Event) bool { return e.Kind == event.Changed }); i >= 0 && !s.Host.soft {
+	repeated := index(k.events()[before:], func(e event.Event) bool { return e.Kind == event.Changed })
+	if repeated >= 0 && !s.Host.soft {
 		t.Errorf("a change that failed is told\n%s", told(k.events()))
 	}
 	if !k.p.hasPath(made) {
@@ -136,8 +137,8 @@ func sets(t *testing.T, s Subject) {
 	}
 }
 
-// restarts: what an agent takes only when it is started is changed between turns, by a restart that goes on with the same
-// conversation.
+// restarts: what an agent takes only when it is started is changed between turns, by a restart that goes on
+// with the same conversation.
 func restarts(t *testing.T, s Subject) {
 	k := s.open(t, wish{mode: setting.Prompt, mute: s.Host.mute})
 	first := k.say("where")
@@ -162,7 +163,8 @@ func restarts(t *testing.T, s Subject) {
 		t.Errorf("the restarted agent is in mode %q", after["mode"])
 	}
 	all := k.events()
-	changed, text := index(all, changesMode(mode)), index(all, func(e event.Event) bool { return e.Turn == second && e.Kind == event.Text })
+	changed := index(all, changesMode(mode))
+	text := index(all, func(e event.Event) bool { return e.Turn == second && e.Kind == event.Text })
 	if changed < 0 || text < changed {
 		t.Errorf("the change is event %d, the first text behind it %d\n%s", changed, text, told(all))
 	}
@@ -182,7 +184,8 @@ func facts(text string) map[string]string {
 
 // pixel is the smallest image that everything accepts.
 func pixel() event.Block {
-	data, _ := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+	data, _ := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m" +
+		"NkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
 	return event.Block{Media: "image/png", Data: data}
 }
 

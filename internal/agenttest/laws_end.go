@@ -14,8 +14,9 @@ import (
 	"omniagent/internal/fault"
 )
 
-// limits: 64 messages wait, and the next one is refused with a reason that has a type. Of calls that only read eight run
-// side by side, of which the engine has a test of its own: from outside it cannot be seen how many reads overlap.
+// limits: 64 messages wait, and the next one is refused with a reason that has a type. Of calls that only read
+// eight run side by side, of which the engine has a test of its own: from outside it cannot be seen how many
+// reads overlap.
 func limits(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	first := k.say("work")
@@ -46,8 +47,9 @@ func limits(t *testing.T, s Subject) {
 func closes(t *testing.T, s Subject) {
 	const grace = 300 * time.Millisecond
 	states := map[string][]string{
-		"fresh": nil, "idle": {"say a"}, "working": {"work"}, "silent": {"stall"}, "deaf": {"deaf"}, "left behind": {"family"},
-		"flooding": {"flood 20"},
+		"fresh": nil, "idle": {"say a"}, "working": {"work"}, "silent": {"stall"}, "deaf": {"deaf"},
+		"left behind": {"family"},
+		"flooding":    {"flood 20"},
 	}
 	for state, parts := range states {
 		if s.installed && (state == "deaf" || state == "flooding") {

@@ -17,8 +17,9 @@ type client interface {
 
 func (h *host) process() *host { return h }
 
-// stallsClient is law 13 through a host: its client reads nothing while the agent says a lot. The program is another process
-// whose memory the collector gives back when it likes, so the bound is generous: what would be kept were many times more.
+// stallsClient is law 13 through a host: its client reads nothing while the agent says a lot. The program is
+// another process whose memory the collector gives back when it likes, so the bound is generous: what would be
+// kept were many times more.
 func stallsClient(t *testing.T, s Subject) {
 	const bound = 24 << 20
 	weighed := func(stopped bool) (time.Duration, int64) {

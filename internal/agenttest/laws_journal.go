@@ -38,8 +38,8 @@ func (k *talk) entries(from int64) []session.Entry {
 	}
 }
 
-// agrees: records have the numbers 1, 2, 3…; every reader gets the same, from whatever record on; and the JSON form of an
-// event reads back as the same event, byte for byte.
+// agrees: records have the numbers 1, 2, 3…; every reader gets the same, from whatever record on; and the JSON
+// form of an event reads back as the same event, byte for byte.
 func agrees(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	k.endOf(k.say("pieces 40"))

@@ -80,7 +80,8 @@ func ends(t *testing.T, s Subject) {
 	k.equal("ends", k.ends(), want)
 }
 
-// interrupts: Interrupt returns at once whatever happens, the turn ends within the grace, and a second Interrupt kills.
+// interrupts: Interrupt returns at once whatever happens, the turn ends within the grace, and a second
+// Interrupt kills.
 func interrupts(t *testing.T, s Subject) {
 	t.Run("polite", func(t *testing.T) {
 		t.Parallel()

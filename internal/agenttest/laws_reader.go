@@ -23,8 +23,8 @@ func trimmed(line string) string { return strings.TrimSuffix(line, "\n") }
 // floodVariable is the number of megabytes.
 const floodVariable = "OMNIAGENT_FLOOD"
 
-// flooded is how many megabytes an agent says while a reader has stopped; OMNIAGENT_FLOOD changes it: scripts/test sets the
-// hundred that the law names, which take half a minute.
+// flooded is how many megabytes an agent says while a reader has stopped; OMNIAGENT_FLOOD changes it:
+// scripts/test sets the hundred that the law names, which take half a minute.
 func flooded(s Subject) int {
 	if n := os.Getenv(floodVariable); n != "" {
 		return number(n)
@@ -35,9 +35,9 @@ func flooded(s Subject) int {
 	return 32
 }
 
-// stalls: a reader that stops while the agent says a lot costs at most 1 MiB and does not slow the agent by more than a
-// tenth. Both are differences to the same turn without such a reader, in a process of their own; of several tries the best
-// counts, since other work on the machine only adds.
+// stalls: a reader that stops while the agent says a lot costs at most 1 MiB and does not slow the agent by
+// more than a tenth. Both are differences to the same turn without such a reader, in a process of their own; of
+// several tries the best counts, since other work on the machine only adds.
 func stalls(t *testing.T, s Subject) {
 	if s.Host.Name != Direct().Name {
 		stallsClient(t, s)
@@ -47,7 +47,8 @@ func stalls(t *testing.T, s Subject) {
 	message := task(fmt.Sprint("flood ", flooded(s)))
 	weighed := func(stopped bool) measured {
 		p := newPlace(t, s)
-		h := p.holdElsewhere(t, order{Agent: s.Agent, Mode: "yolo", Messages: []string{message}, Stopped: stopped, Measure: true})
+		o := order{Agent: s.Agent, Mode: "yolo", Messages: []string{message}, Stopped: stopped, Measure: true}
+		h := p.holdElsewhere(t, o)
 		line, err := h.out.ReadString('\n')
 		var m measured
 		if err != nil || json.Unmarshal([]byte(line), &m) != nil || m.Heap == 0 {
@@ -69,11 +70,12 @@ func stalls(t *testing.T, s Subject) {
 			return
 		}
 	}
-	t.Errorf("a reader that stopped costs %d KiB and %v of %v", (int64(beside.Heap)-int64(alone.Heap))>>10, beside.Took-alone.Took, alone.Took)
+	more := (int64(beside.Heap) - int64(alone.Heap)) >> 10
+	t.Errorf("a reader that stopped costs %d KiB and %v of %v", more, beside.Took-alone.Took, alone.Took)
 }
 
-// killed: after kill -9 of the host at any moment the journal opens, has what readers got and nothing else, names the turn
-// whose outcome is unknown, and nothing that was started is alive.
+// killed: after kill -9 of the host at any moment the journal opens, has what readers got and nothing else,
+// names the turn whose outcome is unknown, and nothing that was started is alive.
 func killed(t *testing.T, s Subject) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for i := range kills() {
@@ -112,8 +114,8 @@ func killOnce(t *testing.T, s Subject, i int, after time.Duration) {
 	k.end()
 }
 
-// judgeKilled looks at a conversation that is opened again after its host was killed. said are the lines that the host's
-// reader got, each with its number; the last may be torn.
+// judgeKilled looks at a conversation that is opened again after its host was killed. said are the lines that
+// the host's reader got, each with its number; the last may be torn.
 func (k *talk) judgeKilled(when, said string) {
 	k.t.Helper()
 	last := k.endOf(k.say("say on"))

@@ -115,7 +115,8 @@ func compiled(s step) []any {
 	case "fail":
 		return []any{say("half"), object{"error": 400}}
 	case "family":
-		return []any{object{"shell": "setsid sh -c 'trap \"\" TERM INT HUP; while :; do sleep 1; done' >/dev/null 2>&1 & sleep 0.05"}, say("family")}
+		const deaf = `setsid sh -c 'trap "" TERM INT HUP; while :; do sleep 1; done' >/dev/null 2>&1 & sleep 0.05`
+		return []any{object{"shell": deaf}, say("family")}
 	case "forge":
 		return []any{say(strings.Join(forged(), "\n"))}
 	case "abreast":

@@ -17,7 +17,8 @@ import (
 	"omniagent/internal/session"
 )
 
-// place is where a conversation is held: a home, a workspace, the agents in PATH, and a model. It may be held there again.
+// place is where a conversation is held: a home, a workspace, the agents in PATH, and a model. It may be held
+// there again.
 type place struct {
 	home, work, temp, bin string
 	mark                  string // in the environment of all that is started
@@ -67,7 +68,8 @@ func (s Subject) top(t *testing.T) string {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			for over := time.Now().Add(patience); os.RemoveAll(dir) != nil && time.Now().Before(over); { // an agent may still write
+			over := time.Now().Add(patience) // an agent may still write
+			for os.RemoveAll(dir) != nil && time.Now().Before(over) {
 				time.Sleep(20 * time.Millisecond)
 			}
 		})

@@ -197,8 +197,8 @@ func create(sp speaker, id, file string) (why string, over bool) {
 	return "", false
 }
 
-// floodPiece is how much text a flood says at once.
-const floodPiece = 64 << 10
+// floodPiece is how much text a flood says at once: records of that size are among those in memory.
+const floodPiece = 8 << 10
 
 func flood(sp speaker, megabytes int) {
 	piece := strings.Repeat("flood ", floodPiece/6)

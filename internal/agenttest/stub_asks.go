@@ -18,7 +18,9 @@ func (l *live) ask(tool, call, parent string) string {
 	if l.hooking && parent == "" { // the hook decides where the mode is kept by the host
 		request = map[string]any{
 			"subtype": "hook_callback", "callback_id": "PreToolUse", "tool_use_id": call,
-			"input": map[string]any{"hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": call, "tool_input": map[string]any{}},
+			"input": map[string]any{
+				"hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": call, "tool_input": map[string]any{},
+			},
 		}
 	}
 	l.line(map[string]any{"type": "control_request", "request_id": id, "request": request})
@@ -74,7 +76,8 @@ func (l *live) special(s step) (known, goesOn bool) {
 		l.piece("woken")
 		l.whole()
 		l.line(map[string]any{
-			"type": "result", "subtype": "success", "is_error": false, "session_id": l.session, "result": "woken", "num_turns": 1,
+			"type": "result", "subtype": "success", "is_error": false, "session_id": l.session,
+			"result": "woken", "num_turns": 1,
 			"origin": map[string]any{"kind": "task-notification"},
 		})
 		l.ended = true
@@ -128,7 +131,9 @@ func (l *live) asks(n int) bool {
 		helpers = append(helpers, helper)
 	}
 	for _, helper := range helpers {
-		l.message(helper, map[string]any{"type": "tool_use", "id": helper + "-call", "name": "Write", "input": map[string]any{"file_path": helper}})
+		l.message(helper, map[string]any{
+			"type": "tool_use", "id": helper + "-call", "name": "Write", "input": map[string]any{"file_path": helper},
+		})
 		requests = append(requests, l.ask("Write", helper+"-call", helper))
 	}
 	told := map[string]bool{}

@@ -216,7 +216,8 @@ func (l *live) stream(e map[string]any) {
 func (l *live) piece(text string) {
 	if l.open.Len() == 0 {
 		l.sent++
-		l.stream(map[string]any{"type": "message_start", "message": map[string]any{"id": fmt.Sprint("m", l.sent), "model": l.model}})
+		begun := map[string]any{"id": fmt.Sprint("m", l.sent), "model": l.model}
+		l.stream(map[string]any{"type": "message_start", "message": begun})
 		l.stream(map[string]any{"type": "content_block_start", "index": 0, "content_block": map[string]any{"type": "text"}})
 	}
 	l.open.WriteString(text)
@@ -252,9 +253,9 @@ func (l *live) call(id, name string, input map[string]any) {
 func (l *live) result(id, text string, failed bool) { l.resultOf("", id, text, failed) }
 
 func (l *live) resultOf(parent, id, text string, failed bool) {
-	line := map[string]any{"type": "user", "session_id": l.session, "message": map[string]any{"role": "user", "content": []any{
-		map[string]any{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed},
-	}}}
+	said := map[string]any{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}
+	message := map[string]any{"role": "user", "content": []any{said}}
+	line := map[string]any{"type": "user", "session_id": l.session, "message": message}
 	if parent != "" {
 		line["parent_tool_use_id"] = parent
 	}

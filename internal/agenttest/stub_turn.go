@@ -23,7 +23,9 @@ type perTurn struct {
 }
 
 func newPerTurn() *perTurn {
-	p := &perTurn{printer: printer{bufio.NewWriter(os.Stdout)}, signals: make(chan os.Signal, 1), session: flag("--session-id")}
+	p := &perTurn{
+		printer: printer{bufio.NewWriter(os.Stdout)}, signals: make(chan os.Signal, 1), session: flag("--session-id"),
+	}
 	if id := flag("--resume"); id != "" {
 		p.session, p.resumed = id, true
 	}
@@ -44,7 +46,8 @@ func (p *perTurn) run() int {
 	p.line(map[string]any{"type": "message", "role": "user", "content": string(message)})
 	switch why := perform(p, string(message)); why {
 	case "":
-		p.line(map[string]any{"type": "result", "status": "success", "stats": map[string]any{"input_tokens": 10, "output_tokens": 5}})
+		spent := map[string]any{"input_tokens": 10, "output_tokens": 5}
+		p.line(map[string]any{"type": "result", "status": "success", "stats": spent})
 		return 0
 	case interrupted:
 		return exitInterrupted

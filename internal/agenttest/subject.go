@@ -72,8 +72,9 @@ func Direct() Host { return Host{Name: "direct", open: openDirect} }
 // stub says whether the agent is one of ours.
 func (s Subject) stub() bool { return s.Driver != nil && !s.installed }
 
-// Installed is an agent of this machine, driven directly. env is its environment beside HOME, for a model at that address;
-// base is a directory for homes and workspaces, since some agents make none in the system's temporary directory.
+// Installed is an agent of this machine, driven directly. env is its environment beside HOME, for a model at
+// that address; base is a directory for homes and workspaces, since some agents make none in the system's
+// temporary directory.
 func Installed(d agent.Driver, base string, rehearsal func(url, home string) agent.Rehearsal, env []string) Subject {
 	const scripted = "a scripted model cannot bring it about"
 	s := Subject{
