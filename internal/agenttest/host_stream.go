@@ -130,8 +130,7 @@ func Nested(built *Built) Host {
 
 type nested struct {
 	*host
-	sent  int
-	asked int // lines that were looked through for questions
+	sent int
 }
 
 func (n *nested) id() string { return n.name }

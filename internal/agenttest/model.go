@@ -13,7 +13,7 @@ import (
 )
 
 // scripted is a model that does what the last message of the user says.
-type scripted struct{ shell string }
+type scripted struct{}
 
 // serve starts the model. wait is the command that waits for a file.
 func serve(t *testing.T) *modelserver.Server {

@@ -23,6 +23,8 @@ import (
 	"omniagent/internal/toolspec"
 )
 
+// Long because its tables have a row for each outcome.
+
 // line is a tool that runs nothing, and notes the command that it would have run.
 func line(ran *[]string) tool.Tool {
 	return tool.Tool{

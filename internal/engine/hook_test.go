@@ -18,6 +18,8 @@ import (
 	"omniagent/internal/setting"
 )
 
+// Long because its tables have a row for each outcome.
+
 // heard is a hook that notes what it hears, and says what a test wants.
 type heard struct {
 	mu   sync.Mutex
