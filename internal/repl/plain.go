@@ -67,7 +67,6 @@ func (p *Plain) Run(ctx context.Context) (int, error) {
 	p.moved, p.turns = make(chan struct{}, 1), map[int64]string{}
 	p.screen = screen{out: p.Out, over: &p.over, broken: broken}
 	events := p.Conversation.Events(p.Conversation.Last() + 1)
-	defer events.Close()
 	go p.listen(ctx, events)
 	go func() {
 		defer close(said)

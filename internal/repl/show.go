@@ -15,8 +15,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// listen prints what happens.
+// listen prints what happens. It closes the reader, which is its own.
 func (p *Plain) listen(ctx context.Context, events *conversation.Events) {
+	defer events.Close()
 	for {
 		e, err := events.Next(ctx)
 		if err != nil {
