@@ -217,10 +217,10 @@ func every(all map[string]value, holds func(name string, v value) bool) bool {
 // safeCalls are one call of each command that only reads, as its own declaration shows it.
 func (p *probe) safeCalls() [][]string {
 	var calls [][]string
-	commands := p.commands()
+	commands, classes := p.commands(), p.extensions()
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		e := commands[name]
-		if e.str("danger_level") != "safe" {
+		if e.str("danger_level") != "safe" || classes[name].str("output_class") == "stream" {
 			continue
 		}
 		for _, example := range e.list("examples") {

@@ -145,7 +145,7 @@ func composition(p *probe) {
 	p.need(3, every(p.enveloped(), func(_ string, e value) bool {
 		return slices.Contains(e.strings("flags/output/enum_values"), "id")
 	}), "every command with an envelope has --output id")
-	p.need(3, every(p.extensions(), func(_ string, x value) bool {
+	p.need(3, every(p.envelopedExtensions(), func(_ string, x value) bool {
 		return every(withNone(members(x.at("parameters"))), func(_ string, param value) bool {
 			return !param.has("position") || param.str("pattern_type") != "alphanumeric_id" || param.yes("stdin_fallback") || param.has("enum_values")
 		})

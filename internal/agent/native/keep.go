@@ -8,6 +8,7 @@ import (
 	"omniagent/internal/engine"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/redact"
 	"omniagent/internal/session"
 )
 
@@ -19,13 +20,24 @@ func Keep(ctx context.Context, o Options) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	servers, _ := o.readServers()
+	known := o.secrets(withHosts(servers, t.hosts))
+	kept, err := o.opened(ctx, known)
+	if err == nil {
+		kept.Mask(known.Bytes) // before anything is said
+	}
+	return kept, err
+}
+
+// opened creates the session, or opens the one that is resumed.
+func (o Options) opened(ctx context.Context, known *redact.Values) (*session.Session, error) {
 	var history []model.Message
 	if o.History != "" {
+		var err error
 		if history, err = session.ReadHistory(o.History); err != nil {
 			return nil, err
 		}
-		servers, _ := o.readServers()
-		history = engine.Veiled(o.secrets(withHosts(servers, t.hosts)), history)
+		history = engine.Veiled(known, history)
 	}
 	if o.Resume == "" && !o.Terms.Continue {
 		return o.create(ctx, history)
