@@ -100,6 +100,9 @@ func sets(t *testing.T, s Subject) {
 	}
 	turn := k.say(parts...)
 	k.untilKind(event.ToolCall)
+	if s.Driver == nil {
+		k.appears("go1.waits") // it is told before it runs
+	}
 	stricter := s.Host.strict(s)
 	before := len(k.events())
 	err := k.set(agent.Change{Mode: stricter})

@@ -95,11 +95,7 @@ func (k *talk) deafOf(turn int64) {
 	if k.s.Driver != nil {
 		return
 	}
-	for over := time.Now().Add(patience); !k.p.has("deaf"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(over) {
-			k.t.Fatal("the command does not begin")
-		}
-	}
+	k.appears("deaf")
 }
 
 // resumes: a conversation that is opened again goes on under the same ids and with the same facts.

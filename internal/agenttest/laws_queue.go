@@ -15,7 +15,11 @@ import (
 func queues(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	first := k.say("wait " + k.p.file("go1"))
-	k.working(first)
+	if s.installed { // some tell of a call when it is over
+		k.appears("go1.waits")
+	} else {
+		k.working(first)
+	}
 	second := k.say("say b")
 	third := k.say("say c")
 	if second != first+1 || third != second+1 {
@@ -136,13 +140,19 @@ func (k *talk) deafTurn() int64 {
 	turn := k.say("deaf")
 	k.working(turn)
 	if k.s.Driver == nil { // of the engine, its command
-		for over := time.Now().Add(patience); !k.p.has("deaf"); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(over) {
-				k.t.Fatal("the command does not begin")
-			}
-		}
+		k.appears("deaf")
 	}
 	return turn
+}
+
+// appears waits for a file of the workspace.
+func (k *talk) appears(name string) {
+	k.t.Helper()
+	for over := time.Now().Add(4 * patience); !k.p.has(name); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(over) {
+			k.t.Fatal("the command does not begin")
+		}
+	}
 }
 
 // quickly interrupts several times and looks at how long that takes. From the second time on a turn is killed.
