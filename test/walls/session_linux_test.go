@@ -2,13 +2,14 @@ package walls
 
 import (
 	"fmt"
-	"omniagent/internal/setting"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/setting"
 )
 
 // TestResumeOpensNothing: a session that began closed stays closed, whatever it is gone on with; one that began open can be closed. A fork is as closed as what it was made of.
