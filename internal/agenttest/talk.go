@@ -262,6 +262,10 @@ func (k *talk) ends() (all []string) {
 // working waits until the turn does something that lasts.
 func (k *talk) working(turn int64) {
 	k.t.Helper()
+	if k.s.installed { // some tell of an answer when all of it is there
+		k.asked(turn)
+		return
+	}
 	k.when(fmt.Sprintf("work of turn %d", turn), func(all []event.Event) bool {
 		for _, e := range all {
 			if e.Turn == turn && (e.Kind == event.Text || e.Kind == event.ToolCall) {
@@ -270,6 +274,27 @@ func (k *talk) working(turn int64) {
 		}
 		return false
 	})
+}
+
+// asked waits until the model was sent the message of a turn.
+func (k *talk) asked(turn int64) {
+	k.t.Helper()
+	message := ""
+	for _, e := range k.events() {
+		if e.Kind == event.Prompted && e.Turn == turn {
+			message = textOf(e.Blocks)
+		}
+	}
+	for over := time.Now().Add(4 * patience); ; time.Sleep(10 * time.Millisecond) {
+		for _, r := range k.p.model.Requests() {
+			if lastTask(&r) != "" && strings.Contains(lastTask(&r), message) {
+				return
+			}
+		}
+		if time.Now().After(over) {
+			k.t.Fatalf("the model is never sent %q", message)
+		}
+	}
 }
 
 // text is what was said in a turn, as whole texts.
