@@ -36,7 +36,7 @@ func app() contract.App {
 			"config":  "read and write the configuration",
 			"errors":  "the codes of failures",
 			"sandbox": "the walls around commands",
-			"session": "conversations, whoever the agent is",
+			"session": "conversations, for every agent",
 		},
 		Keys:   slices.Concat(shim.Keys(), agentKeys(), nativeKeys(), sessionKeys()),
 		Direct: func() *contract.Direct { return directCalls(drivers()) },

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// assembly brings what agents tell into one order, whoever the agent is. Some repeat as a whole what they told in
+// assembly brings what agents tell into one order, for every agent. Some repeat as a whole what they told in
 // pieces, go on after what they call an error, never say what came of a call, or end in words of their own.
 //
 // Behind it a text is told in pieces and then as a whole, and the pieces are the whole; each call has exactly one

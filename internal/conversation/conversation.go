@@ -1,4 +1,4 @@
-// Package conversation is a conversation with an agent, whoever the agent is and whoever listens.
+// Package conversation is a conversation with an agent, for every agent and every host.
 //
 // There is one implementation. It owns the queue of messages, the turns and their numbers, open questions and their
 // clocks, the mode, the model and the other facts, restarts, and the journal. A Mind (package agent) answers one
