@@ -33,7 +33,7 @@ type Host struct {
 	Spec    agent.Spec                  // with what each conversation begins
 	Modes   []wire.Choice               // that a client can choose
 	Models  []wire.Choice               //
-	Past    Past                        // the sessions that can be gone on with
+	Past    Past                        // the sessions that can be resumed
 	NewID   func() string               // an id for a new session
 	Ready   func(context.Context) error // whether a conversation could begin; nil: nothing is known
 	Mask    func(string) string         // takes secrets out of what we read ourselves
@@ -234,7 +234,7 @@ func (h *Host) all() []*clientSession {
 	return slices.Collect(maps.Values(h.sessions))
 }
 
-// session is the open session of that id; nil: there is none.
+// session returns the open session with that id, or nil.
 func (h *Host) session(id string) *clientSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/session"
 )
 
-// Past are the sessions of one agent that can be gone on with: journals, and what version 0.1 kept of the installed agents.
+// Past lists the sessions of one agent that can be resumed: journals, and what version 0.1 kept of installed agents.
 type Past struct {
 	Store session.Store
 	Agent string // as journals name it; empty: the native agent

@@ -122,7 +122,7 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 	}
 }
 
-// open is the open session that a request is about. Where there is none, the request has its answer.
+// open returns the open session that a request names. If there is none, it has answered the request with an error.
 func (h *Host) open(id json.RawMessage, session string) *clientSession {
 	s := h.session(session)
 	if s == nil {

@@ -68,7 +68,7 @@ func Heavy(t *testing.T, s Subject) {
 	}
 	usual := s.Host.Name == Direct().Name || s.Agent == "live" && s.Host.Name == "flat lines"
 	if !usual && os.Getenv(floodVariable) == "" {
-		t.Skip("every host reads the same journal; all of them are measured with " + floodVariable + "")
+		t.Skip("every host reads the same journal; all of them are measured with " + floodVariable)
 	}
 	stalls(t, s)
 }
