@@ -139,7 +139,7 @@ func TestClaudeHostileHosts(t *testing.T) {
 		b.claudeBrings(dir)
 	}
 	control := scripted(t, `[{"say":"done"}]`)
-	d := b.runs(control, "--agent", "claude", "-p", "/review")
+	d := b.runs(control, "--agent", "claude", "--sandbox", "off", "-p", "/review") // its own walls would keep the command
 	d.ends()
 	ran, words := strings.Join(b.ran(), " "), strings.Join(told(control), " ")
 	for _, name := range []string{"command", "helper", "hook", "server"} {
