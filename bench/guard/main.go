@@ -1,4 +1,5 @@
-// Command guard runs lines that the guard approved in real bash, for as long as it is told, and prints those that did what they must not.
+// Command guard runs lines that the guard approved in real bash, for as long as it is told, and prints those that did
+// what they must not.
 //
 //	go run ./bench/guard -for 1h
 package main
@@ -62,7 +63,8 @@ func run(long time.Duration, seed uint64, workers int) error {
 	for err := range failed {
 		return err
 	}
-	fmt.Printf("seed %d: %d lines, %d approved and run, %d did what they must not\n", seed, tried.Load(), approved.Load(), bad.Load())
+	fmt.Printf("seed %d: %d lines, %d approved and run, %d did what they must not\n", seed, tried.Load(),
+		approved.Load(), bad.Load())
 	if bad.Load() > 0 {
 		return fmt.Errorf("%d approved lines did what they must not", bad.Load())
 	}

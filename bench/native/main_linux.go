@@ -1,5 +1,5 @@
-// Command native prints what a headless turn of the native agent costs beside other agents, all of them on the same instant model on this machine:
-// the time to the first request, the whole time, and the peak of the memory.
+// Command native prints what a headless turn of the native agent costs beside other agents, all of them on the same
+// instant model on this machine: the time to the first request, the whole time, and the peak of the memory.
 //
 //	go run ./bench/native [-n 10] [-path DIR:DIR]
 //
@@ -82,7 +82,10 @@ func run(n int, path string) error {
 		install agent.Install
 		turns   []turn
 	}
-	contenders := []*contender{{driver: native.New(""), install: agent.Install{Path: program.File, RealPath: program.File}}}
+	contenders := []*contender{{
+		driver:  native.New(""),
+		install: agent.Install{Path: program.File, RealPath: program.File},
+	}}
 	for _, d := range []agent.Driver{codex.New(), claude.New()} {
 		install, err := d.Locate(env)
 		if err != nil {
@@ -140,9 +143,13 @@ func (b *bench) turn(d agent.Driver, in agent.Install) (turn, error) {
 	}
 	l, _, err := d.Command(agent.Spec{
 		Passthrough: passed,
-		Install:     in, Mode: setting.OneShot, Shared: shared, Dir: work, Env: append(os.Environ(), "HOME="+home), Temp: temp,
+		Install:     in, Mode: setting.OneShot, Shared: shared, Dir: work, Env: append(os.Environ(), "HOME="+home),
+		Temp:    temp,
 		Machine: agent.Machine{Root: os.Geteuid() == 0, OS: "linux", Has: func(string) bool { return false }},
-		Fresh:   "5f0c7e1c-6d3c-4a8e-9f00-0123456789ab", Rehearsal: &agent.Rehearsal{URL: b.server.URL(), Key: "key", Model: "m", Home: home},
+		Fresh:   "5f0c7e1c-6d3c-4a8e-9f00-0123456789ab", Rehearsal: &agent.Rehearsal{
+			URL: b.server.URL(), Key: "key",
+			Model: "m", Home: home,
+		},
 	})
 	if err != nil {
 		return turn{}, err

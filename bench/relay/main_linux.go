@@ -1,5 +1,6 @@
-// Command relay prints what a conversation through us costs beside one with the agent itself: the times to the first event and to the first word, on the scripted model, and the
-// cost of an event, of a line of 100 MB and of a host that reads slowly.
+// Command relay prints what a conversation through us costs beside one with the agent itself: the times to the first
+// event and to the first word, on the scripted model, and the cost of an event, of a line of 100 MB and of a host that
+// reads slowly.
 //
 //	go run ./bench/relay [-n 9] [-agents DIR]
 //
@@ -63,8 +64,9 @@ func main() {
 
 // lines measures what passes through.
 func lines() error {
-	piece := []byte(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of it "}},` +
-		`"session_id":"d72cb6b5-8bd8-4597-ab0f-6b0f09b4342a","parent_tool_use_id":null,"uuid":"218752f9-e4b7-451b-bfde-e7852f549bfb"}` + "\n")
+	piece := []byte(
+		`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of it "}},` +
+			`"session_id":"d72cb6b5-8bd8-4597-ab0f-6b0f09b4342a","parent_tool_use_id":null,"uuid":"218752f9-e4b7-451b-bfde-e7852f549bfb"}` + "\n")
 	data := bytes.Repeat(piece, 100_000)
 	const block = 64 << 10
 	pass := func(write func([]byte)) time.Duration {
@@ -94,9 +96,12 @@ func lines() error {
 	}
 	speed := func(d time.Duration) float64 { return float64(len(data)) / d.Seconds() / 1e9 }
 	fmt.Printf("ends of lines alone   %6.2f GB/s\n", speed(scan))
-	fmt.Printf("relayed               %6.2f GB/s  %.2f of it, %.0f ns a line\n", speed(same), float64(scan)/float64(same), float64(same.Nanoseconds())/100_000)
-	fmt.Printf("decoded               %6.2f GB/s  %.2f µs an event\n", speed(decoded), float64(decoded.Microseconds())/100_000)
-	fmt.Printf("recorded              %6.2f GB/s  %.2f µs an event, beside the lines\n", speed(recorded), float64(recorded.Microseconds())/100_000)
+	fmt.Printf("relayed               %6.2f GB/s  %.2f of it, %.0f ns a line\n", speed(same),
+		float64(scan)/float64(same), float64(same.Nanoseconds())/100_000)
+	fmt.Printf("decoded               %6.2f GB/s  %.2f µs an event\n", speed(decoded),
+		float64(decoded.Microseconds())/100_000)
+	fmt.Printf("recorded              %6.2f GB/s  %.2f µs an event, beside the lines\n", speed(recorded),
+		float64(recorded.Microseconds())/100_000)
 	long := []byte(`{"type":"assistant","x":"` + strings.Repeat("x", 100<<20) + "\"}\n")
 	began := time.Now()
 	for i := 0; i < len(long); i += block {
@@ -104,7 +109,8 @@ func lines() error {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	fmt.Printf("a line of 100 MB      %6.0f ms, relayed; %d MiB from the system since the start\n", float64(time.Since(began).Milliseconds()), m.Sys>>20)
+	fmt.Printf("a line of 100 MB      %6.0f ms, relayed; %d MiB from the system since the start\n",
+		float64(time.Since(began).Milliseconds()), m.Sys>>20)
 	return slow(data)
 }
 
@@ -119,7 +125,9 @@ func recordedPass(pass func(write func([]byte)) time.Duration) (time.Duration, e
 	if err != nil {
 		return 0, err
 	}
-	r := recording.New(conversation.Record(journal, func(format string, args ...any) { err = fmt.Errorf(format, args...) }), claude.New().Decode(setting.StreamJSON))
+	r := recording.New(conversation.Record(journal,
+		func(format string, args ...any) { err = fmt.Errorf(format, args...) }),
+		claude.New().Decode(setting.StreamJSON))
 	watch := relay.NewWatch(io.Discard)
 	took := pass(func(p []byte) {
 		_, _ = watch.Write(p)
@@ -148,7 +156,8 @@ func slow(data []byte) error {
 	}
 	began := time.Now()
 	r := relay.Relay{
-		Launch: agent.Launch{Path: cat, Args: []string{file.Name()}, Env: os.Environ()}, Name: "cat", In: strings.NewReader(""), Out: out, Stays: true,
+		Launch: agent.Launch{Path: cat, Args: []string{file.Name()}, Env: os.Environ()}, Name: "cat",
+		In: strings.NewReader(""), Out: out, Stays: true,
 		Log: func(string, ...any) {},
 	}
 	if _, err := r.Run(context.Background()); err != nil {
@@ -159,7 +168,8 @@ func slow(data []byte) error {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	fmt.Printf("a slow reader         %6.0f ms for %d MB, all of it arrived; %d MiB of heap\n", float64(time.Since(began).Milliseconds()), len(data)/1e6, m.HeapInuse>>20)
+	fmt.Printf("a slow reader         %6.0f ms for %d MB, all of it arrived; %d MiB of heap\n",
+		float64(time.Since(began).Milliseconds()), len(data)/1e6, m.HeapInuse>>20)
 	return nil
 }
 
@@ -171,8 +181,8 @@ func (s *sleepy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// first measures the times from the start to the first event, which tells the session, and to the first that the model had a part in, through us and
-// alone, in turn.
+// first measures the times from the start to the first event, which tells the session, and to the first that the model
+// had a part in, through us and alone, in turn.
 func first(d agent.Driver, dir string, n int) error {
 	script, err := modelserver.ParseScript([]byte(`[{"say":"hello"}]`))
 	if err != nil {
@@ -183,7 +193,8 @@ func first(d agent.Driver, dir string, n int) error {
 		return err
 	}
 	defer server.Close()
-	base, err := os.MkdirTemp("/var/tmp", "omniagent-relay-") // codex makes no home beneath the system's temporary directory
+	// codex makes no home beneath the system's temporary directory
+	base, err := os.MkdirTemp("/var/tmp", "omniagent-relay-")
 	if err != nil {
 		return err
 	}
@@ -202,7 +213,8 @@ func first(d agent.Driver, dir string, n int) error {
 		return err
 	}
 	spec := agent.Spec{
-		Install: in, Dir: work, Env: env, Temp: filepath.Join(base, "private"), Mode: setting.OneShot, Terms: agent.Terms{Mode: setting.Prompt},
+		Install: in, Dir: work, Env: env, Temp: filepath.Join(base, "private"), Mode: setting.OneShot,
+		Terms:     agent.Terms{Mode: setting.Prompt},
 		Machine:   agent.Machine{Root: true, OS: runtime.GOOS, Has: func(string) bool { return false }},
 		Rehearsal: &agent.Rehearsal{URL: server.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: base},
 	}
@@ -212,7 +224,10 @@ func first(d agent.Driver, dir string, n int) error {
 
 // compare runs it in each way, in turn, and prints the medians.
 func compare(d agent.Driver, spec agent.Spec, n int) error {
-	ways := []way{{"through us", func() (moments, error) { return ours(d, spec) }}, {"alone", func() (moments, error) { return theirs(d, spec) }}}
+	ways := []way{
+		{"through us", func() (moments, error) { return ours(d, spec) }},
+		{"alone", func() (moments, error) { return theirs(d, spec) }},
+	}
 	if program := spec.Install.Program; program != "" {
 		direct := spec
 		direct.Install.Path = program
@@ -296,7 +311,8 @@ func ours(d agent.Driver, s agent.Spec) (m moments, err error) {
 	return m, nil
 }
 
-// theirs is the agent's own one-shot run, whose lines are looked at for the first event and the first word of the answer.
+// theirs is the agent's own one-shot run, whose lines are looked at for the first event and the first word of the
+// answer.
 func theirs(d agent.Driver, s agent.Spec) (m moments, err error) {
 	launch, _, err := d.Command(s)
 	if err != nil {
@@ -330,10 +346,12 @@ func theirs(d agent.Driver, s agent.Spec) (m moments, err error) {
 		if err := lines.Decode(&line); err != nil {
 			break
 		}
-		if m.started == 0 && (bytes.Contains(line, []byte(`"init"`)) || bytes.Contains(line, []byte(`"thread.started"`))) {
+		if m.started == 0 &&
+			(bytes.Contains(line, []byte(`"init"`)) || bytes.Contains(line, []byte(`"thread.started"`))) {
 			m.started = time.Since(began)
 		}
-		if m.word == 0 && (bytes.Contains(line, []byte(`"text_delta"`)) || bytes.Contains(line, []byte(`"agent_message"`))) {
+		if m.word == 0 && (bytes.Contains(line, []byte(`"text_delta"`)) ||
+			bytes.Contains(line, []byte(`"agent_message"`))) {
 			m.word = time.Since(began)
 		}
 	}
@@ -373,7 +391,8 @@ func served(d agent.Driver, s agent.Spec) (m moments, err error) {
 	say := func(line string) { _, _ = in.Write([]byte(line + "\n")) }
 	say(`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"bench","title":"bench","version":"1"}}}`)
 	say(`{"method":"initialized"}`)
-	say(`{"id":2,"method":"thread/start","params":{"cwd":` + strconv.Quote(s.Dir) + `,"sandbox":"read-only","approvalPolicy":"on-request"}}`)
+	say(`{"id":2,"method":"thread/start","params":{"cwd":` + strconv.Quote(s.Dir) +
+		`,"sandbox":"read-only","approvalPolicy":"on-request"}}`)
 	lines := json.NewDecoder(out)
 	for {
 		var line struct {
@@ -387,7 +406,8 @@ func served(d agent.Driver, s agent.Spec) (m moments, err error) {
 		switch {
 		case line.ID == 2:
 			m.started = time.Since(began)
-			say(`{"id":3,"method":"turn/start","params":{"threadId":` + strconv.Quote(line.Result.Thread.ID) + `,"input":[{"type":"text","text":"go"}]}}`)
+			say(`{"id":3,"method":"turn/start","params":{"threadId":` + strconv.Quote(line.Result.Thread.ID) +
+				`,"input":[{"type":"text","text":"go"}]}}`)
 		case line.Method == "item/agentMessage/delta":
 			m.word = time.Since(began)
 			return m, nil

@@ -1,5 +1,5 @@
-// Command sandbox prints what walls add to a command that ends at once, beside what bubblewrap adds with the same mounts. Both are
-// started in the same way, with a guard, and in turn.
+// Command sandbox prints what walls add to a command that ends at once, beside what bubblewrap adds with the same
+// mounts. Both are started in the same way, with a guard, and in turn.
 //
 //	go run ./bench/sandbox [-n 100]
 package main
@@ -39,9 +39,13 @@ type place struct {
 	protected                 []string
 }
 
-// newPlace has a workspace in which all protected names are there: bubblewrap would leave behind what it makes for those that are absent.
+// newPlace has a workspace in which all protected names are there: bubblewrap would leave behind what it makes for
+// those that are absent.
 func newPlace(dir string) (place, error) {
-	p := place{dir + "/root", dir + "/temp", dir + "/hidden", dir + "/state", []string{".git/hooks", ".claude", ".codex", ".vscode"}}
+	p := place{
+		dir + "/root", dir + "/temp", dir + "/hidden", dir + "/state",
+		[]string{".git/hooks", ".claude", ".codex", ".vscode"},
+	}
 	dirs := []string{p.root + "/refs", p.temp, p.hidden, p.state}
 	for _, name := range p.protected {
 		dirs = append(dirs, filepath.Join(p.root, name))
@@ -63,8 +67,10 @@ func newPlace(dir string) (place, error) {
 // bubble is how bubblewrap is told the same.
 func (p place) bubble(program string) []string {
 	argv := []string{
-		"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc",
-		"--bind", p.temp, "/tmp", "--bind", p.temp, "/var/tmp", "--bind", p.temp, p.temp, "--bind", p.root, p.root, "--bind", p.root + "/.git", p.root + "/.git",
+		"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev",
+		"--tmpfs", "/dev/shm", "--proc", "/proc",
+		"--bind", p.temp, "/tmp", "--bind", p.temp, "/var/tmp", "--bind", p.temp, p.temp, "--bind", p.root, p.root,
+		"--bind", p.root + "/.git", p.root + "/.git",
 	}
 	for _, name := range p.protected {
 		path := filepath.Join(p.root, name)
@@ -92,7 +98,10 @@ func run(n int) error {
 		return err
 	}
 	report := sandbox.Probe(context.Background(), sandbox.Options{Self: []string{"/bin/true"}})
-	walls, err := sandbox.Open(sandbox.Policy{Root: p.root, Temp: p.temp, Hidden: []string{p.hidden}, Protected: p.protected}, report, sandbox.Options{State: p.state})
+	walls, err := sandbox.Open(sandbox.Policy{
+		Root: p.root, Temp: p.temp, Hidden: []string{p.hidden},
+		Protected: p.protected,
+	}, report, sandbox.Options{State: p.state})
 	if err != nil {
 		return err
 	}
@@ -120,7 +129,8 @@ func run(n int) error {
 		return times[i][n/2].Round(10 * time.Microsecond)
 	}
 	alone, bubblewrap, ours := median(0), median(1), median(2)
-	fmt.Printf("alone %v, behind bubblewrap %v, behind walls (%s) %v; whole time × %.2f, what is added × %.2f\n", alone, bubblewrap, walls.Claim().Name, ours,
+	fmt.Printf("alone %v, behind bubblewrap %v, behind walls (%s) %v; whole time × %.2f, what is added × %.2f\n", alone,
+		bubblewrap, walls.Claim().Name, ours,
 		float64(ours)/float64(bubblewrap), float64(ours-alone)/float64(bubblewrap-alone))
 	return nil
 }

@@ -1,5 +1,6 @@
-// Command search measures the native agent's Grep and Glob beside ripgrep and fd, on one tree and in one run, and says whether they find the
-// same. The times of the others include the start of a process, which ours do not need; work is what the processors did.
+// Command search measures the native agent's Grep and Glob beside ripgrep and fd, on one tree and in one run, and says
+// whether they find the same. The times of the others include the start of a process, which ours do not need; work is
+// what the processors did.
 //
 //	go run ./bench/search [-n 20] [-dir DIR] [PATTERN…]
 package main
@@ -111,7 +112,10 @@ func contests(patterns []string) ([]*contest, error) {
 	const grep, glob = 1.5, 1.2
 	all := []*contest{}
 	if len(patterns) == 0 {
-		patterns = []string{"MarshalJSON", "the", "zqxj", "context.Context", `func \w+Error\(`, `[A-Z][a-z]+Error\b`, `\b(TODO|FIXME|BUG)\b`, `^\s+return nil$`}
+		patterns = []string{
+			"MarshalJSON", "the", "zqxj", "context.Context", `func \w+Error\(`, `[A-Z][a-z]+Error\b`,
+			`\b(TODO|FIXME|BUG)\b`, `^\s+return nil$`,
+		}
 	}
 	for _, p := range patterns {
 		limit := 0.0
@@ -119,11 +123,15 @@ func contests(patterns []string) ([]*contest, error) {
 			limit = grep
 		}
 		all = append(all, &contest{
-			name: "Grep " + p, tool: "Grep", input: map[string]any{"pattern": p, "output_mode": "count"}, file: rg, args: []string{"-c", "--", p, "."}, limit: limit,
+			name: "Grep " + p, tool: "Grep", input: map[string]any{"pattern": p, "output_mode": "count"}, file: rg,
+			args: []string{"-c", "--", p, "."}, limit: limit,
 		})
 	}
 	all = append(all, &contest{
-		name: "Grep -i handlefunc", tool: "Grep", input: map[string]any{"pattern": "handlefunc", "-i": true, "output_mode": "count"},
+		name: "Grep -i handlefunc", tool: "Grep", input: map[string]any{
+			"pattern": "handlefunc", "-i": true,
+			"output_mode": "count",
+		},
 		file: rg, args: []string{"-ci", "handlefunc", "."}, limit: grep,
 	})
 	for _, p := range []string{"**/*.go", "**/*_test.go", "**/*"} {

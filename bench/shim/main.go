@@ -1,5 +1,5 @@
-// Command shim prints what the shim adds to an agent that ends at once, beside what a plain wrapper adds: one that only starts the agent and
-// waits. The limit is a test in internal/budget.
+// Command shim prints what the shim adds to an agent that ends at once, beside what a plain wrapper adds: one that only
+// starts the agent and waits. The limit is a test in internal/budget.
 //
 //	go run ./bench/shim [-n 60]
 package main
@@ -45,7 +45,8 @@ func run(n int) error {
 		if err != nil {
 			return err
 		}
-		alone, wrapper, shim := times[0].Median(), times[1].Median()-times[0].Median(), times[2].Median()-times[0].Median()
+		alone, wrapper, shim := times[0].Median(), times[1].Median()-times[0].Median(),
+			times[2].Median()-times[0].Median()
 		fmt.Fprintf(out, "%s\t%v\t%v\t%v\t%.2f\t%.2f\t\n", name, rounded(alone), rounded(wrapper), rounded(shim),
 			float64(shim)/float64(wrapper), float64(shim)/float64(times[1].Median()))
 	}

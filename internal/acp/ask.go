@@ -73,16 +73,17 @@ func (s *clientSession) permit(q *event.Ask, turn int64) {
 		options = append(options, o)
 	}
 	t := s.narrator.asked(q)
-	s.ask(q, turn, "session/request_permission", s.encoder.Permission(s.id, t.Title, reasonOf(q, t.Title), t, options), func(result json.RawMessage) event.Reply {
-		option, ok := wire.Chosen(result)
-		switch {
-		case ok && slices.ContainsFunc(options, func(o wire.Option) bool { return o.ID == option }):
-			return event.Reply{Option: option}
-		case ok:
-			return none("the answer was not one of those that were offered")
-		}
-		return none("the question was not answered")
-	})
+	s.ask(q, turn, "session/request_permission", s.encoder.Permission(s.id, t.Title, reasonOf(q, t.Title), t, options),
+		func(result json.RawMessage) event.Reply {
+			option, ok := wire.Chosen(result)
+			switch {
+			case ok && slices.ContainsFunc(options, func(o wire.Option) bool { return o.ID == option }):
+				return event.Reply{Option: option}
+			case ok:
+				return none("the answer was not one of those that were offered")
+			}
+			return none("the question was not answered")
+		})
 }
 
 // reasonOf is why is asked, without what the title says already.
@@ -106,7 +107,8 @@ func (s *clientSession) choose(q *event.Ask, turn int64) {
 	unanswered := none("the question was not answered")
 	switch {
 	case s.encoder.Client.Forms:
-		params := wire.Form(s.id, "", cmp.Or(q.Text, "The agent asks"), []wire.Field{{ID: field, Title: "Answer", Choices: choices}})
+		params := wire.Form(s.id, "", cmp.Or(q.Text, "The agent asks"),
+			[]wire.Field{{ID: field, Title: "Answer", Choices: choices}})
 		s.ask(q, turn, "elicitation/create", params, func(result json.RawMessage) event.Reply {
 			filled, ok := wire.Filled(result)
 			if !ok || len(filled[field]) != 1 || len(q.Options) > 0 && !slices.Contains(q.Options, filled[field][0]) {
@@ -115,14 +117,17 @@ func (s *clientSession) choose(q *event.Ask, turn int64) {
 			return event.Reply{Option: filled[field][0], Text: filled[field][0]}
 		})
 	case len(choices) > 0:
-		s.pick(q, turn, q.ID, cmp.Or(q.Text, "The agent asks"), choices, func(i int) event.Reply { return event.Reply{Option: q.Options[i], Text: q.Options[i]} }, unanswered)
+		s.pick(q, turn, q.ID, cmp.Or(q.Text, "The agent asks"), choices,
+			func(i int) event.Reply { return event.Reply{Option: q.Options[i], Text: q.Options[i]} }, unanswered)
 	default:
 		s.deny(q, "this client can show no question that is answered with a text")
 	}
 }
 
 // pick asks with a permission request, of which the options are the choices: every client knows those.
-func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choices []wire.Choice, said func(int) event.Reply, unanswered event.Reply) {
+func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choices []wire.Choice,
+	said func(int) event.Reply, unanswered event.Reply,
+) {
 	var options []wire.Option
 	for i, o := range choices {
 		options = append(options, wire.Option{ID: "choice-" + strconv.Itoa(i), Name: o.Name, Kind: wire.AllowOnce})
@@ -135,24 +140,28 @@ func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choic
 		}
 	}
 	t := &wire.Tool{ID: call, New: true, Title: title, Kind: "other", Status: wire.Pending, Content: about}
-	s.ask(q, turn, "session/request_permission", s.encoder.Permission(s.id, title, "", t, options), func(result json.RawMessage) event.Reply {
-		option, _ := wire.Chosen(result)
-		if option == event.Deny {
-			return event.Reply{Option: event.Deny, Text: noneOfThese}
-		}
-		i, err := strconv.Atoi(strings.TrimPrefix(option, "choice-"))
-		if err != nil || i < 0 || i >= len(choices) || !strings.HasPrefix(option, "choice-") {
-			return unanswered
-		}
-		return said(i)
-	})
+	s.ask(q, turn, "session/request_permission", s.encoder.Permission(s.id, title, "", t, options),
+		func(result json.RawMessage) event.Reply {
+			option, _ := wire.Chosen(result)
+			if option == event.Deny {
+				return event.Reply{Option: event.Deny, Text: noneOfThese}
+			}
+			i, err := strconv.Atoi(strings.TrimPrefix(option, "choice-"))
+			if err != nil || i < 0 || i >= len(choices) || !strings.HasPrefix(option, "choice-") {
+				return unanswered
+			}
+			return said(i)
+		})
 }
 
 // fill has a person fill in a form. A client that shows none gets one question as a choice, and more than that is a no.
 func (s *clientSession) fill(q *event.Ask, turn int64, f *form) {
 	var fields []wire.Field
 	for i, one := range f.Questions {
-		field := wire.Field{ID: "question_" + strconv.Itoa(i), Title: one.Header, About: one.Question, Several: one.Several}
+		field := wire.Field{
+			ID: "question_" + strconv.Itoa(i), Title: one.Header, About: one.Question,
+			Several: one.Several,
+		}
 		for _, o := range one.Options {
 			field.Choices = append(field.Choices, wire.Choice{ID: o.Label, Name: o.Label, About: o.About})
 		}
@@ -165,28 +174,29 @@ func (s *clientSession) fill(q *event.Ask, turn int64, f *form) {
 		if len(fields) == 1 {
 			text = fields[0].About
 		}
-		s.ask(q, turn, "elicitation/create", wire.Form(s.id, q.Tool.ID, text, fields), func(result json.RawMessage) event.Reply {
-			filled, ok := wire.Filled(result)
-			if !ok {
-				return unanswered
-			}
-			answers := map[string]string{}
-			for i, field := range fields {
-				chosen := filled[field.ID]
-				for _, label := range chosen {
-					if !slices.ContainsFunc(field.Choices, func(o wire.Choice) bool { return o.ID == label }) {
-						return unanswered
+		s.ask(q, turn, "elicitation/create", wire.Form(s.id, q.Tool.ID, text, fields),
+			func(result json.RawMessage) event.Reply {
+				filled, ok := wire.Filled(result)
+				if !ok {
+					return unanswered
+				}
+				answers := map[string]string{}
+				for i, field := range fields {
+					chosen := filled[field.ID]
+					for _, label := range chosen {
+						if !slices.ContainsFunc(field.Choices, func(o wire.Choice) bool { return o.ID == label }) {
+							return unanswered
+						}
+					}
+					if len(chosen) > 0 && (field.Several || len(chosen) == 1) {
+						answers[f.Questions[i].Question] = strings.Join(chosen, ", ")
 					}
 				}
-				if len(chosen) > 0 && (field.Several || len(chosen) == 1) {
-					answers[f.Questions[i].Question] = strings.Join(chosen, ", ")
+				if len(answers) < len(fields) {
+					return unanswered
 				}
-			}
-			if len(answers) < len(fields) {
-				return unanswered
-			}
-			return filledIn(q, answers)
-		})
+				return filledIn(q, answers)
+			})
 	case len(fields) == 1:
 		s.pick(q, turn, q.Tool.ID, fields[0].About, fields[0].Choices, func(i int) event.Reply {
 			return filledIn(q, map[string]string{fields[0].About: fields[0].Choices[i].ID})
@@ -209,7 +219,9 @@ func filledIn(q *event.Ask, answers map[string]string) event.Reply {
 }
 
 // ask sends a request, and hands the answer to the conversation. An error is a no.
-func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any, read func(json.RawMessage) event.Reply) {
+func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
+	read func(json.RawMessage) event.Reply,
+) {
 	s.state("requires_action", "", nil)
 	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *wire.Error) {
 		switch {

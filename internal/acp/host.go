@@ -1,10 +1,11 @@
-// Package acp is the host of conversations with an editor, or any other client of the Agent Client Protocol: what the client wants comes from
-// standard input, what happens goes to standard output.
+// Package acp is the host of conversations with an editor, or any other client of the Agent Client Protocol: what the
+// client wants comes from standard input, what happens goes to standard output.
 //
-// It promises that each session of the client is a conversation of its own, several at once; that a message is answered when its turn is over,
-// however it ends; that only a clear yes lets something run: no answer, an error and an option that was not offered are a no; that a line which is
-// no message harms nothing but itself; and that a client which has gone away takes the turns with it, and nothing that they started is left. It
-// refuses to know an agent, and to run anything in a terminal of the client: commands run where the agent's walls are.
+// It promises that each session of the client is a conversation of its own, several at once; that a message is answered
+// when its turn is over, however it ends; that only a clear yes lets something run: no answer, an error and an option
+// that was not offered are a no; that a line which is no message harms nothing but itself; and that a client which has
+// gone away takes the turns with it, and nothing that they started is left. It refuses to know an agent, and to run
+// anything in a terminal of the client: commands run where the agent's walls are.
 package acp
 
 import (
@@ -80,7 +81,8 @@ const (
 func (h *Host) Run(ctx context.Context) int {
 	h.lines, h.written = make(chan []byte, 64), make(chan struct{})
 	h.hurry, h.over, h.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	h.sessions, h.opening, h.requests, h.asked = map[string]*clientSession{}, map[string]bool{}, map[string]context.CancelFunc{}, map[int64]question{}
+	h.sessions, h.opening, h.requests, h.asked = map[string]*clientSession{}, map[string]bool{},
+		map[string]context.CancelFunc{}, map[int64]question{}
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go h.writeAll()
@@ -131,7 +133,8 @@ func (h *Host) writeAll() {
 	}
 }
 
-// watch hurries the end: at a second signal, when it takes too long, and when the client does not read what is told at the end.
+// watch hurries the end: at a second signal, when it takes too long, and when the client does not read what is told at
+// the end.
 func (h *Host) watch() {
 	defer close(h.hurry)
 	late := time.After(closing)

@@ -87,7 +87,11 @@ func (n *narrator) event(e event.Event) []wire.Update {
 	case event.Denied:
 		return n.denied(e.Denial)
 	case event.Retry:
-		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: fmt.Sprintf("asking the model again: attempt %d failed: %s", e.Retry.Attempt, oneLine(e.Retry.Reason))}}
+		return []wire.Update{{
+			Kind: wire.Noticed, Severity: "warning",
+			Text: fmt.Sprintf("asking the model again: attempt %d failed: %s", e.Retry.Attempt,
+				oneLine(e.Retry.Reason)),
+		}}
 	case event.Failed:
 		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: oneLine(e.Fault.Message)}}
 	case event.Compacted:
@@ -148,7 +152,8 @@ func (n *narrator) end(end *event.End) []wire.Update {
 // called is a call that is told for the first time.
 func (n *narrator) called(e *event.Call, parent string) *wire.Tool {
 	t := wire.Tool{
-		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending, Input: valid(e.Input), Parent: parent,
+		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending,
+		Input: valid(e.Input), Parent: parent,
 		Locations: n.places(e),
 	}
 	c := &call{Call: *e, since: time.Now()}
@@ -255,7 +260,10 @@ func (n *narrator) denied(d *event.Denial) []wire.Update {
 		return nil
 	}
 	c.told, c.denied = true, true
-	return []wire.Update{{Kind: wire.Called, Tool: &wire.Tool{ID: c.ID, Status: wire.FailedCall, Content: []wire.Content{{Text: "It did not run: " + d.Reason}}}}}
+	return []wire.Update{{Kind: wire.Called, Tool: &wire.Tool{
+		ID: c.ID, Status: wire.FailedCall,
+		Content: []wire.Content{{Text: "It did not run: " + d.Reason}},
+	}}}
 }
 
 // planOf is the plan that a call makes, nil where it makes none.
@@ -376,7 +384,8 @@ func clipped(s string) string {
 	if len(s) <= longestOutput {
 		return s
 	}
-	return strings.ToValidUTF8(s[:longestOutput/2], "") + fmt.Sprintf("\n… %d bytes are left out …\n", len(s)-longestOutput) +
+	return strings.ToValidUTF8(s[:longestOutput/2], "") + fmt.Sprintf("\n… %d bytes are left out …\n",
+		len(s)-longestOutput) +
 		strings.ToValidUTF8(s[len(s)-longestOutput/2:], "")
 }
 

@@ -19,8 +19,9 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// A ledger is what version 0.1 kept of a session with an installed agent: DIR/ID.jsonl, a line for each thing that the client was told. It is read,
-// and turned into a journal when its session is first needed; the file stays as it is until the session is deleted.
+// A ledger is what version 0.1 kept of a session with an installed agent: DIR/ID.jsonl, a line for each thing that the
+// client was told. It is read, and turned into a journal when its session is first needed; the file stays as it is
+// until the session is deleted.
 type ledger struct {
 	id       string
 	begin    ledgerBegin
@@ -101,7 +102,8 @@ func (p Past) ledgers(ctx context.Context) ([]ledger, error) {
 	return all, nil
 }
 
-// ledger reads one. brief: no further than to its title. A line that cannot be read is passed over: its writer was killed.
+// ledger reads one. brief: no further than to its title. A line that cannot be read is passed over: its writer was
+// killed.
 func (p Past) ledger(id string, brief bool) (ledger, error) {
 	l := ledger{id: id}
 	missing := fault.New(fault.NotFoundCode, "there is no session %s", id)
@@ -208,8 +210,8 @@ func (l *ledger) say(role model.Role, b model.Block) {
 	l.messages = append(l.messages, model.Message{Role: role, Blocks: []model.Block{b}})
 }
 
-// adopt makes a journal of a ledger. begun: there is one without messages, whose writer may have been killed at this. The messages come last and
-// all at once, so that it is seen whether that is so.
+// adopt makes a journal of a ledger. begun: there is one without messages, whose writer may have been killed at this.
+// The messages come last and all at once, so that it is seen whether that is so.
 func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
 	id := l.id
 	held, err := p.lockLedger(ctx, id)
@@ -221,7 +223,10 @@ func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
 	if begun {
 		journal, err = p.Store.Resume(ctx, id)
 	} else {
-		journal, err = p.Store.Create(ctx, session.Begin{ID: id, Agent: l.begin.Agent, Cwd: l.begin.Dir, Created: l.begin.Time, Title: l.title})
+		journal, err = p.Store.Create(ctx, session.Begin{
+			ID: id, Agent: l.begin.Agent, Cwd: l.begin.Dir,
+			Created: l.begin.Time, Title: l.title,
+		})
 	}
 	if err != nil {
 		return err

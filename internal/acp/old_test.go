@@ -54,7 +54,8 @@ func replayed(t *testing.T, p Past, id string) string {
 	return strings.Join(told, "|")
 }
 
-// TestLedger: a session of version 0.1 is listed, and becomes a journal with all that was said when it is needed; the file stays as it is.
+// TestLedger: a session of version 0.1 is listed, and becomes a journal with all that was said when it is needed; the
+// file stays as it is.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	p, content := past(t)
@@ -66,7 +67,8 @@ func TestLedger(t *testing.T) {
 		}
 		return all
 	}
-	if got := list(p, ""); len(got) != 1 || got[0].Title != "first message with a second line" || got[0].Dir != "/home/ann/project" || got[0].Updated == "" {
+	if got := list(p, ""); len(got) != 1 || got[0].Title != "first message with a second line" ||
+		got[0].Dir != "/home/ann/project" || got[0].Updated == "" {
 		t.Error(got)
 	}
 	codex := p
@@ -74,7 +76,8 @@ func TestLedger(t *testing.T) {
 	if got := append(list(p, "/elsewhere"), list(codex, "")...); len(got) != 0 {
 		t.Error(got)
 	}
-	if err := codex.find(t.Context(), ledgerID); !errors.Is(err, fault.ArgError) || !strings.Contains(err.Error(), "claude") {
+	if err := codex.find(t.Context(), ledgerID); !errors.Is(err, fault.ArgError) ||
+		!strings.Contains(err.Error(), "claude") {
 		t.Error(err)
 	}
 	if p.Store.Has(ledgerID) {
@@ -85,8 +88,10 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const turn = `|tool TodoWritepending|tool failed|tool echo out; exit 3pending|tool failed Exit code 3` + "\nout" + `|tool Write w.txtpending|tool completed|agent `
-	want := "user first message\nwith a second line" + turn + "You said first message\nwith a second line|user second" + turn + "You said second"
+	const turn = `|tool TodoWritepending|tool failed|tool echo out; exit 3pending|tool failed Exit code 3` + "\nout" +
+		`|tool Write w.txtpending|tool completed|agent `
+	want := "user first message\nwith a second line" + turn + "You said first message\nwith a second line|user second" +
+		turn + "You said second"
 	if got := strings.ReplaceAll(replayed(t, p, ledgerID), "/home/ann/project/", ""); got != want {
 		t.Errorf("%s\ninstead of\n%s", got, want)
 	}
@@ -95,7 +100,8 @@ func TestLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	if s := v.State; s.Session != ledgerID || s.Begin.Agent != "claude" || s.Begin.Cwd != "/home/ann/project" || s.Messages != 16 {
+	if s := v.State; s.Session != ledgerID || s.Begin.Agent != "claude" || s.Begin.Cwd != "/home/ann/project" ||
+		s.Messages != 16 {
 		t.Errorf("%+v", s)
 	}
 	if now, _ := os.ReadFile(p.ledgerFile(ledgerID)); !bytes.Equal(now, content) {
@@ -135,7 +141,8 @@ func TestHalfAdopted(t *testing.T) {
 	if err := p.find(t.Context(), ledgerID); err != nil {
 		t.Fatal(err)
 	}
-	if got := replayed(t, p, ledgerID); !strings.HasPrefix(got, "user first message") || strings.Count(got, "user ") != 2 {
+	if got := replayed(t, p, ledgerID); !strings.HasPrefix(got, "user first message") ||
+		strings.Count(got, "user ") != 2 {
 		t.Error(got)
 	}
 }

@@ -18,7 +18,8 @@ func TestLedgersAreFiles(t *testing.T) {
 	t.Parallel()
 	p, content := past(t)
 	other := filepath.Join(t.TempDir(), "other.jsonl")
-	if err := errors.Join(os.WriteFile(other, content, 0o600), syscall.Mkfifo(p.ledgerFile("pipe"), 0o600), os.Symlink(other, p.ledgerFile("link"))); err != nil {
+	if err := errors.Join(os.WriteFile(other, content, 0o600), syscall.Mkfifo(p.ledgerFile("pipe"), 0o600),
+		os.Symlink(other, p.ledgerFile("link"))); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})

@@ -41,7 +41,8 @@ func (p Past) find(ctx context.Context, id string) error {
 	}
 	if err == nil && begin.Agent != p.Agent {
 		owner := cmp.Or(begin.Agent, "native")
-		err = fault.New(fault.ArgError, "the session %s is one of the agent %s", id, owner).Hint("omniagent acp --agent %s", owner)
+		err = fault.New(fault.ArgError, "the session %s is one of the agent %s", id,
+			owner).Hint("omniagent acp --agent %s", owner)
 	}
 	return err
 }
@@ -56,7 +57,8 @@ func (p Past) look(id string) (session.Begin, bool, error) {
 	return v.State.Begin, v.State.Messages == 0, nil
 }
 
-// list tells of the sessions in which something was said, the one that was used last first; dir: in that directory alone.
+// list tells of the sessions in which something was said, the one that was used last first; dir: in that directory
+// alone.
 func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	all, _, _, err := p.Store.List(ctx, session.Filter{})
 	if err != nil {
@@ -68,7 +70,10 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 			continue
 		}
 		if listed[i.Begin.ID] = true; i.Begin.Agent == p.Agent {
-			list = append(list, wire.Session{ID: i.Begin.ID, Dir: i.Begin.Cwd, Title: i.Title, Updated: stamp(i.Updated)})
+			list = append(list, wire.Session{
+				ID: i.Begin.ID, Dir: i.Begin.Cwd, Title: i.Title,
+				Updated: stamp(i.Updated),
+			})
 		}
 	}
 	old, err := p.ledgers(ctx)
@@ -77,7 +82,10 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	}
 	for _, l := range old {
 		if !listed[l.id] {
-			list = append(list, wire.Session{ID: l.id, Dir: l.begin.Dir, Dirs: l.begin.Dirs, Title: l.title, Updated: stamp(l.updated)})
+			list = append(list, wire.Session{
+				ID: l.id, Dir: l.begin.Dir, Dirs: l.begin.Dirs, Title: l.title,
+				Updated: stamp(l.updated),
+			})
 		}
 	}
 	list = slices.DeleteFunc(list, func(s wire.Session) bool { return dir != "" && s.Dir != dir })
@@ -99,8 +107,9 @@ func (p Past) remove(ctx context.Context, id string) error {
 	return p.Store.Delete(ctx, id)
 }
 
-// replay tells what was said in a session. What was put aside since is told as well: the person has seen it. It loses what the messages do not
-// have: which files a call changed and how, exit codes, costs, questions and their answers, and of installed agents what they thought.
+// replay tells what was said in a session. What was put aside since is told as well: the person has seen it. It loses
+// what the messages do not have: which files a call changed and how, exit codes, costs, questions and their answers,
+// and of installed agents what they thought.
 func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) error {
 	v, err := p.Store.Show(id)
 	if err != nil {
@@ -165,7 +174,11 @@ func (n *narrator) spoken(m model.Message, id string) []wire.Update {
 		case b.Kind == model.Call:
 			updates = append(updates, n.event(event.Event{Kind: event.ToolCall, Call: pastCall(b)})...)
 		case b.Kind == model.Result:
-			updates = append(updates, n.event(event.Event{Kind: event.ToolResult, Result: &event.Result{ID: b.ID, Name: b.Name, Failed: b.Failed, Output: b.Text}})...)
+			updates = append(updates,
+				n.event(event.Event{Kind: event.ToolResult, Result: &event.Result{
+					ID: b.ID, Name: b.Name,
+					Failed: b.Failed, Output: b.Text,
+				}})...)
 		}
 	}
 	return updates
@@ -174,8 +187,10 @@ func (n *narrator) spoken(m model.Message, id string) []wire.Update {
 // pastCall is a call of which only the input was kept.
 func pastCall(b model.Block) *event.Call {
 	kinds := map[string]event.ToolKind{
-		"Bash": event.Shell, "Read": event.Read, "Write": event.Write, "Edit": event.Write, "MultiEdit": event.Write, "NotebookEdit": event.Write,
-		"Glob": event.Search, "Grep": event.Search, "LS": event.Search, "WebFetch": event.Web, "Task": event.Agent,
+		"Bash": event.Shell, "Read": event.Read, "Write": event.Write, "Edit": event.Write, "MultiEdit": event.Write,
+		"NotebookEdit": event.Write,
+		"Glob":         event.Search, "Grep": event.Search, "LS": event.Search, "WebFetch": event.Web,
+		"Task": event.Agent,
 	}
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
 	in := texts(b.Input, "command", "file_path", "path", "notebook_path")

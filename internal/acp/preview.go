@@ -45,8 +45,8 @@ type change struct {
 	FileText *string `json:"file_text"`
 }
 
-// preview is what a call would make of a file, as far as it can be told: the tool may be at work already, so what does not fit the file as it is
-// is shown as the pieces that the call names.
+// preview is what a call would make of a file, as far as it can be told: the tool may be at work already, so what does
+// not fit the file as it is is shown as the pieces that the call names.
 func (n *narrator) preview(e *event.Call) []wire.Content {
 	var in change
 	if e.Kind != event.Write || e.Path == "" || json.Unmarshal(e.Input, &in) != nil {

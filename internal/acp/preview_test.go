@@ -21,12 +21,15 @@ func TestPreview(t *testing.T) {
 		t.Fatal(err)
 	}
 	for in, want := range map[string]string{
-		`{"old_string":"one","new_string":"1"}`:                                                     "one two two\n>1 two two\n",
-		`{"oldString":"two","newString":"2","replaceAll":true}`:                                     "one two two\n>one 2 2\n",
-		`{"old_string":"two","new_string":"2"}`:                                                     "part two>2",
-		`{"old_string":"three","new_string":"3"}`:                                                   "part three>3",
-		`{"old_string":"two","new_string":"two two"}`:                                               "part two>two two",
-		`{"edits":[{"old_string":"one","new_string":"1"},{"old_string":"1 two","new_string":"x"}]}`: "one two two\n>x two\n",
+		`{"old_string":"one","new_string":"1"}`: "one two " +
+			"two\n>1 two two\n",
+		`{"oldString":"two","newString":"2","replaceAll":true}`: "one two " +
+			"two\n>one 2 2\n",
+		`{"old_string":"two","new_string":"2"}`:       "part two>2",
+		`{"old_string":"three","new_string":"3"}`:     "part three>3",
+		`{"old_string":"two","new_string":"two two"}`: "part two>two two",
+		`{"edits":[{"old_string":"one","new_string":"1"},{"old_string":"1 two","new_string":"x"}]}`: "one two " +
+			"two\n>x two\n",
 		`{"content":"new"}`:                    "one two two\n>new",
 		`{"content":"one two two\n"}`:          "",
 		`{"file_path":"none","content":"new"}`: "nothing>new",

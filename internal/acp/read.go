@@ -217,5 +217,8 @@ func spentOf(u *event.Usage) *wire.Spent {
 	if u == nil {
 		return nil
 	}
-	return &wire.Spent{Input: max(0, u.Input-u.Cached-u.Written), Output: u.Output, Cached: u.Cached, Written: u.Written, Reasoning: u.Reasoning}
+	return &wire.Spent{
+		Input: max(0, u.Input-u.Cached-u.Written), Output: u.Output, Cached: u.Cached,
+		Written: u.Written, Reasoning: u.Reasoning,
+	}
 }

@@ -97,7 +97,8 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 	case wire.Fork:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.fork(ctx, w) })
 	case wire.List:
-		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.list(context.WithoutCancel(ctx), w) }) // it is short, and answered to the last
+		// it is short, and answered to the last
+		h.aside(ctx, id, func(ctx context.Context) (any, error) { return h.list(context.WithoutCancel(ctx), w) })
 	case wire.Delete:
 		h.aside(ctx, id, func(ctx context.Context) (any, error) {
 			return wire.Done(), h.remove(context.WithoutCancel(ctx), w.Session)
@@ -215,7 +216,8 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 		}
 	}
 	s := h.Spec
-	s.Dir, s.Terms.Dirs, s.Terms.Servers = place.Dir, append(slices.Clone(h.Spec.Terms.Dirs), place.Dirs...), place.Servers
+	s.Dir, s.Terms.Dirs, s.Terms.Servers = place.Dir, append(slices.Clone(h.Spec.Terms.Dirs), place.Dirs...),
+		place.Servers
 	return s, nil
 }
 
@@ -250,7 +252,9 @@ func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bo
 }
 
 // start opens the conversation, which lives longer than ctx, unless ctx ends meanwhile.
-func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wire.Encoder, tell bool) (*clientSession, error) {
+func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wire.Encoder, tell bool) (*clientSession,
+	error,
+) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stay := context.AfterFunc(ctx, end)
 	talk, err := h.Open(life, h.Agent, spec, agent.Services{CanAsk: true})

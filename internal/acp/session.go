@@ -19,8 +19,8 @@ import (
 //	client ── request ──▶ listen ── requests ──▶ work ── Send, Set ──▶ conversation ──▶ journal
 //	client ◀── lines ──── put ◀──── narrator ◀── read ◀─────────────── events ◀────────────┘
 //
-// work takes the client's requests one after the other; what cannot wait for them, such as a cancellation, passes them by. read tells the client what
-// is in the journal, so a client that reads slowly makes nobody wait but read.
+// work takes the client's requests one after the other; what cannot wait for them, such as a cancellation, passes them
+// by. read tells the client what is in the journal, so a client that reads slowly makes nobody wait but read.
 type clientSession struct {
 	host     *Host
 	id       string
@@ -60,14 +60,20 @@ type prompt struct {
 	cancelled bool
 }
 
-// mostRequests is how many requests of a client wait for work: more than the conversation lets messages wait, so that it is the one which refuses.
+// mostRequests is how many requests of a client wait for work: more than the conversation lets messages wait, so that
+// it is the one which refuses.
 const mostRequests = 2 * conversation.MostWaiting
 
-func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.Spec, encoder wire.Encoder, titled bool) *clientSession {
+func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.Spec, encoder wire.Encoder,
+	titled bool,
+) *clientSession {
 	return &clientSession{
 		host: h, id: id, encoder: encoder, talk: talk, begun: spec, model: spec.Shared.Model.Value,
 		requests: make(chan func(), mostRequests), ended: make(chan struct{}),
-		reading: reading{narrator: newNarrator(newMark(), spec.Dir, h.Mask), titled: titled, turns: map[int64]bool{}, asked: map[string]int64{}},
+		reading: reading{
+			narrator: newNarrator(newMark(), spec.Dir, h.Mask), titled: titled, turns: map[int64]bool{},
+			asked: map[string]int64{},
+		},
 	}
 }
 
@@ -172,7 +178,8 @@ func (s *clientSession) dropped(p *prompt) {
 		s.host.put(wire.Reply(p.id, wire.Stopped("cancelled", nil)))
 		return
 	}
-	s.host.put(wire.Fail(p.id, wire.Wrong(wire.RequestCancelled, "the message was not taken: it was cancelled before its turn began")))
+	s.host.put(wire.Fail(p.id,
+		wire.Wrong(wire.RequestCancelled, "the message was not taken: it was cancelled before its turn began")))
 }
 
 // of is the prompt with which a turn began; nil: none did.
@@ -220,7 +227,8 @@ func (s *clientSession) cancel() {
 	s.talk.Interrupt(true)
 }
 
-// cancelRequest gives one message up, by the id of its request. In version 2 the request is answered once its turn has begun.
+// cancelRequest gives one message up, by the id of its request. In version 2 the request is answered once its turn has
+// begun.
 func (s *clientSession) cancelRequest(id json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +242,8 @@ func (s *clientSession) cancelRequest(id json.RawMessage) {
 	}
 }
 
-// set changes an option. It asks the conversation also where the client was shown the same: only the conversation knows what holds.
+// set changes an option. It asks the conversation also where the client was shown the same: only the conversation knows
+// what holds.
 func (s *clientSession) set(id json.RawMessage, option, value string) {
 	change, choices := agent.Change{Mode: setting.Approval(value)}, s.host.Modes
 	switch option {
@@ -242,7 +251,8 @@ func (s *clientSession) set(id json.RawMessage, option, value string) {
 	case "model":
 		change, choices = agent.Change{Model: value}, s.host.Models
 	default:
-		s.host.put(wire.Fail(id, wire.Wrong(wire.InvalidParams, "there is no option %q; there are mode and model", option)))
+		s.host.put(wire.Fail(id, wire.Wrong(wire.InvalidParams, "there is no option %q; there are mode and model",
+			option)))
 		return
 	}
 	if !slices.ContainsFunc(choices, func(o wire.Choice) bool { return o.ID == value }) {

@@ -1,8 +1,8 @@
 // Package address judges addresses of the internet.
 //
-// It promises one judgement for everything in this program that connects where a model or a page points: whether an address is public,
-// and if not, why, in words; addresses of the old kind that are wrapped into the new kind are judged by what is inside. It refuses to look
-// anything up: a name has no judgement, only the address that is dialled has.
+// It promises one judgement for everything in this program that connects where a model or a page points: whether an
+// address is public, and if not, why, in words; addresses of the old kind that are wrapped into the new kind are judged
+// by what is inside. It refuses to look anything up: a name has no judgement, only the address that is dialled has.
 package address
 
 import (
@@ -41,7 +41,8 @@ func NotPublic(addr netip.Addr) (kind string) {
 			{"240.0.0.0/4", "a reserved address"},
 		})
 	}
-	if bytes := addr.As16(); netip.MustParsePrefix("64:ff9b::/96").Contains(addr) { // an address of the old kind, translated
+	// an address of the old kind, translated
+	if bytes := addr.As16(); netip.MustParsePrefix("64:ff9b::/96").Contains(addr) {
 		return NotPublic(netip.AddrFrom4([4]byte(bytes[12:])))
 	}
 	if !netip.MustParsePrefix("2000::/3").Contains(addr) {
@@ -66,11 +67,12 @@ func special(addr netip.Addr, list []reserved) string {
 	return ""
 }
 
-// Numeric says whether a host that is no address in its usual form is one to some resolvers: 127.1, 0x7f000001 and 2130706433 are. No name
-// of the internet ends like that.
+// Numeric says whether a host that is no address in its usual form is one to some resolvers: 127.1, 0x7f000001 and
+// 2130706433 are. No name of the internet ends like that.
 func Numeric(host string) bool {
 	last := strings.TrimSuffix(host, ".")
 	last = strings.ToLower(last[strings.LastIndexByte(last, '.')+1:])
 	digits, hexadecimal := strings.CutPrefix(last, "0x")
-	return digits != "" && strings.Trim(digits, "0123456789") == "" || hexadecimal && strings.Trim(digits, "0123456789abcdef") == ""
+	return digits != "" && strings.Trim(digits, "0123456789") == "" || hexadecimal &&
+		strings.Trim(digits, "0123456789abcdef") == ""
 }

@@ -1,12 +1,14 @@
-// Package admission is the gate in front of every conversation with an installed agent that a program opens through us: `start --agent`, an editor,
-// another agent, a run. Calls without a command ask it one of its questions: whether the program comes with the workspace.
+// Package admission is the gate in front of every conversation with an installed agent that a program opens through us:
+// `start --agent`, an editor, another agent, a run. Calls without a command ask it one of its questions: whether the
+// program comes with the workspace.
 //
-// It promises that an agent is started only if the user's configuration lets programs start it; that what is started is the program that was looked
-// at: not one that others may write, nor one that comes with the workspace, nor a script for an interpreter of that kind; that it gets of our
-// environment what is on a list, and of credentials its own; and that there is a line in the audit log before anything runs.
+// It promises that an agent is started only if the user's configuration lets programs start it; that what is started is
+// the program that was looked at: not one that others may write, nor one that comes with the workspace, nor a script
+// for an interpreter of that kind; that it gets of our environment what is on a list, and of credentials its own; and
+// that there is a line in the audit log before anything runs.
 //
-// It refuses to guess: an agent that is not on the list, or a program of which cannot be said who may write it, is not started. It is no wall: the
-// program it lets through can do what its own walls let it do.
+// It refuses to guess: an agent that is not on the list, or a program of which cannot be said who may write it, is not
+// started. It is no wall: the program it lets through can do what its own walls let it do.
 package admission
 
 import (
@@ -42,7 +44,8 @@ type Request struct {
 	Env     []string // the environment that we have
 }
 
-// Admit says whether it may be opened, and with which environment. Both answers are recorded; where that fails nothing is let through.
+// Admit says whether it may be opened, and with which environment. Both answers are recorded; where that fails nothing
+// is let through.
 func (g Gate) Admit(r Request) (env []string, err error) {
 	env = Environment(r.Env, r.Driver.Describe().Variables, g.More, g.Roots)
 	name, interpreter := r.Driver.Name(), ""
@@ -54,7 +57,8 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 		return env, err
 	}
 	entry := audit.Entry{Args: []string{
-		"agent=" + name, "path=" + r.Install.Path, "real_path=" + r.Install.RealPath, "version=" + r.Install.Version, "interpreter=" + interpreter,
+		"agent=" + name, "path=" + r.Install.Path, "real_path=" + r.Install.RealPath, "version=" +
+			r.Install.Version, "interpreter=" + interpreter,
 	}}
 	if r.Install.Program != "" {
 		entry.Args = append(entry.Args, "program="+r.Install.Program)
@@ -63,7 +67,8 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 		entry.ErrorCode = string(fault.Of(err).Code)
 	}
 	if failed := g.Record(entry); failed != nil && err == nil {
-		err = fault.New(fault.PermissionDenied, "a conversation with %s is not opened, because it cannot be recorded", name).Because(failed)
+		err = fault.New(fault.PermissionDenied, "a conversation with %s is not opened, because it cannot be recorded",
+			name).Because(failed)
 	}
 	return env, err
 }
@@ -74,17 +79,20 @@ func (g Gate) listed(name string, custom bool) error {
 		return nil
 	case len(g.Allow) > 0:
 		return fault.New(fault.Unsafe, "agents.allow does not let programs start %s", name).
-			Hint("omniagent config set agents.allow %s", strings.Join(append(slices.Clone(g.Allow), name), ",")).With("agent", name)
+			Hint("omniagent config set agents.allow %s", strings.Join(append(slices.Clone(g.Allow), name),
+				",")).With("agent", name)
 	case custom:
-		return fault.New(fault.Unsafe, "%s is an agent of your own, and agents.allow does not let programs start it", name).
-			Hint("omniagent config set agents.allow %s, with every other agent that programs may start", name).With("agent", name)
+		return fault.New(fault.Unsafe, "%s is an agent of your own, and agents.allow does not let programs start it",
+			name).
+			Hint("omniagent config set agents.allow %s, with every other agent that programs may start",
+				name).With("agent", name)
 	}
 	return nil
 }
 
-// FromWorkspace is the first part of an installation that comes with the workspace: the path that is started, where its links lead, the program
-// that it hands over to, or the interpreter of its first line. Empty: none does. Env is what the program gets, since its PATH chooses the
-// interpreter; what cannot be read is left to whoever starts it.
+// FromWorkspace is the first part of an installation that comes with the workspace: the path that is started, where its
+// links lead, the program that it hands over to, or the interpreter of its first line. Empty: none does. Env is what
+// the program gets, since its PATH chooses the interpreter; what cannot be read is left to whoever starts it.
 func (g Gate) FromWorkspace(in agent.Install, env []string) string {
 	interpreter, _ := Interpreter(in.RealPath, env)
 	for _, path := range []string{in.Path, in.RealPath, in.Program, interpreter} {
@@ -112,7 +120,8 @@ func (g Gate) Outside(env []string) string {
 // fit looks at the program, at the one that its first line names, and at the one that is started in its place.
 func (g Gate) fit(name string, in agent.Install, env []string) (interpreter string, err error) {
 	if g.brings(in.Path, env) { // a link of the workspace can lead elsewhere a moment later
-		return "", fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", name, in.Path).With("path", in.Path)
+		return "", fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", name, in.Path).With("path",
+			in.Path)
 	}
 	if err := g.sound(name, in.RealPath, env); err != nil {
 		return "", err
@@ -173,7 +182,10 @@ func Interpreter(path string, env []string) (string, error) {
 	}
 	program := words[0]
 	if filepath.Base(program) == "env" {
-		words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") || strings.Contains(w, "=") })
+		words = slices.DeleteFunc(words[1:], func(w string) bool {
+			return strings.HasPrefix(w, "-") ||
+				strings.Contains(w, "=")
+		})
 		if len(words) == 0 {
 			return "", fault.New(fault.Unsafe, "%s is a script that names no interpreter", path)
 		}
@@ -197,7 +209,8 @@ func inPath(program string, env []string) string {
 		}
 		for _, dir := range filepath.SplitList(value) {
 			path := filepath.Join(dir, program)
-			if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
+				info.Mode().Perm()&0o111 != 0 {
 				return path
 			}
 		}
@@ -205,8 +218,9 @@ func inPath(program string, env []string) string {
 	return ""
 }
 
-// Environment is what an agent gets of ours: what every program gets, and what it reads itself: its own login, addresses and settings. Names may
-// end in "*". What makes a program load or run something is handed on to nobody, whoever names it.
+// Environment is what an agent gets of ours: what every program gets, and what it reads itself: its own login,
+// addresses and settings. Names may end in "*". What makes a program load or run something is handed on to nobody,
+// whoever names it.
 func Environment(base, own, more, roots []string) []string {
 	names := slices.Clone(more)
 	for _, entry := range base {
@@ -222,10 +236,12 @@ func Environment(base, own, more, roots []string) []string {
 	return shell.Inheritance{Roots: roots, More: names}.Of(base)
 }
 
-// loads says whether a variable lets a program load code before its own. A name on a list must not open that by accident.
+// loads says whether a variable lets a program load code before its own. A name on a list must not open that by
+// accident.
 func loads(name string) bool {
 	switch name = strings.ToUpper(name); name {
-	case "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "VSCODE_INSPECTOR_OPTIONS":
+	case "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "RUBYOPT", "RUBYLIB",
+		"JAVA_TOOL_OPTIONS", "VSCODE_INSPECTOR_OPTIONS":
 		return true
 	}
 	for _, prefix := range []string{"LD_", "DYLD_", "PYTHON", "PERL"} {

@@ -74,7 +74,8 @@ func TestWhoMayBeStarted(t *testing.T) {
 		if (err == nil) != tt.want || (entry.ErrorCode == "") != tt.want {
 			t.Errorf("%+v: %v, %+v", tt, err, entry)
 		}
-		if got := strings.Join(entry.Args, " "); !strings.Contains(got, "real_path="+fine.RealPath) || !strings.Contains(got, "version=1.2.3") {
+		if got := strings.Join(entry.Args, " "); !strings.Contains(got, "real_path="+fine.RealPath) ||
+			!strings.Contains(got, "version=1.2.3") {
 			t.Error(got)
 		}
 	}
@@ -115,7 +116,10 @@ func TestProgramsThatOthersMayChange(t *testing.T) {
 		{"that is not there", agent.Install{Path: dir + "/none", RealPath: dir + "/none"}, false},
 	} {
 		g := admission.Gate{Roots: []string{work}}
-		if _, err := g.Admit(admission.Request{Driver: driver("x"), Install: tt.install, Env: env}); (err == nil) != tt.want {
+		if _, err := g.Admit(admission.Request{
+			Driver: driver("x"), Install: tt.install,
+			Env: env,
+		}); (err == nil) != tt.want {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if err != nil && fault.Of(err).Code != fault.Unsafe && fault.Of(err).Code != fault.NotInstalled {
 			t.Errorf("%s: %v", tt.name, err)
@@ -125,10 +129,12 @@ func TestProgramsThatOthersMayChange(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	base := []string{
-		"PATH=/bin", "HOME=/h", "OWN_KEY=sk-ant-api03-0123456789012345678901234567890123456789", "OTHER_KEY=k", "VENDOR_KEY=secret", "NODE_OPTIONS=--require /x",
+		"PATH=/bin", "HOME=/h", "OWN_KEY=sk-ant-api03-0123456789012345678901234567890123456789", "OTHER_KEY=k",
+		"VENDOR_KEY=secret", "NODE_OPTIONS=--require /x",
 		"LD_PRELOAD=/x", "EXTRA=1", "PYTHONPATH=/x", "BASH_ENV=/x", "LC_ALL=C", "OWN_NODE=1", "GITHUB_TOKEN=t",
 	}
-	got := admission.Environment(base, []string{"OWN_*", "OTHER_KEY", "LD_*"}, []string{"EXTRA", "NODE_OPTIONS", "BASH_ENV"}, nil)
+	got := admission.Environment(base, []string{"OWN_*", "OTHER_KEY", "LD_*"},
+		[]string{"EXTRA", "NODE_OPTIONS", "BASH_ENV"}, nil)
 	want := []string{"PATH=/bin", "HOME=/h", base[2], "OTHER_KEY=k", "EXTRA=1", "LC_ALL=C", "OWN_NODE=1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

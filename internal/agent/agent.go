@@ -41,23 +41,29 @@ type Driver interface {
 
 // About describes an agent independently of this machine.
 type About struct {
-	Title          string   // its name for people
-	Binary         string   // the program's name, without extension
-	Package        string   // its name in the npm registry; empty: not from there
-	InstallCommand string   // installs the version that this program was measured with; runnable as it stands, harmless when repeated
+	Title   string // its name for people
+	Binary  string // the program's name, without extension
+	Package string // its name in the npm registry; empty: not from there
+	// installs the version that this program was measured with; runnable as it stands, harmless when repeated
+	InstallCommand string
 	Login          string   // how a person logs in, as a command or a sentence
 	Aliases        []string // other words that select it
 	Custom         bool     // defined by the user's configuration
 	BuiltIn        bool     // it is a part of this program, and so always here
-	Lasting        bool     // its conversations are one process for many turns, which takes images and further directories and asks its questions
-	Variables      []string // of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
+	// its conversations are one process for many turns, which takes images and further directories and asks its
+	// questions
+	Lasting bool
+	// of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
+	Variables []string
 }
 
 // Env is what a Driver may know of the surroundings.
 type Env struct {
 	Lookup func(name string) (string, bool) // a variable of the environment
-	Dir    string                           // where the agent will work; untrusted, so no program is ever looked for there
-	Said   func(program string) string      // the version that the program, by its real path, said when it was asked; nil: none was asked
+	// where the agent will work; untrusted, so no program is ever looked for there
+	Dir string
+	// the version that the program, by its real path, said when it was asked; nil: none was asked
+	Said func(program string) string
 }
 
 // Where the version of an Install was read.
@@ -102,21 +108,22 @@ type Spec struct {
 // Terms are what a host asks of a conversation beyond the shared flags. A driver honours each or refuses it in Mind,
 // with a fault of code UNSUPPORTED that names it: none is passed over.
 type Terms struct {
-	Mode      setting.Approval // empty: as Shared.Approval says
-	Continue  bool             // go on with the newest session of the directory
-	Fork      bool             // what is gone on with stays as it is, and a copy of it goes on
-	Allow     []string         // calls that need no question, in the words of docs/rules.md
-	Deny      []string         // calls that never run; a bare name takes the tool away
-	Tools     []string         // the agent's own tools that there are, beside those of servers; nil: all
-	Network   string           // what commands reach: off, on, or hosts separated by commas; empty: as the agent has it
-	Dirs      []string         // further directories in which files may be worked on, absolute
-	System    string           // in place of the agent's own instructions
-	Append    string           // behind them
-	MaxTurns  int              // answers of the model in a turn; 0: any number
-	MaxUSD    float64          // what the conversation may cost from its opening on; 0: anything
-	Servers   []byte           // MCP servers, as the JSON object mcpServers; those of the type sdk are reached through Services.Serve
-	OnlyThese bool             // no other servers than those
-	Helpers   []Helper         // sub-agents beside the agent's own
+	Mode     setting.Approval // empty: as Shared.Approval says
+	Continue bool             // go on with the newest session of the directory
+	Fork     bool             // what is gone on with stays as it is, and a copy of it goes on
+	Allow    []string         // calls that need no question, in the words of docs/rules.md
+	Deny     []string         // calls that never run; a bare name takes the tool away
+	Tools    []string         // the agent's own tools that there are, beside those of servers; nil: all
+	Network  string           // what commands reach: off, on, or hosts separated by commas; empty: as the agent has it
+	Dirs     []string         // further directories in which files may be worked on, absolute
+	System   string           // in place of the agent's own instructions
+	Append   string           // behind them
+	MaxTurns int              // answers of the model in a turn; 0: any number
+	MaxUSD   float64          // what the conversation may cost from its opening on; 0: anything
+	// MCP servers, as the JSON object mcpServers; those of the type sdk are reached through Services.Serve
+	Servers   []byte
+	OnlyThese bool     // no other servers than those
+	Helpers   []Helper // sub-agents beside the agent's own
 }
 
 // Helper is a sub-agent that a host defines.
@@ -139,28 +146,30 @@ type Rehearsal struct {
 	Key   string // what the server accepts as API key
 	Model string // the name of a model, as a person would give it to --model
 	Home  string // a private home, not beneath the system's temporary directory, where codex refuses to work
-	// Patient leaves the agent's own retries on failures as they are. Otherwise it fails fast wherever it can be told to.
+	// Patient leaves the agent's own retries on failures as they are. Otherwise it fails fast wherever it can be told
+	// to.
 	Patient bool
 }
 
 // Launch is a program ready to be started.
 type Launch struct {
-	Path        string
-	Args        []string // without the program's name
-	Translated  int      // Args[:Translated] are ours, the rest is the passthrough
-	Env         []string // complete
-	Dir         string
-	Prompt      PromptBy
-	PromptAt    int      // with ByArgument: the place in Args where the prompt goes
-	PromptBare  bool     // with ByArgument: the agent would take a prompt that begins with "-" for a flag
-	Files       []File   // to be written before the start, and removed after the end unless Keep
-	Session     string   // the agent's own id, where we could choose it or a person named it
-	Policies    []Policy // what holds, and what was only asked for
-	Refusals    []Refusal
-	Native      bool  // Spec.Schema is passed on to the agent itself
-	UsageCodes  []int // exit codes with which the agent rejects its arguments
-	Again       int   // the exit code with which the agent asks to be started anew, as it is, in front of a person; 0: none
-	Spec        Spec  // what it was made from
+	Path       string
+	Args       []string // without the program's name
+	Translated int      // Args[:Translated] are ours, the rest is the passthrough
+	Env        []string // complete
+	Dir        string
+	Prompt     PromptBy
+	PromptAt   int      // with ByArgument: the place in Args where the prompt goes
+	PromptBare bool     // with ByArgument: the agent would take a prompt that begins with "-" for a flag
+	Files      []File   // to be written before the start, and removed after the end unless Keep
+	Session    string   // the agent's own id, where we could choose it or a person named it
+	Policies   []Policy // what holds, and what was only asked for
+	Refusals   []Refusal
+	Native     bool  // Spec.Schema is passed on to the agent itself
+	UsageCodes []int // exit codes with which the agent rejects its arguments
+	// the exit code with which the agent asks to be started anew, as it is, in front of a person; 0: none
+	Again       int
+	Spec        Spec // what it was made from
 	Interactive bool
 }
 
@@ -225,7 +234,8 @@ type WarningKind string
 const (
 	Unsupported WarningKind = "unsupported" // typed, and the agent has nothing like it: ignored
 	Closest     WarningKind = "nearest"     // typed, and the agent does something close to it
-	Unguarded   WarningKind = "unguarded"   // approval is above prompt and no sandbox holds, or PATH leads into the repository
+	// approval is above prompt and no sandbox holds, or PATH leads into the repository
+	Unguarded WarningKind = "unguarded"
 )
 
 // Exit is how the process of an agent ended.

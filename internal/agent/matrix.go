@@ -59,7 +59,8 @@ type Row struct {
 type Cell struct {
 	Level Level
 	Args  []string // what is sent where a person asked for it
-	Weak  []string // what is sent where nobody did: a spelling that the passthrough can override; nil: the same, empty: nothing
+	// what is sent where nobody did: a spelling that the passthrough can override; nil: the same, empty: nothing
+	Weak  []string
 	Env   []string // NAME=value
 	Note  string   // for people: a phrase
 	Needs []string // programs without which it does not hold

@@ -1,10 +1,13 @@
-// Package agentsdir reads the file with which a directory of agents says which agent is the default, and which further agents there are.
+// Package agentsdir reads the file with which a directory of agents says which agent is the default, and which further
+// agents there are.
 //
-// It promises that the file is read and never run, whatever language it is written in; that the first of the names that Names lists is
-// the one that counts; and that everything wrong with it is reported at once, each thing with its line and column.
+// It promises that the file is read and never run, whatever language it is written in; that the first of the names that
+// Names lists is the one that counts; and that everything wrong with it is reported at once, each thing with its line
+// and column.
 //
-// It refuses what is no regular file, what is larger than 1 MiB, and a member that it needs and that is code. It does not know which
-// agents exist, and it does not decide whether the content is trusted: nothing of it may be started before somebody did.
+// It refuses what is no regular file, what is larger than 1 MiB, and a member that it needs and that is code. It does
+// not know which agents exist, and it does not decide whether the content is trusted: nothing of it may be started
+// before somebody did.
 package agentsdir
 
 import (
@@ -46,8 +49,9 @@ type File struct {
 	DisableTargets  []Name
 }
 
-// Resolve is the absolute path of the directory of agents. A blank agentsDir is the default; a relative one starts at the root of the
-// repository: the nearest directory upwards with .git, else the nearest with package.json, else cwd itself.
+// Resolve is the absolute path of the directory of agents. A blank agentsDir is the default; a relative one starts at
+// the root of the repository: the nearest directory upwards with .git, else the nearest with package.json, else cwd
+// itself.
 func Resolve(cwd, agentsDir string) string {
 	dir := strings.TrimSpace(agentsDir)
 	if dir == "" {
@@ -81,8 +85,9 @@ func above(dir, name string) (string, bool) {
 	}
 }
 
-// Read reads the file in dir, which is absolute; nil when there is none, or when it exports null. A directory that somebody named
-// explicitly must be there; the default may be missing, or be something else that happens to have its name.
+// Read reads the file in dir, which is absolute; nil when there is none, or when it exports null. A directory that
+// somebody named explicitly must be there; the default may be missing, or be something else that happens to have its
+// name.
 func Read(dir string, explicit bool) (*File, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {

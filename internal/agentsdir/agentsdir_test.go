@@ -19,7 +19,8 @@ import (
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+		os.WriteFile(path, []byte(content), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +83,8 @@ func TestFirstNameCounts(t *testing.T) {
 		content := in(name, name)
 		write(t, filepath.Join(dir, name), content)
 		f, err := Read(dir, true)
-		if err != nil || f.DefaultAgent != name || f.Path != filepath.Join(dir, name) || string(f.Content) != content || f.DefaultAgentPos.Line != 1 {
+		if err != nil || f.DefaultAgent != name || f.Path != filepath.Join(dir, name) || string(f.Content) != content ||
+			f.DefaultAgentPos.Line != 1 {
 			t.Errorf("%s: got %+v, %v", name, f, err)
 		}
 	}
@@ -100,7 +102,10 @@ func TestNothing(t *testing.T) {
 			t.Errorf("%s: %v, %v", absent, f, err)
 		}
 	}
-	for _, content := range []string{"export default null", "export default undefined", "module.exports = null as Config | null"} {
+	for _, content := range []string{
+		"export default null", "export default undefined",
+		"module.exports = null as Config | null",
+	} {
 		write(t, filepath.Join(dir, "omniagent.config.ts"), content)
 		write(t, filepath.Join(dir, "omniagent.config.toml"), `defaultAgent = "never"`)
 		if f, err := Read(dir, true); f != nil || err != nil {
@@ -148,7 +153,8 @@ func TestNotReadable(t *testing.T) {
 func wantFault(t *testing.T, err error, code fault.Code, path, message, hint string) {
 	t.Helper()
 	f := fault.Of(err)
-	if f == nil || f.Code != code || f.Kind() != fault.Input || !strings.Contains(f.Error(), path) || !strings.Contains(f.Error(), message) || !strings.Contains(f.Suggestion, hint) {
+	if f == nil || f.Code != code || f.Kind() != fault.Input || !strings.Contains(f.Error(), path) ||
+		!strings.Contains(f.Error(), message) || !strings.Contains(f.Suggestion, hint) {
 		t.Errorf("got %v (%+v), want %s with %q, %q and the hint %q", err, f, code, path, message, hint)
 	}
 }
@@ -227,16 +233,23 @@ func TestWhole(t *testing.T) {
 	want := &File{
 		DefaultAgent: "mine", DisableTargets: []Name{{Text: "gemini"}},
 		Targets: []Target{{
-			ID: "mine", DisplayName: "Mine", Aliases: []Name{{Text: "my"}}, Inherits: Name{Text: "codex"}, Override: true,
+			ID: "mine", DisplayName: "Mine", Aliases: []Name{{Text: "my"}}, Inherits: Name{Text: "codex"},
+			Override: true,
 			CLI: &CLI{
-				Interactive: Call{Command: "mine", Args: []string{}}, OneShot: Call{Command: "mine", Args: []string{"run", ""}},
+				Interactive: Call{Command: "mine", Args: []string{}}, OneShot: Call{
+					Command: "mine",
+					Args:    []string{"run", ""},
+				},
 				Prompt:   Prompt{Type: PromptFlag, Flag: []string{"-p"}},
 				Approval: Flag{Values: map[string][]string{"prompt": {}, "yolo": {"--yes"}}},
 				Output: Flag{
 					Values: map[string][]string{"text": {}, "json": {"--json"}, "stream-json": nil},
 					ByMode: map[string]map[string][]string{"interactive": {"json": nil, "text": {"-t"}}},
 				},
-				Model: Model{Flag: []string{"-m"}, Modes: []string{"oneShot"}}, Web: Web{On: []string{"--web"}, Off: []string{}},
+				Model: Model{Flag: []string{"-m"}, Modes: []string{"oneShot"}}, Web: Web{
+					On:  []string{"--web"},
+					Off: []string{},
+				},
 				Passthrough: PassBeforePrompt,
 			},
 		}, {ID: "bare"}},
@@ -246,7 +259,8 @@ func TestWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, f, cmpopts.IgnoreTypes(literal.Pos{}), cmpopts.IgnoreFields(File{}, "Path", "Content")); diff != "" {
+		if diff := cmp.Diff(want, f, cmpopts.IgnoreTypes(literal.Pos{}),
+			cmpopts.IgnoreFields(File{}, "Path", "Content")); diff != "" {
 			t.Error(diff)
 		}
 		target := f.Targets[0]
@@ -279,7 +293,8 @@ func TestWhole(t *testing.T) {
 }
 
 func TestTOMLAndJSONSayTheSame(t *testing.T) {
-	toml := "\uFEFFdefaultAgent = \"a\"\r\n[[targets]]\r\nid = \"a\"\r\n[targets.cli.modes]\r\ninteractive.command = \"a\"\r\noneShot.command = \"a\"\r\n[targets.cli.prompt]\r\ntype = \"stdin\"\r\n"
+	toml := "\uFEFFdefaultAgent = \"a\"\r\n[[targets]]\r\nid = \"a\"\r\n[targets.cli.modes]\r\ninteractive.command = " +
+		"\"a\"\r\noneShot.command = \"a\"\r\n[targets.cli.prompt]\r\ntype = \"stdin\"\r\n"
 	json := `{"defaultAgent": "a", "targets": [{"id": "a", "cli": {"modes": {"interactive": {"command": "a"}, "oneShot": {"command": "a"}}, "prompt": {"type": "stdin"}}}]}`
 	a, err := Parse("omniagent.config.toml", []byte(toml))
 	if err != nil {
@@ -289,7 +304,8 @@ func TestTOMLAndJSONSayTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(a, b, cmpopts.IgnoreTypes(literal.Pos{}), cmpopts.IgnoreFields(File{}, "Path", "Content")); diff != "" || a.Targets[0].CLI.Prompt.Type != PromptStdin {
+	if diff := cmp.Diff(a, b, cmpopts.IgnoreTypes(literal.Pos{}),
+		cmpopts.IgnoreFields(File{}, "Path", "Content")); diff != "" || a.Targets[0].CLI.Prompt.Type != PromptStdin {
 		t.Errorf("%+v\n%s", a, diff)
 	}
 }
@@ -305,15 +321,28 @@ func TestEverythingWrongIsReported(t *testing.T) {
 		want []string
 	}{
 		{`export default 1`, []string{`1:16: the configuration must be an object, not a number`}},
-		{`export default make()`, []string{`1:16: the value of the configuration is code (make()), not a literal; this program reads configuration without running it`}},
-		{`export default {defaultAgent: pick()}`, []string{`1:31: the value of defaultAgent is code (pick()), not a literal; this program reads configuration without running it`}},
+		{
+			`export default make()`,
+			[]string{
+				`1:16: the value of the configuration is code (make()), not a literal; this program reads configuration without running it`,
+			},
+		},
+		{
+			`export default {defaultAgent: pick()}`,
+			[]string{
+				`1:31: the value of defaultAgent is code (pick()), not a literal; this program reads configuration without running it`,
+			},
+		},
 		{`export default {defaultAgent: " "}`, []string{`1:31: defaultAgent must not be blank`}},
 		{`export default {defaultAgent: 5, targets: {}, disableTargets: ["a", 1]}`, []string{
-			`1:31: defaultAgent must be a string, not a number`, `1:43: targets must be a list of objects, not an object`, `1:69: disableTargets[1] must be a string, not a number`,
+			`1:31: defaultAgent must be a string, not a number`,
+			`1:43: targets must be a list of objects, not an object`,
+			`1:69: disableTargets[1] must be a string, not a number`,
 		}},
 		{`export default {defaultAgent: "a", defualtAgent: 1, targets: null}`, nil},
 		{`export default {targets: [1, build(), {}]}`, []string{
-			`1:27: targets[0] must be an object, not a number`, `1:30: the value of targets[1] is code (build()), not a literal; this program reads configuration without running it`, `1:39: targets[2] needs the key id`,
+			`1:27: targets[0] must be an object, not a number`,
+			`1:30: the value of targets[1] is code (build()), not a literal; this program reads configuration without running it`, `1:39: targets[2] needs the key id`,
 		}},
 		{`export default {targets: [{id: "a", aliases: ["A", "b c", "-d", "d"]}, {id: "D"}]}`, []string{
 			`1:47: targets[0].aliases[0] is "A", which is already the name of an agent at 1:32`,
@@ -322,17 +351,30 @@ func TestEverythingWrongIsReported(t *testing.T) {
 			`1:77: targets[1].id is "D", which is already the name of an agent at 1:65`,
 		}},
 		{`export default {targets: [{id: "a", inherit: "b", overide: true, displayname: "c", zzz: 1}]}`, []string{
-			`1:37: targets[0] has no key "inherit"; did you mean inherits?`, `1:51: targets[0] has no key "overide"; did you mean override?`, `1:66: targets[0] has no key "displayname"; did you mean displayName?`,
+			`1:37: targets[0] has no key "inherit"; did you mean inherits?`,
+			`1:51: targets[0] has no key "overide"; did you mean override?`,
+			`1:66: targets[0] has no key "displayname"; did you mean displayName?`,
 		}},
 		{`export default {targets: [{id: "a", override: "yes", cli: {mode: {}, prompt: {type: "flg"}}}]}`, []string{
-			`1:47: targets[0].override must be true or false, not a string`, `1:60: targets[0].cli has no key "mode"; did you mean modes?`, `1:85: targets[0].cli.prompt.type must be flag, positional or stdin, not "flg"; did you mean flag?`,
+			`1:47: targets[0].override must be true or false, not a string`,
+			`1:60: targets[0].cli has no key "mode"; did you mean modes?`,
+			`1:85: targets[0].cli.prompt.type must be flag, positional or stdin, not "flg"; did you mean flag?`,
 		}},
-		{`export default {targets: [{id: "a", cli: {}}]}`, []string{`1:42: targets[0].cli needs the key modes`, `1:42: targets[0].cli needs the key prompt`}},
+		{`export default {targets: [{id: "a", cli: {}}]}`, []string{
+			`1:42: targets[0].cli needs the key modes`,
+			`1:42: targets[0].cli needs the key prompt`,
+		}},
 		{`export default {targets: [{id: "a", cli: {modes: {interactive: {args: "x"}, oneShot: {command: cmd}}, prompt: {type: "flag", flag: []}}}]}`, []string{
-			`1:64: targets[0].cli.modes.interactive needs the key command`, `1:71: targets[0].cli.modes.interactive.args must be a list of strings, not a string`,
+			`1:64: targets[0].cli.modes.interactive needs the key command`,
+			`1:71: targets[0].cli.modes.interactive.args must be a list of strings, not a string`,
 			`1:96: the value of targets[0].cli.modes.oneShot.command is code (cmd), not a literal; this program reads configuration without running it`, `1:132: targets[0].cli.prompt.flag must not be empty`,
 		}},
-		{cliOf(`translate(i) { return {} }`), []string{`1:131: targets[0].cli.translate is code; this program reads configuration without running it: say the same with modes, prompt and flags`}},
+		{
+			cliOf(`translate(i) { return {} }`),
+			[]string{
+				`1:131: targets[0].cli.translate is code; this program reads configuration without running it: say the same with modes, prompt and flags`,
+			},
+		},
 		{cliOf(`flags: {approval: {values: {yollo: [], prompt: "x"}}, sandbox: {byMode: {oneshot: {}}}, output: {values: {json: [1, f()]}}}`), []string{
 			`1:159: targets[0].cli.flags.approval.values has "yollo", which is not prompt, auto-edit or yolo; did you mean yolo?`,
 			`1:178: targets[0].cli.flags.approval.values.prompt must be a list of strings, not a string`,
@@ -341,23 +383,30 @@ func TestEverythingWrongIsReported(t *testing.T) {
 			`1:247: the value of targets[0].cli.flags.output.values.json[1] is code (f()), not a literal; this program reads configuration without running it`,
 		}},
 		{cliOf(`flags: {model: {}, web: {on: true, modes: ["both"]}}, passthrough: {position: "before"}`), []string{
-			`1:146: targets[0].cli.flags.model needs the key flag`, `1:160: targets[0].cli.flags.web.on must be a list of strings, not a boolean`,
+			`1:146: targets[0].cli.flags.model needs the key flag`,
+			`1:160: targets[0].cli.flags.web.on must be a list of strings, not a boolean`,
 			`1:174: targets[0].cli.flags.web.modes[0] must be interactive or oneShot, not "both"`,
 			`1:209: targets[0].cli.passthrough.position must be after or before-prompt, not "before"`,
 		}},
 		{cliOf(`flags: {model: {flag: ["a\0b"], modes: []}}`), []string{
-			`1:154: targets[0].cli.flags.model.flag[0] must not contain a zero byte`, `1:170: targets[0].cli.flags.model.modes must not be empty; leave it out for every mode`,
+			`1:154: targets[0].cli.flags.model.flag[0] must not contain a zero byte`,
+			`1:170: targets[0].cli.flags.model.modes must not be empty; leave it out for every mode`,
 		}},
-		{"export default {\n  defaultAgent: 'a'\n  targets: []\n}", []string{`3:3: expected ',' or '}' after a member, found 't'`}},
+		{
+			"export default {\n  defaultAgent: 'a'\n  targets: []\n}",
+			[]string{`3:3: expected ',' or '}' after a member, found 't'`},
+		},
 	} {
 		_, err := Parse("dir/omniagent.config.ts", []byte(c.in))
 		var got []string
 		if f := fault.Of(err); f != nil {
-			if f.Code != fault.ConfigInvalid || f.Suggestion == "" || !strings.HasPrefix(f.Message, f.Problems[0].Message) {
+			if f.Code != fault.ConfigInvalid || f.Suggestion == "" ||
+				!strings.HasPrefix(f.Message, f.Problems[0].Message) {
 				t.Errorf("%s: %+v", c.in, f)
 			}
 			for _, p := range f.Problems {
-				place, message := strings.TrimPrefix(p.Param, "dir/omniagent.config.ts:"), strings.TrimPrefix(p.Message, "dir/omniagent.config.ts:")
+				place, message := strings.TrimPrefix(p.Param, "dir/omniagent.config.ts:"), strings.TrimPrefix(p.Message,
+					"dir/omniagent.config.ts:")
 				if !strings.HasPrefix(message, place+": ") {
 					t.Errorf("%s: the place of %q is %q", c.in, p.Message, p.Param)
 				}
@@ -372,7 +421,8 @@ func TestEverythingWrongIsReported(t *testing.T) {
 
 func TestProblemsAreFitToPrint(t *testing.T) {
 	token := "ghp_" + strings.Repeat("a1B2", 9)
-	_, err := Parse("omniagent.config.js", []byte("export default {targets: [{id: '\\u001b[31mx'}, {id: '"+token+" '}], defaultAgent: f('\x1b[2J')}"))
+	_, err := Parse("omniagent.config.js",
+		[]byte("export default {targets: [{id: '\\u001b[31mx'}, {id: '"+token+" '}], defaultAgent: f('\x1b[2J')}"))
 	f := fault.Of(err)
 	for _, p := range f.Problems {
 		if all := p.Message + p.Value; strings.ContainsFunc(all, unicode.IsControl) || strings.Contains(all, token) {
@@ -401,7 +451,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		fail := fault.Of(err)
-		if file != nil || fail.Code != fault.ConfigInvalid || len(fail.Problems) == 0 || strings.ContainsFunc(strings.NewReplacer("\n", "", "\t", "").Replace(fail.Error()), unicode.IsControl) {
+		if file != nil || fail.Code != fault.ConfigInvalid || len(fail.Problems) == 0 ||
+			strings.ContainsFunc(strings.NewReplacer("\n", "", "\t", "").Replace(fail.Error()), unicode.IsControl) {
 			t.Fatalf("%q: got %v and %q", data, file, err)
 		}
 	})

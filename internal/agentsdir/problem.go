@@ -35,7 +35,8 @@ func (p *problems) add(pos literal.Pos, message, value, corrected string) {
 		place = fmt.Sprintf("%s:%v", place, pos)
 	}
 	p.list = append(p.list, fault.Problem{
-		Param: place, Code: fault.ConfigInvalid, Message: place + ": " + clean(message), Value: cut(value), Corrected: corrected,
+		Param: place, Code: fault.ConfigInvalid, Message: place + ": " + clean(message), Value: cut(value),
+		Corrected: corrected,
 	})
 }
 

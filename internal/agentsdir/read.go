@@ -9,7 +9,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// reader turns the tree of a file into what it says, and notes everything that is wrong on the way. A member that is null is as absent.
+// reader turns the tree of a file into what it says, and notes everything that is wrong on the way. A member that is
+// null is as absent.
 type reader struct {
 	*problems
 	taken map[string]literal.Pos // ids and aliases, in lower case
@@ -120,7 +121,8 @@ func (r *reader) oneOf(v literal.Value, name string, words ...string) string {
 		return v.Str
 	}
 	near := text.Nearest(v.Str, words)
-	r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s%s", name, either(words), quote(v.Str), didYouMean(near)), v.Str, near)
+	r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s%s", name, either(words), quote(v.Str), didYouMean(near)), v.Str,
+		near)
 	return ""
 }
 
@@ -138,8 +140,8 @@ func didYouMean(near string) string {
 	return "; did you mean " + near + "?"
 }
 
-// keys notes members whose names are nearly one of the known ones that is not there: a slip would otherwise be silent. Others may
-// belong to another program.
+// keys notes members whose names are nearly one of the known ones that is not there: a slip would otherwise be silent.
+// Others may belong to another program.
 func (r *reader) keys(v literal.Value, name string, known ...string) {
 	for _, m := range v.Members {
 		if slices.Contains(known, m.Key) {
@@ -158,7 +160,8 @@ func (r *reader) exactly(v literal.Value, name string, known []string) {
 	for _, m := range v.Members {
 		if !slices.Contains(known, m.Key) {
 			near := text.Nearest(m.Key, known)
-			r.add(m.KeyPos, fmt.Sprintf("%s has %s, which is not %s%s", name, quote(m.Key), either(known), didYouMean(near)), m.Key, near)
+			r.add(m.KeyPos, fmt.Sprintf("%s has %s, which is not %s%s", name, quote(m.Key), either(known),
+				didYouMean(near)), m.Key, near)
 		}
 	}
 }
@@ -175,5 +178,9 @@ func (r *reader) need(v literal.Value, name, key string) (literal.Value, bool) {
 // misspelt says that keys has already named the slip.
 func (r *reader) misspelt(v literal.Value, key string) bool {
 	_, there := v.Member(key)
-	return !there && slices.ContainsFunc(v.Members, func(m literal.Member) bool { return text.Nearest(m.Key, []string{key}) != "" && m.Key != key })
+	return !there &&
+		slices.ContainsFunc(v.Members, func(m literal.Member) bool {
+			return text.Nearest(m.Key, []string{key}) != "" &&
+				m.Key != key
+		})
 }

@@ -9,7 +9,8 @@ import (
 
 func (r *reader) target(v literal.Value, name string) Target {
 	t := Target{Pos: v.Pos}
-	r.keys(v, name, "id", "displayName", "aliases", "inherits", "override", "outputs", "cli", "usage", "history", "hooks")
+	r.keys(v, name, "id", "displayName", "aliases", "inherits", "override", "outputs", "cli", "usage", "history",
+		"hooks")
 	if m, ok := r.need(v, name, "id"); ok {
 		t.ID, t.Pos = r.id(m, name+".id"), m.Pos
 	}
@@ -46,7 +47,10 @@ func (r *reader) id(v literal.Value, name string) string {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
 	}) < 0 && s[0] != '-' && s[0] != '.'
 	if !plain {
-		r.add(v.Pos, fmt.Sprintf("%s must be letters, digits, '.', '_' and '-', at most %d, and begin with none of the last two, not %s", name, longest, quote(s)), s, "")
+		r.add(v.Pos,
+			fmt.Sprintf(
+				"%s must be letters, digits, '.', '_' and '-', at most %d, and begin with none of the last two, not %s",
+				name, longest, quote(s)), s, "")
 		return ""
 	}
 	lower := strings.ToLower(s)
@@ -62,7 +66,9 @@ func (r *reader) cli(v literal.Value, name string) *CLI {
 	c := &CLI{Pos: v.Pos, Passthrough: PassAfter}
 	r.keys(v, name, "modes", "prompt", "flags", "passthrough", "translate")
 	if m, ok := member(v, "translate"); ok {
-		r.add(m.Pos, name+".translate is code; this program reads configuration without running it: say the same with modes, prompt and flags", "", "")
+		r.add(m.Pos,
+			name+".translate is code; this program reads configuration without running it: say the same with modes, "+
+				"prompt and flags", "", "")
 	}
 	if m, ok := r.need(v, name, "modes"); ok && r.is(m, literal.Object, name+".modes", "an object") {
 		r.keys(m, name+".modes", Interactive, OneShot)

@@ -8,8 +8,8 @@ type Name struct {
 	Pos  literal.Pos
 }
 
-// Target is an agent that the file describes. Whether it may replace another, and whether what it inherits from exists, is for the
-// caller to decide.
+// Target is an agent that the file describes. Whether it may replace another, and whether what it inherits from exists,
+// is for the caller to decide.
 type Target struct {
 	ID          string
 	Pos         literal.Pos // of the id
@@ -69,15 +69,15 @@ type Prompt struct {
 	Position string   // with PromptPositional: First or Last
 }
 
-// Flag says what each value of a shared flag becomes. A list is what is added, and may be empty; nil, written as null, and a value that
-// is not in the map are not supported.
+// Flag says what each value of a shared flag becomes. A list is what is added, and may be empty; nil, written as null,
+// and a value that is not in the map are not supported.
 type Flag struct {
 	Values map[string][]string
 	ByMode map[string]map[string][]string // by Interactive and OneShot
 }
 
-// Args is what a value becomes in a mode; false when it is not supported. What is said for the mode comes before what is said for all,
-// null included.
+// Args is what a value becomes in a mode; false when it is not supported. What is said for the mode comes before what
+// is said for all, null included.
 func (f Flag) Args(mode, value string) ([]string, bool) {
 	if args, ok := f.ByMode[mode][value]; ok {
 		return args, args != nil

@@ -120,7 +120,8 @@ func specOf(s Subject, w wish) (agent.Spec, error) {
 		return agent.Spec{}, err
 	}
 	spec := agent.Spec{
-		Install: install, Dir: w.in.work, Env: env, Temp: filepath.Join(w.in.temp, "private"), Shared: setting.Defaults(),
+		Install: install, Dir: w.in.work, Env: env, Temp: filepath.Join(w.in.temp,
+			"private"), Shared: setting.Defaults(),
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { return cli.InPath(lookup, p) },
 		},

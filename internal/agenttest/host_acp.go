@@ -23,7 +23,8 @@ func Editor(built *Built) Host {
 			18: "the protocol has no request for steering",
 		},
 		open: func(t *testing.T, s Subject, w wish) side {
-			args := append([]string{"acp", "--permission-mode", string(w.mode), "--sandbox", "off"}, s.agentArgs(w.in)...)
+			args := append([]string{"acp", "--permission-mode", string(w.mode), "--sandbox", "off"},
+				s.agentArgs(w.in)...)
 			e := &editor{rpc: &rpc{host: launch(t, s, w, *built, args...)}}
 			e.must("initialize", object{"protocolVersion": 1, "clientCapabilities": object{}})
 			if w.resume != "" {
@@ -67,7 +68,8 @@ func (r *rpc) response(id string) message {
 	r.t.Helper()
 	line, _ := r.await("the answer to "+id, 0, func(line string) bool {
 		var m message
-		return strings.Contains(line, `"`+id+`"`) && json.Unmarshal([]byte(line), &m) == nil && m.ID == id && m.Method == ""
+		return strings.Contains(line, `"`+id+`"`) && json.Unmarshal([]byte(line), &m) == nil && m.ID == id &&
+			m.Method == ""
 	})
 	var m message
 	_ = json.Unmarshal([]byte(line), &m)

@@ -22,7 +22,8 @@ func Delegate(built *Built) Host {
 		Name: "mcp", soft: true, mute: true, idle: "there is no call to cancel",
 		single: "a call is a turn, and its client waits for the end of it",
 		unsaid: map[int]string{
-			1: "a call is a turn: a second one of the same session is refused meanwhile", 4: "nothing waits: a call is a turn",
+			1: "a call is a turn: a second one of the same session is refused meanwhile",
+			4: "nothing waits: a call is a turn",
 			5: each, 6: each, 7: each, 8: noAbilities, 9: "nobody can be asked: what needs an answer is denied",
 			10: "nobody can be asked: what needs an answer is denied",
 			13: "its client gets the answer with the end of the call, so there is nothing to read meanwhile",
@@ -38,7 +39,10 @@ func Delegate(built *Built) Host {
 			d := &delegate{rpc: &rpc{host: launch(t, s, w, *built, args...)}, s: s, w: w}
 			d.name = w.resume
 			d.must("initialize", object{
-				"protocolVersion": "2025-06-18", "capabilities": object{}, "clientInfo": object{"name": "laws", "version": "1"},
+				"protocolVersion": "2025-06-18", "capabilities": object{}, "clientInfo": object{
+					"name":    "laws",
+					"version": "1",
+				},
 			})
 			if err := d.notify("notifications/initialized", object{}); err != nil {
 				t.Fatal(err)
@@ -112,7 +116,10 @@ func Lines(built *Built) Host {
 			18: "a pipe is not read while the agent works",
 		},
 		open: func(t *testing.T, s Subject, w wish) side {
-			args := []string{"chat", "--plain", "--cwd", w.in.work, "--sandbox", "off", "--permission-mode", modeFlag(w.mode)}
+			args := []string{
+				"chat", "--plain", "--cwd", w.in.work, "--sandbox", "off", "--permission-mode",
+				modeFlag(w.mode),
+			}
 			args = append(args, s.agentArgs(w.in)...)
 			name := w.resume
 			if name == "" {

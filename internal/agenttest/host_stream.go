@@ -119,7 +119,10 @@ func Nested(built *Built) Host {
 			18: "it has no request for steering: what is said to a turn is a message",
 		},
 		open: func(t *testing.T, s Subject, w wish) side {
-			flags := []string{"--dialect", "claude", "--output-format", "stream-json", "--verbose", "--include-partial-messages"}
+			flags := []string{
+				"--dialect", "claude", "--output-format", "stream-json", "--verbose",
+				"--include-partial-messages",
+			}
 			if !w.mute {
 				flags = append(flags, "--permission-prompt-tool", "stdio")
 			}

@@ -65,7 +65,10 @@ func announces(t *testing.T, s Subject) {
 		changed := index(all, func(e event.Event) bool {
 			return e.Kind == event.Changed && e.Facts.Mode != "" && e.Facts.Mode != setting.Plan
 		})
-		after := index(all, func(e event.Event) bool { return e.Kind == event.Text && strings.Contains(e.Text, "after") })
+		after := index(all, func(e event.Event) bool {
+			return e.Kind == event.Text &&
+				strings.Contains(e.Text, "after")
+		})
 		if changed < 0 || after < changed || all[changed].Turn != turn {
 			t.Errorf("the change is event %d, what follows it is %d\n%s", changed, after, told(all))
 		}

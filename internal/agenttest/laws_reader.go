@@ -67,7 +67,8 @@ func stalls(t *testing.T, s Subject) {
 		least = min(least, b.Took.Seconds()/a.Took.Seconds())
 		alone.Heap, beside.Heap = min(alone.Heap, a.Heap), min(beside.Heap, b.Heap)
 		good := beside.Heap <= alone.Heap+1<<20 && least <= 1.1
-		t.Logf("try %d: alone %v, %d KiB; beside a reader that stopped %v, %d KiB", i, a.Took, a.Heap>>10, b.Took, b.Heap>>10)
+		t.Logf("try %d: alone %v, %d KiB; beside a reader that stopped %v, %d KiB", i, a.Took, a.Heap>>10, b.Took,
+			b.Heap>>10)
 		if good {
 			return
 		}
@@ -92,7 +93,10 @@ func killed(t *testing.T, s Subject) {
 
 // truth is what a host is told while it is killed.
 func truth() []string {
-	return []string{task("say a"), task("pieces 50", "family"), task("pieces 2000", "work"), task("say b"), task("say c")}
+	return []string{
+		task("say a"), task("pieces 50", "family"), task("pieces 2000", "work"), task("say b"),
+		task("say c"),
+	}
 }
 
 func killOnce(t *testing.T, s Subject, i int, after time.Duration) {

@@ -51,7 +51,8 @@ func lastTask(r *modelserver.Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		for j := len(r.Messages[i].Blocks) - 1; j >= 0; j-- {
 			b := r.Messages[i].Blocks[j]
-			if r.Messages[i].Role == modelserver.User && b.Kind == modelserver.Text && strings.Contains(b.Text, prefix) {
+			if r.Messages[i].Role == modelserver.User && b.Kind == modelserver.Text &&
+				strings.Contains(b.Text, prefix) {
 				return b.Text
 			}
 		}

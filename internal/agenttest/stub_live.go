@@ -179,7 +179,8 @@ func (l *live) system(subtype string, more ...any) {
 
 func (l *live) init() {
 	cwd, _ := os.Getwd()
-	l.system("init", "model", l.model, "cwd", cwd, "claude_code_version", "0.0.0-stub", "tools", []string{"Bash", "Write"})
+	l.system("init", "model", l.model, "cwd", cwd, "claude_code_version", "0.0.0-stub", "tools",
+		[]string{"Bash", "Write"})
 }
 
 // turn answers a message.
@@ -218,7 +219,10 @@ func (l *live) piece(text string) {
 		l.sent++
 		begun := map[string]any{"id": fmt.Sprint("m", l.sent), "model": l.model}
 		l.stream(map[string]any{"type": "message_start", "message": begun})
-		l.stream(map[string]any{"type": "content_block_start", "index": 0, "content_block": map[string]any{"type": "text"}})
+		l.stream(map[string]any{
+			"type": "content_block_start", "index": 0,
+			"content_block": map[string]any{"type": "text"},
+		})
 	}
 	l.open.WriteString(text)
 	l.stream(map[string]any{"type": "content_block_delta", "delta": map[string]any{"type": "text_delta", "text": text}})

@@ -52,7 +52,10 @@ func (p *perTurn) run() int {
 	case interrupted:
 		return exitInterrupted
 	default:
-		p.line(map[string]any{"type": "result", "status": "error", "error": map[string]any{"type": "Error", "message": why}})
+		p.line(map[string]any{
+			"type": "result", "status": "error",
+			"error": map[string]any{"type": "Error", "message": why},
+		})
 		return 1
 	}
 }
@@ -102,7 +105,8 @@ func (p *perTurn) may(string, string, string) []string {
 }
 
 func (p *perTurn) where() string {
-	return fmt.Sprintf("mode=%s session=%s resumed=%v pid=%d", flag("--approval-mode"), p.session, p.resumed, os.Getpid())
+	return fmt.Sprintf("mode=%s session=%s resumed=%v pid=%d", flag("--approval-mode"), p.session, p.resumed,
+		os.Getpid())
 }
 
 func (p *perTurn) special(s step) (known, goesOn bool) {

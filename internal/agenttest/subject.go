@@ -86,7 +86,8 @@ func Installed(d agent.Driver, base string, rehearsal func(url, home string) age
 		lacks: map[int]string{
 			5: "its own modes are tried in test/agents", 6: "its own modes are tried in test/agents",
 			7: "its own modes are tried in test/agents", 9: "its own questions are tried in test/agents",
-			10: scripted, 13: "what it says goes the way of the stubs'", 16: "what is killed is the host, for every agent",
+			10: scripted, 13: "what it says goes the way of the stubs'",
+			16: "what is killed is the host, for every agent",
 			17: scripted, 20: "what it says goes the way of the stubs'",
 		},
 	}

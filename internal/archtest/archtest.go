@@ -1,12 +1,13 @@
 // Package archtest keeps the house in order: it holds the source against the table of rooms in docs/architecture.md and
 // against the habits that a compiler does not check.
 //
-// Check promises to report, on every platform's files alike: a package without a row and a row without a package; an import
-// of the same or a higher floor; a package without a doc comment or with a name that says nothing; func init; a variable of
-// a package that can be changed (this one as the running platform builds it); a call that changes the directory of the process, a
-// child that is a shell, and os/exec where children have no guard; a file reached by its path where only a workspace.Dir may; a long file or function without its reason; a
-// module linked into a program but not listed in testdata/dependencies.txt, or listed and not linked; a direct requirement
-// in go.mod without a reason. It refuses to judge a tree that does not parse; a package that does not build is a problem.
+// Check promises to report, on every platform's files alike: a package without a row and a row without a package; an
+// import of the same or a higher floor; a package without a doc comment or with a name that says nothing; func init; a
+// variable of a package that can be changed (this one as the running platform builds it); a call that changes the
+// directory of the process, a child that is a shell, and os/exec where children have no guard; a file reached by its
+// path where only a workspace.Dir may; a long file or function without its reason; a module linked into a program but
+// not listed in testdata/dependencies.txt, or listed and not linked; a direct requirement in go.mod without a reason.
+// It refuses to judge a tree that does not parse; a package that does not build is a problem.
 package archtest
 
 import (
@@ -43,6 +44,7 @@ type file struct {
 	path   string // relative to the root, with slashes
 	syntax *ast.File
 	lines  int
+	wide   []int // numbers of the lines that are too wide
 	test   bool
 }
 
@@ -75,8 +77,8 @@ func Check(root string) ([]string, error) {
 	return t.problems, nil
 }
 
-// load walks the tree itself rather than to ask go list: so it sees the files of all platforms, and the cache of go test
-// knows which folders and files the result depends on.
+// load walks the tree itself rather than to ask go list: so it sees the files of all platforms, and the cache of go
+// test knows which folders and files the result depends on.
 func load(root string) (*tree, error) {
 	t := &tree{root: root, fset: token.NewFileSet(), packages: map[string]*pkg{}}
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -144,6 +146,7 @@ func (t *tree) add(name string) error {
 	p.files = append(p.files, &file{
 		path: rel, syntax: syntax, test: strings.HasSuffix(rel, "_test.go"),
 		lines: strings.Count(strings.TrimSuffix(string(src), "\n"), "\n") + 1,
+		wide:  wideLines(src, strings.HasSuffix(name, "_test.go")),
 	})
 	return nil
 }

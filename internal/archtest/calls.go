@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// mayStart are the rooms that may start programs by themselves: process is the one that the product starts its children with, sandbox
-// tries on a child of its own what the kernel can enforce, and the others only serve tests and measurements.
+// mayStart are the rooms that may start programs by themselves: process is the one that the product starts its children
+// with, sandbox tries on a child of its own what the kernel can enforce, and the others only serve tests and
+// measurements.
 func mayStart() []string {
 	return []string{"process", "sandbox", "archtest", "measure", "bench", "agenttest"}
 }
 
-// checkCalls looks for what no file outside tests may do: change the directory of the process, which belongs to all goroutines; give a
-// text to a shell, which would read more in it than was meant; start a program without the guard that ends it.
+// checkCalls looks for what no file outside tests may do: change the directory of the process, which belongs to all
+// goroutines; give a text to a shell, which would read more in it than was meant; start a program without the guard
+// that ends it.
 func (t *tree) checkCalls(p *pkg, f *file) {
 	if f.test {
 		return
@@ -30,7 +32,8 @@ func (t *tree) checkCalls(p *pkg, f *file) {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if n.Sel.Name == "Chdir" || n.Sel.Name == "Fchdir" {
-				t.problem(t.at(n), "%s changes the directory of the whole process: join paths to the one that is meant", n.Sel.Name)
+				t.problem(t.at(n), "%s changes the directory of the whole process: join paths to the one that is meant",
+					n.Sel.Name)
 			}
 		case *ast.CallExpr:
 			if room != "modelserver" { // its calls are those of a model to an agent's tools; it starts nothing
@@ -59,7 +62,8 @@ func (t *tree) checkShell(n ast.Node, list []ast.Expr) {
 		case slices.Contains([]string{"sh", "bash", "dash", "zsh", "cmd", "powershell", "pwsh"}, base):
 			shell = word
 		case shell != "" && slices.Contains([]string{"-c", "/c", "-lc", "-command"}, strings.ToLower(word)):
-			t.problem(t.at(n), "%s %s reads a text as commands: give the program and its arguments as a list", shell, word)
+			t.problem(t.at(n), "%s %s reads a text as commands: give the program and its arguments as a list", shell,
+				word)
 			return
 		}
 	}

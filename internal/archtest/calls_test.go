@@ -30,12 +30,14 @@ func TestForbiddenCalls(t *testing.T) {
 					}
 				}
 				for _, problem := range tree.problems {
-					if slices.ContainsFunc(row.sign, func(sign string) bool { return strings.Contains(problem, sign) }) {
+					if slices.ContainsFunc(row.sign,
+						func(sign string) bool { return strings.Contains(problem, sign) }) {
 						place, _, _ := strings.Cut(strings.TrimPrefix(problem, "internal/habits/calls.go:"), ":")
 						lines, problems = append(lines, place), append(problems, problem)
 					}
 				}
-				slices.SortFunc(lines, func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
+				slices.SortFunc(lines,
+					func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
 				return lines, problems
 			}
 			if _, problems := found(filepath.Join("..", "..")); len(problems) > 0 {

@@ -105,7 +105,8 @@ func (t *tree) checkRequirements() error {
 		}
 		indirect := reason == "indirect" || strings.HasPrefix(reason, "indirect;")
 		if !indirect && reason == "" {
-			t.problem(fmt.Sprintf("go.mod:%d", i+1), "%s has no reason beside it: // why it is needed", strings.Fields(code)[0])
+			t.problem(fmt.Sprintf("go.mod:%d", i+1), "%s has no reason beside it: // why it is needed",
+				strings.Fields(code)[0])
 		}
 	}
 	return nil

@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// withoutPaths are the rooms that reach files through a workspace.Dir and in no other way: what a model asks for goes through them, and a
-// path can lead elsewhere between a look at it and its use.
+// withoutPaths are the rooms that reach files through a workspace.Dir and in no other way: what a model asks for goes
+// through them, and a path can lead elsewhere between a look at it and its use.
 func withoutPaths() []string { return []string{"tool", "ignore", "engine"} }
 
-// checkPaths finds what reaches a file by its path. Of package os only what looks at no file is left, so that a function that it gets one
-// day is forbidden as well.
+// checkPaths finds what reaches a file by its path. Of package os only what looks at no file is left, so that a
+// function that it gets one day is forbidden as well.
 func (t *tree) checkPaths(p *pkg, f *file) {
 	room, _, _ := strings.Cut(p.name, "/")
 	if f.test || !slices.Contains(withoutPaths(), room) {
 		return
 	}
 	say := func(n ast.Node, what string) {
-		t.problem(t.at(n), "%s uses %s: a file is reached beneath the root by its descriptor, through workspace.Dir", p.name, what)
+		t.problem(t.at(n), "%s uses %s: a file is reached beneath the root by its descriptor, through workspace.Dir",
+			p.name, what)
 	}
 	names := map[string]string{} // what a package is called in this file
 	for _, spec := range f.syntax.Imports {
@@ -66,5 +67,6 @@ func reaches(from, name string) bool {
 			return false
 		}
 	}
-	return !slices.Contains([]string{"DirEntry", "File", "FileInfo", "FileMode", "LinkError", "PathError", "SameFile"}, name)
+	return !slices.Contains([]string{"DirEntry", "File", "FileInfo", "FileMode", "LinkError", "PathError", "SameFile"},
+		name)
 }

@@ -45,7 +45,8 @@ func (t *tree) checkVariables() error {
 			continue
 		}
 		if l.Error != nil {
-			t.problem(l.ImportPath, "does not build: %s", strings.ReplaceAll(strings.TrimSpace(l.Error.Err), "\n", "; "))
+			t.problem(l.ImportPath, "does not build: %s", strings.ReplaceAll(strings.TrimSpace(l.Error.Err), "\n",
+				"; "))
 			continue
 		}
 		own = append(own, l)
@@ -91,7 +92,8 @@ func (t *tree) checkPackageVariables(l listed, imports types.Importer) {
 		if kind := mutable(v.Type()); kind != "" {
 			place := t.fset.Position(v.Pos())
 			t.problem(fmt.Sprintf("%s:%d", place.Filename, place.Line),
-				"the variable %s is %s, which anybody can change: make it a constant, an array, a function or a field", name, kind)
+				"the variable %s is %s, which anybody can change: make it a constant, an array, a function or a field",
+				name, kind)
 		}
 	}
 }

@@ -1,11 +1,11 @@
 // Package audit is the append-only record of calls: one line of JSON for each, also for those that failed.
 //
-// It promises that a line is written in one piece, so that any number of processes may write at once; that no entry is lost or
-// doubled by rotation; that arguments are redacted and cut before they reach the disk; and that a reader gets over whatever it finds
-// in the file: torn lines, lines of others, lines without end.
+// It promises that a line is written in one piece, so that any number of processes may write at once; that no entry is
+// lost or doubled by rotation; that arguments are redacted and cut before they reach the disk; and that a reader gets
+// over whatever it finds in the file: torn lines, lines of others, lines without end.
 //
-// It refuses to let the log stand in the way: a lock that is not to be had and a rotation that fails put the rotation off, never the
-// entry. And it refuses to sync: an entry survives the process, not the machine.
+// It refuses to let the log stand in the way: a lock that is not to be had and a rotation that fails put the rotation
+// off, never the entry. And it refuses to sync: an entry survives the process, not the machine.
 package audit
 
 import (
@@ -47,7 +47,8 @@ type Entry struct {
 	PID         int       `json:"pid"`
 }
 
-// Options say where the log is and how much of it is kept. Zero values mean the defaults; a negative one means no limit.
+// Options say where the log is and how much of it is kept. Zero values mean the defaults; a negative one means no
+// limit.
 type Options struct {
 	Path     string        // the current file; rotated ones lie beside it: audit.jsonl, audit.1.jsonl …
 	MaxBytes int64         // of one file; 100 MB
@@ -86,8 +87,8 @@ func Open(o Options) *Log {
 	return l
 }
 
-// Check says whether an entry could be written now, as far as that can be told without writing. It makes the directory and nothing
-// else, and costs a few system calls. A full disk shows only at Write.
+// Check says whether an entry could be written now, as far as that can be told without writing. It makes the directory
+// and nothing else, and costs a few system calls. A full disk shows only at Write.
 func (l *Log) Check() error {
 	if l.path == "" {
 		return nowhere()
@@ -116,8 +117,8 @@ func (l *Log) Check() error {
 	return unwritable(l.path, f.Close())
 }
 
-// isLog says whether a file is ours to add to, to move and to remove: it is not there, it is empty, or an entry stands among its first
-// lines. It looks at one open file, because another process may be rotating meanwhile.
+// isLog says whether a file is ours to add to, to move and to remove: it is not there, it is empty, or an entry stands
+// among its first lines. It looks at one open file, because another process may be rotating meanwhile.
 func isLog(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,11 +144,12 @@ func isLog(path string) bool {
 const entryStart = `{"timestamp":"`
 
 func noLog(path string) error {
-	return fault.New(fault.Unsafe, "%s is a file, but no audit log; it is left alone", path).With("path", path).Hint("set another path for the audit log")
+	return fault.New(fault.Unsafe, "%s is a file, but no audit log; it is left alone", path).With("path",
+		path).Hint("set another path for the audit log")
 }
 
-// Write appends the entry, redacted and cut to size. The timestamp becomes UTC; a missing one becomes now. The first Write of a Log
-// also removes what is older than MaxAge.
+// Write appends the entry, redacted and cut to size. The timestamp becomes UTC; a missing one becomes now. The first
+// Write of a Log also removes what is older than MaxAge.
 func (l *Log) Write(e Entry) error {
 	if l.path == "" {
 		return nowhere()
@@ -173,7 +175,8 @@ func (l *Log) Write(e Entry) error {
 	return unwritable(l.path, err)
 }
 
-// The limits of an entry keep its line one write that no file system splits, and a command line of megabytes out of the log.
+// The limits of an entry keep its line one write that no file system splits, and a command line of megabytes out of the
+// log.
 const (
 	maxArg   = 4 << 10
 	maxArgs  = 16 << 10
@@ -189,7 +192,10 @@ func (l *Log) line(e Entry) ([]byte, error) {
 	if e.Timestamp = e.Timestamp.UTC().Round(0); e.Timestamp.Year() < 0 || e.Timestamp.Year() > 9999 {
 		e.Timestamp = l.now().UTC().Round(0)
 	}
-	for _, field := range []*string{&e.RequestID, &e.TraceID, &e.Command, &e.Cwd, &e.ErrorCode, &e.Danger, &e.Effect, &e.Operator, &e.InstanceID, &e.ToolVersion} {
+	for _, field := range []*string{
+		&e.RequestID, &e.TraceID, &e.Command, &e.Cwd, &e.ErrorCode, &e.Danger, &e.Effect,
+		&e.Operator, &e.InstanceID, &e.ToolVersion,
+	} {
 		*field = cut(redact.String(*field), maxField)
 	}
 	e.Args = limit(redact.Args(e.Args))

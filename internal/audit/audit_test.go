@@ -26,8 +26,9 @@ func newLog(t *testing.T, o Options) *Log {
 
 func entry(n int) Entry {
 	return Entry{
-		Timestamp: time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC), RequestID: fmt.Sprintf("r%d", n), Command: "run", Args: []string{"run"},
-		Cwd: "/w", Danger: "safe", Operator: "agent", ToolVersion: "1.0.0", PID: 7,
+		Timestamp: time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC), RequestID: fmt.Sprintf("r%d", n), Command: "run",
+		Args: []string{"run"},
+		Cwd:  "/w", Danger: "safe", Operator: "agent", ToolVersion: "1.0.0", PID: 7,
 	}
 }
 
@@ -54,9 +55,12 @@ func all(t *testing.T, l *Log, f Filter) (ids []string) {
 func TestLineIsAsPromised(t *testing.T) {
 	l := newLog(t, Options{})
 	e := Entry{
-		Timestamp: time.Date(2026, 1, 2, 4, 4, 5, 6000000, time.FixedZone("x", 3600)), RequestID: "r1", TraceID: "t1", Command: "run",
-		Args: []string{"run", "--token", "hunter2", "<a>"}, Cwd: "/w", ExitCode: 2, ErrorCode: "VALIDATION_ERROR", DurationMS: 5,
-		Danger: "safe", Effect: "none", Reversible: true, Operator: "agent", InstanceID: "i", ToolVersion: "1.0.0", PID: 7,
+		Timestamp: time.Date(2026, 1, 2, 4, 4, 5, 6000000, time.FixedZone("x", 3600)), RequestID: "r1", TraceID: "t1",
+		Command: "run",
+		Args:    []string{"run", "--token", "hunter2", "<a>"}, Cwd: "/w", ExitCode: 2, ErrorCode: "VALIDATION_ERROR",
+		DurationMS: 5,
+		Danger:     "safe", Effect: "none", Reversible: true, Operator: "agent", InstanceID: "i", ToolVersion: "1.0.0",
+		PID: 7,
 	}
 	mustWrite(t, l, e, Entry{Command: "x"})
 	if e.Args[2] != "hunter2" {
@@ -106,7 +110,8 @@ func TestLongArgumentsAreCutAfterRedaction(t *testing.T) {
 			t.Fatal(err)
 		}
 		joined := strings.Join(e.Args, " ")
-		if len(e.Args[0]) > maxArg || !strings.Contains(e.Args[0], "…[+") || strings.Contains(joined, "ghp_A") || strings.Contains(joined, "ppp") {
+		if len(e.Args[0]) > maxArg || !strings.Contains(e.Args[0], "…[+") || strings.Contains(joined, "ghp_A") ||
+			strings.Contains(joined, "ppp") {
 			t.Errorf("%.200q", joined)
 		}
 		if last := e.Args[len(e.Args)-1]; !strings.HasPrefix(last, "…[+") || !strings.HasSuffix(last, " arguments]") {
@@ -130,7 +135,8 @@ func TestFilter(t *testing.T) {
 		t.Errorf("all: %q", got)
 	}
 	since := time.Date(2026, 1, 2, 3, 4, 10, 0, time.UTC)
-	if got := all(t, l, Filter{Since: since, Command: "config"}); !reflect.DeepEqual(got, []string{"r10", "r13", "r14", "r17", "r18"}) {
+	if got := all(t, l, Filter{Since: since, Command: "config"}); !reflect.DeepEqual(got,
+		[]string{"r10", "r13", "r14", "r17", "r18"}) {
 		t.Errorf("since, command: %q", got)
 	}
 	if got := all(t, l, Filter{Command: "run", TraceID: "a"}); len(got) != 5 {
@@ -210,7 +216,8 @@ func TestSixthRotatedFileGoes(t *testing.T) {
 	for n := range 9 {
 		mustWrite(t, l, entry(n))
 	}
-	if got := all(t, l, Filter{}); !reflect.DeepEqual(got, []string{"r3", "r4", "r5", "r6", "r7", "r8"}) || exists(l.numbered(6)) {
+	if got := all(t, l, Filter{}); !reflect.DeepEqual(got, []string{"r3", "r4", "r5", "r6", "r7", "r8"}) ||
+		exists(l.numbered(6)) {
 		t.Errorf("%q in %q", got, l.Files())
 	}
 }

@@ -14,7 +14,10 @@ import (
 func TestForeignFilesAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-100 * 24 * time.Hour)
-	files := map[string]string{"notes.txt": "my notes\n", "notes.1.txt": "older notes\n", "notes.7.txt": "{\"not\":\"ours\"}\n"}
+	files := map[string]string{
+		"notes.txt": "my notes\n", "notes.1.txt": "older notes\n",
+		"notes.7.txt": "{\"not\":\"ours\"}\n",
+	}
 	for name, content := range files {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writer waits for its standard input to end or to send a byte, then writes, saying each number after it is written. A count of 0
-// means until it is killed.
+// writer waits for its standard input to end or to send a byte, then writes, saying each number after it is written. A
+// count of 0 means until it is killed.
 func writer(path string) int {
 	maxBytes, _ := strconv.ParseInt(os.Getenv("AUDIT_TEST_BYTES"), 10, 64)
 	count, _ := strconv.Atoi(os.Getenv("AUDIT_TEST_COUNT"))

@@ -36,9 +36,9 @@ func (f Filter) wants(e Entry) bool {
 // maxLine is the longest line that is read. Ours stay far below it.
 const maxLine = 1 << 20
 
-// Entries yields the entries, oldest file first, each file in its own order. All files are opened before the first entry, so a
-// rotation meanwhile neither hides an entry nor shows one twice. An error stands for a file that cannot be read; the others follow.
-// No log is no entries.
+// Entries yields the entries, oldest file first, each file in its own order. All files are opened before the first
+// entry, so a rotation meanwhile neither hides an entry nor shows one twice. An error stands for a file that cannot be
+// read; the others follow. No log is no entries.
 func (l *Log) Entries(filter Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		files, failures := l.open()
@@ -53,9 +53,10 @@ func (l *Log) Entries(filter Filter) iter.Seq2[Entry, error] {
 			}
 		}
 		for _, f := range files {
-			// No entry is younger than the last change of its file; an hour is for clocks that differ. The current file is read
-			// in any case: it is what people look for.
-			if info, err := f.Stat(); err == nil && f.Name() != l.path && info.ModTime().Add(time.Hour).Before(filter.Since) {
+			// No entry is younger than the last change of its file; an hour is for clocks that differ. The current file
+			// is read in any case: it is what people look for.
+			if info, err := f.Stat(); err == nil && f.Name() != l.path &&
+				info.ModTime().Add(time.Hour).Before(filter.Since) {
 				continue
 			}
 			if !read(f, filter, yield) {
@@ -65,8 +66,8 @@ func (l *Log) Entries(filter Filter) iter.Seq2[Entry, error] {
 	}
 }
 
-// open opens all files, the oldest first. It goes from the new to the old, as rotation moves them: a file that is moved meanwhile is
-// met again under its next number, not missed.
+// open opens all files, the oldest first. It goes from the new to the old, as rotation moves them: a file that is moved
+// meanwhile is met again under its next number, not missed.
 func (l *Log) open() (files []*os.File, failures []error) {
 	var infos []os.FileInfo
 	open := func(n int) {

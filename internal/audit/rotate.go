@@ -26,9 +26,9 @@ func (l *Log) full(n int) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size()+int64(n) > l.maxBytes
 }
 
-// rotate moves each file one number up, if it is still called for once we have the lock: of twenty processes that find the file full
-// one rotates it. Writers do not take the lock. One that opened the file before it was moved adds its line to audit.1.jsonl, where
-// readers find it as well.
+// rotate moves each file one number up, if it is still called for once we have the lock: of twenty processes that find
+// the file full one rotates it. Writers do not take the lock. One that opened the file before it was moved adds its
+// line to audit.1.jsonl, where readers find it as well.
 //
 // Whatever fails here is left to the next call. On Windows a file that somebody has open cannot be moved.
 func (l *Log) rotate(due func() bool) {
@@ -71,9 +71,9 @@ func (l *Log) prune() {
 	}
 }
 
-// tidy enforces MaxAge when there is something to do. Rotated files go by the time of their last line. The current file may never
-// grow to MaxBytes: it is rotated when its first entry is half of MaxAge old, so that an entry is kept for MaxAge at least and half
-// as long again at most.
+// tidy enforces MaxAge when there is something to do. Rotated files go by the time of their last line. The current file
+// may never grow to MaxBytes: it is rotated when its first entry is half of MaxAge old, so that an entry is kept for
+// MaxAge at least and half as long again at most.
 func (l *Log) tidy() {
 	if l.maxAge <= 0 {
 		return

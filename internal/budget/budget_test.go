@@ -9,8 +9,10 @@ import (
 
 // The limits.
 const (
-	maxStart      = 3.0        // median time of --version, as a multiple of an empty program's
-	maxInit       = 2.2        // work of package initialisation, as a multiple of that of a program that imports net/http; measured 1.3 to 1.5, more on a busy machine
+	maxStart = 3.0 // median time of --version, as a multiple of an empty program's
+	// work of package initialisation, as a multiple of that of a program that imports net/http; measured 1.3 to 1.5,
+	// more on a busy machine
+	maxInit       = 2.2
 	maxThirdParty = 1.0 / 3    // share of one package from elsewhere in the same measure
 	maxSize       = 25_000_000 // bytes, stripped, without cgo
 
@@ -64,10 +66,12 @@ func TestInit(t *testing.T) {
 		}
 	}
 	if float64(ours) > maxInit*float64(theirs) {
-		t.Errorf("package initialisation takes %v, more than %v times the %v of a program with net/http", ours, maxInit, theirs)
+		t.Errorf("package initialisation takes %v, more than %v times the %v of a program with net/http", ours, maxInit,
+			theirs)
 	}
 	for _, path := range heavy {
-		t.Errorf("the initialisation of %s takes %v, more than its share of the %v of a program with net/http", path, packages[path], theirs)
+		t.Errorf("the initialisation of %s takes %v, more than its share of the %v of a program with net/http", path,
+			packages[path], theirs)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"omniagent/internal/measure"
 )
 
-// What the shim adds to an agent that ends at once, as a multiple of what a plain wrapper adds, in work of the processors: three processes
-// one after the other and beside each other take as long as the machine's load wants. The guard is in it. What that means in time, and that
-// the aim is 2, is in docs/decisions/0011.
+// What the shim adds to an agent that ends at once, as a multiple of what a plain wrapper adds, in work of the
+// processors: three processes one after the other and beside each other take as long as the machine's load wants. The
+// guard is in it. What that means in time, and that the aim is 2, is in docs/decisions/0011.
 const maxFront = 5.0
 
 const frontRuns = 40

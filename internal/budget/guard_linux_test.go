@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/vigil"
 )
 
-// TestGuardWaitsBeforeAllElse: a guard that waits has not initialised what makes the program start slowly, and one that is left alone goes
-// on to main and ends.
+// TestGuardWaitsBeforeAllElse: a guard that waits has not initialised what makes the program start slowly, and one that
+// is left alone goes on to main and ends.
 func TestGuardWaitsBeforeAllElse(t *testing.T) {
 	program := built(t)
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

@@ -27,7 +27,8 @@ func TestTurn(t *testing.T) {
 	if err := os.WriteFile(work+"/a.txt", []byte("hi\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(built(t).File, "start", "--provider", "anthropic", "--model", "m", "--api-base", server.URL(), "--permission-mode", "auto", "-p", "go")
+	cmd := exec.Command(built(t).File, "start", "--provider", "anthropic", "--model", "m", "--api-base", server.URL(),
+		"--permission-mode", "auto", "-p", "go")
 	cmd.Dir, cmd.Env = work, append(os.Environ(), "HOME="+t.TempDir(), "ANTHROPIC_API_KEY=k")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -70,7 +70,8 @@ func settings(from string, data []byte, handed bool) (Delta, error) {
 	if !handed {
 		s = s.Stricter()
 	}
-	d.Allow, d.Deny, d.Ask, d.Dirs, d.NoBypass, d.Walls, d.Model = s.Allow, s.Deny, s.Ask, s.Dirs, s.NoBypass, s.Walls, s.Model
+	d.Allow, d.Deny, d.Ask, d.Dirs, d.NoBypass, d.Walls, d.Model = s.Allow, s.Deny, s.Ask, s.Dirs, s.NoBypass, s.Walls,
+		s.Model
 	if s.HostsGiven {
 		d.Hosts = append([]string{}, s.Hosts...)
 	}
@@ -99,7 +100,8 @@ func Source(name string, f Files) (Delta, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Delta{}, nil
 	case err != nil:
-		return Delta{}, fault.New(fault.Unsupported, "--setting-sources %s: %s cannot be read, and may forbid something", name, path).
+		return Delta{}, fault.New(fault.Unsupported,
+			"--setting-sources %s: %s cannot be read, and may forbid something", name, path).
 			Because(err)
 	}
 	return settings("--setting-sources "+name, data, false)

@@ -75,7 +75,8 @@ func TestSources(t *testing.T) {
 		strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
 		t.Errorf("%+v, %v, %v", r, all[0].Notes(), err)
 	}
-	if _, _, err := claudehost.With(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}}, claudehost.Say{}, all...); err == nil {
+	if _, _, err := claudehost.With(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}},
+		claudehost.Say{}, all...); err == nil {
 		t.Error("a mode that is forbidden was chosen")
 	}
 	for dir, want := range map[string]string{"/bad": "may be a limit", "/shut": "cannot be read"} {
@@ -102,8 +103,11 @@ func TestModes(t *testing.T) {
 		deltas []claudehost.Delta
 		want   string
 	}{
-		"settings":        {deltas: []claudehost.Delta{yolo}, want: "yolo bypass"},
-		"typed":           {begin: opening.Request{Mode: true, Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Plan}}}, deltas: []claudehost.Delta{yolo}, want: "plan"},
+		"settings": {deltas: []claudehost.Delta{yolo}, want: "yolo bypass"},
+		"typed": {begin: opening.Request{
+			Mode: true,
+			Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Plan}},
+		}, deltas: []claudehost.Delta{yolo}, want: "plan"},
 		"nobody is asked": {deltas: []claudehost.Delta{unasked}, want: "prompt unasked"},
 		"forbidden":       {deltas: []claudehost.Delta{yolo, never}, want: "refused"},
 		"forbidden first": {deltas: []claudehost.Delta{never, yolo}, want: "refused"},

@@ -24,19 +24,36 @@ import (
 // acpCommand is any agent for an editor.
 func acpCommand() *contract.Command {
 	return &contract.Command{
-		Path: "acp", Summary: "be an agent for an editor, over the Agent Client Protocol", Class: contract.Stream, Danger: contract.Mutating,
-		Detail: "It speaks versions 1 and 2 of the protocol on standard input and output, for the native agent or an installed one, and ends with its input.\n" +
+		Path: "acp", Summary: "be an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
+		Danger: contract.Mutating,
+		Detail: "It speaks versions 1 and 2 of the protocol on standard input and output, for the native agent or an " +
+			"installed one, and ends with its input.\n" +
 			"docs/acp.md has the settings of editors.",
 		Scopes: []string{},
 		Params: append([]contract.Param{
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who answers"},
-			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
-			{Name: "model", Short: "m", Kind: contract.Text, Help: "model; several: a,b, of which the editor can choose"},
+			{
+				Name: "provider", Short: "P", Kind: contract.Text,
+				Help: "model API of the native agent: openai, codex, gemini or anthropic",
+			},
+			{
+				Name: "model", Short: "m", Kind: contract.Text,
+				Help: "model; several: a,b, of which the editor can choose",
+			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-			{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
+			{
+				Name: "sandbox", Kind: contract.Enum, Enum: []string{
+					string(setting.WorkspaceWrite),
+					string(setting.Off),
+				},
+				Help: "what commands can change",
+			},
 			{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 			{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
-			{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count; each session names where it works"},
+			{
+				Name: "cwd", Short: "d", Kind: contract.File,
+				Help: "whose settings count; each session names where it works",
+			},
 			{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
 		}, hostParams()...),
 		Exits: []contract.Exit{
@@ -60,7 +77,9 @@ func acpCommand() *contract.Command {
 
 func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if c.Host.Stdin == nil || c.Host.StdinTerminal {
-		return 0, fault.New(fault.StdinRequired, "an editor speaks to this command; there is none on standard input").Hint("docs/acp.md has the settings of editors; omniagent chat talks to a person")
+		return 0, fault.New(fault.StdinRequired,
+			"an editor speaks to this command; there is none on standard input").Hint(
+			"docs/acp.md has the settings of editors; omniagent chat talks to a person")
 	}
 	log := logger(c)
 	detail := func(string, ...any) {}
@@ -68,7 +87,10 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 		detail = log
 	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
-	opens := opener{call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"), base: c.String("api-base")}
+	opens := opener{
+		call: c, log: log, detail: detail, drivers: drivers(), provider: c.String("provider"),
+		base: c.String("api-base"),
+	}
 	mode, _, err := approvalOf(c)
 	if err != nil {
 		return 0, err
@@ -80,7 +102,8 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 		first = models[0].ID
 	}
 	host := &acp.Host{
-		Agent: c.String("agent"), Models: models, Open: opens.converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log, Signals: signals, Mask: known.String,
+		Agent: c.String("agent"), Models: models, Open: opens.converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log,
+		Signals: signals, Mask: known.String,
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
 				Model:   typed(first),
@@ -125,10 +148,15 @@ func hostNative(h *acp.Host, o opener, home string) error {
 		h.Modes = append(h.Modes, choiceOf(m))
 	}
 	h.About.Title, h.About.Images, h.About.Dirs, h.About.Fork = "omniagent", true, true, true
-	h.About.Login = &wire.Method{ID: "environment", Name: "A key in the environment", About: "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where the editor is started, or in its settings of this agent."}
+	h.About.Login = &wire.Method{
+		ID: "environment", Name: "A key in the environment",
+		About: "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where the editor is started, or in its " +
+			"settings of this agent.",
+	}
 	h.Ready = func(context.Context) error {
 		_, err := provider.Choose(provider.Options{
-			Provider: o.provider, Model: h.Spec.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c, home), Home: home,
+			Provider: o.provider, Model: h.Spec.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c,
+				home), Home: home,
 			First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 		})
 		return err

@@ -22,8 +22,9 @@ func (k knownAgent) answersTo(name string) bool {
 	return k.Name() == name || slices.Contains(k.Describe().Aliases, name)
 }
 
-// knownAgents are those that a call without a command can start from here, by name: the built-in ones, those of a person's own file, and
-// those of the repository's file while exactly that content is trusted. The first of a name counts.
+// knownAgents are those that a call without a command can start from here, by name: the built-in ones, those of a
+// person's own file, and those of the repository's file while exactly that content is trusted. The first of a name
+// counts.
 func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error) {
 	var known []knownAgent
 	add := func(drivers []agent.Driver, from *string) {
@@ -58,14 +59,17 @@ func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error)
 	return known, nil
 }
 
-// repositoryFile is the file of the agents directory of the repository; nil where it defines nothing that counts, which is warned of.
+// repositoryFile is the file of the agents directory of the repository; nil where it defines nothing that counts, which
+// is warned of.
 func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 	file, err := agentsdir.Read(agentsdir.Resolve(c.Dir(), ""), false)
 	if err != nil || file == nil || len(file.Targets) == 0 {
 		return nil, err
 	}
 	if !config.OpenTrust(c.TrustFile()).Trusted(file.Path, file.Content) {
-		c.Warn(config.UntrustedConfig, "%s defines agents, which are ignored: its content is not trusted; look at it, then run: omniagent trust %s", file.Path, file.Path)
+		c.Warn(config.UntrustedConfig,
+			"%s defines agents, which are ignored: its content is not trusted; look at it, then run: omniagent "+
+				"trust %s", file.Path, file.Path)
 		return nil, nil
 	}
 	return file, nil

@@ -23,16 +23,24 @@ type agentsData struct {
 
 func agentsList(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
-		Path: "agents list", Summary: "list the coding agents, with version and path if installed", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Versions are read from the files beside the program. An agent without such files is asked once, with --version; the answer is kept.\n" +
+		Path: "agents list", Summary: "list the coding agents, with version and path if installed",
+		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Versions are read from the files beside the program. An agent without such files is asked once, " +
+			"with --version; the answer is kept.\n" +
 			"Agents of your own file, and of the repository's while it is trusted, are among them.",
 		Scopes: []string{}, Output: contract.TypeOf[agentsData](), Volatile: []string{"agents"},
-		List:   &contract.List{Key: "agents", ID: "name", Order: "name", Columns: []string{"name", "installed", "version", "path"}},
+		List: &contract.List{
+			Key: "agents", ID: "name", Order: "name",
+			Columns: []string{"name", "installed", "version", "path"},
+		},
 		Params: []contract.Param{{Name: "installed", Kind: contract.Bool, Help: "only installed ones"}},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "the agents are listed, installed or not"}},
 		Examples: []contract.Example{
 			{Description: "All agents", Command: "omniagent agents list"},
-			{Description: "Names of the installed ones, a line each", Command: "omniagent agents list --installed --output id"},
+			{
+				Description: "Names of the installed ones, a line each",
+				Command:     "omniagent agents list --installed --output id",
+			},
 		},
 		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile()},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {

@@ -53,10 +53,14 @@ type cellData struct {
 
 func agentsShow(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
-		Path: "agents show", Summary: "show what one agent can do, and what is sent to it", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Path: "agents show", Summary: "show what one agent can do, and what is sent to it", Class: contract.Envelope,
+		Danger: contract.Safe, Version: "1.0.0",
 		Detail: "The same table translates the flags of a call without a command. Nothing is started.",
 		Scopes: []string{}, Output: contract.TypeOf[agentData](), Volatile: []string{"agent"},
-		Params: []contract.Param{{Name: "name", Kind: contract.ID, Position: 1, Required: true, Stdin: true, Help: "the agent"}},
+		Params: []contract.Param{{
+			Name: "name", Kind: contract.ID, Position: 1, Required: true, Stdin: true,
+			Help: "the agent",
+		}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the agent is shown"},
 			{Code: contract.NotFound, When: "there is no such agent"},
@@ -102,7 +106,10 @@ func showAgent(c *contract.Call, d knownAgent) agentData {
 		}
 	}
 	for _, r := range m.Rows {
-		data.Features = append(data.Features, featureData{r.Feature, r.Value, cellOf(r.Cell(setting.OneShot)), cellOf(r.Cell(setting.Interactive)), seen[[2]string{r.Feature, r.Value}]})
+		data.Features = append(data.Features, featureData{
+			r.Feature, r.Value, cellOf(r.Cell(setting.OneShot)),
+			cellOf(r.Cell(setting.Interactive)), seen[[2]string{r.Feature, r.Value}],
+		})
 	}
 	return data
 }

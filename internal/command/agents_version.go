@@ -35,8 +35,8 @@ func askedForVersion(drivers []agent.Driver) []contract.Subprocess {
 	return all
 }
 
-// askVersion asks the program, in an empty directory: some agents run code of the one that they are started in. "" where it does not say.
-// A program that comes with the workspace is not run for that: nobody has asked for it.
+// askVersion asks the program, in an empty directory: some agents run code of the one that they are started in. ""
+// where it does not say. A program that comes with the workspace is not run for that: nobody has asked for it.
 func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string {
 	if theirs := workspaceOf(c); theirs.Brings(in.Path, os.Environ()) || theirs.Brings(in.RealPath, os.Environ()) {
 		c.Warn("PROGRAM_OF_THE_WORKSPACE", "%s comes with the workspace, so it was not asked for its version", in.Path)

@@ -17,13 +17,22 @@ type auditData struct {
 
 func auditLog() *contract.Command {
 	return &contract.Command{
-		Path: "audit-log", Summary: "show the record of calls, the oldest first", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Every call is recorded, failures too, but for help, version, completion and manifest. Secrets are removed before anything is\n" +
+		Path: "audit-log", Summary: "show the record of calls, the oldest first", Class: contract.Envelope,
+		Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Every call is recorded, failures too, but for help, version, completion and manifest. Secrets are " +
+			"removed before anything is\n" +
 			"written. Arguments came from callers: they are marked as foreign.",
-		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[auditData](), Volatile: []string{"entries"}, Streaming: true,
-		List: &contract.List{Key: "entries", ID: "request_id", Order: "timestamp", Columns: []string{"timestamp", "command", "exit_code", "error_code", "duration_ms"}},
+		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[auditData](), Volatile: []string{"entries"},
+		Streaming: true,
+		List: &contract.List{
+			Key: "entries", ID: "request_id", Order: "timestamp",
+			Columns: []string{"timestamp", "command", "exit_code", "error_code", "duration_ms"},
+		},
 		Params: []contract.Param{
-			{Name: "since", Kind: contract.Text, MaxLen: 40, Help: "a time such as 2026-01-31T12:00:00Z, or a span back from now such as 24h"},
+			{
+				Name: "since", Kind: contract.Text, MaxLen: 40,
+				Help: "a time such as 2026-01-31T12:00:00Z, or a span back from now such as 24h",
+			},
 			{Name: "command", Kind: contract.ID, Help: "only this command, or those below it"},
 			{Name: "last", Kind: contract.Int, Max: 100000, Help: "only so many of the newest"},
 			{Name: "trace-id", Kind: contract.Text, MaxLen: 128, Help: "only calls of this trace"},
@@ -32,7 +41,10 @@ func auditLog() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "The last ten calls", Command: "omniagent audit-log --last 10"},
 			{Description: "Calls of the last hour", Command: "omniagent audit-log --since 1h"},
-			{Description: "All changes of the configuration, a JSON object a line", Command: "omniagent audit-log --command config.set --limit 0 --output jsonl"},
+			{
+				Description: "All changes of the configuration, a JSON object a line",
+				Command:     "omniagent audit-log --command config.set --limit 0 --output jsonl",
+			},
 		},
 		Validate: func(c *contract.Call) []fault.Problem {
 			if _, err := since(c.String("since")); err != nil {
@@ -46,7 +58,10 @@ func auditLog() *contract.Command {
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			from, _ := since(c.String("since"))
 			skipped := 0
-			entries := c.AuditLog().Entries(audit.Filter{Since: from, Command: c.String("command"), TraceID: c.String("trace-id"), Skipped: &skipped})
+			entries := c.AuditLog().Entries(audit.Filter{
+				Since: from, Command: c.String("command"),
+				TraceID: c.String("trace-id"), Skipped: &skipped,
+			})
 			var rows iter.Seq[contract.Foreign[audit.Entry]] = func(yield func(contract.Foreign[audit.Entry]) bool) {
 				for entry, err := range entries {
 					if ctx.Err() != nil {

@@ -29,11 +29,15 @@ const versionPattern = `^[0-9]+\.[0-9]+\.[0-9]+$`
 
 func changelog() *contract.Command {
 	return &contract.Command{
-		Path: "changelog", Summary: "show what changed from version to version", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Path: "changelog", Summary: "show what changed from version to version", Class: contract.Envelope,
+		Danger: contract.Safe, Version: "1.0.0",
 		NoConfig: true, Scopes: []string{}, Output: contract.TypeOf[changelogData](),
-		List:   &contract.List{Key: "entries", ID: "version", Order: "given"},
-		Params: []contract.Param{{Name: "since", Kind: contract.ID, Pattern: versionPattern, Help: "only versions after this one"}},
-		Exits:  []contract.Exit{{Code: contract.Success, When: "the entries are listed, newest first"}},
+		List: &contract.List{Key: "entries", ID: "version", Order: "given"},
+		Params: []contract.Param{{
+			Name: "since", Kind: contract.ID, Pattern: versionPattern,
+			Help: "only versions after this one",
+		}},
+		Exits: []contract.Exit{{Code: contract.Success, When: "the entries are listed, newest first"}},
 		Examples: []contract.Example{
 			{Description: "All versions", Command: "omniagent changelog"},
 			{Description: "What is new since 0.1.0", Command: "omniagent changelog --since 0.1.0"},
@@ -54,7 +58,8 @@ func changelog() *contract.Command {
 	}
 }
 
-// parseChangelog reads "## 1.2.3 - 2026-01-02" headings with "### Added" lists below. A list item may run over several lines.
+// parseChangelog reads "## 1.2.3 - 2026-01-02" headings with "### Added" lists below. A list item may run over several
+// lines.
 func parseChangelog(text string) ([]changelogEntry, error) {
 	heading := regexp.MustCompile(`^## \[?([0-9]+\.[0-9]+\.[0-9]+)\]?(?: - ([0-9]{4}-[0-9]{2}-[0-9]{2}))?`)
 	var entries []changelogEntry
@@ -67,7 +72,10 @@ func parseChangelog(text string) ([]changelogEntry, error) {
 			if m == nil {
 				return nil, fault.New(fault.Internal, "the changelog has a heading that is no version: %q", line)
 			}
-			e := changelogEntry{Version: m[1], Breaking: []string{}, Added: []string{}, Changed: []string{}, Removed: []string{}, Fixed: []string{}}
+			e := changelogEntry{
+				Version: m[1], Breaking: []string{}, Added: []string{}, Changed: []string{},
+				Removed: []string{}, Fixed: []string{},
+			}
 			if m[2] != "" {
 				e.Date = &m[2]
 			}

@@ -23,10 +23,14 @@ func chat() *contract.Command {
 	}
 	params = append(params, hostParams()...)
 	return &contract.Command{
-		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
-		Detail: "A line is a message; while the agent works it waits, and /steer TEXT says something to the turn that runs. Ctrl-C ends that turn, pressed\n" +
-			"twice it kills it, and without a turn it ends the conversation. /exit ends it when everything is answered. A question is answered with a line\n" +
-			"that was typed after it was asked; what was typed before is a message. In a pipe the next line is the answer.",
+		Path: "chat", Summary: "talk to the native agent in this terminal", Class: contract.Terminal,
+		Danger: contract.Mutating,
+		Detail: "A line is a message; while the agent works it waits, and /steer TEXT says something to the turn " +
+			"that runs. Ctrl-C ends that turn, pressed\n" +
+			"twice it kills it, and without a turn it ends the conversation. /exit ends it when everything is " +
+			"answered. A question is answered with a line\n" +
+			"that was typed after it was asked; what was typed before is a message. In a pipe the next line is the " +
+			"answer.",
 		Scopes: []string{}, Params: params, Files: start().Files, Network: start().Network,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
@@ -41,7 +45,9 @@ func chat() *contract.Command {
 
 func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if !c.Host.StdinTerminal && !c.Bool("plain") {
-		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint("omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
+		return 0, fault.New(fault.ReplProhibited,
+			"a conversation needs a terminal").Hint(
+			"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 	}
 	log := logger(c)
 	r, err := requestOf(c, true)

@@ -26,10 +26,15 @@ type scopeOfOne struct {
 
 func checkPermissions() *contract.Command {
 	return &contract.Command{
-		Path: "check-permissions", Summary: "compare the rights that commands need with those configured", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Model providers do not tell what a key may do, so the rights in force are those that the setting scopes lists.",
+		Path: "check-permissions", Summary: "compare the rights that commands need with those configured",
+		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Model providers do not tell what a key may do, so the rights in force are those that the setting " +
+			"scopes lists.",
 		Scopes: []string{}, Output: contract.TypeOf[scopeData](),
-		Params: []contract.Param{{Name: "for", Kind: contract.Text, MaxLen: 100, Help: "only this command, as in the manifest"}},
+		Params: []contract.Param{{
+			Name: "for", Kind: contract.Text, MaxLen: 100,
+			Help: "only this command, as in the manifest",
+		}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the rights cover what was asked about"},
 			{Code: contract.NotFound, When: "there is no such command"},
@@ -41,14 +46,20 @@ func checkPermissions() *contract.Command {
 		},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			active := c.Config.List("scopes")
-			data := scopeData{Required: []string{}, Active: slices.Concat([]string{}, active), Missing: []string{}, Excess: []string{}, Commands: map[string]scopeOfOne{}}
+			data := scopeData{
+				Required: []string{}, Active: slices.Concat([]string{}, active), Missing: []string{},
+				Excess: []string{}, Commands: map[string]scopeOfOne{},
+			}
 			found := false
 			for _, command := range c.Program.Commands {
 				if c.Given("for") && command.Key() != c.String("for") && command.Path != c.String("for") {
 					continue
 				}
 				found = true
-				one := scopeOfOne{Required: command.Scopes, Covered: true, OverPrivileged: len(excess(active, command.Scopes)) > 0}
+				one := scopeOfOne{
+					Required: command.Scopes, Covered: true,
+					OverPrivileged: len(excess(active, command.Scopes)) > 0,
+				}
 				for _, scope := range excess(command.Scopes, active) {
 					one.Covered = false
 					data.Missing = append(data.Missing, scope)
@@ -57,12 +68,14 @@ func checkPermissions() *contract.Command {
 				data.Commands[command.Key()] = one
 			}
 			if !found {
-				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no command %s", c.String("for")).Hint("omniagent manifest lists the commands")
+				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no command %s",
+					c.String("for")).Hint("omniagent manifest lists the commands")
 			}
 			data.Excess = append(data.Excess, excess(active, data.Required)...)
 			data.Covered, data.OverPrivileged = len(data.Missing) == 0, len(data.Excess) > 0
 			if !data.Covered {
-				return contract.Result{Data: data}, fault.New(fault.MissingScopes, "%d rights are missing", len(data.Missing)).With("missing_scopes", data.Missing)
+				return contract.Result{Data: data}, fault.New(fault.MissingScopes, "%d rights are missing",
+					len(data.Missing)).With("missing_scopes", data.Missing)
 			}
 			if data.OverPrivileged {
 				c.Warn("OVER_PRIVILEGED", "the configured rights go beyond what is needed: %v", data.Excess)

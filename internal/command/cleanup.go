@@ -30,14 +30,26 @@ type cleanupData struct {
 
 func cleanup() *contract.Command {
 	return &contract.Command{
-		Path: "cleanup", Summary: "delete what earlier calls left behind", Class: contract.Envelope, Danger: contract.Destructive, Version: "1.0.0",
-		Detail: "Shows what it would delete; --live does it. Only what this program made is ever touched: its own temporary directories, results\n" +
-			"kept for idempotency keys, records of ended children, homes of rehearsals, caches, and rotated audit logs.",
-		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true, Steps: []string{"temp", "cache", "logs"}, Resumable: true, LongRunning: true,
+		Path: "cleanup", Summary: "delete what earlier calls left behind", Class: contract.Envelope,
+		Danger: contract.Destructive, Version: "1.0.0",
+		Detail: "Shows what it would delete; --live does it. Only what this program made is ever touched: its own " +
+			"temporary directories, results\n" +
+			"kept for idempotency keys, records of ended children, homes of rehearsals, caches, and rotated " +
+			"audit logs.",
+		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true, Steps: []string{
+			"temp", "cache",
+			"logs",
+		}, Resumable: true, LongRunning: true,
 		Scopes: []string{}, Output: contract.TypeOf[cleanupData](), Volatile: []string{"cleaned", "total_bytes_freed"},
 		Params: []contract.Param{
-			{Name: "scope", Kind: contract.Enum, Enum: []string{"all", "temp", "cache", "logs"}, Default: "all", Help: "what to delete"},
-			{Name: "min-age", Kind: contract.Int, Max: 1 << 32, Default: "3600", Help: "seconds that it must not have been touched"},
+			{
+				Name: "scope", Kind: contract.Enum, Enum: []string{"all", "temp", "cache", "logs"}, Default: "all",
+				Help: "what to delete",
+			},
+			{
+				Name: "min-age", Kind: contract.Int, Max: 1 << 32, Default: "3600",
+				Help: "seconds that it must not have been touched",
+			},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is deleted, or shown without --live"},
@@ -69,7 +81,8 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 				if c.DryRun() {
 					continue
 				}
-				removed, err := workspace.RemoveTree(found.root, found.path, workspace.Walk{MaxDepth: c.Int("max-depth"), NoFollow: c.Bool("no-follow-symlinks")})
+				removed, err := workspace.RemoveTree(found.root, found.path,
+					workspace.Walk{MaxDepth: c.Int("max-depth"), NoFollow: c.Bool("no-follow-symlinks")})
 				if err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return err
 				}
@@ -83,13 +96,18 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 			break
 		}
 	}
-	result := contract.Result{Data: data, Effect: contract.Deleted, Target: map[string]any{"paths": targets, "count": len(targets)}}
+	result := contract.Result{
+		Data: data, Effect: contract.Deleted,
+		Target: map[string]any{"paths": targets, "count": len(targets)},
+	}
 	if len(targets) == 0 {
 		result.Effect = contract.Noop
 	}
 	if failed != nil {
 		return result, fault.New(fault.PartialFailure, "not everything could be deleted").Because(failed).
-			With("cause_code", string(fault.Of(failed).Code)).Hint("put right what the cause names, then give --resume-from the failed step")
+			With("cause_code",
+				string(fault.Of(failed).Code)).Hint(
+			"put right what the cause names, then give --resume-from the failed step")
 	}
 	return result, nil
 }
@@ -110,8 +128,11 @@ func leftovers(c *contract.Call, step string) []leftover {
 		if young.Before(kept) {
 			kept = young
 		}
-		list = append(list, oldIn(filepath.Join(c.Paths.State, "idempotency"), kept, func(path string) bool { return strings.HasSuffix(path, ".json") })...)
-		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young, func(string) bool { return true })...) // of one that was killed
+		list = append(list, oldIn(filepath.Join(c.Paths.State, "idempotency"), kept,
+			func(path string) bool { return strings.HasSuffix(path, ".json") })...)
+		// of one that was killed
+		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
+			func(string) bool { return true })...)
 		return append(list, endedSessions(filepath.Join(c.Paths.State, "sessions"), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })

@@ -14,7 +14,10 @@ import (
 // What the commands of "config" share: keys, files and scopes.
 
 func keyParam(required bool) contract.Param {
-	return contract.Param{Name: "key", Kind: contract.ID, Position: 1, Required: required, Stdin: true, Help: "name of the setting, such as audit.keep"}
+	return contract.Param{
+		Name: "key", Kind: contract.ID, Position: 1, Required: required, Stdin: true,
+		Help: "name of the setting, such as audit.keep",
+	}
 }
 
 func globalParam() contract.Param {
@@ -37,7 +40,10 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 		}}
 	}
 	if !c.Bool("global") && !c.Given("config") && c.ProjectAt(c.Dir()).Home {
-		return []fault.Problem{{Param: "global", Code: fault.MissingArgument, Message: "the home directory is no project; add --global to change your own configuration"}}
+		return []fault.Problem{{
+			Param: "global", Code: fault.MissingArgument,
+			Message: "the home directory is no project; add --global to change your own configuration",
+		}}
 	}
 	edit := config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}
 	if !c.Bool("global") && !c.Given("config") {
@@ -64,7 +70,9 @@ func target(c *contract.Call) (config.Edit, string, error) {
 		return edit, "session", nil
 	case c.Bool("global"):
 		if c.Paths.Config == "" {
-			return edit, "", fault.New(fault.NoHome, "no home directory is known, so there is no configuration of your own").Hint("set HOME or XDG_CONFIG_HOME")
+			return edit, "", fault.New(fault.NoHome,
+				"no home directory is known, so there is no configuration of your own").Hint(
+				"set HOME or XDG_CONFIG_HOME")
 		}
 		edit.File = filepath.Join(c.Paths.Config, "config.toml")
 		return edit, "global", nil
@@ -106,7 +114,8 @@ func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
 	if scope == "global" {
 		c.Warn("GLOBAL_CONFIG_MODIFIED", "%s holds for every project", edit.File)
 	}
-	if held, ok := c.Config.Lookup(edit.Key); ok && value != "" && held.Text != value && held.File != edit.File && higher(held.Source, scope) {
+	if held, ok := c.Config.Lookup(edit.Key); ok && value != "" && held.Text != value && held.File != edit.File &&
+		higher(held.Source, scope) {
 		c.Warn("VALUE_SHADOWED", "%s is set by %s, which wins", edit.Key, held.Source)
 	}
 }
@@ -126,12 +135,20 @@ func configCommand(c contract.Command) *contract.Command {
 
 func configSet() *contract.Command {
 	return configCommand(contract.Command{
-		Path: "config set", Summary: "set a configuration value", Danger: contract.Mutating, DryRun: true, Reversible: true,
-		Detail: "Writes .omniagent/config.toml of the project, or with --global your own. Comments and order stay. A project file that was\n" +
+		Path: "config set", Summary: "set a configuration value", Danger: contract.Mutating, DryRun: true,
+		Reversible: true,
+		Detail: "Writes .omniagent/config.toml of the project, or with --global your own. Comments and order stay. A " +
+			"project file that was\n" +
 			"trusted before, or is new, is trusted with the new content.",
 		Output: contract.TypeOf[changeData](), ConfigScope: "local", LooseConfig: true,
-		Params: []contract.Param{keyParam(true), {Name: "value", Kind: contract.Text, Position: 2, Required: true, MaxLen: 4096, Help: "the value"}, globalParam()},
-		Files:  []contract.FileEffect{{Path: ".omniagent/config.toml", Type: "config"}, {Path: "~/.config/omniagent/config.toml", Type: "config"}},
+		Params: []contract.Param{keyParam(true), {
+			Name: "value", Kind: contract.Text, Position: 2, Required: true,
+			MaxLen: 4096, Help: "the value",
+		}, globalParam()},
+		Files: []contract.FileEffect{
+			{Path: ".omniagent/config.toml", Type: "config"},
+			{Path: "~/.config/omniagent/config.toml", Type: "config"},
+		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the value is set, or was so already"},
 			{Code: contract.PreconditionFailed, When: "no home directory, or an unsafe file"},
@@ -158,7 +175,14 @@ func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error
 	if c.DryRun() {
 		old, err := config.Peek(edit)
 		data.Old = orNil(old)
-		return contract.Result{Data: data, Effect: effectOf(old, edit.Value), Meta: meta, Target: map[string]any{"file": edit.File, "key": edit.Key, "old_value": orNil(old), "value": edit.Value}}, err
+		return contract.Result{
+				Data: data, Effect: effectOf(old, edit.Value), Meta: meta,
+				Target: map[string]any{
+					"file": edit.File, "key": edit.Key, "old_value": orNil(old),
+					"value": edit.Value,
+				},
+			},
+			err
 	}
 	old, changed, err := config.Write(ctx, edit)
 	data.Old = orNil(old)
@@ -185,10 +209,14 @@ func effectOf(old, value string) contract.Effect {
 
 func configUnset() *contract.Command {
 	return configCommand(contract.Command{
-		Path: "config unset", Summary: "remove a configuration value", Danger: contract.Mutating, DryRun: true, Reversible: true,
-		Output: contract.TypeOf[unsetData](), ConfigScope: "local", LooseConfig: true,
+		Path: "config unset", Summary: "remove a configuration value", Danger: contract.Mutating, DryRun: true,
+		Reversible: true,
+		Output:     contract.TypeOf[unsetData](), ConfigScope: "local", LooseConfig: true,
 		Params: []contract.Param{keyParam(true), globalParam()},
-		Files:  []contract.FileEffect{{Path: ".omniagent/config.toml", Type: "config"}, {Path: "~/.config/omniagent/config.toml", Type: "config"}},
+		Files: []contract.FileEffect{
+			{Path: ".omniagent/config.toml", Type: "config"},
+			{Path: "~/.config/omniagent/config.toml", Type: "config"},
+		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the value is gone, or was not there"},
 			{Code: contract.PreconditionFailed, When: "no home directory, or an unsafe file"},
@@ -248,8 +276,10 @@ func configGet() *contract.Command {
 		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, false) },
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			v, found := c.Config.Lookup(c.String("key"))
-			if !found && !slices.ContainsFunc(c.Program.ConfigKeys(), func(k config.Key) bool { return k.Name == c.String("key") }) {
-				return contract.Result{}, fault.New(fault.ConfigKeyUnknown, "%s is a key of one context; name the context with --context", c.String("key"))
+			if !found && !slices.ContainsFunc(c.Program.ConfigKeys(),
+				func(k config.Key) bool { return k.Name == c.String("key") }) {
+				return contract.Result{}, fault.New(fault.ConfigKeyUnknown,
+					"%s is a key of one context; name the context with --context", c.String("key"))
 			}
 			if v.Source == "" {
 				v.Source = "default"
@@ -303,10 +333,14 @@ type pathsData struct {
 
 func configPath() *contract.Command {
 	return configCommand(contract.Command{
-		Path: "config path", Summary: "show the configuration files, the strongest first", Danger: contract.Safe, LooseConfig: true,
-		Output:   contract.TypeOf[pathsData](),
-		List:     &contract.List{Key: "files", ID: "path", Order: "given"},
-		Exits:    []contract.Exit{{Code: contract.Success, When: "the files are listed, even if they cannot be read"}},
+		Path: "config path", Summary: "show the configuration files, the strongest first", Danger: contract.Safe,
+		LooseConfig: true,
+		Output:      contract.TypeOf[pathsData](),
+		List:        &contract.List{Key: "files", ID: "path", Order: "given"},
+		Exits: []contract.Exit{{
+			Code: contract.Success,
+			When: "the files are listed, even if they cannot be read",
+		}},
 		Examples: []contract.Example{{Description: "Where the configuration is", Command: "omniagent config path"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			return contract.Result{Data: pathsData{contract.RowsOf(configFiles(c))}}, nil
@@ -319,7 +353,10 @@ func configFiles(c *contract.Call) []pathRow {
 	rows := []pathRow{}
 	add := func(layer, path string, trusted bool) {
 		if path != "" {
-			rows = append(rows, pathRow{layer, path, fileExists(path), slices.Contains(c.Config.Sources(), path), trusted})
+			rows = append(rows, pathRow{
+				layer, path, fileExists(path), slices.Contains(c.Config.Sources(), path),
+				trusted,
+			})
 		}
 	}
 	if c.Given("config") {

@@ -40,18 +40,32 @@ type demoNext struct {
 
 func demonstration(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
-		Path: "demo", Summary: "show in a few seconds what this program does, without a key or a network", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Three scenes run in a private directory; nothing of them is left. They are: a CLI that says 0 and is not believed, a tool that the kernel keeps in its\n" +
-			"workspace, a small task from the failing check to the passing one. A script takes the place of the model, and this program that of the CLI.\n" +
-			"Then it tells which agents are installed here and gives one command for this machine. No agent is started for that.",
-		LooseConfig: true, LongRunning: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[demoData](), Volatile: []string{"scenes", "agents", "next"},
-		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}, {Binary: "claude", FixedArgs: []string{"-p"}}},
+		Path: "demo", Summary: "show in a few seconds what this program does, without a key or a network",
+		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Three scenes run in a private directory; nothing of them is left. They are: a CLI that says 0 and " +
+			"is not believed, a tool that the kernel keeps in its\n" +
+			"workspace, a small task from the failing check to the passing one. A script takes the place of the " +
+			"model, and this program that of the CLI.\n" +
+			"Then it tells which agents are installed here and gives one command for this machine. No agent is " +
+			"started for that.",
+		LooseConfig: true, LongRunning: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[demoData](),
+		Volatile: []string{"scenes", "agents", "next"},
+		Children: []contract.Subprocess{
+			{Binary: "omniagent", FixedArgs: []string{}},
+			{Binary: "claude", FixedArgs: []string{"-p"}},
+		},
 		Files: []contract.FileEffect{
-			{Path: "~/.local/state/omniagent-demo", Type: "temp", TTLSeconds: int(demoLeft.Seconds()), ClearableWith: "omniagent cleanup --scope temp"},
+			{
+				Path: "~/.local/state/omniagent-demo", Type: "temp", TTLSeconds: int(demoLeft.Seconds()),
+				ClearableWith: "omniagent cleanup --scope temp",
+			},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every scene saw what it claims"},
-			{Code: contract.GeneralError, When: "a scene saw something else; different[] tells what", Changed: contract.None},
+			{
+				Code: contract.GeneralError, When: "a scene saw something else; different[] tells what",
+				Changed: contract.None,
+			},
 			{Code: contract.PermissionDenied, When: "there is no directory to play in", Changed: contract.None},
 		},
 		Examples: []contract.Example{
@@ -62,7 +76,8 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 			began := time.Now()
 			self, err := os.Executable()
 			if err != nil {
-				return contract.Result{}, fault.New(fault.Internal, "the path of this program is not known").Because(err)
+				return contract.Result{}, fault.New(fault.Internal,
+					"the path of this program is not known").Because(err)
 			}
 			dir, err := demoPlace(c)
 			if err != nil {
@@ -85,7 +100,8 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 				}
 			}
 			if len(amiss) > 0 {
-				return contract.Result{Data: data}, fault.New(fault.SceneFailed, "not as claimed: %s", strings.Join(amiss, ", ")).With("scenes", amiss)
+				return contract.Result{Data: data}, fault.New(fault.SceneFailed, "not as claimed: %s",
+					strings.Join(amiss, ", ")).With("scenes", amiss)
 			}
 			meta := map[string]any{"measured": measured}
 			if c.Bool("stable-output") {
@@ -99,8 +115,9 @@ func demonstration(drivers []agent.Driver) *contract.Command {
 // demoLeft is after how long what a killed demo has left is nobody's any more.
 const demoLeft = time.Hour
 
-// demoPlace makes a private directory for the scenes, beside our state, and else among temporary files: in our own directories no tool of an agent
-// reads or writes. It ends with the call, and so do the directories around it that were not there before.
+// demoPlace makes a private directory for the scenes, beside our state, and else among temporary files: in our own
+// directories no tool of an agent reads or writes. It ends with the call, and so do the directories around it that were
+// not there before.
 func demoPlace(c *contract.Call) (string, error) {
 	if base := demoBase(c); base != "" {
 		children := filepath.Join(c.Paths.State, "sessions") // where those of a call are on record
@@ -190,12 +207,19 @@ func demoAgents(c *contract.Call, drivers []agent.Driver) ([]demoAgent, demoNext
 		switch {
 		case !known.Installed:
 			if install.Command == "" {
-				install = demoNext{about.InstallCommand, "no agent is installed, and there is no key for the native one. This installs " + about.Title}
+				install = demoNext{
+					about.InstallCommand,
+					"no agent is installed, and there is no key for the native one. This installs " + about.Title,
+				}
 			}
 		case row.Login == "yes" && next.Command == "":
-			next = demoNext{try + d.Name(), fmt.Sprintf("%s is installed and has a login (%s)", about.Title, *row.LoginBy)}
+			next = demoNext{try + d.Name(), fmt.Sprintf("%s is installed and has a login (%s)", about.Title,
+				*row.LoginBy)}
 		case login.Command == "":
-			login = demoNext{"omniagent --agent " + d.Name(), about.Title + " is installed; it asks for a login where it has none"}
+			login = demoNext{
+				"omniagent --agent " + d.Name(),
+				about.Title + " is installed; it asks for a login where it has none",
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -220,8 +244,8 @@ func told(l agent.Login) (word string, by *string) {
 	return "unknown", nil
 }
 
-// nativeLogin is the call of the native agent that the environment has a model for, and the variable that says so. With keys of several APIs one has to
-// be chosen.
+// nativeLogin is the call of the native agent that the environment has a model for, and the variable that says so. With
+// keys of several APIs one has to be chosen.
 func nativeLogin(c *contract.Call) (command, by string) {
 	home, _ := c.Host.Lookup("HOME")
 	const ask = ` -p 'What is in this directory?'`
@@ -237,7 +261,10 @@ func nativeLogin(c *contract.Call) (command, by string) {
 	if len(found) == 0 {
 		return "", ""
 	}
-	word := map[string]string{"ANTHROPIC": provider.Anthropic, "OPENAI": provider.OpenAI, "GEMINI": provider.Gemini, "GOOGLE": provider.Gemini}
+	word := map[string]string{
+		"ANTHROPIC": provider.Anthropic, "OPENAI": provider.OpenAI, "GEMINI": provider.Gemini,
+		"GOOGLE": provider.Gemini,
+	}
 	prefix, _, _ := strings.Cut(found[0], "_")
 	return "omniagent start --output-format text --provider " + word[prefix] + ask, found[0]
 }
@@ -245,7 +272,9 @@ func nativeLogin(c *contract.Call) (command, by string) {
 // PlainText is the demo for people.
 func (d demoData) PlainText() string {
 	var b strings.Builder
-	b.WriteString("Three scenes, played on this machine a moment ago. No key and no network were\nused, and nothing of them is left.\n\n")
+	b.WriteString(
+		"Three scenes, played on this machine a moment ago. No key and no network were\nused, and nothing of them is " +
+			"left.\n\n")
 	b.WriteString(demo.Text(d.Scenes))
 	fmt.Fprintf(&b, "%d. What is here\n\n   %-10s %-12s %s\n", len(d.Scenes)+1, "AGENT", "VERSION", "LOGIN")
 	for _, a := range d.Agents {

@@ -17,7 +17,8 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 	d := &contract.Direct{
 		Suggest: func(word string) string { return suggest(drivers, word) },
 		Usage:   "[-p TEXT] [--agent NAME] [flags] [-- the agent's own flags]",
-		Summary: "without a command, start a coding agent: one prompt from -p or a pipe, or else a session in this terminal",
+		Summary: "without a command, start a coding agent: one prompt from -p or a pipe, or else a session in this " +
+			"terminal",
 		Exits: []contract.DirectExit{
 			{Number: "0", Name: "SUCCESS", When: "the agent did it", Effect: "complete"},
 			{Number: "1", Name: "GENERAL_ERROR", When: "the agent failed or took too long", Effect: "partial"},
@@ -28,8 +29,10 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 			{Number: "131", Name: "QUIT", When: "SIGQUIT", Effect: "partial"},
 			{Number: "143", Name: "TERMINATED", When: "SIGTERM", Effect: "partial"},
 		},
-		Detail: "A flag that an agent does not have is ignored with a warning, or exit code 2 with --strict. What each one does:\n\n" + matrixText(drivers) +
-			"\n+ it does, ~ something close to it, - it does not, and warns. omniagent agents show NAME tells what is sent.",
+		Detail: "A flag that an agent does not have is ignored with a warning, or exit code 2 with --strict. What " +
+			"each one does:\n\n" + matrixText(drivers) +
+			"\n+ it does, ~ something close to it, - it does not, and warns. omniagent agents show NAME tells what " +
+			"is sent.",
 	}
 	for _, f := range shim.Flags() {
 		if f.Name == "help" || f.Name == "version" {
@@ -96,7 +99,8 @@ func matrixText(drivers []agent.Driver) string {
 		fmt.Fprintf(&b, "  %-26s", strings.TrimSpace("--"+row[0]+" "+row[1]))
 		for _, d := range drivers {
 			m := d.Matrix("")
-			fmt.Fprintf(&b, " %-9s", mark(m.Cell(row[0], row[1], setting.OneShot).Level)+"/"+mark(m.Cell(row[0], row[1], setting.Interactive).Level))
+			fmt.Fprintf(&b, " %-9s", mark(m.Cell(row[0], row[1], setting.OneShot).Level)+"/"+
+				mark(m.Cell(row[0], row[1], setting.Interactive).Level))
 		}
 		b.WriteString("\n")
 	}

@@ -53,27 +53,44 @@ type doctorData struct {
 	Rehearsals []rehearsalData `json:"rehearsals" doc:"of each installed agent"`
 }
 
+// doctor declares the command. Long because a declaration says all that a program may want to know.
 func doctor(drivers []agent.Driver) *contract.Command {
 	return &contract.Command{
-		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Nothing is changed. An agent without files that tell its version is asked once, with --version. What the kernel can enforce is tried, not read off a version. No connection is\n" +
+		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce",
+		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Nothing is changed. An agent without files that tell its version is asked once, with --version. " +
+			"What the kernel can enforce is tried, not read off a version. No connection is\n" +
 			"opened: the proxy settings are only shown.\n\n" +
-			"With --rehearse each installed agent is run on a scripted model on this machine, in a private home and a private workspace, and what it does is\n" +
-			"compared with what is claimed of it: see docs/rehearsal.md. Nothing of yours is read or changed; the result is kept with the program's version and\n" +
+			"With --rehearse each installed agent is run on a scripted model on this machine, in a private home and " +
+			"a private workspace, and what it does is\n" +
+			"compared with what is claimed of it: see docs/rehearsal.md. Nothing of yours is read or changed; the " +
+			"result is kept with the program's version and\n" +
 			"hash, and is stale when either is another.",
 		Timeout: 10 * time.Minute, Params: rehearseParams(), Validate: rehearseRules(drivers),
-		LooseConfig: true, LongRunning: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](), Volatile: []string{"checks.detail"},
-		Children: slices.Concat(rehearsed(drivers), askedForVersion(drivers), []contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}}),
-		Tools:    map[string]string{"git": gitMinimum},
-		Files:    append(rehearsalFiles(), contract.FileEffect{Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp"}, versionsFile()),
+		LooseConfig: true, LongRunning: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](),
+		Volatile: []string{"checks.detail"},
+		Children: slices.Concat(rehearsed(drivers), askedForVersion(drivers),
+			[]contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}}),
+		Tools: map[string]string{"git": gitMinimum},
+		Files: append(rehearsalFiles(), contract.FileEffect{
+			Path: "~/.local/state/omniagent/sessions", Type: "state",
+			ClearableWith: "omniagent cleanup --scope temp",
+		}, versionsFile()),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every required check is well"},
-			{Code: contract.GeneralError, When: "a required check failed, or a rehearsed agent is not as claimed; checks[] has the fix", Changed: contract.None},
+			{
+				Code:    contract.GeneralError,
+				When:    "a required check failed, or a rehearsed agent is not as claimed; checks[] has the fix",
+				Changed: contract.None,
+			},
 		},
 		Examples: []contract.Example{
 			{Description: "Everything", Command: "omniagent doctor"},
 			{Description: "Only what can be enforced", Command: "omniagent doctor --fields sandbox"},
-			{Description: "Try every installed agent, without login or network", Command: "omniagent doctor --rehearse"},
+			{
+				Description: "Try every installed agent, without login or network",
+				Command:     "omniagent doctor --rehearse",
+			},
 			{Description: "Only one, as a table", Command: "omniagent doctor --rehearse codex --output plain"},
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
@@ -91,7 +108,10 @@ func doctor(drivers []agent.Driver) *contract.Command {
 			}
 			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, append([]string{}, report.Holes...)}
 			for _, f := range report.Facts {
-				data.Checks = append(data.Checks, check{Name: "kernel:" + f.Name, OK: f.OK, Detail: orNil(f.Detail), Fix: orNil(f.Fix)})
+				data.Checks = append(data.Checks, check{
+					Name: "kernel:" + f.Name, OK: f.OK, Detail: orNil(f.Detail),
+					Fix: orNil(f.Fix),
+				})
 			}
 			failed := []string{}
 			for _, k := range data.Checks {
@@ -100,9 +120,17 @@ func doctor(drivers []agent.Driver) *contract.Command {
 				}
 			}
 			if len(failed) > 0 {
-				return contract.Result{Data: data}, fault.New(fault.PreflightFailed, "required checks failed: %s", strings.Join(failed, ", ")).With("failed_checks", failed)
+				return contract.Result{Data: data}, fault.New(fault.PreflightFailed, "required checks failed: %s",
+					strings.Join(failed, ", ")).With("failed_checks", failed)
 			}
-			return contract.Result{Data: data, Meta: sandboxMeta(&event.Walls{Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes})}, nil
+			return contract.Result{
+					Data: data,
+					Meta: sandboxMeta(&event.Walls{
+						Name: data.Sandbox.Tier, Network: "off",
+						Holes: data.Sandbox.Holes,
+					}),
+				},
+				nil
 		},
 	}
 }
@@ -121,7 +149,8 @@ func (d doctorData) PlainText() string {
 				about = append(about, *s)
 			}
 		}
-		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-4s  %-24s  %s", mark, k.Name, strings.Join(about, "  ")), " "))
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-4s  %-24s  %s", mark, k.Name, strings.Join(about, "  ")),
+			" "))
 		if k.Fix != nil {
 			fmt.Fprintf(&b, "%32sfix: %s\n", "", *k.Fix)
 		}
@@ -186,7 +215,10 @@ const gitMinimum = "2.20"
 
 // checkGit asks git itself: it is wanted for work trees and for what changed.
 func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
-	d := dependency{Name: "git", CheckCommand: "git --version", VersionRegex: `git version ([0-9.]+)`, MinVersion: gitMinimum, FixCommand: installGit()}
+	d := dependency{
+		Name: "git", CheckCommand: "git --version", VersionRegex: `git version ([0-9.]+)`,
+		MinVersion: gitMinimum, FixCommand: installGit(),
+	}
 	k := check{Name: "git"}
 	git, err := ownGit(c)
 	if err != nil {

@@ -54,8 +54,14 @@ func rehearsed(drivers []agent.Driver) []contract.Subprocess {
 
 func rehearseParams() []contract.Param {
 	return []contract.Param{
-		{Name: "rehearse", Kind: contract.Bool, Help: "run each installed agent on a scripted model, and compare what it does with what is claimed"},
-		{Name: "agent", Kind: contract.ID, Position: 1, Variadic: true, Stdin: true, Help: "with --rehearse: only these"},
+		{
+			Name: "rehearse", Kind: contract.Bool,
+			Help: "run each installed agent on a scripted model, and compare what it does with what is claimed",
+		},
+		{
+			Name: "agent", Kind: contract.ID, Position: 1, Variadic: true, Stdin: true,
+			Help: "with --rehearse: only these",
+		},
 	}
 }
 
@@ -67,13 +73,19 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 			_, known := builtIn(drivers, name)
 			switch {
 			case !c.Bool("rehearse"):
-				problems = append(problems, fault.Problem{Param: "agent", Code: fault.ArgError, Value: name, Message: "an agent is named only with --rehearse"})
+				problems = append(problems, fault.Problem{
+					Param: "agent", Code: fault.ArgError, Value: name,
+					Message: "an agent is named only with --rehearse",
+				})
 			case !known:
 				names := []string{}
 				for _, d := range drivers {
 					names = append(names, d.Name())
 				}
-				problems = append(problems, fault.Problem{Param: "agent", Code: fault.ArgError, Value: name, Message: "there is no agent " + name + " to rehearse; there are " + strings.Join(names, ", ")})
+				problems = append(problems, fault.Problem{
+					Param: "agent", Code: fault.ArgError, Value: name,
+					Message: "there is no agent " + name + " to rehearse; there are " + strings.Join(names, ", "),
+				})
 			}
 		}
 		return problems
@@ -81,14 +93,16 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 }
 
 func builtIn(drivers []agent.Driver, name string) (agent.Driver, bool) {
-	i := slices.IndexFunc(drivers, func(d agent.Driver) bool { return knownAgent{Driver: d}.answersTo(strings.ToLower(name)) })
+	i := slices.IndexFunc(drivers,
+		func(d agent.Driver) bool { return knownAgent{Driver: d}.answersTo(strings.ToLower(name)) })
 	if i < 0 {
 		return nil, false
 	}
 	return drivers[i], true
 }
 
-// checkRehearsals says of each installed agent whether there is a fresh rehearsal, and with --rehearse makes one before.
+// checkRehearsals says of each installed agent whether there is a fresh rehearsal, and with --rehearse makes one
+// before.
 func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driver) ([]rehearsalData, []check) {
 	named := []string{}
 	for _, name := range c.Strings("agent") {
@@ -107,10 +121,13 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		theirs := workspaceOf(c)
 		switch {
 		case err != nil && len(named) > 0:
-			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true}, fault.New(fault.NotInstalled, "%s is not installed", d.Describe().Title), d.Describe().InstallCommand))
+			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true},
+				fault.New(fault.NotInstalled, "%s is not installed", d.Describe().Title), d.Describe().InstallCommand))
 		case err != nil: // another check tells
 		case theirs.Brings(install.Path, os.Environ()) || theirs.Brings(install.RealPath, os.Environ()):
-			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: len(named) > 0}, fault.New(fault.Unsafe, "%s comes with the workspace, so it was not tried", install.Path), "cd to another directory"))
+			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: len(named) > 0},
+				fault.New(fault.Unsafe, "%s comes with the workspace, so it was not tried", install.Path),
+				"cd to another directory"))
 		default:
 			subjects = append(subjects, rehearsal.Subject{Driver: d, Install: install})
 		}
@@ -130,7 +147,8 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 // rehearseAll tries the agents and keeps what came of it.
 func rehearseAll(ctx context.Context, c *contract.Call, subjects []rehearsal.Subject) error {
 	if c.Paths.State == "" {
-		return fault.New(fault.NoHome, "there is no place for the homes of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
+		return fault.New(fault.NoHome,
+			"there is no place for the homes of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
 	}
 	temp, err := shortTemp(c)
 	if err != nil {
@@ -138,8 +156,9 @@ func rehearseAll(ctx context.Context, c *contract.Call, subjects []rehearsal.Sub
 	}
 	path, _ := os.Executable()
 	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
-		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version, Grace: min(c.Config.Duration("grace"), 2*time.Second),
-		Tell: func(p rehearsal.Progress) { tellRehearsal(c, p) },
+		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version,
+		Grace: min(c.Config.Duration("grace"), 2*time.Second),
+		Tell:  func(p rehearsal.Progress) { tellRehearsal(c, p) },
 	})
 	if ctx.Err() != nil { // what was not tried is not kept
 		return context.Cause(ctx)
@@ -152,8 +171,8 @@ func rehearseAll(ctx context.Context, c *contract.Call, subjects []rehearsal.Sub
 	return nil
 }
 
-// shortTemp is a temporary directory of this call with a path as short as can be, since agents make sockets in theirs. As others of ours it has a
-// mark, by which cleanup knows it.
+// shortTemp is a temporary directory of this call with a path as short as can be, since agents make sockets in theirs.
+// As others of ours it has a mark, by which cleanup knows it.
 func shortTemp(c *contract.Call) (string, error) {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -165,7 +184,8 @@ func shortTemp(c *contract.Call) (string, error) {
 		err = os.WriteFile(filepath.Join(dir, ".made-by-call"), []byte(id), 0o600)
 	}
 	if err != nil {
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made", dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made",
+			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
 	}
 	return dir, nil
 }
@@ -188,7 +208,12 @@ func counted(n map[rehearsal.Verdict]int) string {
 	for _, v := range []struct {
 		verdict   rehearsal.Verdict
 		one, many string
-	}{{rehearsal.Holds, "holds", "hold"}, {rehearsal.Differs, "differs", "differ"}, {rehearsal.Untried, "cannot be tried", "cannot be tried"}, {rehearsal.Unknown, "is unknown", "are unknown"}} {
+	}{
+		{rehearsal.Holds, "holds", "hold"},
+		{rehearsal.Differs, "differs", "differ"},
+		{rehearsal.Untried, "cannot be tried", "cannot be tried"},
+		{rehearsal.Unknown, "is unknown", "are unknown"},
+	} {
 		switch n[v.verdict] {
 		case 0:
 		case 1:
@@ -200,12 +225,16 @@ func counted(n map[rehearsal.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// describeRehearsal is the row and the line of one agent. A rehearsal that was just made counts: what differs fails the call.
+// describeRehearsal is the row and the line of one agent. A rehearsal that was just made counts: what differs fails the
+// call.
 func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, check) {
 	name := s.Driver.Name()
 	record, state := rehearsals(c).Load(name, s.Install)
 	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: orNil(record.Version)}
-	row := rehearsalData{Agent: name, State: string(state), Program: []rehearsal.File{}, Findings: []rehearsal.Finding{}}
+	row := rehearsalData{
+		Agent: name, State: string(state), Program: []rehearsal.File{},
+		Findings: []rehearsal.Finding{},
+	}
 	again := "omniagent doctor --rehearse " + name
 	if state == rehearsal.Never {
 		k.Detail, k.Fix = orNil("never tried on this machine"), &again
@@ -214,7 +243,8 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	n := record.Counts()
 	date := record.Date.Format("2006-01-02T15:04:05Z")
 	row.Version, row.Date, row.TookMS = orNil(record.Version), &date, record.TookMS
-	row.Holds, row.Differs, row.Untried, row.Unknown = n[rehearsal.Holds], n[rehearsal.Differs], n[rehearsal.Untried], n[rehearsal.Unknown]
+	row.Holds, row.Differs, row.Untried, row.Unknown = n[rehearsal.Holds], n[rehearsal.Differs], n[rehearsal.Untried],
+		n[rehearsal.Unknown]
 	k.Detail = orNil(date[:10] + ": " + counted(n))
 	if state != rehearsal.Fresh {
 		k = failed(k, fault.New(fault.PreflightFailed, "%s", stale(state)), again)
@@ -287,7 +317,8 @@ func (d rehearsalData) table(b *strings.Builder) {
 		if f.Feature == rehearsal.PromptSize {
 			level, rest = "", f.Claim
 		}
-		fmt.Fprintf(b, "  %-15s  %-23s  %-7s  %s\n", strings.ReplaceAll(string(f.Verdict), "-", " "), strings.TrimSpace(f.Feature+" "+f.Value), level, f.Observed)
+		fmt.Fprintf(b, "  %-15s  %-23s  %-7s  %s\n", strings.ReplaceAll(string(f.Verdict), "-", " "),
+			strings.TrimSpace(f.Feature+" "+f.Value), level, f.Observed)
 		if f.Verdict == rehearsal.Differs {
 			fmt.Fprintf(b, "%19sclaimed: %s\n%19smeans: %s\n", "", strings.Trim(level+": "+rest, ": "), "", f.Means)
 		}

@@ -25,9 +25,13 @@ type errorsData struct {
 
 func errorsList() *contract.Command {
 	return &contract.Command{
-		Path: "errors list", Summary: "list every error code: what it means and what to do", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Path: "errors list", Summary: "list every error code: what it means and what to do", Class: contract.Envelope,
+		Danger: contract.Safe, Version: "1.0.0",
 		NoConfig: true, Scopes: []string{}, Output: contract.TypeOf[errorsData](),
-		List:   &contract.List{Key: "errors", ID: "code", Order: "code", Columns: []string{"code", "exit_code", "summary"}},
+		List: &contract.List{
+			Key: "errors", ID: "code", Order: "code",
+			Columns: []string{"code", "exit_code", "summary"},
+		},
 		Params: []contract.Param{{Name: "code", Kind: contract.ID, Position: 1, Stdin: true, Help: "only this code"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the codes are listed"},
@@ -43,10 +47,14 @@ func errorsList() *contract.Command {
 				if c.Given("code") && string(e.Code) != c.String("code") {
 					continue
 				}
-				rows = append(rows, errorRow{string(e.Code), string(e.Kind), contract.ExitFor(e.Kind), e.Retryable, e.Summary, e.NextStep, contract.DocsFor(e.Code)})
+				rows = append(rows, errorRow{
+					string(e.Code), string(e.Kind), contract.ExitFor(e.Kind), e.Retryable,
+					e.Summary, e.NextStep, contract.DocsFor(e.Code),
+				})
 			}
 			if len(rows) == 0 {
-				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no error code %s", c.String("code")).Hint("omniagent errors list --limit 0")
+				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no error code %s",
+					c.String("code")).Hint("omniagent errors list --limit 0")
 			}
 			slices.SortFunc(rows, func(a, b errorRow) int { return strings.Compare(a.Code, b.Code) })
 			return contract.Result{Data: errorsData{contract.RowsOf(rows)}}, nil

@@ -17,11 +17,17 @@ const maxLine = 16 << 20
 
 func exec() *contract.Command {
 	return &contract.Command{
-		Path: "exec", Summary: "run many commands from JSON lines, in one process", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Each line is an object: _cmd names the command as in the manifest, _opts holds flags, all else are its arguments. Each line gets\n" +
-			"one envelope line with meta._cmd and meta._line. The batch stops at the first failure unless --ignore-errors is given. What a\n" +
+		Path: "exec", Summary: "run many commands from JSON lines, in one process", Class: contract.Envelope,
+		Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Each line is an object: _cmd names the command as in the manifest, _opts holds flags, all else are " +
+			"its arguments. Each line gets\n" +
+			"one envelope line with meta._cmd and meta._line. The batch stops at the first failure unless " +
+			"--ignore-errors is given. What a\n" +
 			"line may change is what its own command may change.",
-		Timeout: 0, Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{Format: "jsonl", Required: true},
+		Timeout: 0, Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{
+			Format:   "jsonl",
+			Required: true,
+		},
 		Params: []contract.Param{
 			{Name: "ignore-errors", Kind: contract.Bool, Help: "go on after a line that failed"},
 			{Name: "dry-run", Kind: contract.Bool, Help: "give --dry-run to every line that can take it"},
@@ -31,11 +37,20 @@ func exec() *contract.Command {
 			{Code: contract.GeneralError, When: "a line failed; its own envelope says why", Changed: contract.None},
 			{Code: contract.PreconditionFailed, When: "standard input is empty or a terminal"},
 			{Code: contract.NotFound, When: "the input file does not exist"},
-			{Code: contract.TimedOut, When: "the time limit passed; finished lines have their envelopes", Changed: contract.Some},
+			{
+				Code: contract.TimedOut, When: "the time limit passed; finished lines have their envelopes",
+				Changed: contract.Some,
+			},
 		},
 		Examples: []contract.Example{
-			{Description: "Two calls at the price of one start", Command: `printf '{"_cmd":"version"}\n{"_cmd":"config.get","key":"output"}\n' | omniagent exec`},
-			{Description: "From a file, going on after failures", Command: "omniagent exec --input-file calls.jsonl --ignore-errors"},
+			{
+				Description: "Two calls at the price of one start",
+				Command:     `printf '{"_cmd":"version"}\n{"_cmd":"config.get","key":"output"}\n' | omniagent exec`,
+			},
+			{
+				Description: "From a file, going on after failures",
+				Command:     "omniagent exec --input-file calls.jsonl --ignore-errors",
+			},
 		},
 		Run: runExec,
 	}
@@ -73,17 +88,21 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return contract.Result{Lines: ran > 0}, fault.New(fault.FieldTooLarge, "line %d is longer than %d bytes", number+1, maxLine).Hint("give large values by file")
+		return contract.Result{Lines: ran > 0}, fault.New(fault.FieldTooLarge, "line %d is longer than %d bytes",
+			number+1, maxLine).Hint("give large values by file")
 	} else if err != nil {
 		return contract.Result{Lines: ran > 0}, fault.New(fault.Internal, "the input cannot be read").Because(err)
 	}
 	switch {
 	case ran == 0 && ctx.Err() == nil:
-		return contract.Result{}, fault.New(fault.StdinRequired, "there is no line to carry out").Hint("give a JSON object with _cmd on each line")
+		return contract.Result{}, fault.New(fault.StdinRequired,
+			"there is no line to carry out").Hint("give a JSON object with _cmd on each line")
 	case failed == 0:
 		return contract.Result{Lines: true}, nil
 	case parsed == 0 && failed == ran:
-		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out").Hint("each line has an envelope that says why")
+		return contract.Result{Lines: true}, fault.New(fault.DispatchParse,
+			"no line could be carried out").Hint("each line has an envelope that says why")
 	}
-	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed", failed, ran).Hint("each line has an envelope that says why; --ignore-errors goes on after a failure")
+	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed", failed,
+		ran).Hint("each line has an envelope that says why; --ignore-errors goes on after a failure")
 }

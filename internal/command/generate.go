@@ -26,7 +26,10 @@ type manData struct {
 }
 
 func outputDirParam() contract.Param {
-	return contract.Param{Name: "output-dir", Kind: contract.File, Position: 1, Required: true, Help: "directory to write to; it is made if need be"}
+	return contract.Param{
+		Name: "output-dir", Kind: contract.File, Position: 1, Required: true,
+		Help: "directory to write to; it is made if need be",
+	}
 }
 
 func generateCommand(c contract.Command) *contract.Command {
@@ -42,16 +45,27 @@ func generateCommand(c contract.Command) *contract.Command {
 
 func generateSkills() *contract.Command {
 	return generateCommand(contract.Command{
-		Path: "generate-skills", Summary: "write a card for agents about every command", Output: contract.TypeOf[skillsData](),
-		Params:   []contract.Param{outputDirParam(), {Name: "format", Kind: contract.Enum, Enum: []string{"markdown", "json"}, Default: "markdown", Help: "form of the cards"}},
-		Examples: []contract.Example{{Description: "Cards for the agents that work in this repository", Command: "omniagent generate-skills skills"}},
+		Path: "generate-skills", Summary: "write a card for agents about every command",
+		Output: contract.TypeOf[skillsData](),
+		Params: []contract.Param{
+			outputDirParam(),
+			{
+				Name: "format", Kind: contract.Enum, Enum: []string{"markdown", "json"}, Default: "markdown",
+				Help: "form of the cards",
+			},
+		},
+		Examples: []contract.Example{{
+			Description: "Cards for the agents that work in this repository",
+			Command:     "omniagent generate-skills skills",
+		}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			pages := c.Program.SkillPages()
 			if c.String("format") == "json" {
 				pages = c.Program.SkillSchemas()
 			}
 			files, effect, err := writePages(c, pages)
-			return contract.Result{Data: skillsData{c.Program.Version, files}, Effect: effect, Target: targetOf(files)}, err
+			return contract.Result{Data: skillsData{c.Program.Version, files}, Effect: effect, Target: targetOf(files)},
+				err
 		},
 	})
 }
@@ -59,11 +73,15 @@ func generateSkills() *contract.Command {
 func generateMan() *contract.Command {
 	return generateCommand(contract.Command{
 		Path: "generate-man", Summary: "write a manual page for every command", Output: contract.TypeOf[manData](),
-		Params:   []contract.Param{outputDirParam()},
-		Examples: []contract.Example{{Description: "Manual pages for a package", Command: "omniagent generate-man man/man1"}},
+		Params: []contract.Param{outputDirParam()},
+		Examples: []contract.Example{{
+			Description: "Manual pages for a package",
+			Command:     "omniagent generate-man man/man1",
+		}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			files, effect, err := writePages(c, c.Program.ManPages())
-			return contract.Result{Data: manData{c.Program.Version, files}, Effect: effect, Target: targetOf(files)}, err
+			return contract.Result{Data: manData{c.Program.Version, files}, Effect: effect, Target: targetOf(files)},
+				err
 		},
 	})
 }
@@ -81,7 +99,8 @@ func writePages(c *contract.Call, pages []contract.Page) ([]generatedFile, contr
 	dir, files, effect := c.Path("output-dir"), []generatedFile{}, contract.Noop
 	if !c.DryRun() {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return files, effect, fault.New(fault.PermissionDenied, "the directory %s cannot be made", dir).Because(err).Hint("choose another --output-dir")
+			return files, effect, fault.New(fault.PermissionDenied, "the directory %s cannot be made",
+				dir).Because(err).Hint("choose another --output-dir")
 		}
 	}
 	for _, p := range pages {

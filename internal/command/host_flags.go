@@ -18,12 +18,18 @@ func hostParams(more ...string) []contract.Param {
 	words := approvalWords()
 	return []contract.Param{
 		{Name: "approval", Kind: contract.Enum, Enum: words, Help: "what runs unasked"},
-		{Name: "permission-mode", Kind: contract.Enum, Enum: append(append(words[:len(words):len(words)], "auto", "interactive"), more...), Help: "the same"},
+		{
+			Name: "permission-mode", Kind: contract.Enum,
+			Enum: append(append(words[:len(words):len(words)], "auto", "interactive"), more...), Help: "the same",
+		},
 		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
 		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
 		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},
 		{Name: "timeout", Kind: contract.Duration, Default: "0s", Help: "of a turn; 0: none"},
-		{Name: "connect-timeout", Kind: contract.Duration, Default: "60s", Help: "to an agent's first sign of life; native: native.first_byte"},
+		{
+			Name: "connect-timeout", Kind: contract.Duration, Default: "60s",
+			Help: "to an agent's first sign of life; native: native.first_byte",
+		},
 	}
 }
 
@@ -52,7 +58,13 @@ func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 	for _, f := range []struct {
 		name string
 		is   setting.Approval
-	}{{name: "approval"}, {name: "permission-mode"}, {"auto-edit", setting.AutoEdit}, {"yolo", setting.Yolo}, {"read-only", setting.Plan}} {
+	}{
+		{name: "approval"},
+		{name: "permission-mode"},
+		{"auto-edit", setting.AutoEdit},
+		{"yolo", setting.Yolo},
+		{"read-only", setting.Plan},
+	} {
 		written := "--" + f.name
 		switch {
 		case !c.Given(f.name) || f.is != "" && !c.Bool(f.name):
@@ -62,7 +74,8 @@ func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 			f.is = meaning(c.String(f.name))
 		}
 		if flag != "" && f.is != approval {
-			return "", "", fault.New(fault.ArgError, "%s and %s cannot be combined", flag, written).Hint("leave one of them out")
+			return "", "", fault.New(fault.ArgError, "%s and %s cannot be combined", flag,
+				written).Hint("leave one of them out")
 		}
 		if flag == "" {
 			approval, flag = f.is, written
@@ -71,7 +84,8 @@ func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 	return approval, flag, nil
 }
 
-// clocks are the limits that the flags set. The native agent's limit to the first sign of life is that of its model API.
+// clocks are the limits that the flags set. The native agent's limit to the first sign of life is that of its model
+// API.
 func clocks(c *contract.Call) (turn, connect time.Duration) {
 	return c.Duration("timeout"), c.Duration("connect-timeout")
 }

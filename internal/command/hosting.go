@@ -19,8 +19,8 @@ import (
 
 // What the commands that hold a conversation share.
 
-// attended does what has to be done before a conversation can hear signals itself. One that comes meanwhile ends the call; what cannot be
-// stopped, such as a read of standard input, ends with the process.
+// attended does what has to be done before a conversation can hear signals itself. One that comes meanwhile ends the
+// call; what cannot be stopped, such as a read of standard input, ends with the process.
 func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -40,7 +40,8 @@ func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(cont
 		cancel()
 		names := map[os.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}
 		var none T
-		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", names[s]).With("signal", names[s])
+		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation",
+			names[s]).With("signal", names[s])
 	}
 }
 
@@ -50,7 +51,8 @@ func workspaceOf(c *contract.Call) shell.Inheritance {
 	return shell.Inheritance{Roots: []string{c.Dir(), root}}
 }
 
-// ownPrograms is the environment for who looks for a program that may be asked for a login: without what the workspace has put into PATH.
+// ownPrograms is the environment for who looks for a program that may be asked for a login: without what the workspace
+// has put into PATH.
 func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
 	walls := workspaceOf(c)
 	return func(name string) (string, bool) {
@@ -69,7 +71,8 @@ func logger(c *contract.Call) func(format string, args ...any) {
 }
 
 // quiet keeps the secrets of the environment out of an error.
-func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context, *contract.Call, <-chan os.Signal) (int, error) {
+func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
+	*contract.Call, <-chan os.Signal) (int, error) {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 		code, err := serve(ctx, c, signals)
 		if err == nil {

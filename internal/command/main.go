@@ -23,7 +23,8 @@ import (
 	"omniagent/internal/shim"
 )
 
-// Main runs the process: a guard, a stage, a call that goes straight to an agent, or a command. The first argument decides.
+// Main runs the process: a guard, a stage, a call that goes straight to an agent, or a command. The first argument
+// decides.
 func Main() int {
 	if process.IsGuard(os.Args) {
 		return process.Guard()
@@ -60,11 +61,15 @@ func Main() int {
 		}
 	}
 	dir, _ := os.Getwd()
-	host := shim.Host{Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals}
+	host := shim.Host{
+		Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Signals: signals,
+	}
 	return newShim(program).Main(host)
 }
 
-// nestedArgs are the flags of Claude Code in our words. What is ignored is named; what cannot be meant ends the call, and is told in its stream.
+// nestedArgs are the flags of Claude Code in our words. What is ignored is named; what cannot be meant ends the call,
+// and is told in its stream.
 func nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
@@ -78,7 +83,8 @@ func nestedArgs(program *contract.Program, args []string) (translated []string, 
 	if err != nil {
 		f := fault.New(fault.ArgError, "%v", err)
 		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
-		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) { // text has no line for it
+		// text has no line for it
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) {
 			encoder := claude.Encoder{UUID: opening.UUID}
 			for _, line := range encoder.Refuse(f) {
 				_, _ = os.Stdout.Write(append(line, '\n'))
@@ -92,8 +98,8 @@ func nestedArgs(program *contract.Program, args []string) (translated []string, 
 	return append([]string{"start"}, translated...), 0
 }
 
-// direct says whether a call goes straight to an agent: it begins with a flag, or there is nothing at all. What is asked about the
-// program as a whole is a matter for the commands.
+// direct says whether a call goes straight to an agent: it begins with a flag, or there is nothing at all. What is
+// asked about the program as a whole is a matter for the commands.
 func direct(program *contract.Program, args []string) bool {
 	if len(args) == 0 {
 		return true
@@ -107,19 +113,25 @@ func direct(program *contract.Program, args []string) bool {
 	if _, err := shim.Parse(args); err == nil {
 		return true
 	}
-	// Questions about the program, and options in front of a command, which the commands explain better: as far as the flags are theirs.
+	// Questions about the program, and options in front of a command, which the commands explain better: as far as the
+	// flags are theirs.
 	for _, arg := range args {
-		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, "-") && !program.Shares(strings.TrimLeft(name, "-")) {
+		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, "-") &&
+			!program.Shares(strings.TrimLeft(name, "-")) {
 			return true
 		}
 	}
 	about := slices.ContainsFunc(args, func(a string) bool {
-		return slices.Contains([]string{"-h", "--help", "-V", "--version", "--schema", "--print-schema", "--show-config"}, a)
+		return slices.Contains([]string{
+			"-h", "--help", "-V", "--version", "--schema", "--print-schema",
+			"--show-config",
+		}, a)
 	})
 	return !about && !program.CommandBehind(args)
 }
 
-// ownFile is the file in which a person defines agents, in the same form in which a repository does; nil when there is none.
+// ownFile is the file in which a person defines agents, in the same form in which a repository does; nil when there is
+// none.
 func ownFile(paths contract.Paths) (*agentsdir.File, error) {
 	if paths.Config == "" {
 		return nil, nil
@@ -144,7 +156,8 @@ func newShim(program *contract.Program) *shim.Shim {
 		Settings: func(dir string) shim.Settings {
 			set, paths, err := program.Settings(host, dir)
 			settings := shim.Settings{
-				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp, Said: versions(paths).Of,
+				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
+				Said:    versions(paths).Of,
 				Targets: func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, drivers()) },
 			}
 			if err == nil {

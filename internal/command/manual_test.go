@@ -44,7 +44,8 @@ func TestManual(t *testing.T) {
 	_, codes, _ := strings.Cut(manual, "\n## Exit codes\n")
 	codes, _, _ = strings.Cut(codes, "\n## ")
 	for _, e := range exits {
-		if strings.Contains(codes, "| "+e.Number+" |") || strings.Contains(codes, e.Number+",") || strings.Contains(codes, ", "+e.Number+" |") {
+		if strings.Contains(codes, "| "+e.Number+" |") || strings.Contains(codes, e.Number+",") ||
+			strings.Contains(codes, ", "+e.Number+" |") {
 			numbers++
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"omniagent/internal/shell"
 )
 
-// TestMatrixPages holds the pages about single agents, and the table in README.md, against the tables that translate the flags.
+// TestMatrixPages holds the pages about single agents, and the table in README.md, against the tables that translate
+// the flags.
 func TestMatrixPages(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the pages tell what holds on Linux; some rows differ by system")
@@ -53,7 +54,8 @@ func TestMatrixPagesSayAll(t *testing.T) {
 				}
 			}
 		}
-		if about := d.Describe(); !about.BuiltIn && !strings.Contains(page, about.InstallCommand) || !strings.Contains(page, about.Login) {
+		if about := d.Describe(); !about.BuiltIn && !strings.Contains(page, about.InstallCommand) ||
+			!strings.Contains(page, about.Login) {
 			t.Errorf("%s: how to install it, or to log in, is missing", d.Name())
 		}
 	}
@@ -105,7 +107,8 @@ func exitTable(drivers []agent.Driver) string {
 	}
 	slices.Sort(numbers)
 	var b strings.Builder
-	b.WriteString("| Exit | An agent: `omniagent -p …` | A command: `omniagent COMMAND` | Name there |\n|---|---|---|---|\n")
+	b.WriteString(
+		"| Exit | An agent: `omniagent -p …` | A command: `omniagent COMMAND` | Name there |\n|---|---|---|---|\n")
 	for _, n := range slices.Compact(numbers) {
 		name := string(shared[n].Code)
 		if name != "" {
@@ -128,7 +131,8 @@ func agentTable(drivers []agent.Driver) string {
 		fmt.Fprintf(&b, "| %s |", title)
 		for _, d := range drivers {
 			m := d.Matrix("")
-			fmt.Fprintf(&b, " %s |", levels(m.Cell(feature, value, setting.OneShot), m.Cell(feature, value, setting.Interactive)))
+			fmt.Fprintf(&b, " %s |", levels(m.Cell(feature, value, setting.OneShot),
+				m.Cell(feature, value, setting.Interactive)))
 		}
 		b.WriteString("\n")
 	}
@@ -152,18 +156,25 @@ func levels(oneShot, interactive agent.Cell) string {
 func agentPage(d agent.Driver) string {
 	about, m := d.Describe(), d.Matrix("")
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\nWhat `--agent %s` can do, as run with version %s on Linux. This page is made from the table that translates the flags; do not edit it\n"+
-		"by hand. `omniagent agents show %s` prints it for the version that is installed here, and `--trace-translate=only` a whole command line.\n\n",
+	fmt.Fprintf(&b,
+		"# %s\n\nWhat `--agent %s` can do, as run with version %s on Linux. This page is made from the table that "+
+			"translates the flags; do not edit it\n"+
+			"by hand. `omniagent agents show %s` prints it for the version that is installed here, and "+
+			"`--trace-translate=only` a whole command line.\n\n",
 		about.Title, d.Name(), m.Measured, d.Name())
 	if about.BuiltIn {
 		b.WriteString("- It is a part of this program.\n")
 	} else {
-		fmt.Fprintf(&b, "- Program: `%s`, of the npm package `%s`\n- To install it: `%s`\n", about.Binary, about.Package, about.InstallCommand)
+		fmt.Fprintf(&b, "- Program: `%s`, of the npm package `%s`\n- To install it: `%s`\n", about.Binary,
+			about.Package, about.InstallCommand)
 	}
 	fmt.Fprintf(&b, "- To log in: %s\n- Longest one-shot prompt: %s\n", about.Login, limitText(m.Limit))
-	b.WriteString("\n## Shared flags\n\n*Untyped* is what is sent where nobody chose the value, so that the agent's own flags behind `--` can\n" +
-		"replace it. Level `nearest` is something close to the flag; `no` is ignored, with a warning where it was typed;\n" +
-		"but an approval that is stricter than `prompt` is refused unless it is `yes`.\n\n")
+	b.WriteString(
+		"\n## Shared flags\n\n*Untyped* is what is sent where nobody chose the value, so that the agent's own flags " +
+			"behind `--` can\n" +
+			"replace it. Level `nearest` is something close to the flag; `no` is ignored, with a warning where it " +
+			"was typed;\n" +
+			"but an approval that is stricter than `prompt` is refused unless it is `yes`.\n\n")
 	head := "| What | Mode | Level | Sent | Remarks |\n|---|---|---|---|---|\n"
 	b.WriteString(head)
 	flags := matrixRows()
@@ -176,10 +187,15 @@ func agentPage(d agent.Driver) string {
 			rowText(&b, m, ability(r.Feature), r.Feature, r.Value)
 		}
 	}
-	b.WriteString("\n## A repository's own configuration\n\nLevel `yes` in the first row: what lies in a repository changes what the agent does there. A call without a command leaves that as the\n" +
-		"agent has it; the approval is sent all the same. A row *off* is what would close it.\n\n" + head)
+	b.WriteString(
+		"\n## A repository's own configuration\n\nLevel `yes` in the first row: what lies in a repository changes " +
+			"what the agent does there. A call without a command leaves that as the\n" +
+			"agent has it; the approval is sent all the same. A row *off* is what would close it.\n\n" + head)
 	rowText(&b, m, "counts", agent.RepoConfig, "")
-	if slices.ContainsFunc(m.Rows, func(r agent.Row) bool { return r.Feature == agent.RepoConfig && r.Value == "off" }) {
+	if slices.ContainsFunc(m.Rows, func(r agent.Row) bool {
+		return r.Feature == agent.RepoConfig &&
+			r.Value == "off"
+	}) {
 		rowText(&b, m, "off", agent.RepoConfig, "off")
 	}
 	if d.Name() == native.Name {
@@ -192,16 +208,22 @@ func agentPage(d agent.Driver) string {
 func nativePage() string {
 	var b strings.Builder
 	b.WriteString("\n## What commands see\n\n" +
-		"Commands and MCP servers get these variables of the environment, where they are set, and no others. An MCP server also gets what its own\n" +
-		"entry in `mcp.json` names (`\"env\": {\"NAME\": \"${NAME}\"}`), and the variables of the screen. A value that holds a password is kept back.\n\n" +
+		"Commands and MCP servers get these variables of the environment, where they are set, and no others. An MCP " +
+		"server also gets what its own\n" +
+		"entry in `mcp.json` names (`\"env\": {\"NAME\": \"${NAME}\"}`), and the variables of the screen. A value " +
+		"that holds a password is kept back.\n\n" +
 		"| Variables | Why |\n|---|---|\n")
 	for _, h := range shell.HandedOn() {
 		fmt.Fprintf(&b, "| %s | %s |\n", codes(h.Names), h.Why)
 	}
-	b.WriteString("\nWhat a program needs beside them is named in your own configuration, which hands on exactly these; a repository's file cannot:\n\n" +
-		"```toml\n[native]\nenv = [\"SSH_AUTH_SOCK\", \"NPM_TOKEN\"]\n```\n\n" +
-		"Never handed on, whatever is named: `BASH_ENV`, `ENV`, `LD_PRELOAD`, `LD_AUDIT`, `DYLD_INSERT_LIBRARIES` and others that make every program run\n" +
-		"something first. Set for commands: `TERM=dumb`, `NO_COLOR=1`, and pagers, editors and prompts that answer by themselves.\n")
+	b.WriteString(
+		"\nWhat a program needs beside them is named in your own configuration, which hands on exactly these; a " +
+			"repository's file cannot:\n\n" +
+			"```toml\n[native]\nenv = [\"SSH_AUTH_SOCK\", \"NPM_TOKEN\"]\n```\n\n" +
+			"Never handed on, whatever is named: `BASH_ENV`, `ENV`, `LD_PRELOAD`, `LD_AUDIT`, " +
+			"`DYLD_INSERT_LIBRARIES` and others that make every program run\n" +
+			"something first. Set for commands: `TERM=dumb`, `NO_COLOR=1`, and pagers, editors and prompts that " +
+			"answer by themselves.\n")
 	return b.String()
 }
 

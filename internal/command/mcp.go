@@ -25,21 +25,39 @@ func mcpServer(drivers []agent.Driver) *contract.Command {
 		children = append(children, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	return &contract.Command{
-		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server on standard input and output", Class: contract.Stream, Danger: contract.Mutating,
-		Detail: "For an agent's configuration of MCP servers: docs/mcp.md has the lines. Its tools are list_agents and ask_agent. An agent that is asked gets no\n" +
-			"more than --allow-mode and --dir say; nobody can be asked meanwhile, so what would need an answer is denied or comes back as a question.",
+		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server on standard input and output",
+		Class: contract.Stream, Danger: contract.Mutating,
+		Detail: "For an agent's configuration of MCP servers: docs/mcp.md has the lines. Its tools are list_agents " +
+			"and ask_agent. An agent that is asked gets no\n" +
+			"more than --allow-mode and --dir say; nobody can be asked meanwhile, so what would need an answer is " +
+			"denied or comes back as a question.",
 		Scopes: []string{},
 		Params: append([]contract.Param{
-			{Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read), Help: "what an agent may do at most that is asked"},
+			{
+				Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read),
+				Help: "what an agent may do at most that is asked",
+			},
 			{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
-			{Name: "dir", Kind: contract.File, Repeat: true, Help: "where agents may work; default: where it works itself"},
-			{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent: openai, codex, gemini or anthropic"},
+			{
+				Name: "dir", Kind: contract.File, Repeat: true,
+				Help: "where agents may work; default: where it works itself",
+			},
+			{
+				Name: "provider", Short: "P", Kind: contract.Text,
+				Help: "model API of the native agent: openai, codex, gemini or anthropic",
+			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
-			{Name: "ask-timeout", Kind: contract.Duration, Default: "10m", Help: "time limit of a call that names none"},
+			{
+				Name: "ask-timeout", Kind: contract.Duration, Default: "10m",
+				Help: "time limit of a call that names none",
+			},
 		}, hostParams()...),
 		Children: children,
 		Network:  modelAPI(),
-		Files:    []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord()},
+		Files: []contract.FileEffect{{
+			Path: "~/.yume/sessions", Type: "state",
+			ClearableWith: "omniagent session delete",
+		}, wallsRecord()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
@@ -47,7 +65,10 @@ func mcpServer(drivers []agent.Driver) *contract.Command {
 		},
 		Examples: []contract.Example{
 			{Description: "Agents that only read", Command: "omniagent mcp"},
-			{Description: "Agents that may change files of a project", Command: "omniagent mcp --allow-mode edit --dir ."},
+			{
+				Description: "Agents that may change files of a project",
+				Command:     "omniagent mcp --allow-mode edit --dir .",
+			},
 		},
 		Serve: quiet(func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 			return serveMCP(ctx, c, signals, drivers)
@@ -71,9 +92,13 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 	turn, connect := clocks(c)
 	log := logger(c)
 	if c.Host.StdinTerminal {
-		log("an MCP client is expected on standard input, not a person; docs/mcp.md has the lines for its configuration")
+		log("an MCP client is expected on standard input, not a person; docs/mcp.md has the lines for its " +
+			"configuration")
 	}
-	o := opener{call: c, log: log, detail: func(string, ...any) {}, drivers: drivers, provider: c.String("provider"), base: c.String("api-base"), moded: true}
+	o := opener{
+		call: c, log: log, detail: func(string, ...any) {}, drivers: drivers, provider: c.String("provider"),
+		base: c.String("api-base"), moded: true,
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	status := make(chan int, 1)
@@ -86,7 +111,11 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 		}
 	}()
 	err = delegate.Serve(ctx, c.Host.Stdin, c.Host.Stdout, delegate.Options{
-		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent, error) { return askable(c, drivers, reads) }, Open: o.converse,
+		Name: c.Program.Name, Version: Version, Agents: func() ([]delegate.Agent,
+			error,
+		) {
+			return askable(c, drivers, reads)
+		}, Open: o.converse,
 		Ceiling: ceiling, Reads: reads, Roots: roots, Env: os.Environ(), Depth: delegate.Depth(c.Host.Lookup),
 		Timeout: timeout, Most: turn, Connect: connect, Log: log,
 	})
@@ -101,8 +130,8 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 	return 0, nil
 }
 
-// ceilingOf is the most that an agent gets who is asked, and what the mode read means: prompt, or a stricter approval that
-// a flag names.
+// ceilingOf is the most that an agent gets who is asked, and what the mode read means: prompt, or a stricter approval
+// that a flag names.
 func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, err error) {
 	most, reads = delegate.Mode(c.String("allow-mode")), setting.Prompt
 	approval, flag, err := approvalOf(c)
@@ -119,7 +148,8 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 		reads = approval
 	}
 	if c.Given("allow-mode") && allowed != most {
-		return "", "", fault.New(fault.ArgError, "--allow-mode %s and %s cannot be combined", most, flag).Hint("leave one of them out")
+		return "", "", fault.New(fault.ArgError, "--allow-mode %s and %s cannot be combined", most,
+			flag).Hint("leave one of them out")
 	}
 	return allowed, reads, nil
 }
@@ -158,7 +188,8 @@ func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) (
 			return matrix.Cell(feature, value, setting.OneShot).Level != agent.None
 		}
 		a := delegate.Agent{
-			Name: k.Name(), Title: about.Title, Installed: row.Installed, Version: install.Version, Modes: []delegate.Mode{},
+			Name: k.Name(), Title: about.Title, Installed: row.Installed, Version: install.Version,
+			Modes:  []delegate.Mode{},
 			GoesOn: does(agent.Resume, ""), TellsDenials: does(agent.Denials, ""), Aliases: about.Aliases,
 		}
 		if !a.Installed {

@@ -40,14 +40,19 @@ func (o opener) env() opening.Env {
 	rules, problems := rulesOf(c)
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
-		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup, Environ: os.Environ(),
+		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
+		Environ: os.Environ(),
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
-			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool { return cli.InPath(host.Lookup, program) },
+			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
+				return cli.InPath(host.Lookup,
+					program)
+			},
 		},
 		Own: opening.Own{
-			Rules: rules, Variables: c.Config.List("native.env"), Memory: c.Config.Int("native.memory"), Sandbox: c.Config.String("native.sandbox"),
+			Rules: rules, Variables: c.Config.List("native.env"), Memory: c.Config.Int("native.memory"),
+			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			Programs: ownPrograms(c, home),
 		},
@@ -98,7 +103,8 @@ func (o opener) converse(
 	turn, connect := clocks(o.call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
 	return o.env().Open(ctx, opening.Request{
-		Agent: name, Spec: s, Services: sv, Mode: o.moded || chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
+		Agent: name, Spec: s, Services: sv, Mode: o.moded ||
+			chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
 	})
 }
 

@@ -55,13 +55,16 @@ func hold(t *testing.T, name, want string) {
 
 func errorsPage() string {
 	var b strings.Builder
-	b.WriteString("# Error codes\n\nEvery failure carries one of these codes in `error.code`. A code never changes its meaning, so programs may branch on it.\n" +
-		"The kind decides the exit code. This page is made from `omniagent errors list`; do not edit it by hand.\n")
+	b.WriteString(
+		"# Error codes\n\nEvery failure carries one of these codes in `error.code`. A code never changes its " +
+			"meaning, so programs may branch on it.\n" +
+			"The kind decides the exit code. This page is made from `omniagent errors list`; do not edit it by hand.\n")
 	list := fault.Catalogue()
 	slices.SortFunc(list, func(a, b fault.Entry) int { return strings.Compare(string(a.Code), string(b.Code)) })
 	for _, e := range list {
 		again := map[bool]string{true: "yes", false: "no"}[e.Retryable]
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- Code: `%s`\n- Kind: %s, exit code %d\n- Same call again: %s\n- Next step: %s\n",
+		fmt.Fprintf(&b,
+			"\n## %s\n\n%s\n\n- Code: `%s`\n- Kind: %s, exit code %d\n- Same call again: %s\n- Next step: %s\n",
 			strings.ToLower(string(e.Code)), e.Summary, e.Code, e.Kind, contract.ExitFor(e.Kind), again, e.NextStep)
 	}
 	return b.String()
@@ -69,10 +72,13 @@ func errorsPage() string {
 
 func commandsPage(t *testing.T, p *contract.Program) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nThe help of the program and of every command, as `--help` prints it. This page is made from it; do not edit it by hand.\n")
+	b.WriteString(
+		"# Commands\n\nThe help of the program and of every command, as `--help` prints it. This page is made from " +
+			"it; do not edit it by hand.\n")
 	fmt.Fprintf(&b, "\n## omniagent\n\n```text\n%s```\n", helpOf(t, p))
 	for _, c := range p.Commands {
-		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s```\n", strings.ReplaceAll(c.Path, " ", "-"), helpOf(t, p, strings.Fields(c.Path)...))
+		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s```\n", strings.ReplaceAll(c.Path, " ", "-"),
+			helpOf(t, p, strings.Fields(c.Path)...))
 	}
 	return b.String()
 }
@@ -80,7 +86,10 @@ func commandsPage(t *testing.T, p *contract.Program) string {
 func helpOf(t *testing.T, p *contract.Program, words ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	host := contract.Host{Args: append(words, "--help"), Lookup: func(string) (string, bool) { return "", false }, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Dir: t.TempDir()}
+	host := contract.Host{
+		Args: append(words, "--help"), Lookup: func(string) (string, bool) { return "", false },
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Dir: t.TempDir(),
+	}
 	if status := p.Run(context.Background(), host, nil); status != 0 {
 		t.Fatalf("%v --help: exit %d", words, status)
 	}
@@ -104,5 +113,6 @@ func agentsPage(t *testing.T, p *contract.Program) string {
 	for _, c := range p.Commands {
 		table += fmt.Sprintf("| `%s` | %s | %s |\n", c.Path, c.Danger, c.Summary)
 	}
-	return fmt.Sprintf("<!-- cli-version: %s -->\n%s<!-- generated:commands -->\n%s<!-- /generated -->%s", p.Version, before, table, after)
+	return fmt.Sprintf("<!-- cli-version: %s -->\n%s<!-- generated:commands -->\n%s<!-- /generated -->%s", p.Version,
+		before, table, after)
 }

@@ -1,7 +1,7 @@
 // Package command is the tree: every subcommand in a file of its own, declared and carried out.
 //
-// It promises that a command reaches children, network and standard input only through contract.Call, whose doors open for what was
-// declared. Commands that run agents get what they need handed down as values; nothing here is global.
+// It promises that a command reaches children, network and standard input only through contract.Call, whose doors open
+// for what was declared. Commands that run agents get what they need handed down as values; nothing here is global.
 package command
 
 import (
@@ -29,7 +29,8 @@ func app() contract.App {
 		Name:    "omniagent",
 		Version: Version,
 		Summary: "coding agents behind one command line that people and programs can trust",
-		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program reads. Exit codes are declared\n" +
+		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program " +
+			"reads. Exit codes are declared\n" +
 			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
 		Groups: map[string]string{
 			"agents":  "the coding agents that this program knows",

@@ -24,7 +24,8 @@ func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 	}
 	backend, err := modelserver.ParseScript(text)
 	if err != nil {
-		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is no script", script).Because(err).Hint("--rehearse alone answers every prompt with ok")
+		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is no script",
+			script).Because(err).Hint("--rehearse alone answers every prompt with ok")
 	}
 	var key [16]byte
 	_, _ = rand.Read(key[:]) // it never fails
@@ -33,7 +34,10 @@ func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 	if err != nil {
 		return agent.Rehearsal{}, nil, err
 	}
-	return agent.Rehearsal{URL: server.URL(), Key: options.Key, Model: "rehearsal", Home: home}, func() { _ = server.Close() }, nil
+	return agent.Rehearsal{
+		URL: server.URL(), Key: options.Key, Model: "rehearsal",
+		Home: home,
+	}, func() { _ = server.Close() }, nil
 }
 
 // readScript reads a regular file only. No signal is heard yet, so nothing may be waited for, and /dev/zero has no end.
@@ -41,9 +45,11 @@ func readScript(path string) ([]byte, error) {
 	data, err := workspace.ReadFile(path, maxScript)
 	switch {
 	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
-		return nil, fault.New(fault.ArgError, "--rehearse: %s is not a file of at most 16 MiB", path).Hint("--rehearse alone answers every prompt with ok")
+		return nil, fault.New(fault.ArgError, "--rehearse: %s is not a file of at most 16 MiB",
+			path).Hint("--rehearse alone answers every prompt with ok")
 	case err != nil:
-		return nil, fault.New(fault.ArgError, "--rehearse: the script cannot be read").Because(err).Hint("--rehearse alone answers every prompt with ok")
+		return nil, fault.New(fault.ArgError,
+			"--rehearse: the script cannot be read").Because(err).Hint("--rehearse alone answers every prompt with ok")
 	}
 	return data, nil
 }

@@ -63,16 +63,25 @@ type ruleRow struct {
 
 func sandboxExplain() *contract.Command {
 	return &contract.Command{
-		Path: "sandbox explain", Summary: "say what walls and rules make of a path or a command", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Nothing is run but a trial of the walls. One word with a slash, or the name of something that exists, is a path; anything else is a command.",
-		Scopes: []string{}, Output: contract.TypeOf[explained](), Volatile: []string{"walls", "walls_error", "calls.modes"},
+		Path: "sandbox explain", Summary: "say what walls and rules make of a path or a command",
+		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Nothing is run but a trial of the walls. One word with a slash, or the name of something that " +
+			"exists, is a path; anything else is a command.",
+		Scopes: []string{}, Output: contract.TypeOf[explained](), Volatile: []string{
+			"walls", "walls_error",
+			"calls.modes",
+		},
 		Params: append([]contract.Param{
-			{Name: "subject", Kind: contract.Text, Position: 1, Variadic: true, Required: true, Help: "a path, or a command behind --"},
+			{
+				Name: "subject", Kind: contract.Text, Position: 1, Variadic: true, Required: true,
+				Help: "a path, or a command behind --",
+			},
 			{Name: "as", Kind: contract.Enum, Enum: []string{"path", "command"}, Help: "what the subject is"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
-		Files:    []contract.FileEffect{wallsRecord()}, // the trial makes what it stands on, and has to be known to others who do
-		Exits:    []contract.Exit{{Code: contract.Success, When: "it is explained"}},
+		// the trial makes what it stands on, and has to be known to others who do
+		Files: []contract.FileEffect{wallsRecord()},
+		Exits: []contract.Exit{{Code: contract.Success, When: "it is explained"}},
 		Examples: []contract.Example{
 			{Description: "May it read a key", Command: "omniagent sandbox explain ~/.ssh/id_ed25519"},
 			{Description: "Would a command run", Command: "omniagent sandbox explain -- git push"},
@@ -134,7 +143,8 @@ func runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, er
 // kindOf guesses what is meant.
 func kindOf(c *contract.Call, words []string) string {
 	if len(words) == 1 && !strings.ContainsAny(words[0], " \t\n|;&<>$") {
-		if _, err := os.Lstat(c.Abs(words[0])); err == nil || strings.ContainsAny(words[0], `/\`) || strings.HasPrefix(words[0], "~") {
+		if _, err := os.Lstat(c.Abs(words[0])); err == nil || strings.ContainsAny(words[0], `/\`) ||
+			strings.HasPrefix(words[0], "~") {
 			return "path"
 		}
 	}
@@ -180,7 +190,8 @@ func (d explained) PlainText() string {
 		row.print(&b, d.Subject)
 	}
 	for _, pair := range d.Contradictions {
-		fmt.Fprintf(&b, "\nContradiction: %s %s (%s) against %s %s (%s); the stricter counts.\n", pair[0].Word, pair[0].Rule, pair[0].Source, pair[1].Word, pair[1].Rule, pair[1].Source)
+		fmt.Fprintf(&b, "\nContradiction: %s %s (%s) against %s %s (%s); the stricter counts.\n", pair[0].Word,
+			pair[0].Rule, pair[0].Source, pair[1].Word, pair[1].Rule, pair[1].Source)
 	}
 	for _, p := range d.Problems {
 		fmt.Fprintf(&b, "\n%s\n", p)
@@ -213,7 +224,8 @@ func (row callRow) print(b *strings.Builder, subject string) {
 	}
 }
 
-// sandboxMeta is what the answer's meta says about walls: the same words as in the first line of a stream, in the record of a session and in a report.
+// sandboxMeta is what the answer's meta says about walls: the same words as in the first line of a stream, in the
+// record of a session and in a report.
 func sandboxMeta(walls *event.Walls) map[string]any {
 	if walls == nil {
 		return nil

@@ -16,13 +16,20 @@ import (
 // sandboxRun puts the walls of the native agent around any command.
 func sandboxRun() *contract.Command {
 	return &contract.Command{
-		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal, Danger: contract.Mutating,
-		Detail: "The command can write beneath the working directory and to a temporary directory that ends with it, cannot read where credentials are kept,\n" +
-			"and has no network. Its streams are those of this call, and the exit status is its own, 128 and the number for a signal. Where no walls can\n" +
-			"be built it does not run; where only weaker ones can, a line says what they do not hold. A line on standard error that begins with omniagent: is from here.",
+		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal,
+		Danger: contract.Mutating,
+		Detail: "The command can write beneath the working directory and to a temporary directory that ends with it, " +
+			"cannot read where credentials are kept,\n" +
+			"and has no network. Its streams are those of this call, and the exit status is its own, 128 and the " +
+			"number for a signal. Where no walls can\n" +
+			"be built it does not run; where only weaker ones can, a line says what they do not hold. A line on " +
+			"standard error that begins with omniagent: is from here.",
 		Scopes: []string{},
 		Params: append([]contract.Param{
-			{Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true, Help: "program and arguments, behind --"},
+			{
+				Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true,
+				Help: "program and arguments, behind --",
+			},
 			{Name: "cwd", Kind: contract.File, Help: "where it runs and may write"},
 			{Name: "all-env", Kind: contract.Bool, Help: "hand on every variable, secrets too"},
 		}, wallParams()...),
@@ -36,15 +43,21 @@ func sandboxRun() *contract.Command {
 		},
 		Examples: []contract.Example{
 			{Description: "See which variables a command gets", Command: "omniagent sandbox run -- env"},
-			{Description: "Run the tests of a project that nobody trusts", Command: "omniagent sandbox run -- make test"},
-			{Description: "Let it reach one host", Command: "omniagent sandbox run --network proxy.golang.org -- go mod download"},
+			{
+				Description: "Run the tests of a project that nobody trusts",
+				Command:     "omniagent sandbox run -- make test",
+			},
+			{
+				Description: "Let it reach one host",
+				Command:     "omniagent sandbox run --network proxy.golang.org -- go mod download",
+			},
 		},
 		Serve: serveSandboxRun,
 	}
 }
 
-// wallsRecord is where it stands, as long as there are walls, what has been made for them in workspaces. The last to leave removes it; what a
-// kill leaves is tidied by whoever comes next.
+// wallsRecord is where it stands, as long as there are walls, what has been made for them in workspaces. The last to
+// leave removes it; what a kill leaves is tidied by whoever comes next.
 func wallsRecord() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
 }
@@ -55,7 +68,10 @@ func wallParams() []contract.Param {
 		{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, or hosts: a.org,b.org"},
 		{Name: "write", Kind: contract.File, Repeat: true, Help: "a directory that it may write too"},
 		{Name: "hide", Kind: contract.File, Repeat: true, Help: "what it may not read either"},
-		{Name: "walls", Kind: contract.Enum, Enum: []string{"namespaces", "landlock", "seatbelt"}, Help: "these, not the best that work here"},
+		{
+			Name: "walls", Kind: contract.Enum, Enum: []string{"namespaces", "landlock", "seatbelt"},
+			Help: "these, not the best that work here",
+		},
 	}
 }
 
@@ -63,7 +79,8 @@ func wallParams() []contract.Param {
 func wanted(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
-		Root: c.Dir(), Home: home, Network: cmp.Or(c.String("network"), c.Config.String("native.network")), State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
+		Root: c.Dir(), Home: home, Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
+		State: c.Paths.State, Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
 	}
 	for _, path := range c.Strings("write") {
 		w.Write = append(w.Write, c.Abs(path))
@@ -95,13 +112,17 @@ func serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Sign
 	defer func() { _ = walls.Close() }()
 	if why := walls.Weaker(); why != nil {
 		claim := walls.Claim()
-		sayLine(c, "only the walls %s stand, since %v; they do not hold %s", claim.Name, why, strings.Join(claim.Holes, "; "))
+		sayLine(c, "only the walls %s stand, since %v; they do not hold %s", claim.Name, why,
+			strings.Join(claim.Holes, "; "))
 	}
 	env := os.Environ()
 	if !c.Bool("all-env") {
 		env = shell.Inheritance{Roots: []string{w.Root}, More: c.Config.List("native.env"), Opens: true}.Of(env)
 	}
-	p := enclosure.Program{Argv: c.Strings("command"), Dir: w.Root, Env: env, Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals}
+	p := enclosure.Program{
+		Argv: c.Strings("command"), Dir: w.Root, Env: env,
+		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals,
+	}
 	if c.Host.StdinTerminal {
 		p.Terminal = os.Stdin
 	}
@@ -114,7 +135,8 @@ func lineOf(words []string) string {
 	for i, w := range words {
 		quoted[i] = w
 		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:@%+,", r))
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+				strings.ContainsRune("_-./=:@%+,", r))
 		}) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}

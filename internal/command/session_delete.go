@@ -20,7 +20,10 @@ func sessionDelete() *contract.Command {
 			{Code: contract.Success, When: "it is deleted"},
 			{Code: contract.Conflict, When: "a process has it open"},
 		},
-		Examples: []contract.Example{{Description: "One of them", Command: "omniagent session delete sess-1a2b3c4d --confirm-destructive"}},
+		Examples: []contract.Example{{
+			Description: "One of them",
+			Command:     "omniagent session delete sess-1a2b3c4d --confirm-destructive",
+		}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := sessionStore(c)
 			if err != nil {
@@ -41,7 +44,10 @@ func sessionDelete() *contract.Command {
 					return contract.Result{}, err
 				}
 			}
-			return contract.Result{Data: d, Effect: contract.Deleted, Target: map[string]any{"session": d.ID, "files": names, "bytes": d.Bytes}}, nil
+			return contract.Result{
+				Data: d, Effect: contract.Deleted,
+				Target: map[string]any{"session": d.ID, "files": names, "bytes": d.Bytes},
+			}, nil
 		},
 	})
 }

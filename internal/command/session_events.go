@@ -14,24 +14,35 @@ import (
 // sessionEvents prints the records of a conversation for programs.
 func sessionEvents() *contract.Command {
 	return &contract.Command{
-		Path: "session events", Summary: "print the records of one conversation, one line of JSON each", Class: contract.Stream, Danger: contract.Safe,
+		Path: "session events", Summary: "print the records of one conversation, one line of JSON each",
+		Class: contract.Stream, Danger: contract.Safe,
 		Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
-		Detail: "Each line has seq, time, turn and kind; seq counts from 1 without gaps, and a line of one record is always the same bytes. A place of the file that\n" +
+		Detail: "Each line has seq, time, turn and kind; seq counts from 1 without gaps, and a line of one record is " +
+			"always the same bytes. A place of the file that\n" +
 			"is damaged is a line of the kind damaged, with its offset and size. docs/sessions.md has the kinds.",
 		Params: []contract.Param{
 			{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the session"},
 			{Name: "from", Kind: contract.Int, Default: "1", Help: "seq of the first record to print"},
 			{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"},
-			{Name: "follow", Short: "f", Kind: contract.Bool, Help: "wait for further records while a process has the session open"},
+			{
+				Name: "follow", Short: "f", Kind: contract.Bool,
+				Help: "wait for further records while a process has the session open",
+			},
 		},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "the records are printed; with --follow, no process has the session open any more"},
+			{
+				Code: contract.Success,
+				When: "the records are printed; with --follow, no process has the session open any more",
+			},
 			{Code: contract.GeneralError, When: "the session or standard output cannot be used"},
 			{Code: contract.ArgError, When: "wrong call, or no such session"},
 		},
 		Examples: []contract.Example{
 			{Description: "All of them", Command: "omniagent session events sess-1a2b3c4d"},
-			{Description: "What comes behind record 41", Command: "omniagent session events sess-1a2b3c4d --from 42 --follow"},
+			{
+				Description: "What comes behind record 41",
+				Command:     "omniagent session events sess-1a2b3c4d --from 42 --follow",
+			},
 		},
 		Serve: serveEvents,
 	}

@@ -23,10 +23,16 @@ func sessionExport() *contract.Command {
 		Output: contract.TypeOf[sessionExported](),
 		Params: []contract.Param{
 			sessionParam(),
-			{Name: "form", Kind: contract.Enum, Enum: []string{"jsonl", "json", "markdown"}, Default: "markdown", Help: "records, history, or for people"},
+			{
+				Name: "form", Kind: contract.Enum, Enum: []string{"jsonl", "json", "markdown"}, Default: "markdown",
+				Help: "records, history, or for people",
+			},
 		},
-		Exits:    []contract.Exit{{Code: contract.Success, When: "it is written"}},
-		Examples: []contract.Example{{Description: "As a page", Command: "omniagent session export sess-1a2b3c4d --output plain"}},
+		Exits: []contract.Exit{{Code: contract.Success, When: "it is written"}},
+		Examples: []contract.Example{{
+			Description: "As a page",
+			Command:     "omniagent session export sess-1a2b3c4d --output plain",
+		}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := sessionStore(c)
 			if err != nil {

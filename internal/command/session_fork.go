@@ -16,10 +16,14 @@ type sessionForked struct {
 
 func sessionFork() *contract.Command {
 	return sessionCommand(contract.Command{
-		Path: "session fork", Summary: "begin a conversation with the past of another", Danger: contract.Mutating, DryRun: true, Reversible: true,
+		Path: "session fork", Summary: "begin a conversation with the past of another", Danger: contract.Mutating,
+		DryRun: true, Reversible: true,
 		Output: contract.TypeOf[sessionForked](), Volatile: []string{"id"},
-		Params: []contract.Param{sessionParam(), {Name: "as", Kind: contract.ID, MaxLen: 128, Help: "id of the new one"}},
-		Files:  []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state"}},
+		Params: []contract.Param{sessionParam(), {
+			Name: "as", Kind: contract.ID, MaxLen: 128,
+			Help: "id of the new one",
+		}},
+		Files: []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is forked"},
 			{Code: contract.Conflict, When: "the new id is taken"},
@@ -40,7 +44,10 @@ func sessionFork() *contract.Command {
 				if d.ID != nil && store.Has(*d.ID) {
 					return contract.Result{}, session.Taken(*d.ID)
 				}
-				return contract.Result{Data: d, Effect: contract.Created, Target: map[string]any{"session": d.From, "as": d.ID}}, nil
+				return contract.Result{
+					Data: d, Effect: contract.Created,
+					Target: map[string]any{"session": d.From, "as": d.ID},
+				}, nil
 			}
 			forked, err := store.Fork(ctx, d.From, c.String("as"))
 			if err != nil {
@@ -48,7 +55,8 @@ func sessionFork() *contract.Command {
 			}
 			id := forked.ID()
 			if err := forked.Close(); err != nil {
-				c.Warn("SESSION_PROJECTION", "%s is forked, but its projection could not be written: %v", id, fault.Of(err).Message)
+				c.Warn("SESSION_PROJECTION", "%s is forked, but its projection could not be written: %v", id,
+					fault.Of(err).Message)
 			}
 			d.ID = &id
 			return contract.Result{Data: d, Effect: contract.Created}, nil

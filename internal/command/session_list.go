@@ -31,7 +31,8 @@ type sessionRow struct {
 
 func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	return sessionRow{
-		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated, age(now.Sub(i.Updated)), i.Messages, i.Turns,
+		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
+		age(now.Sub(i.Updated)), i.Messages, i.Turns,
 		i.Cost, i.Size,
 	}
 }
@@ -59,10 +60,12 @@ func sessionStore(c *contract.Call) (session.Store, error) {
 			return session.Default(home), nil
 		}
 	}
-	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").Hint("set HOME")
+	return session.Store{}, fault.New(fault.NoHome,
+		"no home directory is known, so there is no place for sessions").Hint("set HOME")
 }
 
-// sessionCommand adds what they have in common. All of them need a home and files that can be read; those that take an id may not find it.
+// sessionCommand adds what they have in common. All of them need a home and files that can be read; those that take an
+// id may not find it.
 func sessionCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
@@ -78,7 +81,10 @@ func sessionCommand(c contract.Command) *contract.Command {
 }
 
 func sessionParam() contract.Param {
-	return contract.Param{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true, Help: "the session"}
+	return contract.Param{
+		Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true,
+		Help: "the session",
+	}
 }
 
 func providerParam() contract.Param {
@@ -112,7 +118,10 @@ func sessionList() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session list", Summary: "list the conversations of all agents, the newest first", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionsData](), Volatile: []string{"sessions"},
-		List:   &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "agent", "age", "cwd", "title"}},
+		List: &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{
+			"id", "agent", "age", "cwd",
+			"title",
+		}},
 		Params: []contract.Param{agentParam(), providerParam(), hereParam()},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{

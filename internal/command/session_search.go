@@ -23,12 +23,19 @@ func sessionSearch() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session search", Summary: "find conversations by title or words", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionHits](), Volatile: []string{"sessions"},
-		List: &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "title", "found", "snippet"}},
-		Params: []contract.Param{
-			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"}, agentParam(), providerParam(), hereParam(),
+		List: &contract.List{
+			Key: "sessions", ID: "id", Order: "given",
+			Columns: []string{"id", "title", "found", "snippet"},
 		},
-		Exits:    []contract.Exit{{Code: contract.Success, When: "what was found is listed"}},
-		Examples: []contract.Example{{Description: "Where was that said", Command: "omniagent session search deadlock"}},
+		Params: []contract.Param{
+			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"},
+			agentParam(), providerParam(), hereParam(),
+		},
+		Exits: []contract.Exit{{Code: contract.Success, When: "what was found is listed"}},
+		Examples: []contract.Example{{
+			Description: "Where was that said",
+			Command:     "omniagent session search deadlock",
+		}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			store, err := sessionStore(c)
 			if err != nil {
@@ -41,7 +48,11 @@ func sessionSearch() *contract.Command {
 			tellSkipped(c, skipped)
 			rows := []contract.Foreign[sessionHit]{}
 			for _, h := range hits {
-				rows = append(rows, contract.Foreign[sessionHit]{Value: sessionHit{sessionRowOf(h.Info, time.Now()), h.Found, h.Record, h.Role, h.Snippet}})
+				rows = append(rows,
+					contract.Foreign[sessionHit]{Value: sessionHit{
+						sessionRowOf(h.Info, time.Now()), h.Found, h.Record,
+						h.Role, h.Snippet,
+					}})
 			}
 			return contract.Result{Data: sessionHits{contract.RowsOf(rows)}}, nil
 		},

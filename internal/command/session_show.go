@@ -59,7 +59,9 @@ type sessionAsk struct {
 // PlainText is what a person looks for: the figures, then what was said.
 func (d sessionData) PlainText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n%s, %s (%s) in %s\n%s\n%d messages, %d turns, %d calls, %d compactions; %d tokens in, %d out, %.4f USD\n", d.ID, d.Title, d.Agent, d.Model, d.Provider, d.Cwd, d.Path,
+	fmt.Fprintf(&b,
+		"%s  %s\n%s, %s (%s) in %s\n%s\n%d messages, %d turns, %d calls, %d compactions; %d tokens in, %d out, "+
+			"%.4f USD\n", d.ID, d.Title, d.Agent, d.Model, d.Provider, d.Cwd, d.Path,
 		d.Messages, d.Turns, d.Calls, d.Compactions, d.Input, d.Output, d.CostUSD)
 	if d.Walls != nil {
 		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
@@ -98,8 +100,12 @@ func (d sessionData) troubles(b *strings.Builder) {
 
 func sessionShow() *contract.Command {
 	return sessionCommand(contract.Command{
-		Path: "session show", Summary: "show one conversation as the model sees it, and what is wrong with its file", Danger: contract.Safe,
-		Output: contract.TypeOf[sessionData](), Volatile: []string{"age", "writer"}, Params: []contract.Param{sessionParam()},
+		Path: "session show", Summary: "show one conversation as the model sees it, and what is wrong with its file",
+		Danger: contract.Safe,
+		Output: contract.TypeOf[sessionData](), Volatile: []string{
+			"age",
+			"writer",
+		}, Params: []contract.Param{sessionParam()},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "it is shown"}},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent session show sess-1a2b3c4d"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
@@ -128,9 +134,12 @@ func describeSession(ctx context.Context, store session.Store, v *session.View) 
 		return sessionData{}, err
 	}
 	d := sessionData{
-		sessionRow: sessionRowOf(s, time.Now()), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output, Calls: s.Calls, Denials: s.Denials,
-		Compactions: s.Compactions, Damaged: len(damage), Damage: damage, History: []contract.Foreign[sessionMessage]{}, Session: orNil(s.Session),
-		Path: store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(), Unfinished: []int64{}, Questions: []contract.Foreign[sessionAsk]{},
+		sessionRow: sessionRowOf(s, time.Now()), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output,
+		Calls: s.Calls, Denials: s.Denials,
+		Compactions: s.Compactions, Damaged: len(damage), Damage: damage, History: []contract.Foreign[sessionMessage]{},
+		Session: orNil(s.Session),
+		Path:    store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(), Unfinished: []int64{},
+		Questions: []contract.Foreign[sessionAsk]{},
 	}
 	if by, open := store.Writer(s.Begin.ID); open {
 		d.Writer = &sessionWriter{by.PID, by.Since}

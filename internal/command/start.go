@@ -10,8 +10,10 @@ import (
 // start is an agent for programs, ours unless told otherwise: one turn and the end, or a conversation over lines.
 func start() *contract.Command {
 	return &contract.Command{
-		Path: "start", Summary: "run an agent for a program, in lines of JSON", Class: contract.Stream, Danger: contract.Mutating,
-		Detail: "With --prompt, or text on standard input, it answers and ends. With --session-id alone, or frames on standard input, it stays and takes a\n" +
+		Path: "start", Summary: "run an agent for a program, in lines of JSON", Class: contract.Stream,
+		Danger: contract.Mutating,
+		Detail: "With --prompt, or text on standard input, it answers and ends. With --session-id alone, or frames " +
+			"on standard input, it stays and takes a\n" +
 			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.",
 		Scopes: []string{},
 		Params: append(startParams(), hostParams(dontAsk)...),
@@ -22,11 +24,21 @@ func start() *contract.Command {
 			contract.BlockedByPolicy("a tool needed approval and nobody could be asked"),
 		},
 		Network: modelAPI(),
-		Files:   []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"}, wallsRecord()},
+		Files: []contract.FileEffect{{
+			Path: "~/.yume/sessions", Type: "state",
+			ClearableWith: "omniagent session delete",
+		}, wallsRecord()},
 		Examples: []contract.Example{
-			{Description: "One question to a local model", Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p 'What is in this directory?'"},
+			{
+				Description: "One question to a local model",
+				Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p " +
+					"'What is in this directory?'",
+			},
 			{Description: "A conversation over lines", Command: "omniagent start --provider anthropic --session-id s1"},
-			{Description: "In place of Claude Code, in a host that was written for it", Command: "omniagent start --dialect claude -p 'What is in this directory?'"},
+			{
+				Description: "In place of Claude Code, in a host that was written for it",
+				Command:     "omniagent start --dialect claude -p 'What is in this directory?'",
+			},
 		},
 		Serve:  quiet(serveStart),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
@@ -42,18 +54,33 @@ func startParams() []contract.Param {
 		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "id of a new session"},
 		{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 8 << 20, Help: "the message"},
 		{Name: "resume", Short: "r", Kind: contract.Text, Help: "session to go on with"},
-		{Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"}, Default: "stream-json", Help: "json: the result alone"},
-		{Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto", Help: "what stdin is: a message, or frames"},
+		{
+			Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"},
+			Default: "stream-json", Help: "json: the result alone",
+		},
+		{
+			Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto",
+			Help: "what stdin is: a message, or frames",
+		},
 		{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
-		{Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)}, Help: "what commands can change"},
+		{
+			Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)},
+			Help: "what commands can change",
+		},
 		{Name: "network", Kind: contract.Text, Help: "what commands reach: off, on, or hosts: a.org,b.org"},
 		{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
 		{Name: "history-file", Kind: contract.File, Help: "what was said elsewhere"},
 		{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "answers of the model"},
 		{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "pages and search"},
-		{Name: "dialect", Kind: contract.Enum, Enum: []string{"yume", "claude"}, Default: "yume", Help: "whose lines; claude takes Claude Code's flags: docs/start.md"},
+		{
+			Name: "dialect", Kind: contract.Enum, Enum: []string{"yume", "claude"}, Default: "yume",
+			Help: "whose lines; claude takes Claude Code's flags: docs/start.md",
+		},
 		{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "who works"},
-		{Name: "questions", Kind: contract.Enum, Enum: []string{"auto", "host", "none"}, Default: "auto", Help: "who is asked what may run"},
+		{
+			Name: "questions", Kind: contract.Enum, Enum: []string{"auto", "host", "none"}, Default: "auto",
+			Help: "who is asked what may run",
+		},
 		{Name: "allow-bypass", Kind: contract.Bool, Help: "the host may let everything run"},
 		{Name: "allowed-tools", Kind: contract.Text, Repeat: true, Help: "rule: needs no question"},
 		{Name: "disallowed-tools", Kind: contract.Text, Repeat: true, Help: "rule: never runs"},
@@ -71,7 +98,10 @@ func startParams() []contract.Param {
 		{Name: "json-schema", Kind: contract.Text, MaxLen: 1 << 20, Help: "that the answer has to fit"},
 		{Name: "agents", Kind: contract.Text, MaxLen: 1 << 20, Help: "sub-agents: JSON or a file"},
 		{Name: "settings", Kind: contract.Text, MaxLen: 1 << 20, Help: "Claude Code's: JSON or a file"},
-		{Name: "setting-sources", Kind: contract.Enum, Enum: []string{"user", "project", "local"}, Repeat: true, Help: "whose prohibitions count"},
+		{
+			Name: "setting-sources", Kind: contract.Enum, Enum: []string{"user", "project", "local"}, Repeat: true,
+			Help: "whose prohibitions count",
+		},
 		{Name: "include-partial-messages", Kind: contract.Bool, Help: "pieces too"},
 		{Name: "replay-user-messages", Kind: contract.Bool, Help: "messages are told again"},
 		{Name: "no-session-persistence", Kind: contract.Bool, Help: "keep nothing of the conversation"},

@@ -53,7 +53,8 @@ func listen(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input, er
 	case line != nil && c.String("input-format") == "auto":
 		return input{stays: true, frames: hear(io.MultiReader(bytes.NewReader(line), reader), d, true, quit)}, nil
 	case len(bytes.TrimSpace(rest)) == 0:
-		return input{}, fault.New(fault.ArgError, "standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
+		return input{}, fault.New(fault.ArgError,
+			"standard input is empty, and there is no --prompt").Hint("omniagent start -p 'What is in this directory?'")
 	}
 	return input{prompt: []event.Block{{Text: string(rest)}}, frames: nothing()}, nil
 }
@@ -88,7 +89,8 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	for {
 		part, err := in.ReadBytes('\n')
 		rest = append(rest, part...)
-		if len(bytes.TrimSpace(part)) > 0 && bytes.HasPrefix(bytes.TrimSpace(part), []byte("{")) && stream.IsFrame(part) {
+		if len(bytes.TrimSpace(part)) > 0 && bytes.HasPrefix(bytes.TrimSpace(part), []byte("{")) &&
+			stream.IsFrame(part) {
 			return part, rest, nil
 		}
 		if err != nil || len(bytes.TrimSpace(part)) > 0 {
@@ -100,13 +102,14 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 		return nil, nil, fault.New(fault.Internal, "standard input cannot be read").Because(err)
 	}
 	if rest = append(rest, more...); len(rest) > longestMessage {
-		return nil, nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20)
+		return nil, nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB",
+			longestMessage>>20)
 	}
 	return nil, rest, nil
 }
 
-// beside adds what comes on standard input to a message that was given as an argument, as Claude Code does: what nobody has begun to say within
-// three seconds is not waited for.
+// beside adds what comes on standard input to a message that was given as an argument, as Claude Code does: what nobody
+// has begun to say within three seconds is not waited for.
 func beside(c *contract.Call) ([]event.Block, error) {
 	if c.Host.StdinTerminal || c.Host.Stdin == nil {
 		return nil, nil
@@ -135,7 +138,8 @@ func beside(c *contract.Call) ([]event.Block, error) {
 	case got.err != nil:
 		return nil, fault.New(fault.Internal, "standard input cannot be read").Because(got.err)
 	case len(got.data) > longestMessage:
-		return nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20)
+		return nil, fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB",
+			longestMessage>>20)
 	case len(bytes.TrimSpace(got.data)) > 0:
 		return []event.Block{{Text: "\n" + string(got.data)}}, nil
 	}

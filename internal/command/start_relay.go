@@ -13,9 +13,11 @@ import (
 	"omniagent/internal/stream"
 )
 
-// passes says whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked for that needs us in between.
+// passes says whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked for
+// that needs us in between.
 func passes(c *contract.Call) bool {
-	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) || c.Bool("replay-user-messages") {
+	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) ||
+		c.Bool("replay-user-messages") {
 		return false
 	}
 	i := slices.IndexFunc(drivers(), func(d agent.Driver) bool { return d.Name() == c.String("agent") })
@@ -23,7 +25,8 @@ func passes(c *contract.Call) bool {
 		return false
 	}
 	_, speaks := drivers()[i].(relay.Speaker)
-	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} { // read by us, and held by us
+	// read by us, and held by us
+	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
 	}
 	return speaks && (c.String("input-format") == "stream-json" || c.Given("prompt"))
@@ -31,7 +34,8 @@ func passes(c *contract.Call) bool {
 
 // serveRelay passes the lines between host and agent.
 func serveRelay(
-	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal, quit <-chan struct{},
+	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal,
+	quit <-chan struct{},
 ) (int, error) {
 	in, stays := c.Host.Stdin, !c.Given("prompt")
 	if !stays {
@@ -51,8 +55,12 @@ func serveRelay(
 	if err != nil {
 		return 0, err
 	}
-	w := relay.Wishes{CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget, Pieces: c.Bool("include-partial-messages")}
+	w := relay.Wishes{
+		CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget,
+		Pieces: c.Bool("include-partial-messages"),
+	}
 	return openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
-		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true, // the codes are Claude Code's: a denial is none
+		// the codes are Claude Code's: a denial is none
+		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true,
 	})
 }

@@ -38,11 +38,13 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 	}
 	turn, connect := clocks(c)
 	r.Request = opening.Request{
-		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"), History: c.Path("history-file"),
-		Forget: c.Bool("no-session-persistence"), Mode: chosen != "",
+		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"),
+		History: c.Path("history-file"),
+		Forget:  c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
 	}
-	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") || mode == setting.Yolo}
+	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
+		mode == setting.Yolo}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
@@ -105,14 +107,16 @@ func (r request) named() (request, error) {
 	if s.Fresh == "" || s.Resume == "" || r.History != "" || s.Terms.Fork {
 		return r, nil
 	}
-	return r, fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", s.Resume, s.Fresh).
+	return r, fault.New(fault.ArgError, "--resume %s goes on with a session, --session-id %s begins one", s.Resume,
+		s.Fresh).
 		Hint("omniagent session fork makes a session of another")
 }
 
 // termsOf are what the flags ask for beyond what all agents share.
 func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
 	t = agent.Terms{
-		Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"), Fork: c.Bool("fork-session"),
+		Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"),
+		Fork:      c.Bool("fork-session"),
 		OnlyThese: c.Bool("strict-mcp-config"), Allow: list(c, "allowed-tools"), Deny: list(c, "disallowed-tools"),
 	}
 	if text := c.String("max-budget-usd"); text != "" {

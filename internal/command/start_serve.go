@@ -88,7 +88,8 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 		return 0, err
 	}
 	if r.Forget && r.Agent != native.Name {
-		return 0, fault.New(fault.Unsupported, "%s keeps records of its own, so --no-session-persistence cannot be kept", r.Agent).Hint("leave it out")
+		return 0, fault.New(fault.Unsupported,
+			"%s keeps records of its own, so --no-session-persistence cannot be kept", r.Agent).Hint("leave it out")
 	}
 	host.Frames, host.Stays, r.First = in.frames, in.stays, in.prompt
 	if d, ok := dialect.(*stream.Claude); ok {
@@ -116,7 +117,8 @@ func openerOf(c *contract.Call, log, detail func(string, ...any), notes []string
 	return opener{call: c, log: log, detail: detail, drivers: drivers()}
 }
 
-// greet hears what a host of Claude Code's says before the conversation, and lets it be asked. Not open: it wants nothing at all.
+// greet hears what a host of Claude Code's says before the conversation, and lets it be asked. Not open: it wants
+// nothing at all.
 func greet(
 	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r request, signals <-chan os.Signal,
 ) (_ request, open bool, err error) {
@@ -125,7 +127,8 @@ func greet(
 		s.Fresh = opening.UUID()
 	}
 	if host.Stays {
-		g, err := attended(ctx, signals, func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
+		g, err := attended(ctx, signals,
+			func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
 		if err != nil || !g.Open {
 			return r, false, err
 		}

@@ -43,8 +43,10 @@ type sideEffect struct {
 
 func status() *contract.Command {
 	return &contract.Command{
-		Path: "status", Summary: "show what is configured and what is kept on disk", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
-		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[statusData](), Volatile: []string{"state_files.bytes"},
+		Path: "status", Summary: "show what is configured and what is kept on disk", Class: contract.Envelope,
+		Danger: contract.Safe, Version: "1.0.0",
+		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[statusData](),
+		Volatile: []string{"state_files.bytes"},
 		Params: []contract.Param{
 			{Name: "show-config", Kind: contract.Bool, Help: "every setting with its source"},
 			{Name: "show-side-effects", Kind: contract.Bool, Help: "what each command leaves on disk"},

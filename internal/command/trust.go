@@ -46,13 +46,21 @@ type trustData struct {
 
 func trust() *contract.Command {
 	return &contract.Command{
-		Path: "trust", Summary: "trust the configuration of a repository as it is now", Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
-		Detail: "A repository's .omniagent/config.toml has no effect until its exact content was trusted; a changed file has to be trusted again.\n" +
-			"The answer says what it changes; with --dry-run it only says so. AGENTS.md, CLAUDE.md and omniagent.config.* are trusted one by one.\n" +
-			"So is what other agents get in a conversation: opencode's plugins, and of Claude Code .claude/settings.json, .claude/agents/*.md and .mcp.json.",
-		DryRun: true, Reversible: true, Batch: true, LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[trustData](),
+		Path: "trust", Summary: "trust the configuration of a repository as it is now", Class: contract.Envelope,
+		Danger: contract.Mutating, Version: "1.0.0",
+		Detail: "A repository's .omniagent/config.toml has no effect until its exact content was trusted; a changed " +
+			"file has to be trusted again.\n" +
+			"The answer says what it changes; with --dry-run it only says so. AGENTS.md, CLAUDE.md and " +
+			"omniagent.config.* are trusted one by one.\n" +
+			"So is what other agents get in a conversation: opencode's plugins, and of Claude Code " +
+			".claude/settings.json, .claude/agents/*.md and .mcp.json.",
+		DryRun: true, Reversible: true, Batch: true, LooseConfig: true, Scopes: []string{},
+		Output: contract.TypeOf[trustData](),
 		Params: []contract.Param{
-			{Name: "path", Kind: contract.File, Position: 1, Variadic: true, Help: "repositories or configuration files; this directory unless given"},
+			{
+				Name: "path", Kind: contract.File, Position: 1, Variadic: true,
+				Help: "repositories or configuration files; this directory unless given",
+			},
 			{Name: "remove", Kind: contract.Bool, Help: "trust no longer"},
 		},
 		Files: []contract.FileEffect{
@@ -112,10 +120,14 @@ func runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
 	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: say why, not that part of it failed
 		return contract.Result{Data: data}, first
 	}
-	return contract.Result{Data: data, Effect: effect, Failed: data.Summary.Failed, Target: map[string]any{"files": files}}, nil
+	return contract.Result{
+		Data: data, Effect: effect, Failed: data.Summary.Failed,
+		Target: map[string]any{"files": files},
+	}, nil
 }
 
-// joined is the existing path that the argument at i and its neighbours are the pieces of, because a shell has split it at its spaces.
+// joined is the existing path that the argument at i and its neighbours are the pieces of, because a shell has split it
+// at its spaces.
 func joined(c *contract.Call, paths []string, i int) string {
 	const most = 5 // pieces
 	for from := i; from >= max(0, i-most+1); from-- {
@@ -164,10 +176,12 @@ func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult,
 		return result, record.Forget(file)
 	}
 	if config.Leaves(file) {
-		return result, fault.New(fault.Unsafe, "%s is a link that leads out of the project", file).Hint("put a file in its place")
+		return result, fault.New(fault.Unsafe, "%s is a link that leads out of the project",
+			file).Hint("put a file in its place")
 	}
 	if record.Refuses(file) {
-		return result, fault.New(fault.Unsafe, "trust would be recorded in the repository itself, in %s", c.TrustFile()).Hint("set XDG_STATE_HOME to another place")
+		return result, fault.New(fault.Unsafe, "trust would be recorded in the repository itself, in %s",
+			c.TrustFile()).Hint("set XDG_STATE_HOME to another place")
 	}
 	content, err := workspace.ReadFile(file, 1<<20)
 	if err != nil {
@@ -178,7 +192,8 @@ func trustOne(c *contract.Call, record *config.Trust, file string) (trustResult,
 		return result, f
 	}
 	sum := sha256.Sum256(content)
-	result.SHA256, result.Counts.Value.Lines = hex.EncodeToString(sum[:]), whatCounts(c.Program.ConfigKeys(), file, content)
+	result.SHA256, result.Counts.Value.Lines = hex.EncodeToString(sum[:]), whatCounts(c.Program.ConfigKeys(), file,
+		content)
 	switch {
 	case !had:
 		result.Change = "trusted"
@@ -208,7 +223,8 @@ type trustListData struct {
 
 func trustList() *contract.Command {
 	return &contract.Command{
-		Path: "trust list", Summary: "list what is trusted", Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0", LooseConfig: true,
+		Path: "trust list", Summary: "list what is trusted", Class: contract.Envelope, Danger: contract.Safe,
+		Version: "1.0.0", LooseConfig: true,
 		Scopes: []string{}, Output: contract.TypeOf[trustListData](),
 		List:     &contract.List{Key: "trusted", ID: "path", Order: "path", Columns: []string{"path", "state", "at"}},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the trusted files are listed"}},
@@ -217,7 +233,10 @@ func trustList() *contract.Command {
 			rows := []trustRow{}
 			for _, e := range config.OpenTrust(c.TrustFile()).List() {
 				state := trustState(c, e.Path)
-				rows = append(rows, trustRow{e.Path, e.SHA256, e.At.Format("2006-01-02T15:04:05Z"), state == "current", state})
+				rows = append(rows, trustRow{
+					e.Path, e.SHA256, e.At.Format("2006-01-02T15:04:05Z"), state == "current",
+					state,
+				})
 			}
 			return contract.Result{Data: trustListData{contract.RowsOf(rows)}}, nil
 		},

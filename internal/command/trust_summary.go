@@ -27,13 +27,16 @@ func whatCounts(keys []config.Key, file string, content []byte) []string {
 	case strings.EqualFold(name, "AGENTS.md") || strings.EqualFold(name, "CLAUDE.md"):
 		lines = wholeText("instructions that the native agent's model follows", content)
 	case above(file, ".opencode"), name == "opencode.json", name == "opencode.jsonc":
-		lines = wholeText("what opencode runs in a conversation as a program, or takes the name of a program from", content)
+		lines = wholeText("what opencode runs in a conversation as a program, or takes the name of a program from",
+			content)
 	case name == ".mcp.json":
 		lines = wholeText("MCP servers that Claude Code starts in a conversation", content)
 	case above(file, ".claude") && strings.HasPrefix(name, "settings") && filepath.Ext(name) == ".json":
-		lines = wholeText("settings that Claude Code gets in a conversation, with their hooks, variables and rules", content)
+		lines = wholeText("settings that Claude Code gets in a conversation, with their hooks, variables and rules",
+			content)
 	case above(file, ".claude") && filepath.Base(filepath.Dir(file)) == "agents":
-		lines = wholeText("a sub-agent that Claude Code gets in a conversation: its description, prompt, tools and model", content)
+		lines = wholeText(
+			"a sub-agent that Claude Code gets in a conversation: its description, prompt, tools and model", content)
 	default:
 		lines = []string{"nothing: this program reads no file of that name"}
 	}
@@ -137,7 +140,8 @@ func agentsOf(file string, content []byte) []string {
 		}
 		for _, call := range []agentsdir.Call{t.CLI.Interactive, t.CLI.OneShot} {
 			if call.Command != "" {
-				line := fmt.Sprintf("the agent %s starts: %s", t.ID, strings.Join(append([]string{call.Command}, call.Args...), " "))
+				line := fmt.Sprintf("the agent %s starts: %s", t.ID,
+					strings.Join(append([]string{call.Command}, call.Args...), " "))
 				if !slices.Contains(lines, line) {
 					lines = append(lines, line)
 				}

@@ -1,12 +1,13 @@
 // Package config finds out what is configured, and says from where.
 //
-// It promises one order of layers, highest first: flag, environment, project file, user file, default. Every value carries its source,
-// down to line and column, and what it hides. All that is wrong is reported at once, and the layers that are sound are usable all the
-// same, so that the commands that explain a broken configuration still run. A file is changed under a lock, atomically, and only in
-// the one value that was meant.
+// It promises one order of layers, highest first: flag, environment, project file, user file, default. Every value
+// carries its source, down to line and column, and what it hides. All that is wrong is reported at once, and the layers
+// that are sound are usable all the same, so that the commands that explain a broken configuration still run. A file is
+// changed under a lock, atomically, and only in the one value that was meant.
 //
-// It refuses to let a directory speak for its user: a project file counts only while its exact content is trusted at its exact path.
-// It refuses files that are not regular or larger than 1 MiB, and it never repairs or rewrites a file that it cannot read.
+// It refuses to let a directory speak for its user: a project file counts only while its exact content is trusted at
+// its exact path. It refuses files that are not regular or larger than 1 MiB, and it never repairs or rewrites a file
+// that it cannot read.
 package config
 
 import (
@@ -56,8 +57,8 @@ type Warning struct {
 	Col     int
 }
 
-// Load reads all layers. The Set is usable even with an error, which is then a fault.ConfigInvalid that names everything that is wrong:
-// what could not be read is left out, and the next lower layer holds.
+// Load reads all layers. The Set is usable even with an error, which is then a fault.ConfigInvalid that names
+// everything that is wrong: what could not be read is left out, and the next lower layer holds.
 func Load(o Options) (*Set, error) {
 	l := &loader{options: o, set: &Set{keys: o.Keys}}
 	if l.options.Getenv == nil {

@@ -18,7 +18,10 @@ import (
 
 func testKeys() []Key {
 	return []Key{
-		{Name: "output", Type: Enum, Enum: []string{"json", "human"}, Default: "human", Env: "OMNIAGENT_OUTPUT", Flag: "format"},
+		{
+			Name: "output", Type: Enum, Enum: []string{"json", "human"}, Default: "human", Env: "OMNIAGENT_OUTPUT",
+			Flag: "format",
+		},
 		{Name: "audit.keep", Type: Duration, Default: "30d", Env: "OMNIAGENT_AUDIT_KEEP"},
 		{Name: "audit.max_size", Type: Bytes, Default: "1MiB"},
 		{Name: "retries", Type: Int, Default: "3", Env: "OMNIAGENT_RETRIES"},
@@ -102,7 +105,10 @@ func TestHigherLayersWinAndShadow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]Value{
-		"output":         {Raw: "human", Text: "human", Source: "flag:--format", Shadowed: []string{"file:" + p.user + ":1:10"}},
+		"output": {
+			Raw: "human", Text: "human", Source: "flag:--format",
+			Shadowed: []string{"file:" + p.user + ":1:10"},
+		},
 		"audit.max_size": {Raw: int64(1 << 20), Text: "1048576", Source: "default"},
 		"color":          {Source: "default"}, "model": {Source: "default"}, "scopes": {Source: "default"},
 		"retries": {Raw: int64(7), Text: "7", Source: "flag:--retries", Shadowed: []string{
@@ -110,7 +116,8 @@ func TestHigherLayersWinAndShadow(t *testing.T) {
 		}},
 	}
 	keep, ok := set.Lookup("audit.keep")
-	if !ok || keep.Raw != 48*time.Hour || keep.Source != "file:"+p.project+":4:8" || keep.File != p.project || keep.Pos.Line != 4 {
+	if !ok || keep.Raw != 48*time.Hour || keep.Source != "file:"+p.project+":4:8" || keep.File != p.project ||
+		keep.Pos.Line != 4 {
 		t.Errorf("got %+v", keep)
 	}
 	var names []string
@@ -132,7 +139,8 @@ func TestHigherLayersWinAndShadow(t *testing.T) {
 	if set.ProjectRoot() != p.repo || set.ProjectFile() != p.project || len(set.Warnings()) != 0 {
 		t.Errorf("root %s, file %s, warnings %v", set.ProjectRoot(), set.ProjectFile(), set.Warnings())
 	}
-	if set.Int("retries") != 7 || set.Int("audit.max_size") != 1<<20 || set.Duration("audit.keep") != 48*time.Hour || set.String("output") != "human" {
+	if set.Int("retries") != 7 || set.Int("audit.max_size") != 1<<20 || set.Duration("audit.keep") != 48*time.Hour ||
+		set.String("output") != "human" {
 		t.Error("the accessors disagree")
 	}
 }
@@ -140,7 +148,8 @@ func TestHigherLayersWinAndShadow(t *testing.T) {
 func TestForAnySubsetOfLayersTheHighestWins(t *testing.T) {
 	p := newPlace(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		in := rapid.SliceOfN(rapid.Bool(), 6, 6).Draw(rt, "layers") // flag, env, project context, project, user context, user
+		// flag, env, project context, project, user context, user
+		in := rapid.SliceOfN(rapid.Bool(), 6, 6).Draw(rt, "layers")
 		set := func(i int) string {
 			if in[i] {
 				return fmt.Sprintf("retries = %d\n", 100+i)
@@ -196,7 +205,9 @@ func TestHashFollowsTheValuesOnly(t *testing.T) {
 
 func TestContexts(t *testing.T) {
 	p := newPlace(t)
-	p.write(p.user, "current_context = 'work'\nmodel = 'small'\n[context.work]\nmodel = 'large'\n[context.'at home']\naudit.keep = '1h'\n")
+	p.write(p.user,
+		"current_context = 'work'\nmodel = 'small'\n[context.work]\nmodel = 'large'\n[context.'at home']\naudit.keep "+
+			"= '1h'\n")
 	if set := p.load(); set.ContextName() != "work" || set.String("model") != "large" {
 		t.Errorf("context %q, model %q", set.ContextName(), set.String("model"))
 	}
@@ -208,21 +219,24 @@ func TestContexts(t *testing.T) {
 	}
 	o.Context = "wrok"
 	set, err = Load(o)
-	if !errors.Is(err, fault.ConfigInvalid) || err.Error() != `--context: there is no context "wrok"; there is: at home, work` {
+	if !errors.Is(err, fault.ConfigInvalid) ||
+		err.Error() != `--context: there is no context "wrok"; there is: at home, work` {
 		t.Errorf("got %v", err)
 	}
 	if f := fault.Of(err); f.Problems[0].Corrected != "work" || set.String("model") != "small" {
 		t.Errorf("got %+v, model %q", f.Problems, set.String("model"))
 	}
 	p.write(p.user, "current_context = 'gone'\n")
-	if _, err = Load(p.options()); err == nil || err.Error() != p.user+`:1:19: there is no context "gone"; there is none` {
+	if _, err = Load(p.options()); err == nil ||
+		err.Error() != p.user+`:1:19: there is no context "gone"; there is none` {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestEverythingWrongIsReportedAndTheRestHolds(t *testing.T) {
 	p := newPlace(t)
-	p.write(p.user, "retries = '5'\ncolor = true\noutput = 'jsno'\n[audit]\nkeep = 30\nmax_size = -1\n[context.x]\nscopes = [1]\n")
+	p.write(p.user,
+		"retries = '5'\ncolor = true\noutput = 'jsno'\n[audit]\nkeep = 30\nmax_size = -1\n[context.x]\nscopes = [1]\n")
 	p.env["OMNIAGENT_RETRIES"] = "many"
 	o := p.options()
 	o.Overrides = map[string]string{"audit.keep": "soon", "nonsense": "1"}
@@ -271,7 +285,8 @@ func TestTornFile(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"path": p.user, "line": 3, "column": 9}, f.Detail); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.Contains(f.Suggestion, "omniagent config path") || set.String("model") != "m" || len(set.Sources()) != 0 {
+	if !strings.Contains(f.Suggestion, "omniagent config path") || set.String("model") != "m" ||
+		len(set.Sources()) != 0 {
 		t.Errorf("hint %q, sources %v", f.Suggestion, set.Sources())
 	}
 }
@@ -292,7 +307,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 		c.make(path)
 		o := p.options()
 		o.Explicit = path
-		if _, err := Load(o); !errors.Is(err, fault.ConfigInvalid) || !strings.Contains(err.Error(), path+":") || !strings.Contains(err.Error(), c.want) {
+		if _, err := Load(o); !errors.Is(err, fault.ConfigInvalid) || !strings.Contains(err.Error(), path+":") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		o.Explicit, o.UserFile = "", path
@@ -310,7 +326,8 @@ func TestExplicitAndNone(t *testing.T) {
 	o := p.options()
 	o.Explicit = "only.toml"
 	set, err := Load(o)
-	if err != nil || set.String("model") != "only" || set.Int("retries") != 3 || set.Sources()[0] != filepath.Join(p.dir, "only.toml") {
+	if err != nil || set.String("model") != "only" || set.Int("retries") != 3 ||
+		set.Sources()[0] != filepath.Join(p.dir, "only.toml") {
 		t.Errorf("%v %v", err, set.All())
 	}
 	o.None = true

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCopyOfWhatIsTrusted: the copy is of exactly what was trusted, readable by the user alone, and goes with the trust.
+// TestCopyOfWhatIsTrusted: the copy is of exactly what was trusted, readable by the user alone, and goes with the
+// trust.
 func TestCopyOfWhatIsTrusted(t *testing.T) {
 	dir := t.TempDir()
 	trust := OpenTrust(filepath.Join(dir, "state", "trust.json"))
@@ -18,7 +19,8 @@ func TestCopyOfWhatIsTrusted(t *testing.T) {
 	}
 	has := func(want string) {
 		t.Helper()
-		if got, ok := OpenTrust(filepath.Join(dir, "state", "trust.json")).Copy(file); string(got) != want || ok != (want != "") {
+		if got, ok := OpenTrust(filepath.Join(dir, "state", "trust.json")).Copy(file); string(got) != want ||
+			ok != (want != "") {
 			t.Errorf("%q, %v, want %q", got, ok, want)
 		}
 	}

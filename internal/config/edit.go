@@ -30,9 +30,9 @@ type Edit struct {
 	Trust *Trust // trusts the new content if the file was absent or trusted before; nil = nobody is asked
 }
 
-// Write gives the key its value and returns what it was as text, "" when the file did not set it. A value that is there already writes
-// nothing. The file and its directory are made if need be, open to the user alone. After an error with changed = true, the file has
-// the new value and only the trust could not be recorded.
+// Write gives the key its value and returns what it was as text, "" when the file did not set it. A value that is there
+// already writes nothing. The file and its directory are made if need be, open to the user alone. After an error with
+// changed = true, the file has the new value and only the trust could not be recorded.
 func Write(ctx context.Context, e Edit) (old string, changed bool, err error) {
 	path, key, err := e.resolve()
 	if err != nil {
@@ -63,15 +63,16 @@ func Remove(ctx context.Context, e Edit) (old string, changed bool, err error) {
 	})
 }
 
-// Check finds out whether an edit could be made, without looking at the file: whether there is such a key, and with value whether the
-// text is one for it.
+// Check finds out whether an edit could be made, without looking at the file: whether there is such a key, and with
+// value whether the text is one for it.
 func Check(e Edit, value bool) error {
 	_, key, err := e.resolve()
 	if err != nil || !value {
 		return err
 	}
 	if key.Personal && e.Root != "" {
-		return fault.New(fault.ArgError, "%s does not count in a project's file", key.Name).Hint("Add --global to change your own configuration.")
+		return fault.New(fault.ArgError, "%s does not count in a project's file",
+			key.Name).Hint("Add --global to change your own configuration.")
 	}
 	if _, err := key.tomlValue(e.Value); err != nil {
 		return wrongValue(key, e.Value, err)
@@ -114,7 +115,8 @@ func (e Edit) resolve() (path []string, key Key, err error) {
 			return append([]string{contextTable, context}, strings.Split(key.Name, ".")...), key, nil
 		}
 	}
-	f := fault.New(fault.ConfigKeyUnknown, "%s", unknownKey(e.Key, e.Keys)).With("key", e.Key).Hint("omniagent config list shows all keys")
+	f := fault.New(fault.ConfigKeyUnknown, "%s", unknownKey(e.Key, e.Keys)).With("key",
+		e.Key).Hint("omniagent config list shows all keys")
 	if near := text.Nearest(e.Key, keyNames(e.Keys)); near != "" {
 		f.With("did_you_mean", near)
 	}
@@ -123,14 +125,20 @@ func (e Edit) resolve() (path []string, key Key, err error) {
 
 func wrongValue(key Key, text string, err error) error {
 	return &fault.Fault{
-		Code: fault.ArgError, Message: key.Name + " " + err.Error(), Suggestion: key.Name + " is " + key.Type.description(key.Enum),
-		Detail:   map[string]any{"key": key.Name},
-		Problems: []fault.Problem{{Param: "value", Code: fault.ArgError, Message: key.Name + " " + err.Error(), Value: text, Corrected: key.corrected(text)}},
+		Code: fault.ArgError, Message: key.Name + " " + err.Error(), Suggestion: key.Name + " is " +
+			key.Type.description(key.Enum),
+		Detail: map[string]any{"key": key.Name},
+		Problems: []fault.Problem{{
+			Param: "value", Code: fault.ArgError, Message: key.Name + " " + err.Error(),
+			Value: text, Corrected: key.corrected(text),
+		}},
 	}
 }
 
 // apply reads, edits and writes under the lock.
-func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byte) ([]byte, error)) (string, bool, error) {
+func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byte) ([]byte, error)) (string, bool,
+	error,
+) {
 	lock, err := e.lockFile()
 	if err != nil {
 		return "", false, err
@@ -141,7 +149,8 @@ func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byt
 	}
 	defer held.Unlock()
 	if e.Root != "" && leavesRoot(e.File, e.Root) {
-		return "", false, fault.New(fault.Unsafe, "%s is a link that leads out of the project", e.File).With("path", e.File).
+		return "", false, fault.New(fault.Unsafe, "%s is a link that leads out of the project", e.File).With("path",
+			e.File).
 			Hint("Put a file in its place: rm %s", e.File)
 	}
 	if e.Trust != nil {

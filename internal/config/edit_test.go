@@ -23,7 +23,10 @@ const writerVariable = "CONFIG_TEST_WRITER"
 func TestMain(m *testing.M) {
 	if job := os.Getenv(writerVariable); job != "" {
 		file, key, _ := strings.Cut(job, "|")
-		_, changed, err := Write(context.Background(), Edit{File: file, Key: key, Keys: manyKeys(), Value: "1", Wait: 50 * time.Millisecond})
+		_, changed, err := Write(context.Background(), Edit{
+			File: file, Key: key, Keys: manyKeys(), Value: "1",
+			Wait: 50 * time.Millisecond,
+		})
 		fmt.Println(outcome(changed, err))
 		return
 	}
@@ -55,7 +58,10 @@ func TestManyWritersAtOnce(t *testing.T) {
 	}
 	for name, write := range map[string]func(file, key string) string{
 		"goroutines": func(file, key string) string {
-			_, changed, err := Write(context.Background(), Edit{File: file, Key: key, Keys: manyKeys(), Value: "1", Wait: 50 * time.Millisecond})
+			_, changed, err := Write(context.Background(), Edit{
+				File: file, Key: key, Keys: manyKeys(), Value: "1",
+				Wait: 50 * time.Millisecond,
+			})
 			return outcome(changed, err)
 		},
 		"processes": func(file, key string) string {
@@ -119,8 +125,14 @@ func TestWriteAndRemove(t *testing.T) {
 		{"model", "large", "small", false, true, "model = \"large\"\n"},
 		{"model", "large", "large", false, false, "model = \"large\"\n"},
 		{"audit.keep", "30d", "", false, true, "model = \"large\"\n\n[audit]\nkeep = \"30d\"\n"},
-		{"audit.max_size", "4KiB", "", false, true, "model = \"large\"\n\n[audit]\nkeep = \"30d\"\nmax_size = \"4KiB\"\n"},
-		{"audit.max_size", "4096", "4096", false, true, "model = \"large\"\n\n[audit]\nkeep = \"30d\"\nmax_size = 4096\n"},
+		{
+			"audit.max_size", "4KiB", "", false, true,
+			"model = \"large\"\n\n[audit]\nkeep = \"30d\"\nmax_size = \"4KiB\"\n",
+		},
+		{
+			"audit.max_size", "4096", "4096", false, true,
+			"model = \"large\"\n\n[audit]\nkeep = \"30d\"\nmax_size = 4096\n",
+		},
 		{"audit.keep", "", "30d", true, true, "model = \"large\"\n\n[audit]\nmax_size = 4096\n"},
 		{"audit.keep", "", "", true, false, "model = \"large\"\n\n[audit]\nmax_size = 4096\n"},
 		{"audit.max_size", "", "4096", true, true, "model = \"large\"\n\n[audit]\n"},
@@ -128,10 +140,14 @@ func TestWriteAndRemove(t *testing.T) {
 		{"scopes", "a, b", "", false, true, "model = \"large\"\ncolor = true\nscopes = [\"a\", \"b\"]\n\n[audit]\n"},
 		{"scopes", `["c,d"]`, "a,b", false, true, "model = \"large\"\ncolor = true\nscopes = [\"c,d\"]\n\n[audit]\n"},
 		{"scopes", "", `["c,d"]`, true, true, "model = \"large\"\ncolor = true\n\n[audit]\n"},
-		{"current_context", "v1.2", "", false, true, "model = \"large\"\ncolor = true\ncurrent_context = \"v1.2\"\n\n[audit]\n"},
+		{
+			"current_context", "v1.2", "", false, true,
+			"model = \"large\"\ncolor = true\ncurrent_context = \"v1.2\"\n\n[audit]\n",
+		},
 		{
 			"context.v1.2.audit.keep", "1h", "", false, true,
-			"model = \"large\"\ncolor = true\ncurrent_context = \"v1.2\"\n\n[audit]\n\n[context.\"v1.2\".audit]\nkeep = \"1h\"\n",
+			"model = \"large\"\ncolor = true\ncurrent_context = " +
+				"\"v1.2\"\n\n[audit]\n\n[context.\"v1.2\".audit]\nkeep = \"1h\"\n",
 		},
 	} {
 		act := Write
@@ -141,7 +157,8 @@ func TestWriteAndRemove(t *testing.T) {
 		old, changed, err := act(context.Background(), edit(step.key, step.value))
 		got, _ := os.ReadFile(p.user)
 		if err != nil || old != step.old || changed != step.changed || string(got) != step.want {
-			t.Errorf("%s=%s: old %q, changed %v, %v\n got %q\nwant %q", step.key, step.value, old, changed, err, got, step.want)
+			t.Errorf("%s=%s: old %q, changed %v, %v\n got %q\nwant %q", step.key, step.value, old, changed, err, got,
+				step.want)
 		}
 	}
 	if info, _ := os.Stat(p.user); info.Mode().Perm() != 0o600 {
@@ -177,7 +194,8 @@ func TestWriteRefuses(t *testing.T) {
 	} {
 		p.write(p.user, c.before)
 		_, changed, err := Write(context.Background(), Edit{File: p.user, Key: c.key, Keys: testKeys(), Value: c.value})
-		if !errors.Is(err, c.code) || !strings.Contains(err.Error(), c.want) || changed || fault.Of(err).Suggestion == "" {
+		if !errors.Is(err, c.code) || !strings.Contains(err.Error(), c.want) || changed ||
+			fault.Of(err).Suggestion == "" {
 			t.Errorf("%s: %v", c.key, err)
 		}
 		if got, _ := os.ReadFile(p.user); string(got) != c.before {
@@ -189,7 +207,10 @@ func TestWriteRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Unlock()
-	_, _, err = Write(context.Background(), Edit{File: p.user, Key: "model", Keys: testKeys(), Value: "x", Wait: 5 * time.Millisecond})
+	_, _, err = Write(context.Background(), Edit{
+		File: p.user, Key: "model", Keys: testKeys(), Value: "x",
+		Wait: 5 * time.Millisecond,
+	})
 	if f := fault.Of(err); outcome(false, err) != "busy" || !f.Retryable() || f.Detail["holder_pid"] != os.Getpid() {
 		t.Errorf("got %v", err)
 	}

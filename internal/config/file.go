@@ -21,7 +21,8 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 	switch {
 	case err == nil:
 		return data, true, nil
-	case errors.Is(err, fault.FileMissing), errors.Is(err, syscall.ENOTDIR): // HOME=/dev/null says that there is no home
+	// HOME=/dev/null says that there is no home
+	case errors.Is(err, fault.FileMissing), errors.Is(err, syscall.ENOTDIR):
 		return nil, false, nil
 	case errors.Is(err, fault.FieldTooLarge):
 		return nil, true, errors.New("the file is larger than 1 MiB")
@@ -35,8 +36,8 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 	return nil, true, fmt.Errorf("it cannot be read: %w", err)
 }
 
-// fileLayers are the two layers of a file: the chosen context lies over the rest. A context of the user file does not lie over the
-// project file, because layers come before contexts.
+// fileLayers are the two layers of a file: the chosen context lies over the rest. A context of the user file does not
+// lie over the project file, because layers come before contexts.
 func (l *loader) fileLayers(f file) []layer {
 	plain, overlay := layer{}, layer{}
 	for _, m := range f.tree.Members {
@@ -65,7 +66,9 @@ func (l *loader) withhold(path string, layers ...layer) {
 			delete(of, key.Name)
 			held = append(held, Warning{
 				Code: PersonalKey, File: path, Line: v.Pos.Line, Col: v.Pos.Col,
-				Message: fmt.Sprintf("%s:%v: %s does not count here, trusted or not: it belongs into your own configuration", path, v.Pos, key.Name),
+				Message: fmt.Sprintf(
+					"%s:%v: %s does not count here, trusted or not: it belongs into your own configuration", path,
+					v.Pos, key.Name),
 			})
 		}
 	}

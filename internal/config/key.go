@@ -217,8 +217,8 @@ func parseList(text string) (any, error) {
 	return items, nil
 }
 
-// splitList divides at commas, but for those within brackets: Bash(git log --format=a,b) is one rule. Where the brackets do not match, every
-// comma divides, so that a mistake stays within what it is in.
+// splitList divides at commas, but for those within brackets: Bash(git log --format=a,b) is one rule. Where the
+// brackets do not match, every comma divides, so that a mistake stays within what it is in.
 func splitList(text string) []string {
 	var items []string
 	depth, begin := 0, 0

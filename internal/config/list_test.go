@@ -8,8 +8,12 @@ import (
 // TestSplitList keeps commas in brackets, and reads back what it shows.
 func TestSplitList(t *testing.T) {
 	for text, want := range map[string][]string{
-		"a, b,,c": {"a", "b", "c"}, "Bash(git log --format=a,b),Read(x)": {"Bash(git log --format=a,b)", "Read(x)"}, "Bash(echo $(a,b),c)": {"Bash(echo $(a,b),c)"},
-		"Bash(a,Read(b)": {"Bash(a", "Read(b)"}, "a),b(": {"a)", "b("}, "a)(,b": {"a)(", "b"}, "": {}, "(,)": {"(,)"}, `["a,b","c"]`: {"a,b", "c"},
+		"a, b,,c": {"a", "b", "c"}, "Bash(git log --format=a,b),Read(x)": {
+			"Bash(git log --format=a,b)",
+			"Read(x)",
+		}, "Bash(echo $(a,b),c)": {"Bash(echo $(a,b),c)"},
+		"Bash(a,Read(b)": {"Bash(a", "Read(b)"}, "a),b(": {"a)", "b("}, "a)(,b": {"a)(", "b"}, "": {}, "(,)": {"(,)"},
+		`["a,b","c"]`: {"a,b", "c"},
 	} {
 		got, err := parseList(text)
 		if err != nil || !slices.Equal(got.([]string), want) {

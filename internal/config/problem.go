@@ -73,8 +73,12 @@ func (p *problems) context(origin, name string, in Value, message, near string) 
 	if in.File != "" {
 		p.inFile(in.File, in.Pos, message, name)
 	} else {
-		f := p.add(fault.Problem{Param: origin, Code: fault.ConfigInvalid, Value: name, Message: origin + ": " + message})
-		f.With("source", origin).Hint("omniagent config path shows the files; a context is a table [context.NAME] in one of them")
+		f := p.add(fault.Problem{
+			Param: origin, Code: fault.ConfigInvalid, Value: name,
+			Message: origin + ": " + message,
+		})
+		f.With("source",
+			origin).Hint("omniagent config path shows the files; a context is a table [context.NAME] in one of them")
 	}
 	p.list[len(p.list)-1].Corrected = near
 }

@@ -60,7 +60,8 @@ func (l *loader) findProject() {
 	}
 }
 
-// belongsToUser is true in the home directory, whose file is no project's, even when the home directory is a repository.
+// belongsToUser is true in the home directory, whose file is no project's, even when the home directory is a
+// repository.
 func (o Options) belongsToUser(dir, path string) bool {
 	if o.UserFile != "" && sameFile(path, o.UserFile) {
 		return true
@@ -99,11 +100,13 @@ func (l *loader) trustedProject() ([]byte, bool) {
 		l.warn(w)
 	}
 	untrusted := func(reason, next string) ([]byte, bool) {
-		l.warn(Warning{Code: UntrustedConfig, File: path, Message: fmt.Sprintf("%s %s, so it does not count; %s", path, reason, next)})
+		l.warn(Warning{Code: UntrustedConfig, File: path, Message: fmt.Sprintf("%s %s, so it does not count; %s", path,
+			reason, next)})
 		return nil, false
 	}
 	if leavesRoot(path, l.set.projectRoot) {
-		return untrusted("is a link that leads out of the project", "put a file in its place, then run: omniagent trust")
+		return untrusted("is a link that leads out of the project",
+			"put a file in its place, then run: omniagent trust")
 	}
 	data, exists, err := readConfig(path)
 	switch {
@@ -112,11 +115,13 @@ func (l *loader) trustedProject() ([]byte, bool) {
 		l.torn = true
 		return nil, false
 	case err != nil:
-		return untrusted("cannot be trusted: "+err.Error(), "when it can be read, look at it, then run: omniagent trust")
+		return untrusted("cannot be trusted: "+err.Error(),
+			"when it can be read, look at it, then run: omniagent trust")
 	case !exists:
 		return nil, false
 	case trust.Refuses(path):
-		return untrusted("is not trusted, because trust would be recorded in its own repository ("+l.options.TrustFile+")", "set XDG_STATE_HOME to another place")
+		return untrusted("is not trusted, because trust would be recorded in its own repository ("+l.options.TrustFile+
+			")", "set XDG_STATE_HOME to another place")
 	case !trust.Trusted(path, data):
 		reason := "is not trusted"
 		if trust.knows(path) {

@@ -21,7 +21,8 @@ func TestProjectFileCountsOnlyWhileItsContentIsTrusted(t *testing.T) {
 	p.write(p.project, "model = 'theirs'\n")
 	set := p.load()
 	message := onlyWarning(t, set, UntrustedConfig)
-	if !strings.Contains(message, p.project+" is not trusted") || !strings.Contains(message, "omniagent trust") || set.String("model") != "" {
+	if !strings.Contains(message, p.project+" is not trusted") || !strings.Contains(message, "omniagent trust") ||
+		set.String("model") != "" {
 		t.Errorf("got %q, model %q", message, set.String("model"))
 	}
 	if set.ProjectFile() != p.project || len(set.Sources()) != 0 {
@@ -32,7 +33,8 @@ func TestProjectFileCountsOnlyWhileItsContentIsTrusted(t *testing.T) {
 		t.Errorf("model %q, %v", set.String("model"), set.Warnings())
 	}
 	p.write(p.project, "model = 'theirs' \n")
-	if message = onlyWarning(t, p.load(), UntrustedConfig); !strings.Contains(message, "has changed since it was trusted") {
+	if message = onlyWarning(t, p.load(), UntrustedConfig); !strings.Contains(message,
+		"has changed since it was trusted") {
 		t.Errorf("got %q", message)
 	}
 	p.write(p.project, "this is not TOML")
@@ -94,7 +96,8 @@ func TestLinks(t *testing.T) {
 		t.Skip(err)
 	}
 	set := p.load()
-	if message := onlyWarning(t, set, UntrustedConfig); !strings.Contains(message, "leads out of the project") || set.String("model") != "" {
+	if message := onlyWarning(t, set, UntrustedConfig); !strings.Contains(message, "leads out of the project") ||
+		set.String("model") != "" {
 		t.Errorf("got %q, model %q", message, set.String("model"))
 	}
 	inside := filepath.Join(p.repo, "shared.toml")
@@ -130,7 +133,8 @@ func TestTrustSurvivesDamageWithoutLosingAnything(t *testing.T) {
 	for _, torn := range []string{string(whole[:len(whole)/2]), "[]", "{}", `{"version": 2}`, "\x00"} {
 		p.write(p.list, torn)
 		set := p.load()
-		if w := set.Warnings(); len(w) != 2 || w[0].Code != UnusableTrust || w[1].Code != UntrustedConfig || set.String("model") != "" {
+		if w := set.Warnings(); len(w) != 2 || w[0].Code != UnusableTrust || w[1].Code != UntrustedConfig ||
+			set.String("model") != "" {
 			t.Errorf("%q: %+v", torn, w)
 		}
 		trust := OpenTrust(p.list)
@@ -155,10 +159,12 @@ func TestTrustSurvivesDamageWithoutLosingAnything(t *testing.T) {
 		t.Fatal(err)
 	}
 	trust := OpenTrust(p.list)
-	if list := trust.List(); len(list) != 1 || list[0].Path != p.project || len(list[0].SHA256) != 64 || list[0].At.IsZero() {
+	if list := trust.List(); len(list) != 1 || list[0].Path != p.project || len(list[0].SHA256) != 64 ||
+		list[0].At.IsZero() {
 		t.Errorf("got %+v", list)
 	}
-	if err := trust.Forget(p.project); err != nil || trust.Trusted(p.project, []byte("model = 'x'\n")) || len(OpenTrust(p.list).List()) != 0 {
+	if err := trust.Forget(p.project); err != nil || trust.Trusted(p.project, []byte("model = 'x'\n")) ||
+		len(OpenTrust(p.list).List()) != 0 {
 		t.Errorf("forgotten, but %v", trust.List())
 	}
 	if err := OpenTrust("").Add(p.project, nil); err == nil {

@@ -94,8 +94,8 @@ func (s *Set) List(name string) []string {
 	return slices.Clone(l)
 }
 
-// Everywhere is what each layer says of a key, highest first: for settings that add up, such as rules, where a lower layer is not
-// outweighed by a higher one.
+// Everywhere is what each layer says of a key, highest first: for settings that add up, such as rules, where a lower
+// layer is not outweighed by a higher one.
 func (s *Set) Everywhere(name string) []Value {
 	var all []Value
 	for _, l := range s.layers {
@@ -142,5 +142,6 @@ func (s *Set) ContextName() string { return s.context }
 // ProjectRoot is the root of the repository around the working directory; outside of one, the working directory itself.
 func (s *Set) ProjectRoot() string { return s.projectRoot }
 
-// ProjectFile is the project file that was found, trusted or not and even when no file was to be read; "" when there is none.
+// ProjectFile is the project file that was found, trusted or not and even when no file was to be read; "" when there is
+// none.
 func (s *Set) ProjectFile() string { return s.projectFile }

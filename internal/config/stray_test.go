@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestTrustOfWhatLeaves: a link out of the project is not trusted by what somebody trusted elsewhere, whichever file it is.
+// TestTrustOfWhatLeaves: a link out of the project is not trusted by what somebody trusted elsewhere, whichever file it
+// is.
 func TestTrustOfWhatLeaves(t *testing.T) {
 	p := newPlace(t)
 	other := filepath.Join(filepath.Dir(p.repo), "other")
@@ -17,7 +18,10 @@ func TestTrustOfWhatLeaves(t *testing.T) {
 	}
 	p.trust(filepath.Join(other, "AGENTS.md"), "speak of badgers\n")
 	trust := OpenTrust(p.list)
-	for _, name := range []string{"AGENTS.md", filepath.Join("agents", "omniagent.config.json"), filepath.Join("a", "b", "x")} {
+	for _, name := range []string{
+		"AGENTS.md", filepath.Join("agents", "omniagent.config.json"),
+		filepath.Join("a", "b", "x"),
+	} {
 		link := filepath.Join(p.repo, name)
 		if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
 			t.Fatal(err)
@@ -29,7 +33,8 @@ func TestTrustOfWhatLeaves(t *testing.T) {
 			t.Errorf("%s is trusted", name)
 		}
 	}
-	if Leaves(filepath.Join(other, "AGENTS.md")) || !trust.Trusted(filepath.Join(other, "AGENTS.md"), []byte("speak of badgers\n")) {
+	if Leaves(filepath.Join(other, "AGENTS.md")) || !trust.Trusted(filepath.Join(other, "AGENTS.md"),
+		[]byte("speak of badgers\n")) {
 		t.Error("the file itself is not trusted")
 	}
 	near := filepath.Join(other, "CLAUDE.md")
@@ -46,7 +51,8 @@ func TestNobodyTrustsHimself(t *testing.T) {
 	p := newPlace(t)
 	p.list = filepath.Join(p.repo, "state", "trust.json")
 	p.trust(p.project, "model = 'theirs'\n")
-	if message := onlyWarning(t, p.load(), UntrustedConfig); !strings.Contains(message, "its own repository") || p.load().String("model") != "" {
+	if message := onlyWarning(t, p.load(), UntrustedConfig); !strings.Contains(message, "its own repository") ||
+		p.load().String("model") != "" {
 		t.Errorf("got %q", message)
 	}
 	if OpenTrust(p.list).Trusted(p.project, []byte("model = 'theirs'\n")) || !OpenTrust(p.list).Refuses(p.project) {

@@ -25,8 +25,8 @@ const trustWait = 2 * time.Second
 // mostTrusted is the size of a content that can be trusted.
 const mostTrusted = 1 << 20
 
-// Trust records which content of which file its user has looked at. It never stops the program: a trust file that cannot be read
-// means that nothing is trusted. It is never overwritten in that state either.
+// Trust records which content of which file its user has looked at. It never stops the program: a trust file that
+// cannot be read means that nothing is trusted. It is never overwritten in that state either.
 type Trust struct {
 	file string
 
@@ -66,8 +66,9 @@ func (t *Trust) Warning() (Warning, bool) {
 	return Warning{Code: UnusableTrust, File: t.file, Message: t.err.Error() + ", so no project file is trusted"}, true
 }
 
-// Trusted says whether exactly this content has been trusted at exactly this path. content is what was read, and what is used: the file is not
-// looked at again. What a link takes out of its project is not trusted, and neither is anything by a record that lies in the same project.
+// Trusted says whether exactly this content has been trusted at exactly this path. content is what was read, and what
+// is used: the file is not looked at again. What a link takes out of its project is not trusted, and neither is
+// anything by a record that lies in the same project.
 func (t *Trust) Trusted(path string, content []byte) bool {
 	if Leaves(path) || t.Refuses(path) {
 		return false
@@ -76,8 +77,8 @@ func (t *Trust) Trusted(path string, content []byte) bool {
 	return ok && entry.SHA256 == hashOf(content)
 }
 
-// Refuses says that the record of trust lies in the repository that the file is in, which would then trust itself. A home directory that is a
-// repository is no such case.
+// Refuses says that the record of trust lies in the repository that the file is in, which would then trust itself. A
+// home directory that is a repository is no such case.
 func (t *Trust) Refuses(path string) bool {
 	root, repository := projectOf(path)
 	if t.file == "" || !repository || !beneath(t.file, root) {
@@ -161,7 +162,10 @@ func (t *Trust) Add(path string, content []byte) error {
 	path = canonical(path)
 	err := t.change(func(entries []TrustEntry) []TrustEntry {
 		entries = slices.DeleteFunc(entries, func(e TrustEntry) bool { return e.Path == path })
-		return append(entries, TrustEntry{Path: path, SHA256: hashOf(content), At: time.Now().UTC().Truncate(time.Second)})
+		return append(entries, TrustEntry{
+			Path: path, SHA256: hashOf(content),
+			At: time.Now().UTC().Truncate(time.Second),
+		})
 	})
 	if err == nil {
 		err = workspace.MkdirAll(t.copies())
@@ -192,7 +196,8 @@ func (t *Trust) List() []TrustEntry {
 // change reads the file again under its lock, because another process may have changed it since OpenTrust.
 func (t *Trust) change(edit func([]TrustEntry) []TrustEntry) error {
 	if t.file == "" {
-		return fault.New(fault.NoHome, "there is no place to record trust: no home directory is known").FixBy("Set HOME.", "")
+		return fault.New(fault.NoHome,
+			"there is no place to record trust: no home directory is known").FixBy("Set HOME.", "")
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,7 +225,8 @@ func (t *Trust) change(edit func([]TrustEntry) []TrustEntry) error {
 		}
 	}
 	for _, e := range entries {
-		if !slices.ContainsFunc(edited, func(other TrustEntry) bool { return other.SHA256 == e.SHA256 }) && isHash(e.SHA256) {
+		if !slices.ContainsFunc(edited, func(other TrustEntry) bool { return other.SHA256 == e.SHA256 }) &&
+			isHash(e.SHA256) {
 			_ = os.Remove(filepath.Join(t.copies(), e.SHA256))
 		}
 	}

@@ -21,7 +21,8 @@ func exposed(path string) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() && s.Uid != 0 {
 		return fmt.Sprintf("it belongs to the user %d", s.Uid)
 	}
-	if dir, err := os.Stat(filepath.Dir(path)); err == nil && dir.Mode().Perm()&0o002 != 0 && dir.Mode()&os.ModeSticky == 0 {
+	if dir, err := os.Stat(filepath.Dir(path)); err == nil && dir.Mode().Perm()&0o002 != 0 &&
+		dir.Mode()&os.ModeSticky == 0 {
 		return fmt.Sprintf("everybody may replace it (its directory has the mode %04o)", dir.Mode().Perm())
 	}
 	return ""

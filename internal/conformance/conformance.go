@@ -1,11 +1,12 @@
 // Package conformance keeps docs/conformance.md honest.
 //
-// The page has a row for each of the 158 requirements of the CLI Agent Spec: whether it holds here, by what mechanism, and which test
-// shows it. This package promises that no row can be forgotten, misspelt, left without a reason or rest on a test that does not
-// exist or did not run. It refuses to judge whether a test shows enough: that is for its reader.
+// The page has a row for each of the 158 requirements of the CLI Agent Spec: whether it holds here, by what mechanism,
+// and which test shows it. This package promises that no row can be forgotten, misspelt, left without a reason or rest
+// on a test that does not exist or did not run. It refuses to judge whether a test shows enough: that is for its
+// reader.
 //
-// Check looks at the page alone, CheckSource compares it with the source of the tests and of the declaration, CheckRan with what a test
-// run reported. Each returns all that is wrong, one line a problem.
+// Check looks at the page alone, CheckSource compares it with the source of the tests and of the declaration, CheckRan
+// with what a test run reported. Each returns all that is wrong, one line a problem.
 package conformance
 
 import (
@@ -25,7 +26,10 @@ const (
 
 // Parts are what may follow Due.
 func Parts() []string {
-	return []string{"the drivers", "the shim", "the native engine", "the conversation", "the orchestrator", "the gateway"}
+	return []string{
+		"the drivers", "the shim", "the native engine", "the conversation", "the orchestrator",
+		"the gateway",
+	}
 }
 
 // Row is one requirement as the page tells it.

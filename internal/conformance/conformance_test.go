@@ -42,7 +42,10 @@ func TestRequirements(t *testing.T) {
 			t.Errorf("%s is there twice", r.ID)
 		}
 	}
-	for key, want := range map[string]int{"REQ-F": 78, "REQ-C": 30, "REQ-O": 50, "P0": 51, "P1": 63, "P2": 35, "P3": 9} {
+	for key, want := range map[string]int{
+		"REQ-F": 78, "REQ-C": 30, "REQ-O": 50, "P0": 51, "P1": 63, "P2": 35,
+		"P3": 9,
+	} {
 		if got[key] != want {
 			t.Errorf("%s: %d, want %d", key, got[key], want)
 		}
@@ -52,8 +55,9 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// TestBadPages holds each check against a small page that it must refuse, and against one that it must not. The first lines of a page
-// in testdata/bad say what is to be reported: one "wants: TEXT" for each problem, and nothing else may be.
+// TestBadPages holds each check against a small page that it must refuse, and against one that it must not. The first
+// lines of a page in testdata/bad say what is to be reported: one "wants: TEXT" for each problem, and nothing else may
+// be.
 func TestBadPages(t *testing.T) {
 	pages, err := filepath.Glob("testdata/bad/*.md")
 	if err != nil || len(pages) == 0 {
@@ -110,7 +114,8 @@ func TestCheckRan(t *testing.T) {
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
-	const a, b, c = "omniagent/internal/contract TestA/x ", "omniagent/internal/contract TestB ", "omniagent/test/walk TestC "
+	const a, b, c = "omniagent/internal/contract TestA/x ", "omniagent/internal/contract TestB ",
+		"omniagent/test/walk TestC "
 	for _, tc := range []struct {
 		name, report, goos string
 		wrong, skips       []string
@@ -118,20 +123,34 @@ func TestCheckRan(t *testing.T) {
 		{"all passed", a + "pass\n" + b + "pass\n\n" + c + "pass\n", "linux", nil, nil},
 		{"not run", a + "pass\n" + c + "pass\n", "linux", []string{"internal/contract.TestB did not run"}, nil},
 		{"nothing ran", "", "linux", []string{"TestA/x did not run", "TestB did not run", "TestC did not run"}, nil},
-		{"parent alone", "omniagent/internal/contract TestA pass\n" + b + "pass\n" + c + "pass\n", "linux", []string{"TestA/x did not run"}, nil},
-		{"other package", "omniagent/internal/audit TestB pass\n" + a + "pass\n" + c + "pass\n", "linux", []string{"TestB did not run"}, nil},
+		{
+			"parent alone", "omniagent/internal/contract TestA pass\n" + b + "pass\n" + c + "pass\n", "linux",
+			[]string{"TestA/x did not run"},
+			nil,
+		},
+		{
+			"other package", "omniagent/internal/audit TestB pass\n" + a + "pass\n" + c + "pass\n", "linux",
+			[]string{"TestB did not run"},
+			nil,
+		},
 		{"failed", a + "pass\n" + b + "fail\n" + c + "pass\n", "linux", []string{"TestB failed"}, nil},
-		{"failed once", a + "pass\n" + b + "fail\n" + b + "pass\n" + c + "pass\n", "linux", []string{"TestB failed"}, nil},
+		{
+			"failed once", a + "pass\n" + b + "fail\n" + b + "pass\n" + c + "pass\n", "linux",
+			[]string{"TestB failed"},
+			nil,
+		},
 		{"skipped", a + "pass\n" + b + "skip\n" + c + "pass\n", "linux", []string{"TestB was skipped"}, nil},
 		{"skipped once", a + "pass\n" + b + "skip\n" + b + "pass\n" + c + "pass\n", "linux", nil, nil},
 		{"skipped elsewhere", a + "pass\n" + b + "skip\n" + c + "pass\n", "darwin", nil, []string{"TestB was skipped"}},
 		{"failed elsewhere", a + "pass\n" + b + "fail\n" + c + "pass\n", "darwin", []string{"TestB failed"}, nil},
 		{
-			"all subtests skipped", a + "pass\n" + b + "pass\n" + c + "pass\nomniagent/test/walk TestC/one skip\nomniagent/test/walk TestC/two skip\n", "linux",
+			"all subtests skipped", a + "pass\n" + b + "pass\n" + c +
+				"pass\nomniagent/test/walk TestC/one skip\nomniagent/test/walk TestC/two skip\n", "linux",
 			[]string{"TestC was skipped"},
 			nil,
 		},
-		{"some subtests skipped", a + "pass\n" + b + "pass\n" + c + "pass\nomniagent/test/walk TestC/one skip\nomniagent/test/walk TestC/two pass\n", "linux", nil, nil},
+		{"some subtests skipped", a + "pass\n" + b + "pass\n" + c +
+			"pass\nomniagent/test/walk TestC/one skip\nomniagent/test/walk TestC/two pass\n", "linux", nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			wrong, skips, err := CheckRan(rows, "omniagent", strings.NewReader(tc.report), tc.goos)

@@ -14,9 +14,9 @@ const (
 	skipped = "skip"
 )
 
-// CheckRan compares the rows with a report of what ran: lines of package, test and pass, fail or skip, where the package is an import
-// path of the module. A named test must have passed. On linux a skipped one counts as not run; elsewhere it is listed in skips.
-// A test all of whose subtests were skipped was skipped, whatever is reported of it.
+// CheckRan compares the rows with a report of what ran: lines of package, test and pass, fail or skip, where the
+// package is an import path of the module. A named test must have passed. On linux a skipped one counts as not run;
+// elsewhere it is listed in skips. A test all of whose subtests were skipped was skipped, whatever is reported of it.
 func CheckRan(rows []Row, module string, report io.Reader, goos string) (wrong, skips []string, err error) {
 	ran := map[string]string{}
 	lines := bufio.NewScanner(report)
@@ -26,7 +26,8 @@ func CheckRan(rows []Row, module string, report io.Reader, goos string) (wrong, 
 		case len(fields) == 0:
 			continue
 		case len(fields) != 3 || fields[2] != passed && fields[2] != failed && fields[2] != skipped:
-			return nil, nil, fmt.Errorf("line %d of the report is not `package test pass|fail|skip`: %s", n, lines.Text())
+			return nil, nil, fmt.Errorf("line %d of the report is not `package test pass|fail|skip`: %s", n,
+				lines.Text())
 		}
 		key := fields[0] + " " + fields[1]
 		ran[key] = worse(ran[key], fields[2])
@@ -77,7 +78,8 @@ func worse(a, b string) string {
 func hollow(ran map[string]string) map[string]bool {
 	empty := map[string]bool{}
 	for key, state := range ran {
-		for i := strings.LastIndexByte(key, '/'); i > strings.IndexByte(key, ' '); i = strings.LastIndexByte(key[:i], '/') {
+		for i := strings.LastIndexByte(key, '/'); i > strings.IndexByte(key, ' '); i = strings.LastIndexByte(key[:i],
+			'/') {
 			above := key[:i]
 			was, known := empty[above]
 			empty[above] = (was || !known) && state == skipped

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// CheckSource looks for each named test in the source below root, and for each field that a row names in the declaration,
-// contract.Command.
+// CheckSource looks for each named test in the source below root, and for each field that a row names in the
+// declaration, contract.Command.
 func CheckSource(rows []Row, root string) []string {
 	var wrong []string
 	source := sources{root: root, tests: map[string]map[string]testFunc{}}
@@ -26,7 +26,8 @@ func CheckSource(rows []Row, root string) []string {
 		}
 		for _, path := range row.Fields() {
 			if !hasField(types, "Command", strings.Split(path, ".")) {
-				wrong = append(wrong, fmt.Sprintf("line %d: %s: contract.Command has no field %s", row.Line, row.ID, path))
+				wrong = append(wrong, fmt.Sprintf("line %d: %s: contract.Command has no field %s", row.Line, row.ID,
+					path))
 			}
 		}
 	}
@@ -133,8 +134,8 @@ func tablesOf(tree *ast.File) map[string]bool {
 	return tables
 }
 
-// settled tells whether every subtest that the body starts takes its name from a literal or from a table of literals. A body that
-// starts none leaves it to a function that it calls, whose names cannot be told.
+// settled tells whether every subtest that the body starts takes its name from a literal or from a table of literals. A
+// body that starts none leaves it to a function that it calls, whose names cannot be told.
 func settled(body ast.Node, tables map[string]bool) bool {
 	var names []ast.Expr
 	ranged := map[string]bool{} // variables of loops over a table

@@ -8,8 +8,9 @@ import (
 // NotBuilt is what the last cell of a threat says that belongs to a part which does not exist.
 const NotBuilt = "not built yet"
 
-// Threats reads the classes of attack out of docs/threats.md, and what is wrong with them. A row has four cells: the class, what stands against it,
-// the tests that attack it, and what remains. It has no test only where the part that would be attacked is not built yet.
+// Threats reads the classes of attack out of docs/threats.md, and what is wrong with them. A row has four cells: the
+// class, what stands against it, the tests that attack it, and what remains. It has no test only where the part that
+// would be attacked is not built yet.
 func Threats(page string) ([]Row, []string) {
 	var rows []Row
 	var wrong []string
@@ -41,7 +42,8 @@ func parseThreat(line string) (Row, error) {
 	const bar = "\x00" // an escaped bar is text
 	cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|")
 	if len(cells) != 4 {
-		return Row{}, fmt.Errorf("a row has 4 cells (Class, What stands against it, Tests, What remains), this one %d", len(cells))
+		return Row{}, fmt.Errorf("a row has 4 cells (Class, What stands against it, Tests, What remains), this one %d",
+			len(cells))
 	}
 	for i := range cells {
 		cells[i] = strings.TrimSpace(strings.ReplaceAll(cells[i], bar, "|"))

@@ -31,15 +31,19 @@ func TestThreats(t *testing.T) {
 func TestBadThreats(t *testing.T) {
 	const head = "# Threats\n\n| Class | What stands against it | Tests | What remains |\n|---|---|---|---|\n"
 	for row, want := range map[string][]string{
-		"| a | b | `internal/contract.TestPlain` | – |":                                       nil,
-		"| a | b \\| c | `internal/contract.TestLiterals/one` | d |":                          nil,
-		"| a | b | – | not built yet |":                                                       nil,
-		"| a | b | – | – |":                                                                   {"no test attacks it"},
-		"| a | b | `internal/contract.TestPlain` |":                                           {"this one 3"},
-		"| a |  | `internal/contract.TestPlain` | – |":                                        {"a cell is empty"},
-		"| a | b | see `internal/contract.TestPlain` | – |":                                   {"text outside backticks"},
-		"| a | b | `TestA` | – |":                                                             {"is not of the form"},
-		"| a | b | `internal/contract.TestGone`, `internal/gone.TestA` | – |":                 {"internal/contract.TestGone does not exist", "internal/gone.TestA does not exist"},
+		"| a | b | `internal/contract.TestPlain` | – |":              nil,
+		"| a | b \\| c | `internal/contract.TestLiterals/one` | d |": nil,
+		"| a | b | – | not built yet |":                              nil,
+		"| a | b | – | – |":                                          {"no test attacks it"},
+		"| a | b | `internal/contract.TestPlain` |":                  {"this one 3"},
+		"| a |  | `internal/contract.TestPlain` | – |":               {"a cell is empty"},
+		"| a | b | see `internal/contract.TestPlain` | – |": {
+			"text outside backticks",
+		},
+		"| a | b | `TestA` | – |": {"is not of the form"},
+		"| a | b | `internal/contract.TestGone`, `internal/gone.TestA` | – |": {
+			"internal/contract.TestGone does not exist", "internal/gone.TestA does not exist",
+		},
 		"| a | b | `internal/contract.TestPlain` | – |\n| a | b | `internal/x.TestA` | – |\n": {"a is there twice"},
 		"": {"there are no rows"},
 	} {

@@ -50,7 +50,8 @@ func changing(c Command, effect Effect) Command {
 	c.Output = TypeOf[arrived]()
 	c.Run = func(_ context.Context, call *Call) (Result, error) {
 		leave(call, "ran")
-		return Result{Data: reached(call), Effect: effect, Target: map[string]any{"files": []string{"a.txt", "b.txt"}}}, nil
+		return Result{Data: reached(call), Effect: effect, Target: map[string]any{"files": []string{"a.txt", "b.txt"}}},
+			nil
 	}
 	return c
 }
@@ -73,7 +74,11 @@ func kinds() []Param {
 }
 
 func misbehavingArguments() []*Command {
-	echo := Command{Output: TypeOf[arrived](), Run: func(_ context.Context, c *Call) (Result, error) { return Result{Data: reached(c)}, nil }}
+	echo := Command{Output: TypeOf[arrived](), Run: func(_ context.Context, c *Call) (Result,
+		error,
+	) {
+		return Result{Data: reached(c)}, nil
+	}}
 	with := func(path string, edit func(*Command)) *Command {
 		c := echo
 		c.Path = path
@@ -85,9 +90,11 @@ func misbehavingArguments() []*Command {
 		with("echo", func(c *Command) { c.Params = kinds() }),
 		with("group echo", func(c *Command) { c.Params = kinds() }),
 		with("strict", func(c *Command) { c.Params, c.Strict = kinds(), true }),
-		quick(changing(Command{Path: "put", Danger: Mutating, DryRun: true, Params: append(named, kinds()[2:]...)}, Created)),
+		quick(changing(Command{Path: "put", Danger: Mutating, DryRun: true, Params: append(named, kinds()[2:]...)},
+			Created)),
 		quick(changing(Command{Path: "wipe", Danger: Destructive, DryRun: true, Params: named}, Deleted)),
-		quick(changing(Command{Path: "careful", Danger: Mutating, DryRun: true, SafeDefault: true, Params: named}, Updated)),
+		quick(changing(Command{Path: "careful", Danger: Mutating, DryRun: true, SafeDefault: true, Params: named},
+			Updated)),
 		with("ruled", func(c *Command) {
 			c.Params = []Param{
 				{Name: "mode", Kind: Enum, Enum: []string{"local", "remote"}, Help: "where"},
@@ -96,25 +103,45 @@ func misbehavingArguments() []*Command {
 				{Name: "folder", Kind: File, Help: "local folder"},
 				{Name: "port", Kind: Int, Help: "which port"},
 			}
-			c.Rules = []Rule{{If: "mode", Is: "remote", Then: []string{"host", "user"}, Not: []string{"folder"}, Default: map[string]string{"port": "22"}}}
+			c.Rules = []Rule{{
+				If: "mode", Is: "remote", Then: []string{"host", "user"}, Not: []string{"folder"},
+				Default: map[string]string{"port": "22"},
+			}}
 		}),
 		with("checked", func(c *Command) {
 			c.Params = kinds()
 			c.Validate = func(call *Call) []fault.Problem {
 				var found []fault.Problem
 				if call.String("text") == "wrong" {
-					found = append(found, fault.Problem{Param: "text", Code: fault.ArgError, Value: "wrong", Message: "the command does not like it"})
+					found = append(found, fault.Problem{
+						Param: "text", Code: fault.ArgError, Value: "wrong",
+						Message: "the command does not like it",
+					})
 				}
-				return append(found, fault.Problem{Param: "id", Code: fault.ArgError, Message: "the command dislikes every id"})
+				return append(found, fault.Problem{
+					Param: "id", Code: fault.ArgError,
+					Message: "the command dislikes every id",
+				})
 			}
 		}),
 		with("pick", func(c *Command) {
-			c.Params = []Param{{Name: "id", Kind: ID, Help: "which", Required: true, Position: 1, Variadic: true, Stdin: true}}
+			c.Params = []Param{{
+				Name: "id", Kind: ID, Help: "which", Required: true, Position: 1, Variadic: true,
+				Stdin: true,
+			}}
 		}),
-		quick(Command{Path: "secretive", Params: []Param{{Name: "token", Kind: Text, Secret: true, Help: "the credential"}}, Run: useSecret}),
-		quick(Command{Path: "drink", Output: TypeOf[drunk](), Stdin: &Stdin{Format: "text", Required: true}, Run: drink, Exits: []Exit{
-			{Code: Success, When: "it was read"}, {Code: PreconditionFailed, When: "there is nothing to read"}, {Code: NotFound, When: "the input file is missing"},
-		}}),
+		quick(Command{
+			Path:   "secretive",
+			Params: []Param{{Name: "token", Kind: Text, Secret: true, Help: "the credential"}}, Run: useSecret,
+		}),
+		quick(Command{
+			Path: "drink", Output: TypeOf[drunk](), Stdin: &Stdin{Format: "text", Required: true}, Run: drink,
+			Exits: []Exit{
+				{Code: Success, When: "it was read"},
+				{Code: PreconditionFailed, When: "there is nothing to read"},
+				{Code: NotFound, When: "the input file is missing"},
+			},
+		}),
 		with("elsewhere", func(c *Command) {
 			c.Platforms, c.Tools = []string{"plan9"}, map[string]string{"git": "2.20"}
 		}),
@@ -126,7 +153,10 @@ func misbehavingArguments() []*Command {
 				{Name: "text", Kind: Text, Help: "goes to the child"},
 				{Name: "own-file", Kind: File, Help: "stays here"},
 			}
-			c.Children = []Subprocess{{Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id", "file", "text"}}}
+			c.Children = []Subprocess{{
+				Binary: "git", FixedArgs: []string{"log"},
+				CallerArgs: []string{"id", "file", "text"},
+			}}
 		}),
 		with("listed", func(c *Command) {
 			c.Output, c.List, c.Streaming = TypeOf[itemData](), &List{Key: "items", ID: "name", Order: "name"}, true
@@ -135,7 +165,10 @@ func misbehavingArguments() []*Command {
 			}
 		}),
 		with("flowing", func(c *Command) {
-			c.Output, c.List, c.Streaming, c.StreamsRows = TypeOf[itemData](), &List{Key: "items", ID: "name", Order: "name"}, true, true
+			c.Output, c.List, c.Streaming, c.StreamsRows = TypeOf[itemData](), &List{
+				Key: "items", ID: "name",
+				Order: "name",
+			}, true, true
 			c.Run = func(context.Context, *Call) (Result, error) {
 				return Result{Data: itemData{RowsOf([]item{{"a", 1}})}}, nil
 			}
@@ -181,16 +214,28 @@ type jobData struct {
 // everything declares all that can be declared of one command that does not contradict itself.
 func everything() *Command {
 	return quick(changing(Command{
-		Path: "everything", Danger: Destructive, DryRun: true, SafeDefault: true, Params: append(kinds(), Param{Name: "key", Kind: Text, Secret: true, Help: "the key"}),
-		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Resumable: true, Rollback: true, Recursive: true, Cache: true,
+		Path: "everything", Danger: Destructive, DryRun: true, SafeDefault: true, Params: append(kinds(),
+			Param{Name: "key", Kind: Text, Secret: true, Help: "the key"}),
+		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Resumable: true, Rollback: true,
+		Recursive: true, Cache: true,
 		Stdin: &Stdin{Format: "text"}, Network: &Network{Timeout: 5 * time.Second, Connect: time.Second},
-		Children:   []Subprocess{{Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id"}, PreserveLocale: true}},
-		Background: &Background{CleanupCommand: "oatest wipe", MaxLifetime: time.Hour}, Job: &Job{Descriptor: TypeOf[jobData]()},
-		Auth: &Auth{TokenEnv: []string{"OMNIAGENT_TEST_TOKEN"}}, Scopes: []string{"repo:read"}, Editor: &Editor{Alternatives: []string{"text"}},
-		GUI: []GUI{{"open a page", "skip"}}, Interactive: true, Reversible: true, ConfigScope: "local",
-		Files: []FileEffect{{Path: "~/.cache/oatest", Type: "cache", TTLSeconds: 60, ClearableWith: "oatest wipe"}}, Platforms: []string{"linux"},
-		Tools: map[string]string{"git": "2.20"}, Strict: true, Rules: []Rule{{If: "level", Is: "high", Then: []string{"text"}}},
-		Volatile: []string{"values"}, IntroducedIn: "0.1.0", DeprecatedIn: "0.2.0", RemovedIn: "0.3.0", Replacement: "put",
+		Children: []Subprocess{{
+			Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id"},
+			PreserveLocale: true,
+		}},
+		Background: &Background{CleanupCommand: "oatest wipe", MaxLifetime: time.Hour},
+		Job:        &Job{Descriptor: TypeOf[jobData]()},
+		Auth:       &Auth{TokenEnv: []string{"OMNIAGENT_TEST_TOKEN"}}, Scopes: []string{"repo:read"},
+		Editor: &Editor{Alternatives: []string{"text"}},
+		GUI:    []GUI{{"open a page", "skip"}}, Interactive: true, Reversible: true, ConfigScope: "local",
+		Files:     []FileEffect{{Path: "~/.cache/oatest", Type: "cache", TTLSeconds: 60, ClearableWith: "oatest wipe"}},
+		Platforms: []string{"linux"},
+		Tools:     map[string]string{"git": "2.20"}, Strict: true, Rules: []Rule{{
+			If: "level", Is: "high",
+			Then: []string{"text"},
+		}},
+		Volatile: []string{"values"}, IntroducedIn: "0.1.0", DeprecatedIn: "0.2.0", RemovedIn: "0.3.0",
+		Replacement: "put",
 	}, Deleted))
 }
 
@@ -207,7 +252,10 @@ func (w *world) inside(t *testing.T, p *Program, args []string, edit ...func(*Ho
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	h := Host{Args: args, Lookup: w.lookup, Stdin: strings.NewReader(w.stdin), Stdout: &stdout, Stderr: &stderr, Dir: w.dir}
+	h := Host{
+		Args: args, Lookup: w.lookup, Stdin: strings.NewReader(w.stdin), Stdout: &stdout, Stderr: &stderr,
+		Dir: w.dir,
+	}
 	for _, f := range edit {
 		f(&h)
 	}
@@ -264,7 +312,8 @@ func (a answered) problems(t *testing.T) map[string]map[string]any {
 func (a answered) refused(t *testing.T, code fault.Code) {
 	t.Helper()
 	validEnvelope(t, a.stdout)
-	if a.code != 2 || a.at(t, "error.code") != string(code) || a.at(t, "error.phase") != "validation" || a.at(t, "error.retryable") != false || a.at(t, "data") != nil {
+	if a.code != 2 || a.at(t, "error.code") != string(code) || a.at(t, "error.phase") != "validation" ||
+		a.at(t, "error.retryable") != false || a.at(t, "data") != nil {
 		t.Fatalf("exit %d instead of a refusal with %s: %s", a.code, code, a.stdout)
 	}
 }

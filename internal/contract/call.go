@@ -63,7 +63,8 @@ func (c *Call) String(name string) string {
 	if v := c.given[name]; len(v) > 0 {
 		return v[len(v)-1]
 	}
-	return c.params[name].Default // the lifecycle asks every command about every shared flag; one that does not apply is not given
+	// the lifecycle asks every command about every shared flag; one that does not apply is not given
+	return c.params[name].Default
 }
 
 // Strings are all values of a parameter that may have several.
@@ -201,8 +202,8 @@ func (c *Call) cleanup() {
 	}
 }
 
-// left is the call as it stands when it is over, for making the answer. A handler that was given up on goes on with the old one, and
-// what it does to that is not told any more.
+// left is the call as it stands when it is over, for making the answer. A handler that was given up on goes on with the
+// old one, and what it does to that is not told any more.
 func (c *Call) left() *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,8 +232,8 @@ const (
 	levelDebug
 )
 
-// Log writes a line to standard error if the level is wanted: errors and warnings always, progress with --verbose or where a person
-// watches, the trace with --debug. --quiet ends all of it.
+// Log writes a line to standard error if the level is wanted: errors and warnings always, progress with --verbose or
+// where a person watches, the trace with --debug. --quiet ends all of it.
 func (c *Call) Log(level int, format string, args ...any) {
 	if c.Bool("quiet") {
 		return
@@ -288,11 +289,13 @@ func (c *Call) Temp() (string, error) {
 	}
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made", dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made",
+			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
 	}
 	if err := os.WriteFile(filepath.Join(dir, tempMark), []byte(c.id), 0o600); err != nil {
 		_ = os.RemoveAll(dir)
-		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be written", dir).Because(err).Hint("set TMPDIR to a directory that can be written")
+		return "", fault.New(fault.PermissionDenied, "the temporary directory %s cannot be written",
+			dir).Because(err).Hint("set TMPDIR to a directory that can be written")
 	}
 	c.temp = dir
 	c.cleanups = append(c.cleanups, func() { _ = os.RemoveAll(dir) })
@@ -322,5 +325,6 @@ func (c *Call) ended() *fault.Fault {
 func (c *Call) ConfigError() error { return c.torn }
 
 func (c *Call) undeclared(what string) *fault.Fault {
-	return fault.New(fault.UndeclaredCapability, "the command %s uses %s without having declared it", c.Command.Path, what)
+	return fault.New(fault.UndeclaredCapability, "the command %s uses %s without having declared it", c.Command.Path,
+		what)
 }

@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Code names an exit code. It is a string, so that a bare number does not compile, and registration refuses a name that is not in the
-// table or declared by the command with Specific.
+// Code names an exit code. It is a string, so that a bare number does not compile, and registration refuses a name that
+// is not in the table or declared by the command with Specific.
 type Code string
 
 // The exit codes that every tool of this kind shares.
@@ -163,8 +163,8 @@ func (c *Command) exits() map[string]exitEntry {
 	return all
 }
 
-// shared130 are the exits that no command can avoid: a failure of ours, a wrong argument, the clock, a signal. A command that
-// declares one of them itself says it better, and wins.
+// shared130 are the exits that no command can avoid: a failure of ours, a wrong argument, the clock, a signal. A
+// command that declares one of them itself says it better, and wins.
 func shared130(c *Command) []Exit {
 	list := []Exit{
 		{Code: GeneralError, When: "something failed that has no code of its own"},

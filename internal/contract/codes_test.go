@@ -18,8 +18,10 @@ import (
 // exitOf is the table of the specification, written once more: the number of each kind of failure.
 func exitOf() map[fault.Kind]int {
 	return map[fault.Kind]int{
-		fault.General: 1, fault.Input: 2, fault.Partial: 3, fault.Precondition: 4, fault.NotFound: 5, fault.Conflict: 6, fault.Denied: 7, fault.Auth: 8,
-		fault.Payment: 9, fault.Timeout: 10, fault.RateLimited: 11, fault.Unavailable: 12, fault.Redirected: 13, fault.Cancelled: 143,
+		fault.General: 1, fault.Input: 2, fault.Partial: 3, fault.Precondition: 4, fault.NotFound: 5, fault.Conflict: 6,
+		fault.Denied: 7, fault.Auth: 8,
+		fault.Payment: 9, fault.Timeout: 10, fault.RateLimited: 11, fault.Unavailable: 12, fault.Redirected: 13,
+		fault.Cancelled: 143,
 	}
 }
 
@@ -66,7 +68,8 @@ func TestErrorObject(t *testing.T) {
 			o := e.at(t, "error").(map[string]any)
 			message, _ := o["message"].(string)
 			suggestion, _ := o["suggestion"].(string)
-			if !code.MatchString(o["code"].(string)) || strings.Count(message, " ") < 2 || suggestion == "" || o["phase"] == "" || o["docs_url"] == "" {
+			if !code.MatchString(o["code"].(string)) || strings.Count(message, " ") < 2 || suggestion == "" ||
+				o["phase"] == "" || o["docs_url"] == "" {
 				t.Errorf("%v", o)
 			}
 			if detail, there := o["detail"]; there {
@@ -82,7 +85,8 @@ func TestErrorObject(t *testing.T) {
 			if e.Kind != fault.Input {
 				continue
 			}
-			if fix, _ := e.at(t, "error.fix_required").(string); fix == "" || e.at(t, "error.retryable") != false || e.at(t, "error.phase") != "validation" {
+			if fix, _ := e.at(t, "error.fix_required").(string); fix == "" || e.at(t, "error.retryable") != false ||
+				e.at(t, "error.phase") != "validation" {
 				t.Errorf("%s", e.stdout)
 			}
 		}
@@ -93,7 +97,8 @@ func TestErrorObject(t *testing.T) {
 			o := e.at(t, "error").(map[string]any)
 			retry, isBool := o["retryable"].(bool)
 			wait, known := o["retry_after_ms"].(float64)
-			if !isBool || known && (!retry || wait <= 0) || !known && (e.Code == fault.TooManyRequests || e.Code == fault.LockHeld) {
+			if !isBool || known && (!retry || wait <= 0) || !known &&
+				(e.Code == fault.TooManyRequests || e.Code == fault.LockHeld) {
 				t.Errorf("%v", o)
 			}
 			if (o["retry_strategy"] != nil) != retry || o["fix_required"] != nil && retry {
@@ -102,7 +107,8 @@ func TestErrorObject(t *testing.T) {
 		}
 		w := newWorld(t)
 		w.run(t, "code", "RATE_LIMITED", "--after-ms", "250").wantAt(t, map[string]any{"error.retry_after_ms": 250.0})
-		w.run(t, "code", "RATE_LIMITED", "--after-ms", "250", "--final").wantAt(t, map[string]any{"error.retry_after_ms": nil, "error.retryable": false})
+		w.run(t, "code", "RATE_LIMITED", "--after-ms", "250", "--final").wantAt(t,
+			map[string]any{"error.retry_after_ms": nil, "error.retryable": false})
 	})
 	t.Run("exit code", func(t *testing.T) {
 		t.Parallel()
@@ -125,7 +131,8 @@ func TestErrorObject(t *testing.T) {
 		a := newWorld(t).run(t, "goes-wrong", "with-data")
 		a.wantEnd(t, 6)
 		a.wantAt(t, map[string]any{
-			"error.code": "ALREADY_EXISTS", "error.conflict_id": "x", "error.retryable": false, "data": map[string]any{"value": "the one there is"},
+			"error.code": "ALREADY_EXISTS", "error.conflict_id": "x", "error.retryable": false,
+			"data": map[string]any{"value": "the one there is"},
 		})
 	})
 	t.Run("fix commands", func(t *testing.T) {
@@ -134,7 +141,8 @@ func TestErrorObject(t *testing.T) {
 	})
 }
 
-// fixCommands holds the commands that the catalogue sends a caller to against the real program: they are there, and do no harm.
+// fixCommands holds the commands that the catalogue sends a caller to against the real program: they are there, and do
+// no harm.
 func fixCommands(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "omniagent.exe")
@@ -167,7 +175,8 @@ func fixCommands(t *testing.T) {
 		found++
 		words := strings.Fields(command)
 		entry, known := answer.Data.Commands[strings.Join(words[1:], ".")]
-		if words[0] != "omniagent" || !known || entry.Danger == string(Destructive) || strings.ContainsAny(command, "<>$") {
+		if words[0] != "omniagent" || !known || entry.Danger == string(Destructive) ||
+			strings.ContainsAny(command, "<>$") {
 			t.Errorf("%s sends to %q, which is %v", e.Code, command, entry)
 		}
 	}
@@ -200,9 +209,11 @@ func TestExitTable(t *testing.T) {
 	t.Run("numbers", func(t *testing.T) {
 		t.Parallel()
 		want := map[Code]int{
-			"SUCCESS": 0, "GENERAL_ERROR": 1, "ARG_ERROR": 2, "PARTIAL_FAILURE": 3, "PRECONDITION": 4, "NOT_FOUND": 5, "CONFLICT": 6, "PERMISSION_DENIED": 7,
-			"AUTH_REQUIRED": 8, "PAYMENT_REQUIRED": 9, "TIMEOUT": 10, "RATE_LIMITED": 11, "UNAVAILABLE": 12, "REDIRECTED": 13,
-			"HANGUP": 129, "INTERRUPTED": 130, "TERMINATED": 143,
+			"SUCCESS": 0, "GENERAL_ERROR": 1, "ARG_ERROR": 2, "PARTIAL_FAILURE": 3, "PRECONDITION": 4, "NOT_FOUND": 5,
+			"CONFLICT": 6, "PERMISSION_DENIED": 7,
+			"AUTH_REQUIRED": 8, "PAYMENT_REQUIRED": 9, "TIMEOUT": 10, "RATE_LIMITED": 11, "UNAVAILABLE": 12,
+			"REDIRECTED": 13,
+			"HANGUP":     129, "INTERRUPTED": 130, "TERMINATED": 143,
 		}
 		if len(standards()) != len(want) {
 			t.Errorf("%d codes, want %d", len(standards()), len(want))
@@ -227,7 +238,10 @@ func TestExitTable(t *testing.T) {
 		t.Parallel()
 		a := newWorld(t).run(t, "rows", "many")
 		a.wantEnd(t, 2)
-		a.wantAt(t, map[string]any{"error.phase": "validation", "error.retryable": false, "error.fix_required": "correct count"})
+		a.wantAt(t, map[string]any{
+			"error.phase": "validation", "error.retryable": false,
+			"error.fix_required": "correct count",
+		})
 		for _, c := range misbehaving().Commands {
 			if e := c.exits()["2"]; e.SideEffects != None || e.Retryable || e.Name != "ARG_ERROR" {
 				t.Errorf("%s: %v", c.Path, e)
@@ -239,7 +253,8 @@ func TestExitTable(t *testing.T) {
 		for code, number := range map[string]int{"CONFLICT": 6, "NO_SUCH_CODE": 1} {
 			a := newWorld(t).run(t, "exits", code)
 			a.wantEnd(t, number)
-			if w := a.at(t, "warnings").([]any); len(w) != 1 || !strings.HasPrefix(w[0].(string), "EXIT_CODE_UNDECLARED") {
+			if w := a.at(t, "warnings").([]any); len(w) != 1 ||
+				!strings.HasPrefix(w[0].(string), "EXIT_CODE_UNDECLARED") {
 				t.Errorf("%s: %v", code, w)
 			}
 		}

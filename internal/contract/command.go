@@ -47,8 +47,8 @@ func (e Effect) would() Effect {
 	return "would_" + verb
 }
 
-// Command declares one subcommand. A field that does not apply stays zero; what must be said even when it is empty (Exits, Scopes)
-// is refused when nil.
+// Command declares one subcommand. A field that does not apply stays zero; what must be said even when it is empty
+// (Exits, Scopes) is refused when nil.
 type Command struct {
 	Path     string // its words, "config set"
 	Summary  string // one line, no period
@@ -108,8 +108,8 @@ type Command struct {
 	Validate func(*Call) []fault.Problem                  // no effects; everything that is wrong
 	Run      func(context.Context, *Call) (Result, error) //
 
-	// Serve takes the place of Run in the classes Stream and Terminal: the command reads and writes its protocol itself and returns the exit status. An error
-	// is a call that cannot begin. Refuse tells one in the protocol.
+	// Serve takes the place of Run in the classes Stream and Terminal: the command reads and writes its protocol itself
+	// and returns the exit status. An error is a call that cannot begin. Refuse tells one in the protocol.
 	Serve  func(context.Context, *Call, <-chan os.Signal) (int, error)
 	Refuse func(*Call, *fault.Fault)
 }
@@ -198,8 +198,8 @@ type FileEffect struct {
 	ClearableWith string `json:"clearable_with,omitempty"`
 }
 
-// Rule is a dependency between parameters: if If is given (with value Is, unless empty), then all of Then are required, none of Not may
-// be given, and Default names values for those that are absent.
+// Rule is a dependency between parameters: if If is given (with value Is, unless empty), then all of Then are required,
+// none of Not may be given, and Default names values for those that are absent.
 type Rule struct {
 	If      string            `json:"if_flag"`
 	Is      string            `json:"if_value,omitempty"`

@@ -13,8 +13,8 @@ import (
 // Shells are those that a completion script can be made for.
 func Shells() []string { return []string{"bash", "fish", "powershell", "zsh"} }
 
-// Completion writes the script that teaches a shell to complete our commands. The script asks the program, so it knows every command;
-// its second line tells which version it came from. The first line belongs to the shell.
+// Completion writes the script that teaches a shell to complete our commands. The script asks the program, so it knows
+// every command; its second line tells which version it came from. The first line belongs to the shell.
 func (p *Program) Completion(w io.Writer, shell string) error {
 	root, script := p.cobra(), &strings.Builder{}
 	var err error
@@ -51,14 +51,20 @@ func (p *Program) complete(h Host) int {
 
 // cobra is the whole tree with all flags. Only completion needs it: a call builds its own command alone.
 func (p *Program) cobra() *cobra.Command {
-	root := &cobra.Command{Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
+	root := &cobra.Command{
+		Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true,
+		Run: func(*cobra.Command, []string) {},
+	}
 	nodes := map[string]*cobra.Command{"": root}
 	for _, c := range p.Commands {
 		parent, words := "", strings.Fields(c.Path)
 		for i := range words {
 			path := strings.Join(words[:i+1], " ")
 			if nodes[path] == nil {
-				nodes[path] = &cobra.Command{Use: words[i], Short: p.Groups[path], Run: func(*cobra.Command, []string) {}}
+				nodes[path] = &cobra.Command{
+					Use: words[i], Short: p.Groups[path],
+					Run: func(*cobra.Command, []string) {},
+				}
 				nodes[parent].AddCommand(nodes[path])
 			}
 			parent = path
@@ -76,7 +82,8 @@ func (p *Program) equip(node *cobra.Command, c *Command) {
 			node.Flags().Lookup(param.Name).NoOptDefVal = "true"
 		}
 		if len(param.Enum) > 0 {
-			_ = node.RegisterFlagCompletionFunc(param.Name, cobra.FixedCompletions(param.Enum, cobra.ShellCompDirectiveNoFileComp))
+			_ = node.RegisterFlagCompletionFunc(param.Name,
+				cobra.FixedCompletions(param.Enum, cobra.ShellCompDirectiveNoFileComp))
 		} else if param.Kind != File {
 			_ = node.RegisterFlagCompletionFunc(param.Name, cobra.NoFileCompletions)
 		}
@@ -100,7 +107,8 @@ func (p *Program) Man(c *Command) string {
 	if c.Path != "" {
 		name += "-" + strings.ReplaceAll(c.Path, " ", "-")
 	}
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(name)), p.Name, p.Version, roff(name), roff(c.Summary))
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(name)), p.Name, p.Version,
+		roff(name), roff(c.Summary))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n[flags]\n", roff(c.usage(p.Name)))
 	if c.Detail != "" {
 		fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(c.Detail))
@@ -130,7 +138,8 @@ func (p *Program) manual() string {
 		}
 	}
 	name := roff(p.Name)
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(name), p.Name, p.Version, name, roff(p.Summary))
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(name), p.Name,
+		p.Version, name, roff(p.Summary))
 	if p.Direct != nil {
 		fmt.Fprintf(&b, ".B %s\n%s\n.br\n", name, roff(p.Direct().Usage))
 	}
@@ -184,7 +193,8 @@ func (p *Program) ManPages() []Page {
 // SkillPages are the cards for agents: the program's, then one a command.
 func (p *Program) SkillPages() []Page {
 	var context strings.Builder
-	fmt.Fprintf(&context, "---\nname: %s\ndescription: %s\nversion: %s\n---\n\n# %s\n\n%s\n\nCommands:\n\n", p.Name, p.Summary, p.Version, p.Name, p.Detail)
+	fmt.Fprintf(&context, "---\nname: %s\ndescription: %s\nversion: %s\n---\n\n# %s\n\n%s\n\nCommands:\n\n", p.Name,
+		p.Summary, p.Version, p.Name, p.Detail)
 	pages := []Page{}
 	for _, c := range p.Commands {
 		name := "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".md"
@@ -199,7 +209,10 @@ func (p *Program) SkillSchemas() []Page {
 	pages := []Page{}
 	for _, c := range p.Commands {
 		entry := p.entry(c, true).append(p.extension(c)).set("version", p.Version)
-		pages = append(pages, Page{c.Path, "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".json", string(appendJSON(nil, entry)) + "\n"})
+		pages = append(pages, Page{
+			c.Path, "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".json",
+			string(appendJSON(nil, entry)) + "\n",
+		})
 	}
 	return pages
 }
@@ -207,9 +220,11 @@ func (p *Program) SkillSchemas() []Page {
 // Skill is a command's card for agents: when to use it, how, what comes back.
 func (p *Program) Skill(c *Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "---\nname: %s-%s\ndescription: %s\nversion: %s\n---\n\n# %s %s\n\n%s.\n", p.Name, strings.ReplaceAll(c.Path, " ", "-"), c.Summary, p.Version, p.Name, c.Path, sentence(c.Summary))
+	fmt.Fprintf(&b, "---\nname: %s-%s\ndescription: %s\nversion: %s\n---\n\n# %s %s\n\n%s.\n", p.Name,
+		strings.ReplaceAll(c.Path, " ", "-"), c.Summary, p.Version, p.Name, c.Path, sentence(c.Summary))
 	output := map[Class]string{
-		Envelope: "one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output", Stream: "lines of JSON of its own on standard output", Terminal: "a conversation in the terminal",
+		Envelope: "one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output",
+		Stream:   "lines of JSON of its own on standard output", Terminal: "a conversation in the terminal",
 	}[c.Class]
 	fmt.Fprintf(&b, "\nDanger: %s. Output: %s.\n\n## Flags\n\n", c.Danger, output)
 	own := false

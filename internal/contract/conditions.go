@@ -13,12 +13,13 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// conditions are what must hold of the surroundings before a command may run: a person where one is needed, an editor or its
-// substitute, the right system. What is merely odd becomes a warning.
+// conditions are what must hold of the surroundings before a command may run: a person where one is needed, an editor
+// or its substitute, the right system. What is merely odd becomes a warning.
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
 	if command.NeedsPerson && (c.Host.nobody() || c.Bool("non-interactive")) {
-		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal", command.Path).FixBy("run it on a terminal", "").Hint("%s", oneShot(c))
+		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal",
+			command.Path).FixBy("run it on a terminal", "").Hint("%s", oneShot(c))
 	}
 	if e := command.Editor; e != nil && c.Host.nobody() && !slices.ContainsFunc(e.Alternatives, c.Given) {
 		list := []any{}
@@ -30,15 +31,20 @@ func (c *Call) conditions() *fault.Fault {
 			FixBy("give the text with --"+strings.Join(e.Alternatives, " or --"), "").With("alternatives", list)
 	}
 	if len(command.Platforms) > 0 && !slices.Contains(command.Platforms, runtime.GOOS) {
-		c.Warn("PLATFORM_UNSUPPORTED", "%s is made for %s, not for %s", command.Path, strings.Join(command.Platforms, ", "), runtime.GOOS)
+		c.Warn("PLATFORM_UNSUPPORTED", "%s is made for %s, not for %s", command.Path,
+			strings.Join(command.Platforms, ", "), runtime.GOOS)
 	}
 	active := c.Config.List("scopes")
-	if missing := lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 { // none configured: nothing is known of the rights
-		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path, strings.Join(missing, ", ")).
+	// none configured: nothing is known of the rights
+	if missing := lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
+		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path,
+			strings.Join(missing, ", ")).
 			FixBy("add missing_scopes to the configuration key scopes", "").With("missing_scopes", missing)
 	}
-	if len(command.Scopes) > 0 && slices.ContainsFunc(active, func(s string) bool { return !slices.Contains(command.Scopes, s) }) {
-		c.Warn("OVER_PRIVILEGED", "the configured rights (%s) go beyond what %s needs (%s)", strings.Join(active, ", "), command.Path, strings.Join(command.Scopes, ", "))
+	if len(command.Scopes) > 0 &&
+		slices.ContainsFunc(active, func(s string) bool { return !slices.Contains(command.Scopes, s) }) {
+		c.Warn("OVER_PRIVILEGED", "the configured rights (%s) go beyond what %s needs (%s)", strings.Join(active, ", "),
+			command.Path, strings.Join(command.Scopes, ", "))
 	}
 	c.unknownFields(c.Strings("fields"))
 	c.deprecations()
@@ -65,7 +71,12 @@ func (c *Call) deprecations() {
 		if c.Bool("quiet") {
 			return
 		}
-		line := object{{"level", "warn"}, {"code", "DEPRECATED"}, {"message", what + " is deprecated; use " + replacement}, {"replacement", replacement}}
+		line := object{
+			{"level", "warn"},
+			{"code", "DEPRECATED"},
+			{"message", what + " is deprecated; use " + replacement},
+			{"replacement", replacement},
+		}
 		if removed != "" {
 			line = append(line, member{"removed_in", removed})
 		}
@@ -81,7 +92,8 @@ func (c *Call) deprecations() {
 	}
 }
 
-// unconfirmed is the answer to a call that would destroy something and was not confirmed: what it would touch is found by a dry run.
+// unconfirmed is the answer to a call that would destroy something and was not confirmed: what it would touch is found
+// by a dry run.
 func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer {
 	c.preview = true
 	tried := c.supervise(ctx, signals)
@@ -95,16 +107,18 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer
 	command := c.line("--dry-run")
 	f := fault.New(fault.ConfirmationRequired, "%s destroys what it touches and was not confirmed", c.Command.Path).
 		FixBy("add --confirm-destructive", "").Hint("see what would be lost: %s", command)
-	return answer{fault: f.With("requires", "--confirm-destructive").With("preview_command", command).With("would_affect", target)}
+	return answer{fault: f.With("requires", "--confirm-destructive").With("preview_command",
+		command).With("would_affect", target)}
 }
 
-// shellCharacters have a meaning to shells. Ours never see a shell, but what a caller gives to a child as a name or a path has no use
-// for them.
+// shellCharacters have a meaning to shells. Ours never see a shell, but what a caller gives to a child as a name or a
+// path has no use for them.
 const shellCharacters = ";|&$()<>`\n\r"
 
 // forChild says whether a parameter's value becomes an argument of a child.
 func (c *Command) forChild(p Param) bool {
-	return p.Kind != Text && slices.ContainsFunc(c.Children, func(s Subprocess) bool { return slices.Contains(s.CallerArgs, p.Name) })
+	return p.Kind != Text &&
+		slices.ContainsFunc(c.Children, func(s Subprocess) bool { return slices.Contains(s.CallerArgs, p.Name) })
 }
 
 // systemFault gives failures of the system that have no fault of their own the code that callers can act on.

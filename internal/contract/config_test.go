@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-const twoContexts = "output = \"tsv\"\ncurrent_context = \"home\"\n[context.home]\ngrace = \"3s\"\n[context.work]\ngrace = \"4s\"\n"
+const twoContexts = "output = \"tsv\"\ncurrent_context = \"home\"\n[context.home]\ngrace = " +
+	"\"3s\"\n[context.work]\ngrace = \"4s\"\n"
 
 func TestConfigFlags(t *testing.T) {
 	t.Parallel()
@@ -55,7 +56,11 @@ func TestConfigFlags(t *testing.T) {
 			args          []string
 			context, want string
 		}{
-			{nil, "home", "3s"}, {[]string{"--context", "work"}, "work", "4s"}, {[]string{"--context=home"}, "home", "3s"},
+			{nil, "home", "3s"}, {[]string{"--context", "work"}, "work", "4s"}, {
+				[]string{"--context=home"},
+				"home",
+				"3s",
+			},
 		} {
 			a := w.run(t, slices.Concat([]string{"--show-config", "--output", "json"}, row.args)...).must(t, 0)
 			a.want(t, "meta.context", `"`+row.context+`"`)
@@ -120,7 +125,8 @@ func TestCwd(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(sub, "own.toml"), []byte("grace = \"1s\"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w.hosted(t, nil, "where", "--cwd", "sub", "--config", "own.toml").must(t, 0).want(t, "meta.config_sources", `["`+sub+`/own.toml"]`)
+		w.hosted(t, nil, "where", "--cwd", "sub", "--config", "own.toml").must(t, 0).want(t, "meta.config_sources",
+			`["`+sub+`/own.toml"]`)
 	})
 	t.Run("missing", func(t *testing.T) {
 		file := filepath.Join(w.dir, "file")

@@ -8,8 +8,9 @@ import (
 	"omniagent/internal/redact"
 )
 
-// Answers have a size limit, in bytes for every caller and in tokens for those that ask. Both are the same: a budget of bytes that the
-// data is fitted into. Rows are left out whole, from the end; other data loses the ends of its longest members.
+// Answers have a size limit, in bytes for every caller and in tokens for those that ask. Both are the same: a budget of
+// bytes that the data is fitted into. Rows are left out whole, from the end; other data loses the ends of its longest
+// members.
 
 const (
 	cutMark       = "[TRUNCATED]"
@@ -97,8 +98,8 @@ func cutList(list []any, budget int) []any {
 	return list
 }
 
-// members keeps what is small and shares the rest of the budget among what is not. Where there is no room even for the names, the last
-// members are left out.
+// members keeps what is small and shares the rest of the budget among what is not. Where there is no room even for the
+// names, the last members are left out.
 func (k *cutter) members(o object, budget int, path string) any {
 	marks := object{} // what marks foreign content goes with it, or nothing goes
 	for _, m := range o {
@@ -111,7 +112,10 @@ func (k *cutter) members(o object, budget int, path string) any {
 			k.note(path, size(o), budget)
 			return nil
 		}
-		rest, ok := k.members(slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == "_source" || m.name == "_trusted" }), budget, path).(object)
+		rest, ok := k.members(slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+			return m.name == "_source" ||
+				m.name == "_trusted"
+		}), budget, path).(object)
 		if !ok {
 			return nil
 		}
@@ -192,7 +196,8 @@ func (c *Call) skipRows(a *answer, offset int) any {
 	return slices.Clone(a.data.(object)).set(a.page.key, left)
 }
 
-// cut makes the data fit and says what is missing and which command brings it: next, unless it is the page after this one.
+// cut makes the data fit and says what is missing and which command brings it: next, unless it is the page after this
+// one.
 func (c *Call) cut(a *answer, budget int, next string) {
 	a.meta = a.meta.set("total_bytes", number(float64(size(a.data))))
 	k := &cutter{}
@@ -242,8 +247,8 @@ func (c *Call) tellCuts(a *answer, cuts []cutField) {
 // next is the command that brings the page after this one.
 func (c *Call) next(pg *page) string { return c.again("--token-offset", "", "--cursor", pg.next()) }
 
-// again is the call as it was typed with other values for some flags, which take one each: the command to run next. Without a value a
-// flag is left out.
+// again is the call as it was typed with other values for some flags, which take one each: the command to run next.
+// Without a value a flag is left out.
 func (c *Call) again(flags ...string) string {
 	var words, end []string
 	typed := redact.Args(c.words)
@@ -269,8 +274,8 @@ func (c *Call) again(flags ...string) string {
 	return strings.Join(slices.Concat([]string{c.Program.Name}, words, end), " ")
 }
 
-// A caller reads on where the last answer was cut by skipping what it has, counted in tokens of the longest string or list. longest is
-// the way there, member by member.
+// A caller reads on where the last answer was cut by skipping what it has, counted in tokens of the longest string or
+// list. longest is the way there, member by member.
 func longest(v any) (way []int) {
 	o, ok := v.(object)
 	if !ok || len(o) == 0 {
@@ -332,8 +337,8 @@ func boundary(s string, n int) int {
 	return n
 }
 
-// resume shortens what was kept of whole, of which offset tokens had been skipped, so that it ends where another skip begins. It returns
-// how many tokens that one must skip; not more than offset when nothing was gained.
+// resume shortens what was kept of whole, of which offset tokens had been skipped, so that it ends where another skip
+// begins. It returns how many tokens that one must skip; not more than offset when nothing was gained.
 func resume(whole, kept any, offset int) (any, int) {
 	switch whole := whole.(type) {
 	case string:

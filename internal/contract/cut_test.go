@@ -30,7 +30,8 @@ func TestTokens(t *testing.T) {
 			if !json.Valid([]byte(data)) || tokens(len(data)) > n || len(data) < n*bytesPerToken/2 {
 				t.Errorf("%d tokens: %d: %s", n, tokens(len(data)), data)
 			}
-			if text := a.at(t, "data.text").(string); !strings.HasSuffix(text, cutMark) || !strings.HasPrefix(lengthyText(1000), strings.TrimSuffix(text, cutMark)) {
+			if text := a.at(t, "data.text").(string); !strings.HasSuffix(text, cutMark) ||
+				!strings.HasPrefix(lengthyText(1000), strings.TrimSuffix(text, cutMark)) {
 				t.Errorf("%q", text)
 			}
 			a.want(t, "meta.truncated", "true")
@@ -53,12 +54,14 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%d tokens at a time: %q", n, text)
 			}
 			lines := []string{}
-			for _, part := range w.walk(t, "lengthy", "--chars", "1", "--lines", "300", "--token-limit", fmt.Sprint(n)) {
+			for _, part := range w.walk(t, "lengthy", "--chars", "1", "--lines", "300", "--token-limit",
+				fmt.Sprint(n)) {
 				for _, line := range part.at(t, "data.lines").([]any) {
 					lines = append(lines, line.(string))
 				}
 			}
-			if len(lines) != 300 || !slices.IsSortedFunc(lines, func(a, b string) int { return number3(a) - number3(b) }) {
+			if len(lines) != 300 ||
+				!slices.IsSortedFunc(lines, func(a, b string) int { return number3(a) - number3(b) }) {
 				t.Errorf("%d tokens at a time: %q", n, lines)
 			}
 		}
@@ -119,11 +122,15 @@ func anyTree(depth int) *rapid.Generator[any] {
 		}))...)
 }
 
-// Whatever the tree and the budget, what is cut is valid, is no larger than it may be, says what it lost, and is untouched when it fits.
+// Whatever the tree and the budget, what is cut is valid, is no larger than it may be, says what it lost, and is
+// untouched when it fits.
 func TestCutFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		tree := (&walker{unmask: true}).tree(map[string]any{"a": anyTree(4).Draw(t, "a"), "b": anyTree(3).Draw(t, "b"), "c": anyTree(2).Draw(t, "c")})
+		tree := (&walker{unmask: true}).tree(map[string]any{
+			"a": anyTree(4).Draw(t, "a"), "b": anyTree(3).Draw(t, "b"),
+			"c": anyTree(2).Draw(t, "c"),
+		})
 		before := string(appendJSON(nil, tree))
 		budget := rapid.IntRange(0, 1200).Draw(t, "budget")
 		k := &cutter{}
@@ -148,7 +155,10 @@ func TestSkippingMeetsTheCut(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text, _ := (&walker{unmask: true}).tree(rapid.StringN(0, 300, -1).Draw(t, "text")).(string)
-		list, _ := (&walker{unmask: true}).tree(rapid.SliceOfN(rapid.SampledFrom([]any{1, 22, 333, "é", nil, true, "longer text"}), 0, 60).Draw(t, "list")).([]any)
+		list, _ := (&walker{unmask: true}).tree(rapid.SliceOfN(rapid.SampledFrom([]any{
+			1, 22, 333, "é", nil, true,
+			"longer text",
+		}), 0, 60).Draw(t, "list")).([]any)
 		for _, whole := range []any{text, list} {
 			var texts string
 			items := []any{}

@@ -48,7 +48,10 @@ func TestDryRun(t *testing.T) {
 	t.Run("effect", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for command, effect := range map[string]string{"put": "would_create", "wipe": "would_delete", "careful": "would_update"} {
+		for command, effect := range map[string]string{
+			"put": "would_create", "wipe": "would_delete",
+			"careful": "would_update",
+		} {
 			a := w.run(t, command, "n", "--dry-run")
 			a.succeeded(t)
 			same(t, command+": what the handler saw", a.at(t, "data.dry_run"), true)
@@ -132,7 +135,8 @@ func TestScopes(t *testing.T) {
 				warnings, _ := a.at(t, "warnings").([]any)
 				if row.warned == "" {
 					same(t, "warnings", warnings, []any{})
-				} else if len(warnings) != 1 || !strings.HasPrefix(warnings[0].(string), row.warned) || !strings.Contains(warnings[0].(string), "admin") {
+				} else if len(warnings) != 1 || !strings.HasPrefix(warnings[0].(string), row.warned) ||
+					!strings.Contains(warnings[0].(string), "admin") {
 					t.Errorf("warnings are %v", warnings)
 				}
 			}

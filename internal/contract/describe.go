@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// What programs can learn of a command without running it. The manifest is short, for readers that pay by the byte; --schema is whole.
+// What programs can learn of a command without running it. The manifest is short, for readers that pay by the byte;
+// --schema is whole.
 
 // describe answers --schema, --output-schema and --show-requirements.
 func (c *Call) describe() (answer, bool) {
@@ -25,12 +26,14 @@ func (c *Call) describe() (answer, bool) {
 
 // describes says that the answer is about the command: there are no rows in it, so it does not stream.
 func (c *Call) describes() bool {
-	return c.Bool("help") || c.Bool("schema") || c.Bool("output-schema") || c.Bool("show-requirements") || c.Bool("validate-only")
+	return c.Bool("help") || c.Bool("schema") || c.Bool("output-schema") || c.Bool("show-requirements") ||
+		c.Bool("validate-only")
 }
 
 func (o object) append(more object) object { return append(o, more...) }
 
-// Manifest is the whole command tree. Flags and exit codes that all commands share stand once, in the entry of the program itself.
+// Manifest is the whole command tree. Flags and exit codes that all commands share stand once, in the entry of the
+// program itself.
 func (p *Program) Manifest() (data any, etag string) {
 	return p.manifest(false)
 }
@@ -46,7 +49,8 @@ func (p *Program) manifest(whole bool) (object, string) {
 	slices.SortStableFunc(commands[1:], func(a, b member) int { return strings.Compare(a.name, b.name) })
 	sum := sha256.Sum256(appendJSON(nil, commands))
 	etag := "sha256:" + hex.EncodeToString(sum[:8])
-	return object{{"schema_version", "1.0"}, {"framework_version", p.Version}, {"etag", etag}, {"commands", commands}}, etag
+	return object{{"schema_version", "1.0"}, {"framework_version", p.Version}, {"etag", etag}, {"commands", commands}},
+		etag
 }
 
 // ManifestMeta is what belongs to the manifest but has no place in its schema.
@@ -61,7 +65,10 @@ func (p *Program) wholeSchema() answer {
 	for _, c := range p.Commands {
 		ext = append(ext, member{c.Key(), p.extension(c)})
 	}
-	return answer{pure: true, data: data, meta: object{{"environment", (&walker{unmask: true}).tree(p.variables())}, {"command_ext", ext}}}
+	return answer{pure: true, data: data, meta: object{
+		{"environment", (&walker{unmask: true}).tree(p.variables())},
+		{"command_ext", ext},
+	}}
 }
 
 func (p *Program) rootEntry(whole bool) object {
@@ -143,7 +150,8 @@ func (p *Program) withDirect(exits object) object {
 		}
 		exits = append(exits, member{e.Number, (&walker{}).tree(entry)})
 	}
-	slices.SortStableFunc(exits, func(a, b member) int { return len(a.name)*1000 - len(b.name)*1000 + strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(exits,
+		func(a, b member) int { return len(a.name)*1000 - len(b.name)*1000 + strings.Compare(a.name, b.name) })
 	return exits
 }
 
@@ -158,7 +166,10 @@ func (p *Program) groupEntry(group string) object {
 		{"description", p.Groups[group]},
 		{"danger_level", string(Safe)},
 		{"flags", object{}},
-		{"exit_codes", object{{"0", (&walker{}).tree(exitEntry{Description: "its commands are listed", SideEffects: None})}}},
+		{
+			"exit_codes",
+			object{{"0", (&walker{}).tree(exitEntry{Description: "its commands are listed", SideEffects: None})}},
+		},
 		{"subcommands", children},
 	}
 }
@@ -171,7 +182,12 @@ func (p *Program) entry(c *Command, whole bool) object {
 			flags = append(flags, member{param.Name, param.entry()})
 		}
 	}
-	o := object{{"description", c.Summary}, {"danger_level", string(c.Danger)}, {"flags", flags}, {"exit_codes", exitTree(c, whole)}}
+	o := object{
+		{"description", c.Summary},
+		{"danger_level", string(c.Danger)},
+		{"flags", flags},
+		{"exit_codes", exitTree(c, whole)},
+	}
 	if c.Output != nil {
 		schema := schemaOf(c.Output)
 		if !whole {
@@ -276,7 +292,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// extension is everything else that the declaration says. Only what applies is there, but for what must be said even when it is empty.
+// extension is everything else that the declaration says. Only what applies is there, but for what must be said even
+// when it is empty.
 func (p *Program) extension(c *Command) object {
 	w := &walker{unmask: true}
 	limit := c.Timeout
@@ -325,10 +342,21 @@ func (p *Program) extension(c *Command) object {
 		o = append(o, member{"raw_payload_schema", payloadSchema(c)})
 	}
 	if len(c.Steps) > 0 {
-		o = append(o, object{{"steps", names(c.Steps)}, {"resumable", c.Resumable}, {"rollback_available", c.Rollback}}...)
+		o = append(o, object{
+			{"steps", names(c.Steps)},
+			{"resumable", c.Resumable},
+			{"rollback_available", c.Rollback},
+		}...)
 	}
 	if c.Stdin != nil {
-		o = append(o, member{"stdin_input", object{{"format", c.Stdin.Format}, {"required", c.Stdin.Required}, {"max_bytes", json.Number("65536")}, {"file_flag", "--input-file"}, {"non_tty_behavior", "read"}}})
+		o = append(o,
+			member{"stdin_input", object{
+				{"format", c.Stdin.Format},
+				{"required", c.Stdin.Required},
+				{"max_bytes", json.Number("65536")},
+				{"file_flag", "--input-file"},
+				{"non_tty_behavior", "read"},
+			}})
 	}
 	return append(append(o, p.rareExtension(c)...), p.requirements(c)...)
 }
@@ -340,7 +368,8 @@ func (p *Program) rareExtension(c *Command) object {
 		o = append(o, member{"config_write_scope", c.ConfigScope})
 	}
 	if c.Auth != nil {
-		o = append(o, member{"headless_supported", c.Auth.HeadlessSupported}, member{"token_env_vars", names(c.Auth.TokenEnv)})
+		o = append(o, member{"headless_supported", c.Auth.HeadlessSupported},
+			member{"token_env_vars", names(c.Auth.TokenEnv)})
 	}
 	if c.Editor != nil {
 		o = append(o, member{"non_interactive_alternatives", names(c.Editor.Alternatives)})
@@ -349,12 +378,19 @@ func (p *Program) rareExtension(c *Command) object {
 		o = append(o, member{"job_descriptor_schema", schemaOf(c.Job.Descriptor)})
 	}
 	if b := c.Background; b != nil {
-		o = append(o, member{"cleanup_command", b.CleanupCommand}, member{"max_lifetime_seconds", number(b.MaxLifetime.Seconds())})
+		o = append(o, member{"cleanup_command", b.CleanupCommand},
+			member{"max_lifetime_seconds", number(b.MaxLifetime.Seconds())})
 	}
 	if n := c.Network; n != nil {
-		o = append(o, member{"network_timeout_ms", number(float64(n.Timeout.Milliseconds()))}, member{"connect_timeout_ms", number(float64(n.Connect.Milliseconds()))})
+		o = append(o, member{"network_timeout_ms", number(float64(n.Timeout.Milliseconds()))},
+			member{"connect_timeout_ms", number(float64(n.Connect.Milliseconds()))})
 	}
-	for _, m := range [][2]string{{"introduced_in", c.IntroducedIn}, {"deprecated_in", c.DeprecatedIn}, {"removed_in", c.RemovedIn}, {"replacement", c.Replacement}} {
+	for _, m := range [][2]string{
+		{"introduced_in", c.IntroducedIn},
+		{"deprecated_in", c.DeprecatedIn},
+		{"removed_in", c.RemovedIn},
+		{"replacement", c.Replacement},
+	} {
 		if m[1] != "" {
 			o = append(o, member{m[0], m[1]})
 		}
@@ -379,7 +415,12 @@ func orEmpty[T any](list []T) []T {
 func children(c *Command) []object {
 	list := []object{}
 	for _, s := range c.Children {
-		list = append(list, object{{"binary", s.Binary}, {"user_controlled_args", names(s.CallerArgs)}, {"hardcoded_args", names(s.FixedArgs)}, {"preserve_locale", s.PreserveLocale}})
+		list = append(list, object{
+			{"binary", s.Binary},
+			{"user_controlled_args", names(s.CallerArgs)},
+			{"hardcoded_args", names(s.FixedArgs)},
+			{"preserve_locale", s.PreserveLocale},
+		})
 	}
 	return list
 }
@@ -394,7 +435,11 @@ func (p *Program) requirements(c *Command) object {
 	if tools == nil {
 		tools = map[string]string{}
 	}
-	return object{{"platform", names(platforms)}, {"required_tools", (&walker{}).tree(tools)}, {"runtime", "none: one static binary"}}
+	return object{
+		{"platform", names(platforms)},
+		{"required_tools", (&walker{}).tree(tools)},
+		{"runtime", "none: one static binary"},
+	}
 }
 
 // parameters are the flags with everything that is checked.
@@ -436,7 +481,8 @@ func argGroups(c *Command) []any {
 	}
 	all := c.allParams()
 	for _, group := range exclusions() {
-		had := slices.DeleteFunc(group, func(n string) bool { return !slices.ContainsFunc(all, func(p Param) bool { return p.Name == n }) })
+		had := slices.DeleteFunc(group,
+			func(n string) bool { return !slices.ContainsFunc(all, func(p Param) bool { return p.Name == n }) })
 		if len(had) > 1 {
 			add(had, "at most one")
 		}
@@ -483,5 +529,10 @@ func payloadSchema(c *Command) object {
 			required = append(required, param.Name)
 		}
 	}
-	return object{{"type", "object"}, {"properties", properties}, {"required", required}, {"additionalProperties", false}}
+	return object{
+		{"type", "object"},
+		{"properties", properties},
+		{"required", required},
+		{"additionalProperties", false},
+	}
 }

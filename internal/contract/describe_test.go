@@ -23,7 +23,10 @@ func TestSchema(t *testing.T) {
 		again := w.run(t, "listed", "--output-schema")
 		same(t, "the second time", again.at(t, "data"), first.at(t, "data"))
 		judge := schemaFrom(t, first.at(t, "data"))
-		for data, well := range map[string]bool{`{"items":[{"name":"a","size":1}]}`: true, `{"items":[]}`: true, `{"items":[{"name":"a"}]}`: false, `{"items":[{"name":1,"size":1}]}`: false, `{}`: false} {
+		for data, well := range map[string]bool{
+			`{"items":[{"name":"a","size":1}]}`: true, `{"items":[]}`: true,
+			`{"items":[{"name":"a"}]}`: false, `{"items":[{"name":1,"size":1}]}`: false, `{}`: false,
+		} {
 			var v any
 			if err := json.Unmarshal([]byte(data), &v); err != nil {
 				t.Fatal(err)
@@ -33,13 +36,18 @@ func TestSchema(t *testing.T) {
 			}
 		}
 	})
-	t.Run("of_a_stream", func(t *testing.T) { // what is told of the command is an envelope, however its rows are printed
+	// what is told of the command is an envelope, however its rows are printed
+	t.Run("of_a_stream", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for _, flag := range []string{"--schema", "--output-schema", "--show-requirements", "--validate-only", "--help"} {
+		for _, flag := range []string{
+			"--schema", "--output-schema", "--show-requirements", "--validate-only",
+			"--help",
+		} {
 			w.inside(t, nil, []string{"flowing", flag}).succeeded(t)
 		}
-		if rows := w.inside(t, nil, []string{"flowing"}).stdout; !strings.HasPrefix(rows, `{"name":"a","size":1}`+"\n") {
+		if rows := w.inside(t, nil, []string{"flowing"}).stdout; !strings.HasPrefix(rows,
+			`{"name":"a","size":1}`+"\n") {
 			t.Errorf("its rows are %s", rows) // then the flags had nothing to turn off
 		}
 	})
@@ -78,7 +86,10 @@ func TestSchema(t *testing.T) {
 			asked := w.inside(t, nil, append(strings.Fields(c.Path), "--schema"))
 			asked.succeeded(t)
 			one := asked.at(t, "data").(map[string]any)
-			for _, name := range []string{"flags", "exit_codes", "output_schema", "examples", "danger_level", "description"} {
+			for _, name := range []string{
+				"flags", "exit_codes", "output_schema", "examples", "danger_level",
+				"description",
+			} {
 				same(t, c.Path+": "+name, entry[name], one[name])
 			}
 			further, _ := a.at(t, "meta.command_ext").(map[string]any)[c.Key()].(map[string]any)
@@ -112,28 +123,56 @@ func testSchemaOfCommand(t *testing.T) {
 	a := w.run(t, "everything", "--schema")
 	a.succeeded(t)
 	for path, want := range map[string]any{
-		"description": "a command of the tests", "danger_level": "destructive", "option_placement": "strict", "required_scopes": []any{"repo:read"}, "requires_auth": true,
-		"output_class": "envelope", "read_only": false, "reversible": true, "interactive": true, "requires_interactive": false, "requires_editor": true,
-		"non_interactive_alternatives": []any{"text"}, "has_network_io": true, "network_timeout_ms": 5000.0, "connect_timeout_ms": 1000.0, "async": true,
-		"spawns_background_process": true, "cleanup_command": "oatest wipe", "max_lifetime_seconds": 3600.0, "timeout_ms": 60000.0, "safe_default": true,
-		"requires_confirmation": true, "steps": []any{"one", "two"}, "resumable": true, "rollback_available": true, "config_write_scope": "local", "headless_supported": false,
-		"token_env_vars": []any{"OMNIAGENT_TEST_TOKEN"}, "platform": []any{"linux"}, "introduced_in": "0.1.0", "deprecated_in": "0.2.0", "removed_in": "0.3.0",
-		"replacement": "put", "supports_streaming": false, "volatile_fields": []any{"values"}, "contract_version": "1.0.0", "stdin_input.format": "text", "stdin_input.required": false,
-		"stdin_input.file_flag": "--input-file", "filesystem_side_effects": []any{map[string]any{"path": "~/.cache/oatest", "type": "cache", "ttl_seconds": 60.0, "clearable_with": "oatest wipe"}},
-		"subprocess": []any{map[string]any{"binary": "git", "user_controlled_args": []any{"id"}, "hardcoded_args": []any{"log"}, "preserve_locale": true}},
-		"requires":   []any{map[string]any{"if_flag": "level", "if_value": "high", "then_required": []any{"text"}}}, "raw_payload_schema.type": "object",
-		"job_descriptor_schema.properties.job_id.type": "string", "output_schema.properties.values.description": "by parameter",
-		"parameters.id.pattern": idPattern, "parameters.id.position": 1.0, "parameters.id.nargs": "?", "parameters.id.pattern_type": "alphanumeric_id", "parameters.file.pattern_type": "filepath",
-		"parameters.text.max_length": 1000.0, "parameters.count.default": 3.0, "parameters.count.type": "integer", "parameters.level.enum_values": []any{"low", "high"},
-		"parameters.key-from-env.type": "string", "parameters.key-from-file.pattern_type": "filepath", "parameters.key": nil, "flags.count.short": "n",
-		"exit_codes.0.side_effects": "complete", "exit_codes.2.side_effects": "none", "exit_codes.0.description": "it is done",
+		"description": "a command of the tests", "danger_level": "destructive", "option_placement": "strict",
+		"required_scopes": []any{"repo:read"}, "requires_auth": true,
+		"output_class": "envelope", "read_only": false, "reversible": true, "interactive": true,
+		"requires_interactive": false, "requires_editor": true,
+		"non_interactive_alternatives": []any{"text"}, "has_network_io": true, "network_timeout_ms": 5000.0,
+		"connect_timeout_ms": 1000.0, "async": true,
+		"spawns_background_process": true, "cleanup_command": "oatest wipe", "max_lifetime_seconds": 3600.0,
+		"timeout_ms": 60000.0, "safe_default": true,
+		"requires_confirmation": true, "steps": []any{"one", "two"}, "resumable": true, "rollback_available": true,
+		"config_write_scope": "local", "headless_supported": false,
+		"token_env_vars": []any{"OMNIAGENT_TEST_TOKEN"}, "platform": []any{"linux"}, "introduced_in": "0.1.0",
+		"deprecated_in": "0.2.0", "removed_in": "0.3.0",
+		"replacement": "put", "supports_streaming": false, "volatile_fields": []any{"values"},
+		"contract_version": "1.0.0", "stdin_input.format": "text", "stdin_input.required": false,
+		"stdin_input.file_flag": "--input-file",
+		"filesystem_side_effects": []any{map[string]any{
+			"path": "~/.cache/oatest", "type": "cache", "ttl_seconds": 60.0,
+			"clearable_with": "oatest wipe",
+		}},
+		"subprocess": []any{map[string]any{
+			"binary": "git", "user_controlled_args": []any{"id"},
+			"hardcoded_args": []any{"log"}, "preserve_locale": true,
+		}},
+		"requires": []any{map[string]any{
+			"if_flag": "level", "if_value": "high",
+			"then_required": []any{"text"},
+		}},
+		"raw_payload_schema.type":                      "object",
+		"job_descriptor_schema.properties.job_id.type": "string",
+		"output_schema.properties.values.description":  "by parameter",
+		"parameters.id.pattern":                        idPattern, "parameters.id.position": 1.0,
+		"parameters.id.nargs":        "?",
+		"parameters.id.pattern_type": "alphanumeric_id", "parameters.file.pattern_type": "filepath",
+		"parameters.text.max_length": 1000.0, "parameters.count.default": 3.0, "parameters.count.type": "integer",
+		"parameters.level.enum_values": []any{"low", "high"},
+		"parameters.key-from-env.type": "string", "parameters.key-from-file.pattern_type": "filepath",
+		"parameters.key": nil, "flags.count.short": "n",
+		"exit_codes.0.side_effects": "complete", "exit_codes.2.side_effects": "none",
+		"exit_codes.0.description": "it is done",
 	} {
 		same(t, path, a.at(t, "data."+path), want)
 	}
 	small := w.inside(t, nil, []string{"ok", "--schema"})
 	for path, want := range map[string]any{
-		"danger_level": "safe", "required_scopes": []any{}, "requires_auth": false, "option_placement": "any", "read_only": true, "async": false, "has_network_io": false,
-		"raw_payload_schema": nil, "steps": nil, "stdin_input": nil, "platform": []any{"darwin", "linux", "windows"}, "required_tools": map[string]any{}, "timeout_ms": 30000.0,
+		"danger_level": "safe", "required_scopes": []any{}, "requires_auth": false, "option_placement": "any",
+		"read_only": true, "async": false, "has_network_io": false,
+		"raw_payload_schema": nil, "steps": nil, "stdin_input": nil, "platform": []any{
+			"darwin", "linux",
+			"windows",
+		}, "required_tools": map[string]any{}, "timeout_ms": 30000.0,
 	} {
 		same(t, "ok: "+path, small.at(t, "data."+path), want)
 	}
@@ -220,7 +259,8 @@ func TestManifest(t *testing.T) {
 				}
 			}
 			c, known := p.Find(strings.ReplaceAll(key, ".", " "))
-			if known && (c.Stdin != nil || slices.ContainsFunc(c.Params, func(p Param) bool { return p.Required })) && entry["examples"] == nil {
+			if known && (c.Stdin != nil || slices.ContainsFunc(c.Params, func(p Param) bool { return p.Required })) &&
+				entry["examples"] == nil {
 				t.Errorf("%s needs something, and no example shows it", key)
 			}
 		}
@@ -233,7 +273,8 @@ func TestManifest(t *testing.T) {
 			flags += len(c.Params)
 		}
 		if limit := 8<<10 + 600*len(p.Commands) + 110*flags; len(raw) > limit {
-			t.Errorf("the manifest has %d bytes for %d commands with %d flags, more than %d", len(raw), len(p.Commands), flags, limit)
+			t.Errorf("the manifest has %d bytes for %d commands with %d flags, more than %d", len(raw), len(p.Commands),
+				flags, limit)
 		}
 		shared := commands[p.Name].(map[string]any)
 		for _, name := range []string{"help", "output", "dry-run", "confirm-destructive"} {
@@ -243,7 +284,8 @@ func TestManifest(t *testing.T) {
 		}
 		for key, value := range commands {
 			for name, flag := range value.(map[string]any)["flags"].(map[string]any) {
-				if key != p.Name && reflect.DeepEqual(flag, shared["flags"].(map[string]any)[name]) { // one of its own may have the name
+				// one of its own may have the name
+				if key != p.Name && reflect.DeepEqual(flag, shared["flags"].(map[string]any)[name]) {
 					t.Errorf("%s repeats --%s", key, name)
 				}
 			}
@@ -273,7 +315,8 @@ func testManifestEtag(t *testing.T, p *Program) {
 	old := w.inside(t, p, []string{"manifest", "--etag", "sha256:0123"})
 	same(t, "with an old etag", old.at(t, "data.etag"), etag)
 	app := p.App
-	app.Commands = append(slices.Clone(app.Commands), quick(Command{Path: "more", Examples: []Example{{"More", "omniagent more"}}}))
+	app.Commands = append(slices.Clone(app.Commands),
+		quick(Command{Path: "more", Examples: []Example{{"More", "omniagent more"}}}))
 	if _, other := Open(app).Manifest(); other == etag {
 		t.Error("another tree has the same etag")
 	}

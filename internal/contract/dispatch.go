@@ -13,8 +13,9 @@ import (
 	"omniagent/internal/literal"
 )
 
-// Dispatch carries out one line of a batch in this process: a JSON object with the command in _cmd, flags in _opts and the payload in
-// everything else. It writes one envelope line and returns the status. One line's failure, panic or hang is its own.
+// Dispatch carries out one line of a batch in this process: a JSON object with the command in _cmd, flags in _opts and
+// the payload in everything else. It writes one envelope line and returns the status. One line's failure, panic or hang
+// is its own.
 func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []string) int {
 	args, name, f := c.Program.dispatchArgs(line, forward)
 	host := c.Host
@@ -26,7 +27,8 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 	if f != nil {
 		host.Args = nil
 		call := &Call{
-			mu: &sync.Mutex{}, Program: c.Program, Command: c.Program.rootCommand(), Host: host, words: []string{"exec"}, id: newID(), started: c.started, dir: c.dir,
+			mu: &sync.Mutex{}, Program: c.Program, Command: c.Program.rootCommand(), Host: host,
+			words: []string{"exec"}, id: newID(), started: c.started, dir: c.dir,
 			given: map[string][]string{}, Config: c.Config, out: &out{w: c.out},
 		}
 		return call.finish(answer{fault: f, pure: true}, nil)
@@ -119,17 +121,23 @@ func option(m literal.Member) ([]string, bool) {
 	return nil, false
 }
 
-// forwarded adds the batch's own flags to a line that has not set them itself: what a line says in _opts of its own dry run outweighs
-// the batch's, as the specification of the format has it.
+// forwarded adds the batch's own flags to a line that has not set them itself: what a line says in _opts of its own dry
+// run outweighs the batch's, as the specification of the format has it.
 func (p *Program) forwarded(command *Command, args, forward []string) []string {
 	for _, flag := range forward {
 		name, _, _ := strings.Cut(flag, "=")
-		set := slices.ContainsFunc(args, func(arg string) bool { return arg == name || strings.HasPrefix(arg, name+"=") })
+		set := slices.ContainsFunc(args, func(arg string) bool {
+			return arg == name ||
+				strings.HasPrefix(arg, name+"=")
+		})
 		if set || name == "--dry-run" && !command.DryRun {
 			continue
 		}
 		if name == "--dry-run" {
-			args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--live" || strings.HasPrefix(arg, "--live=") })
+			args = slices.DeleteFunc(args, func(arg string) bool {
+				return arg == "--live" ||
+					strings.HasPrefix(arg, "--live=")
+			})
 		}
 		args = append(args, flag)
 	}

@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/process"
 )
 
-// A command reaches the world through these doors, and a door is locked unless the declaration has its key. So what the manifest says of
-// a command's children, network, input and steps cannot be less than the truth.
+// A command reaches the world through these doors, and a door is locked unless the declaration has its key. So what the
+// manifest says of a command's children, network, input and steps cannot be less than the truth.
 
 // Spawn starts a declared program and waits for it. Arguments are a list: no shell ever reads them.
 func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error) {
@@ -26,7 +26,8 @@ func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process
 	return c.SpawnWith(ctx, dir, nil, argv...)
 }
 
-// SpawnWith gives the program that environment, and nothing of ours beside it. nil: ours, with what keeps a program from waiting for somebody.
+// SpawnWith gives the program that environment, and nothing of ours beside it. nil: ours, with what keeps a program
+// from waiting for somebody.
 func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
 	var declared *Subprocess
 	for i := range c.Command.Children {
@@ -51,9 +52,16 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	if env == nil {
-		env = process.Environment(os.Environ(), process.EnvOptions{Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace()})
+		env = process.Environment(os.Environ(),
+			process.EnvOptions{
+				Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true,
+				TraceID: c.trace(),
+			})
 	}
-	return process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), PIDFile: record, Env: env})
+	return process.Run(ctx, process.Spec{
+		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), PIDFile: record,
+		Env: env,
+	})
 }
 
 // pidFile is where the children of this call are recorded while they live.
@@ -78,7 +86,8 @@ func (c *Call) Connections() (Network, error) {
 	return n, nil
 }
 
-// Input is what the command reads: --input-file, however large, or standard input up to its limit. It never waits for a person.
+// Input is what the command reads: --input-file, however large, or standard input up to its limit. It never waits for a
+// person.
 func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	if c.Command.Stdin == nil {
 		return nil, c.undeclared("standard input")
@@ -90,7 +99,8 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 		}
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, fault.New(fault.FileMissing, "the input file %s cannot be opened", c.Path("input-file")).Because(err).Hint("check the path; relative paths start at %s", c.dir)
+			return nil, fault.New(fault.FileMissing, "the input file %s cannot be opened",
+				c.Path("input-file")).Because(err).Hint("check the path; relative paths start at %s", c.dir)
 		}
 		return f, nil
 	}
@@ -120,7 +130,8 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 	go func() {
 		data, err := io.ReadAll(io.LimitReader(c.Host.Stdin, int64(limit)+1))
 		if len(data) > limit {
-			rest, _ := io.Copy(io.Discard, io.LimitReader(c.Host.Stdin, 64<<20)) // so that the writer is not left with a broken pipe
+			// so that the writer is not left with a broken pipe
+			rest, _ := io.Copy(io.Discard, io.LimitReader(c.Host.Stdin, 64<<20))
 			err = c.tooMuchStdin(len(data)+int(rest), limit)
 		}
 		done <- read{data, err}
@@ -140,7 +151,8 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 func (c *Call) tooMuchStdin(received, limit int) error {
 	if c.Command.Stdin == nil {
 		return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
-			FixBy("give the values as arguments", "").With("context", map[string]any{"received_bytes": received, "limit_bytes": limit})
+			FixBy("give the values as arguments", "").With("context",
+			map[string]any{"received_bytes": received, "limit_bytes": limit})
 	}
 	return fault.New(fault.StdinTooLarge, "standard input has %d bytes; the limit is %d", received, limit).
 		FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size").
@@ -163,7 +175,11 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		}
 		lines := strings.Fields(text)
 		if len(lines) == 0 {
-			return invalid(c.Program, c, []fault.Problem{{Param: p.Name, Code: fault.StdinEmpty, Value: "-", Message: fmt.Sprintf("--%s - reads standard input, and it is empty", p.Name)}})
+			return invalid(c.Program, c,
+				[]fault.Problem{{
+					Param: p.Name, Code: fault.StdinEmpty, Value: "-",
+					Message: fmt.Sprintf("--%s - reads standard input, and it is empty", p.Name),
+				}})
 		}
 		c.given[p.Name] = lines
 	}
@@ -176,14 +192,23 @@ func (c *Call) Secret(name string) (string, error) {
 		if v, ok := c.Host.Lookup(variable); ok && v != "" {
 			return v, nil
 		}
-		return "", invalid(c.Program, c, []fault.Problem{{Param: name + "-from-env", Code: fault.ArgError, Value: variable, Message: "the variable " + variable + " is not set"}})
+		return "", invalid(c.Program, c,
+			[]fault.Problem{{
+				Param: name + "-from-env", Code: fault.ArgError, Value: variable,
+				Message: "the variable " + variable + " is not set",
+			}})
 	}
 	if path := c.Path(name + "-from-file"); path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return "", invalid(c.Program, c, []fault.Problem{{Param: name + "-from-file", Code: fault.FileMissing, Value: path, Message: "the file " + path + " cannot be read"}})
+			return "", invalid(c.Program, c,
+				[]fault.Problem{{
+					Param: name + "-from-file", Code: fault.FileMissing, Value: path,
+					Message: "the file " + path + " cannot be read",
+				}})
 		}
-		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil // editors end a file with a line break
+		// editors end a file with a line break
+		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 	}
 	return "", nil
 }

@@ -75,7 +75,8 @@ type Paths struct {
 	Temp   string // directory for temporary directories
 }
 
-// paths follows the XDG rules on Unix and the system's own on Windows. An instance keeps its state, data and cache apart.
+// paths follows the XDG rules on Unix and the system's own on Windows. An instance keeps its state, data and cache
+// apart.
 func (h Host) paths(name, instance string) Paths {
 	home := h.env("HOME")
 	windows := runtime.GOOS == "windows"

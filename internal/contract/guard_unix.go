@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stdoutGuard keeps standard output for the answer. Descriptor 1 is replaced by a pipe of our own before anything else runs, so what a
-// library or a stray print writes there is found instead of breaking the JSON.
+// stdoutGuard keeps standard output for the answer. Descriptor 1 is replaced by a pipe of our own before anything else
+// runs, so what a library or a stray print writes there is found instead of breaking the JSON.
 type stdoutGuard struct {
 	real *os.File
 	pipe *os.File
@@ -37,7 +37,8 @@ func guardStdout() *stdoutGuard {
 	return g
 }
 
-// collect ends the capture and returns what was caught. What a handler that was given up on prints from here on goes nowhere.
+// collect ends the capture and returns what was caught. What a handler that was given up on prints from here on goes
+// nowhere.
 func (g *stdoutGuard) collect() string {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

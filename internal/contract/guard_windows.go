@@ -20,7 +20,8 @@ func guardStdout() *stdoutGuard {
 	return g
 }
 
-// collect ends the capture and returns what was caught. What a handler that was given up on prints from here on fails: the pipe is closed.
+// collect ends the capture and returns what was caught. What a handler that was given up on prints from here on fails:
+// the pipe is closed.
 func (g *stdoutGuard) collect() string {
 	_ = g.pipe.Close()
 	return g.text.said()

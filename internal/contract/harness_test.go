@@ -17,8 +17,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// The test binary is also a program: a registry of commands that misbehave in every way a handler can. Tests start it as a real
-// process, so that what is proven is what a caller would see.
+// The test binary is also a program: a registry of commands that misbehave in every way a handler can. Tests start it
+// as a real process, so that what is proven is what a caller would see.
 
 const asProgram = "OMNIAGENT_TEST_PROGRAM"
 
@@ -68,7 +68,10 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{home: t.TempDir(), dir: t.TempDir()}
-	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), asProgram + "=1", "GORACE=atexit_sleep_ms=0", "USER=tester"}
+	w.env = []string{
+		"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), asProgram + "=1",
+		"GORACE=atexit_sleep_ms=0", "USER=tester",
+	}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		w.env = append(w.env, "GOCOVERDIR="+dir)
 	}
@@ -157,7 +160,10 @@ func (s *started) end(t *testing.T, signals ...os.Signal) answered {
 		_ = s.cmd.Process.Kill()
 		t.Fatal("it did not end")
 	}
-	a := answered{stdout: s.stdout.String(), stderr: s.stderr.String(), code: s.cmd.ProcessState.ExitCode(), took: time.Since(begun)}
+	a := answered{
+		stdout: s.stdout.String(), stderr: s.stderr.String(), code: s.cmd.ProcessState.ExitCode(),
+		took: time.Since(begun),
+	}
 	if json.Unmarshal(s.stdout.Bytes(), &a.envelope) != nil {
 		a.envelope = nil
 	}
@@ -215,7 +221,8 @@ func quick(c Command) *Command {
 // misbehaving is the registry that the test binary runs.
 func misbehaving() App {
 	return App{
-		Name: "oatest", Version: "9.8.7", Summary: "commands that misbehave", Groups: map[string]string{"group": "commands in a group"},
+		Name: "oatest", Version: "9.8.7", Summary: "commands that misbehave",
+		Groups: map[string]string{"group": "commands in a group"},
 		Commands: slices.Concat([]*Command{
 			quick(Command{Path: "ok"}),
 			quick(Command{Path: "hang", Run: func(_ context.Context, c *Call) (Result, error) {
@@ -228,7 +235,10 @@ func misbehaving() App {
 				<-ctx.Done()
 				return Result{Data: anyData{"half"}}, context.Cause(ctx)
 			}}),
-			quick(Command{Path: "panic", Run: func(context.Context, *Call) (Result, error) { panic("something odd\x1b[31m") }}),
+			quick(Command{
+				Path: "panic",
+				Run:  func(context.Context, *Call) (Result, error) { panic("something odd\x1b[31m") },
+			}),
 			quick(Command{Path: "fail", Run: func(context.Context, *Call) (Result, error) {
 				return Result{}, fault.New(fault.FileMissing, "the file x does not exist")
 			}, Exits: []Exit{{Code: Success, When: "never"}, {Code: NotFound, When: "always"}}}),

@@ -7,13 +7,20 @@ import (
 	"strings"
 )
 
-// help answers --help: text on a terminal; for programs the text goes to standard error, and the envelope says where the schema is.
+// help answers --help: text on a terminal; for programs the text goes to standard error, and the envelope says where
+// the schema is.
 func (c *Call) help() answer {
 	return c.helpAnswer(c.Program.helpText(c.Command), nil)
 }
 
 func (c *Call) helpAnswer(text string, data any) answer {
-	a := answer{pure: true, data: data, human: text, meta: object{{"help", true}, {"schema_ref", strings.TrimSpace(c.Program.Name+" "+c.Command.Path) + " --schema"}}}
+	a := answer{
+		pure: true, data: data, human: text,
+		meta: object{
+			{"help", true},
+			{"schema_ref", strings.TrimSpace(c.Program.Name+" "+c.Command.Path) + " --schema"},
+		},
+	}
 	if f := c.format(); f != "plain" && !c.Bool("quiet") {
 		_, _ = io.WriteString(c.Host.Stderr, text)
 	}
@@ -148,7 +155,9 @@ func (p *Program) rootHelp(whole bool) string {
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, c.Path, c.Summary)
 	}
 	if !whole {
-		fmt.Fprintf(&b, "\n%s --help lists the flags and variables that all commands share.\n%s COMMAND --help tells everything about one.\n", p.Name, p.Name)
+		fmt.Fprintf(&b,
+			"\n%s --help lists the flags and variables that all commands share.\n%s COMMAND --help tells everything "+
+				"about one.\n", p.Name, p.Name)
 		return b.String()
 	}
 	if p.Detail != "" {
@@ -179,7 +188,8 @@ func (p *Program) directHelp(b *strings.Builder, whole bool) {
 // groupHelp lists the commands below a word such as "config".
 func (p *Program) groupHelp(group string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: %s %s COMMAND [arguments] [flags]\n\n%s.\n\nCommands:\n", p.Name, group, sentence(p.Groups[group]))
+	fmt.Fprintf(&b, "Usage: %s %s COMMAND [arguments] [flags]\n\n%s.\n\nCommands:\n", p.Name, group,
+		sentence(p.Groups[group]))
 	for _, c := range p.Commands {
 		if strings.HasPrefix(c.Path, group+" ") {
 			fmt.Fprintf(&b, "  %-18s  %s\n", c.Path, c.Summary)

@@ -13,7 +13,11 @@ func TestHelp(t *testing.T) {
 	t.Run("pipe", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for path, line := range map[string]string{"echo": "Usage: oatest echo [ID] [FILE] [flags]", "put": "Usage: oatest put NAME [flags]", "group echo": "Usage: oatest group echo [ID]", "": "Usage: oatest COMMAND"} {
+		for path, line := range map[string]string{
+			"echo": "Usage: oatest echo [ID] [FILE] [flags]",
+			"put":  "Usage: oatest put NAME [flags]", "group echo": "Usage: oatest group echo [ID]",
+			"": "Usage: oatest COMMAND",
+		} {
 			for _, flag := range []string{"--help", "-h"} {
 				a := w.run(t, append(strings.Fields(path), flag)...)
 				a.succeeded(t)

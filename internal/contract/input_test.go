@@ -46,7 +46,8 @@ func TestStdin(t *testing.T) {
 		}
 		w.stdin = "../x"
 		w.inside(t, nil, []string{"pick", "-"}).refused(t, fault.InvalidAgentInput) // read, then checked like any other
-		same(t, "the schema", w.inside(t, nil, []string{"pick", "--schema"}).at(t, "data.parameters.id.stdin_fallback"), true)
+		same(t, "the schema", w.inside(t, nil, []string{"pick", "--schema"}).at(t, "data.parameters.id.stdin_fallback"),
+			true)
 	})
 	t.Run("empty", func(t *testing.T) {
 		t.Parallel()
@@ -83,7 +84,10 @@ func TestStdin(t *testing.T) {
 			w.stdin = strings.Repeat("x", size)
 			a := drinks(t, w)
 			a.refused(t, fault.StdinTooLarge)
-			same(t, "context", a.at(t, "error.context"), map[string]any{"received_bytes": float64(size), "limit_bytes": 65536.0})
+			same(t, "context", a.at(t, "error.context"), map[string]any{
+				"received_bytes": float64(size),
+				"limit_bytes":    65536.0,
+			})
 			if hint, _ := a.at(t, "error.suggestion").(string); !strings.Contains(hint, "--input-file") {
 				t.Errorf("the hint is %q", hint)
 			}
@@ -110,7 +114,8 @@ func TestStdin(t *testing.T) {
 		a := w.run(t, "drink", "--input-file", "large")
 		a.succeeded(t)
 		same(t, "bytes", a.at(t, "data.bytes"), float64(10<<20))
-		w.inside(t, nil, []string{"drink", "--input-file", "large"}, func(h *Host) { h.Stdin, h.StdinTerminal = neverRead{t}, true }).succeeded(t)
+		w.inside(t, nil, []string{"drink", "--input-file", "large"},
+			func(h *Host) { h.Stdin, h.StdinTerminal = neverRead{t}, true }).succeeded(t)
 		missing := w.inside(t, nil, []string{"drink", "--input-file", "missing"})
 		validEnvelope(t, missing.stdout)
 		same(t, "a missing file", []any{missing.code, missing.at(t, "error.code")}, []any{5, "FILE_NOT_FOUND"})
@@ -142,12 +147,17 @@ func TestEnvironmentTable(t *testing.T) {
 				t.Errorf("%s is read", name)
 			}
 		}
-		for _, args := range [][]string{{"ok", "--stable-output"}, {"fail", "--stable-output"}, {"echo", "--stable-output", "--id=.."}} {
+		for _, args := range [][]string{
+			{"ok", "--stable-output"},
+			{"fail", "--stable-output"},
+			{"echo", "--stable-output", "--id=.."},
+		} {
 			w := newWorld(t)
 			before := w.run(t, args...)
 			w.env = append(w.env, "DEBUG=1", "VERBOSE=1", "OUTPUT=plain", "TIMEOUT=1ns")
 			after := w.run(t, args...)
-			same(t, strings.Join(args, " "), []any{after.code, after.stdout, after.stderr}, []any{before.code, before.stdout, before.stderr})
+			same(t, strings.Join(args, " "), []any{after.code, after.stdout, after.stderr},
+				[]any{before.code, before.stdout, before.stderr})
 		}
 	})
 	t.Run("manifest", func(t *testing.T) {
@@ -171,7 +181,8 @@ func TestEnvironmentTable(t *testing.T) {
 				t.Errorf("%s has no description", v.Name)
 			}
 		}
-		own := slices.DeleteFunc(slices.Concat(asked, silent), func(n string) bool { return !strings.HasPrefix(n, "OMNIAGENT_") })
+		own := slices.DeleteFunc(slices.Concat(asked, silent),
+			func(n string) bool { return !strings.HasPrefix(n, "OMNIAGENT_") })
 		slices.Sort(own)
 		slices.Sort(names)
 		same(t, "meta.environment", names, slices.Compact(own))

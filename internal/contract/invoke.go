@@ -20,7 +20,10 @@ import (
 // Run carries out one call and returns its exit status. signals are those that end it; nil for none.
 func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int {
 	words, rest := p.split(h.Args)
-	call := &Call{mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir, given: map[string][]string{}, Config: emptyConfig()}
+	call := &Call{
+		mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir,
+		given: map[string][]string{}, Config: emptyConfig(),
+	}
 	call.out, call.Host.Stderr = &out{w: h.Stdout}, &patient{w: h.Stderr}
 	command, known := p.Find(strings.Join(words, " "))
 	if !known || strings.HasPrefix(h.Args[0], "-") { // what begins with an option is no call of a command
@@ -79,7 +82,8 @@ func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, 
 func (c *Call) prepare() *fault.Fault {
 	var problems []fault.Problem
 	for _, param := range c.params { // --cwd and --config decide what is read next, so they are checked first
-		if param.Name == "cwd" || param.Name == "config" || param.Name == "context" || param.Name == "instance-id" || param.Name == "output" {
+		if param.Name == "cwd" || param.Name == "config" || param.Name == "context" || param.Name == "instance-id" ||
+			param.Name == "output" {
 			problems = append(problems, c.checkParam(param)...)
 		}
 	}
@@ -98,7 +102,11 @@ func (c *Call) prepare() *fault.Fault {
 	if c.Given("cwd") {
 		dir := c.Path("cwd")
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return invalid(c.Program, c, []fault.Problem{{Param: "cwd", Code: fault.FileMissing, Value: c.String("cwd"), Message: "--cwd " + dir + " is not a directory"}})
+			return invalid(c.Program, c,
+				[]fault.Problem{{
+					Param: "cwd", Code: fault.FileMissing, Value: c.String("cwd"),
+					Message: "--cwd " + dir + " is not a directory",
+				}})
 		}
 		c.dir = dir
 	}
@@ -115,7 +123,8 @@ func (c *Call) ProjectAt(dir string) config.Project {
 	return options.Project()
 }
 
-// configure loads the configuration. Commands that must work whatever it looks like read none of it, or what can be read.
+// configure loads the configuration. Commands that must work whatever it looks like read none of it, or what can be
+// read.
 func (c *Call) configure() *fault.Fault {
 	options := config.Options{
 		Keys: c.Program.keys, Getenv: c.Host.Lookup, Dir: c.dir, Context: c.String("context"),
@@ -151,7 +160,8 @@ func (c *Call) configure() *fault.Fault {
 	return fault.Of(err)
 }
 
-// Settings reads the configuration that holds in a directory, for what runs beside the commands. The Set is usable even with an error.
+// Settings reads the configuration that holds in a directory, for what runs beside the commands. The Set is usable even
+// with an error.
 func (p *Program) Settings(h Host, dir string) (*config.Set, Paths, error) {
 	paths := h.paths(p.Name, h.env(prefix+"INSTANCE_ID"))
 	options := config.Options{Keys: p.keys, Getenv: h.Lookup, Dir: dir, TrustFile: h.trustFile(p.Name)}
@@ -174,7 +184,8 @@ func (h Host) trustFile(name string) string {
 // Trusted is the record of contents that a person trusts.
 func (p *Program) Trusted(h Host) *config.Trust { return config.OpenTrust(h.trustFile(p.Name)) }
 
-// TrustFile is where trust in repositories is recorded, or "" without a home. It belongs to the user, not to an instance.
+// TrustFile is where trust in repositories is recorded, or "" without a home. It belongs to the user, not to an
+// instance.
 func (c *Call) TrustFile() string { return c.Host.trustFile(c.Program.Name) }
 
 // LockDir is where locks on files elsewhere are kept, or "" without a home: then they stand beside the files.
@@ -187,7 +198,10 @@ func (c *Call) LockDir() string {
 }
 
 func emptyConfig() *config.Set {
-	set, _ := config.Load(config.Options{Keys: Keys(), Getenv: func(string) (string, bool) { return "", false }, None: true})
+	set, _ := config.Load(config.Options{
+		Keys: Keys(), Getenv: func(string) (string, bool) { return "", false },
+		None: true,
+	})
 	return set
 }
 
@@ -224,7 +238,8 @@ func (c *Call) line(more ...string) string {
 func quoted(word string) string {
 	plain := word != ""
 	for _, r := range word {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@+%", r)) {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./:=,@+%", r)) {
 			plain = false
 		}
 	}

@@ -15,7 +15,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// misbehavingLifecycle are commands that end in every way, print where they should not, hold what they should give back.
+// misbehavingLifecycle are commands that end in every way, print where they should not, hold what they should give
+// back.
 func misbehavingLifecycle() []*Command {
 	return slices.Concat(endingCommands(), failingCommands(), printingCommands(), steppedCommands(), doorCommands())
 }
@@ -53,24 +54,40 @@ func choice(name string, values ...string) Param {
 func endingCommands() []*Command {
 	return []*Command{
 		quick(Command{
-			Path: "ends", Params: []Param{choice("how", "return", "error", "panic", "goexit", "hang", "polite")}, Run: runEnds,
+			Path: "ends", Params: []Param{choice("how", "return", "error", "panic", "goexit", "hang", "polite")},
+			Run:   runEnds,
 			Exits: []Exit{{Code: Success, When: "it returns"}, {Code: NotFound, When: "it fails"}},
 		}),
-		quick(Command{Path: "stuck", Params: []Param{choice("how", "read", "spin", "all")}, Run: runStuck, Danger: Safe}),
-		quick(Command{Path: "stuck-change", Danger: Mutating, Run: func(context.Context, *Call) (Result, error) { select {} }}),
-		quick(Command{Path: "hooks", Params: []Param{choice("how", "hang", "panic", "slow")}, Run: runHooks}),
-		quick(Command{Path: "stubborn", Children: []Subprocess{{Binary: "sh"}}, Run: func(ctx context.Context, c *Call) (Result, error) {
-			ready(c)
-			<-ctx.Done()
-			note(c, "told", "")
-			select {}
-		}}),
-		quick(Command{Path: "parent", Children: []Subprocess{{Binary: "sh"}}, Run: func(ctx context.Context, c *Call) (Result, error) {
-			_, err := c.Spawn(ctx, "sh", "-c", `trap "" TERM; echo $$ >pid; : >ready; while :; do sleep 0.05; done`)
-			return Result{Data: anyData{"half"}}, err
-		}}),
 		quick(Command{
-			Path: "change", Danger: Mutating, Params: []Param{{Name: "how", Kind: Enum, Enum: []string{"well", "silently", "badly"}, Default: "well", Help: "how"}},
+			Path: "stuck", Params: []Param{choice("how", "read", "spin", "all")}, Run: runStuck,
+			Danger: Safe,
+		}),
+		quick(Command{
+			Path: "stuck-change", Danger: Mutating,
+			Run: func(context.Context, *Call) (Result, error) { select {} },
+		}),
+		quick(Command{Path: "hooks", Params: []Param{choice("how", "hang", "panic", "slow")}, Run: runHooks}),
+		quick(Command{
+			Path: "stubborn", Children: []Subprocess{{Binary: "sh"}},
+			Run: func(ctx context.Context, c *Call) (Result, error) {
+				ready(c)
+				<-ctx.Done()
+				note(c, "told", "")
+				select {}
+			},
+		}),
+		quick(Command{
+			Path: "parent", Children: []Subprocess{{Binary: "sh"}},
+			Run: func(ctx context.Context, c *Call) (Result, error) {
+				_, err := c.Spawn(ctx, "sh", "-c", `trap "" TERM; echo $$ >pid; : >ready; while :; do sleep 0.05; done`)
+				return Result{Data: anyData{"half"}}, err
+			},
+		}),
+		quick(Command{
+			Path: "change", Danger: Mutating, Params: []Param{{
+				Name: "how", Kind: Enum,
+				Enum: []string{"well", "silently", "badly"}, Default: "well", Help: "how",
+			}},
 			Exits: []Exit{{Code: Success, When: "done"}, {Code: Conflict, When: "it is there"}},
 			Run: func(_ context.Context, c *Call) (Result, error) {
 				switch c.String("how") {
@@ -84,14 +101,26 @@ func endingCommands() []*Command {
 		}),
 		quick(Command{Path: "quietly", Quiet: true}),
 		quick(Command{Path: "panic-early", Validate: func(*Call) []fault.Problem { panic("too early") }}),
-		quick(Command{Path: "ids", Params: []Param{{Name: "id", Kind: ID, Position: 1, Variadic: true, Stdin: true, Help: "ids"}}}),
-		quick(Command{Path: "conversation", Class: Terminal, NeedsPerson: true, Replacement: "ok", Run: func(context.Context, *Call) (Result, error) {
-			_, _ = os.Stdin.Read(make([]byte, 1))
-			return Result{}, nil
-		}}),
-		quick(Command{Path: "old", IntroducedIn: "1.0.0", DeprecatedIn: "2.0.0", RemovedIn: "3.0.0", Replacement: "ok"}),
+		quick(Command{
+			Path:   "ids",
+			Params: []Param{{Name: "id", Kind: ID, Position: 1, Variadic: true, Stdin: true, Help: "ids"}},
+		}),
+		quick(Command{
+			Path: "conversation", Class: Terminal, NeedsPerson: true, Replacement: "ok",
+			Run: func(context.Context, *Call) (Result, error) {
+				_, _ = os.Stdin.Read(make([]byte, 1))
+				return Result{}, nil
+			},
+		}),
+		quick(Command{
+			Path: "old", IntroducedIn: "1.0.0", DeprecatedIn: "2.0.0", RemovedIn: "3.0.0",
+			Replacement: "ok",
+		}),
 		quick(Command{Path: "old-flag", Params: []Param{
-			{Name: "colour", Kind: Text, Help: "old name", Replacement: "color"}, {Name: "color", Kind: Text, Help: "new name"},
+			{Name: "colour", Kind: Text, Help: "old name", Replacement: "color"}, {
+				Name: "color", Kind: Text,
+				Help: "new name",
+			},
 		}, Run: func(_ context.Context, c *Call) (Result, error) {
 			return Result{Data: anyData{c.String("colour") + c.String("color")}}, nil
 		}}),
@@ -189,7 +218,11 @@ func failingCommands() []*Command {
 		}}),
 		quick(Command{
 			Path: "goes-wrong", Params: []Param{choice("how", "plain", "wrapped", "with-data")}, Run: runGoesWrong,
-			Exits: []Exit{{Code: Success, When: "never"}, {Code: NotFound, When: "wrapped"}, {Code: Conflict, When: "with data"}},
+			Exits: []Exit{
+				{Code: Success, When: "never"},
+				{Code: NotFound, When: "wrapped"},
+				{Code: Conflict, When: "with data"},
+			},
 		}),
 		quick(Command{
 			Path: "exits", Params: []Param{{Name: "code", Kind: ID, Position: 1, Required: true, Help: "code"}},
@@ -199,7 +232,10 @@ func failingCommands() []*Command {
 			},
 		}),
 		quick(Command{
-			Path: "batch", Batch: true, Output: TypeOf[batchData](), Params: []Param{{Name: "broken", Kind: Int, Max: 3, Help: "how many fail"}}, Run: runBatch,
+			Path: "batch", Batch: true, Output: TypeOf[batchData](), Params: []Param{{
+				Name: "broken", Kind: Int, Max: 3,
+				Help: "how many fail",
+			}}, Run: runBatch,
 			Exits: []Exit{{Code: Success, When: "all is done"}, {Code: PartialFailure, When: "an item failed"}},
 		}),
 	}
@@ -224,7 +260,8 @@ func runGoesWrong(_ context.Context, c *Call) (Result, error) {
 	case "wrapped":
 		return Result{}, fmt.Errorf("while reading: %w", fault.New(fault.FileMissing, "the file x does not exist"))
 	}
-	return Result{Data: anyData{"the one there is"}}, fault.New(fault.AlreadyExists, "x exists already").With("conflict_id", "x")
+	return Result{Data: anyData{"the one there is"}}, fault.New(fault.AlreadyExists,
+		"x exists already").With("conflict_id", "x")
 }
 
 type batchData struct {
@@ -264,15 +301,22 @@ func runBatch(_ context.Context, c *Call) (Result, error) {
 
 func printingCommands() []*Command {
 	rows := Command{
-		Path: "rows", Streaming: true, List: &List{Key: "items", ID: "name", Order: "given"}, Output: TypeOf[itemData](), Run: runRows,
-		Params: []Param{{Name: "count", Kind: Int, Default: "3", Position: 1, Help: "rows"}, {Name: "wait", Kind: Enum, Enum: []string{"go", "never"}, Help: "what comes before the second row"}},
+		Path: "rows", Streaming: true, List: &List{Key: "items", ID: "name", Order: "given"},
+		Output: TypeOf[itemData](), Run: runRows,
+		Params: []Param{
+			{Name: "count", Kind: Int, Default: "3", Position: 1, Help: "rows"},
+			{Name: "wait", Kind: Enum, Enum: []string{"go", "never"}, Help: "what comes before the second row"},
+		},
 	}
 	byDefault := rows
 	byDefault.Path, byDefault.StreamsRows = "streams", true
 	return []*Command{
 		quick(rows),
 		quick(byDefault),
-		quick(Command{Path: "stray", Params: []Param{choice("how", "print", "descriptor", "json", "forever")}, Run: runStray}),
+		quick(Command{
+			Path: "stray", Params: []Param{choice("how", "print", "descriptor", "json", "forever")},
+			Run: runStray,
+		}),
 		quick(Command{Path: "long", LongRunning: true, Run: func(ctx context.Context, c *Call) (Result, error) {
 			ctx, stop := context.WithTimeout(ctx, 25*time.Second)
 			defer stop()

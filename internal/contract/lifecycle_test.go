@@ -104,7 +104,8 @@ func TestAudit(t *testing.T) {
 				t.Fatalf("%s: %d entries: %v", y.name, len(entries), entries)
 			}
 			e := entries[0]
-			if e["exit_code"] != float64(y.way.code) || e["command"] != y.args[0] || e["request_id"] != y.at(t, "meta.request_id") || e["duration_ms"] == nil || e["operator"] != "tester" {
+			if e["exit_code"] != float64(y.way.code) || e["command"] != y.args[0] ||
+				e["request_id"] != y.at(t, "meta.request_id") || e["duration_ms"] == nil || e["operator"] != "tester" {
 				t.Errorf("%s: %v", y.name, e)
 			}
 			if code, _ := e["error_code"].(string); code != y.fault {
@@ -114,7 +115,14 @@ func TestAudit(t *testing.T) {
 	})
 	t.Run("pure calls", func(t *testing.T) {
 		t.Parallel()
-		for _, args := range [][]string{{}, {"--help"}, {"--version"}, {"ok", "--help"}, {"ok", "--schema"}, {"quietly"}} {
+		for _, args := range [][]string{
+			{},
+			{"--help"},
+			{"--version"},
+			{"ok", "--help"},
+			{"ok", "--schema"},
+			{"quietly"},
+		} {
 			w := newWorld(t)
 			if a := w.run(t, args...); a.code != 0 {
 				t.Fatalf("%v: exit %d %s", args, a.code, a.stdout)
@@ -203,7 +211,8 @@ func TestTemp(t *testing.T) {
 			}
 			a := s.end(t, syscall.SIGTERM)
 			id := a.at(t, "meta.request_id").(string)
-			if got := a.at(t, "meta.session_tmp_dir"); got != made[0] || seen[made[0]] || !strings.Contains(made[0], id) || !strings.Contains(made[0], "mine") {
+			if got := a.at(t, "meta.session_tmp_dir"); got != made[0] || seen[made[0]] ||
+				!strings.Contains(made[0], id) || !strings.Contains(made[0], "mine") {
 				t.Errorf("%v, meta has %v, the call is %s", made, got, id)
 			}
 			seen[made[0]] = true
@@ -264,7 +273,10 @@ func TestTimeoutEndsHungHandler(t *testing.T) {
 		t.Parallel()
 		safe := newWorld(t).run(t, "hang", "--timeout", "50ms")
 		safe.wantEnd(t, 10)
-		safe.wantAt(t, map[string]any{"error.code": "TIMEOUT", "error.phase": "execution", "error.retryable": true, "error.timeout_ms": 50.0, "data": nil, "meta.partial": true})
+		safe.wantAt(t, map[string]any{
+			"error.code": "TIMEOUT", "error.phase": "execution", "error.retryable": true,
+			"error.timeout_ms": 50.0, "data": nil, "meta.partial": true,
+		})
 		changes := newWorld(t).run(t, "stuck-change", "--timeout", "50ms")
 		changes.wantEnd(t, 10)
 		changes.wantAt(t, map[string]any{"error.code": "TIMEOUT", "error.phase": "execution", "error.retryable": false})
@@ -314,9 +326,15 @@ func TestEnvelopeShapes(t *testing.T) {
 			{[]string{"rows", "many"}, 2, map[string]any{"error.code": "VALIDATION_ERROR", "data": nil}},
 			{[]string{"no-such-command"}, 2, map[string]any{"error.code": "UNKNOWN_COMMAND", "data": nil}},
 			{[]string{"fail"}, 5, map[string]any{"error.code": "FILE_NOT_FOUND", "data": nil}},
-			{[]string{"goes-wrong", "plain"}, 1, map[string]any{"error.code": "INTERNAL_ERROR", "error.message": "a plain error", "data": nil}},
+			{[]string{"goes-wrong", "plain"}, 1, map[string]any{
+				"error.code":    "INTERNAL_ERROR",
+				"error.message": "a plain error", "data": nil,
+			}},
 			{[]string{"goes-wrong", "wrapped"}, 5, map[string]any{"error.code": "FILE_NOT_FOUND", "data": nil}},
-			{[]string{"goes-wrong", "with-data"}, 6, map[string]any{"error.code": "ALREADY_EXISTS", "data.value": "the one there is"}},
+			{[]string{"goes-wrong", "with-data"}, 6, map[string]any{
+				"error.code": "ALREADY_EXISTS",
+				"data.value": "the one there is",
+			}},
 		} {
 			a := newWorld(t).run(t, bad.args...)
 			a.wantEnd(t, bad.code)
@@ -336,7 +354,8 @@ func TestEnvelopeShapes(t *testing.T) {
 		early.wantAt(t, map[string]any{"error.code": "INTERNAL_ERROR", "data": nil})
 		b := newWorld(t).run(t, "panic", "--debug")
 		b.wantEnd(t, 1)
-		if !strings.Contains(b.stderr, "goroutine") || strings.Contains(b.stdout, "goroutine") || strings.Contains(b.stderr, "\x1b") {
+		if !strings.Contains(b.stderr, "goroutine") || strings.Contains(b.stdout, "goroutine") ||
+			strings.Contains(b.stderr, "\x1b") {
 			t.Errorf("with --debug: %q %q", b.stdout, b.stderr)
 		}
 	})
@@ -388,7 +407,10 @@ func insideApp(t *testing.T, app App, home string, seen func(string), stdout, st
 		}
 		return "", false
 	}
-	return p.Run(context.Background(), Host{Args: args, Lookup: lookup, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Dir: home}, nil)
+	return p.Run(context.Background(), Host{
+		Args: args, Lookup: lookup, Stdin: strings.NewReader(""), Stdout: stdout,
+		Stderr: stderr, Dir: home,
+	}, nil)
 }
 
 // writes are the single writes to a stream.
@@ -439,7 +461,13 @@ func TestLifecycle(t *testing.T) {
 					see("once")
 				}
 				see("run")
-				return Result{Effect: Deleted, Data: itemData{Rows[item]{func(yield func(item) bool) { see("shape"); yield(item{strings.Repeat("word ", 1<<19), 1}) }}}}, nil
+				return Result{
+					Effect: Deleted,
+					Data: itemData{Rows[item]{func(yield func(item) bool) {
+						see("shape")
+						yield(item{strings.Repeat("word ", 1<<19), 1})
+					}}},
+				}, nil
 			},
 		})
 		command.Validate = validateSees(func() {
@@ -470,7 +498,8 @@ func TestLifecycle(t *testing.T) {
 		wantSeen := func(args []string, code int, problem string, want ...string) map[string]any {
 			t.Helper()
 			e, got := call(args...)
-			if !slices.Equal(seen, want) || got != code || problem != "" && e["error"].(map[string]any)["code"] != problem {
+			if !slices.Equal(seen, want) || got != code || problem != "" &&
+				e["error"].(map[string]any)["code"] != problem {
 				t.Fatalf("%v: exit %d, %v %v, want %v", args, got, seen, e["error"], want)
 			}
 			if err := os.RemoveAll(filepath.Join(home, ".local", "share")); err != nil {
@@ -480,11 +509,16 @@ func TestLifecycle(t *testing.T) {
 		}
 		// Of two things that are wrong, the earlier one is told; and nothing of the later steps happens.
 		wantSeen([]string{"--no-such-flag", "--config", "missing"}, 2, "VALIDATION_ERROR", "write")
-		wantSeen([]string{"--instance-id", "../x", "--config", "missing"}, 2, "INVALID_AGENT_INPUT", "environment", "write")
+		wantSeen([]string{"--instance-id", "../x", "--config", "missing"}, 2, "INVALID_AGENT_INPUT", "environment",
+			"write")
 		wantSeen([]string{"--config", "missing", "--n", "x"}, 2, "CONFIG_INVALID", "environment", "config", "write")
-		wantSeen([]string{"--n", "x", "--idempotency-key", "k1"}, 2, "VALIDATION_ERROR", "environment", "config", "validate", "write")
-		wantSeen([]string{"--idempotency-key", "k2"}, 2, "CONFIRMATION_REQUIRED", "environment", "config", "validate", "run", "shape", "write") // run: the dry run that finds what would be lost
-		e := wantSeen([]string{"--idempotency-key", "k3", "--confirm-destructive"}, 0, "", "environment", "config", "validate", "once", "run", "shape", "write")
+		wantSeen([]string{"--n", "x", "--idempotency-key", "k1"}, 2, "VALIDATION_ERROR", "environment", "config",
+			"validate", "write")
+		// run: the dry run that finds what would be lost
+		wantSeen([]string{"--idempotency-key", "k2"}, 2, "CONFIRMATION_REQUIRED", "environment", "config", "validate",
+			"run", "shape", "write")
+		e := wantSeen([]string{"--idempotency-key", "k3", "--confirm-destructive"}, 0, "", "environment", "config",
+			"validate", "once", "run", "shape", "write")
 		if e["meta"].(map[string]any)["truncated"] != true {
 			t.Error("it was written before it was cut")
 		}

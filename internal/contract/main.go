@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Main runs the program as the process that it is, and returns the exit status. The arguments are those without the program's name.
+// Main runs the program as the process that it is, and returns the exit status. The arguments are those without the
+// program's name.
 func (p *Program) Main(args []string) int {
 	if PlainVersion(args, p.Version) {
 		return 0
@@ -20,7 +21,8 @@ func (p *Program) Main(args []string) int {
 	host.Args = args
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// Caught and dropped, not ignored: writing to a closed pipe is then an error that we see, and children still get the default.
+	// Caught and dropped, not ignored: writing to a closed pipe is then an error that we see, and children still get
+	// the default.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	words, _ := p.split(host.Args)
 	if c, known := p.Find(strings.Join(words, " ")); !known || c.Class == Envelope {
@@ -31,7 +33,8 @@ func (p *Program) Main(args []string) int {
 	return p.Run(context.Background(), host, signals)
 }
 
-// PlainVersion answers the most frequent question of all before anything is set up. It says whether that was the question.
+// PlainVersion answers the most frequent question of all before anything is set up. It says whether that was the
+// question.
 func PlainVersion(args []string, version string) bool {
 	if len(args) != 1 || args[0] != "--version" && args[0] != "-V" {
 		return false
@@ -66,7 +69,8 @@ func (s *strayText) read(r io.Reader) {
 	}
 }
 
-// said is what there is so far. A child that was given our standard output may hold it open for ever: it is not waited for.
+// said is what there is so far. A child that was given our standard output may hold it open for ever: it is not waited
+// for.
 func (s *strayText) said() string {
 	select {
 	case <-s.done:

@@ -17,7 +17,8 @@ func elapsed(f func()) int64 {
 // auditLog is all that was recorded in a world.
 func (w *world) auditLog(t *testing.T, below ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(append(append([]string{w.home, ".local", "share", "oatest"}, below...), "audit.jsonl")...))
+	data, err := os.ReadFile(filepath.Join(append(append([]string{w.home, ".local", "share", "oatest"}, below...),
+		"audit.jsonl")...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func TestMasking(t *testing.T) {
 		w := newWorld(t)
 		a := w.run(t, "show", "secrets").must(t, 0)
 		clean(t, "data", a.stdout)
-		a.want(t, "data", `{"blob":"[BASE64: 32 bytes]","claim":"[JWT: sub=ann, exp=2023-11-14T22:13:20Z]","empty_token":"","key":"see [KEY: `+testKey[:8]+`...]","password":"[REDACTED]"}`)
+		a.want(t, "data",
+			`{"blob":"[BASE64: 32 bytes]","claim":"[JWT: sub=ann, exp=2023-11-14T22:13:20Z]","empty_token":"","key":"see [KEY: `+testKey[:8]+`...]","password":"[REDACTED]"}`)
 		a.want(t, "meta.masked", "true")
 		for _, format := range []string{"plain", "tsv", "jsonl"} {
 			clean(t, format, w.hosted(t, nil, "show", "secrets", "--output", format).stdout)
@@ -64,7 +66,10 @@ func TestMasking(t *testing.T) {
 	t.Run("unmask", func(t *testing.T) {
 		w := newWorld(t)
 		a := w.run(t, "show", "secrets", "--unmask").must(t, 0)
-		for name, want := range map[string]string{"password": "hunter2!", "claim": testJWT, "key": "see " + testKey, "blob": testBlob} {
+		for name, want := range map[string]string{
+			"password": "hunter2!", "claim": testJWT, "key": "see " + testKey,
+			"blob": testBlob,
+		} {
 			if got := a.at(t, "data."+name); got != want {
 				t.Errorf("%s is %v", name, got)
 			}
@@ -74,13 +79,15 @@ func TestMasking(t *testing.T) {
 	})
 	t.Run("audit", func(t *testing.T) {
 		w := newWorld(t)
-		w.hosted(t, nil, "make", "x", "--text", "use "+testKey+" and password=hunter2! "+testJWT, "--idempotency-key", "order-17", "--token-limit", "5000").must(t, 0)
+		w.hosted(t, nil, "make", "x", "--text", "use "+testKey+" and password=hunter2! "+testJWT, "--idempotency-key",
+			"order-17", "--token-limit", "5000").must(t, 0)
 		w.hosted(t, nil, "make", "x", "--password", "hunter2!").must(t, 2)
 		w.hosted(t, nil, "ok", "--api-token=hunter2!").must(t, 2)
 		w.hosted(t, nil, "make", "--raw-payload", `{"name":"y","text":"`+testKey+`"}`).must(t, 0)
 		log := w.auditLog(t)
 		clean(t, "the log", log)
-		if strings.Count(log, "\n") != 4 || strings.Count(log, "[REDACTED]") < 4 || !strings.Contains(log, `"order-17"`) || !strings.Contains(log, `"5000"`) {
+		if strings.Count(log, "\n") != 4 || strings.Count(log, "[REDACTED]") < 4 ||
+			!strings.Contains(log, `"order-17"`) || !strings.Contains(log, `"5000"`) {
 			t.Error(log)
 		}
 	})
@@ -99,7 +106,8 @@ func TestMasking(t *testing.T) {
 					a := newWorld(t).hosted(t, nil, args...)
 					clean(t, strings.Join(args[3:], " "), a.stderr)
 					if fail || format == "plain" && level == "" {
-						clean(t, "standard output of "+strings.Join(args[3:], " "), strings.Replace(a.stdout, "value", "", 1))
+						clean(t, "standard output of "+strings.Join(args[3:], " "),
+							strings.Replace(a.stdout, "value", "", 1))
 					}
 					if level != "" && !strings.Contains(a.stderr, "progress use [") {
 						t.Errorf("%q: %s", args, a.stderr)

@@ -54,7 +54,8 @@ func TestMeta(t *testing.T) {
 		none := w.run(t, "ok").must(t, 0)
 		none.want(t, "meta.config_sources", "[]")
 		hash := none.at(t, "meta.effective_config_hash")
-		if again := w.hosted(t, nil, "numbered").at(t, "meta.effective_config_hash"); again != hash || len(hash.(string)) < 8 {
+		if again := w.hosted(t, nil, "numbered").at(t, "meta.effective_config_hash"); again != hash ||
+			len(hash.(string)) < 8 {
 			t.Errorf("%v, then %v", hash, again)
 		}
 		file := w.configure(t, "lock_timeout = \"3s\"\n")
@@ -117,7 +118,10 @@ func durations(t *testing.T) {
 			continue
 		}
 		w := newWorld(t)
-		synctest.Test(t, func(t *testing.T) { checkDuration(t, w.hosted(t, nil, row.args...), row.code, row.least, row.top) })
+		synctest.Test(t, func(t *testing.T) {
+			checkDuration(t, w.hosted(t, nil, row.args...), row.code, row.least,
+				row.top)
+		})
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// A call with an idempotency key is carried out once. Its result is kept; the same call with the same key gets it again and changes
-// nothing. Only success is kept: a failed call may be tried again with its key.
+// A call with an idempotency key is carried out once. Its result is kept; the same call with the same key gets it again
+// and changes nothing. Only success is kept: a failed call may be tried again with its key.
 
 type kept struct {
 	Command string          `json:"command"`
@@ -34,7 +34,8 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 		return run()
 	}
 	if c.Paths.State == "" {
-		return answer{fault: fault.New(fault.NoHome, "there is no place to remember the idempotency key").Hint("set HOME or XDG_STATE_HOME")}
+		return answer{fault: fault.New(fault.NoHome,
+			"there is no place to remember the idempotency key").Hint("set HOME or XDG_STATE_HOME")}
 	}
 	file := filepath.Join(c.Paths.State, "idempotency", hash(key)+".json")
 	if err := workspace.MkdirAll(filepath.Dir(file)); err != nil {
@@ -57,14 +58,16 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 			_ = held.Unlock()
 		}
 	}()
-	given := hash(c.Command.Path + "\x00" + c.dir + "\x00" + c.query() + string(appendJSON(nil, (&walker{unmask: true}).tree(c.own()))))
+	given := hash(c.Command.Path + "\x00" + c.dir + "\x00" + c.query() +
+		string(appendJSON(nil, (&walker{unmask: true}).tree(c.own()))))
 	if a, found := c.repeat(file, given); found {
 		return a
 	}
 	if a = run(); a.done {
 		record, _ := json.Marshal(kept{c.Command.Path, given, time.Now().UTC(), appendJSON(nil, a.data)})
 		if err := workspace.WriteFile(file, record, 0o600); err != nil {
-			c.Warn("IDEMPOTENCY_NOT_RECORDED", "the result could not be kept: %v; the key does not protect a second call", err)
+			c.Warn("IDEMPOTENCY_NOT_RECORDED",
+				"the result could not be kept: %v; the key does not protect a second call", err)
 		}
 	}
 	return a
@@ -99,7 +102,8 @@ func (c *Call) repeat(file, given string) (answer, bool) {
 		return answer{}, false
 	}
 	if k.Given != given {
-		return answer{fault: fault.New(fault.IdempotencyKeyReused, "the idempotency key was used at %s for another call (%s)", k.At.Format(time.RFC3339), k.Command).
+		return answer{fault: fault.New(fault.IdempotencyKeyReused,
+			"the idempotency key was used at %s for another call (%s)", k.At.Format(time.RFC3339), k.Command).
 			Hint("use a new key for a new call")}, true
 	}
 	v, err := literal.ParseJSON5(k.Data)

@@ -29,7 +29,10 @@ func TestFields(t *testing.T) {
 		}
 	}
 	w.hosted(t, nil, "show", "full", "--fields", "ok,meta").must(t, 0).want(t, "data", "{}")
-	for format, want := range map[string]string{"tsv": "size\n0\n1\n", "jsonl": "{\"size\":0}\n{\"size\":1}\n", "id": "n000000\nn000001\n"} {
+	for format, want := range map[string]string{
+		"tsv": "size\n0\n1\n", "jsonl": "{\"size\":0}\n{\"size\":1}\n",
+		"id": "n000000\nn000001\n",
+	} {
 		if a := w.hosted(t, nil, "numbered", "--fields", "size", "--limit", "2", "--output", format); a.stdout != want {
 			t.Errorf("%s: %q", format, a.stdout)
 		}
@@ -56,7 +59,8 @@ func TestOutputFormats(t *testing.T) {
 		w.hosted(t, terminal, "numbered", "--output", "json").must(t, 0)
 	})
 	t.Run("jsonl", func(t *testing.T) {
-		if got := output(t, "numbered", "--output", "jsonl", "--limit", "2"); got != `{"name":"n000000","size":0,"pad":""}`+"\n"+`{"name":"n000001","size":1,"pad":""}`+"\n" {
+		if got := output(t, "numbered", "--output", "jsonl", "--limit",
+			"2"); got != `{"name":"n000000","size":0,"pad":""}`+"\n"+`{"name":"n000001","size":1,"pad":""}`+"\n" {
 			t.Errorf("%q", got)
 		}
 		if got := output(t, "ok", "--output", "jsonl"); got != `{"value":"done"}`+"\n" {
@@ -69,10 +73,12 @@ func TestOutputFormats(t *testing.T) {
 		w.hosted(t, nil, "numbered", "--output", "jsonl", "--limit", "-1").must(t, 2)
 	})
 	t.Run("tsv", func(t *testing.T) {
-		if got := output(t, "numbered", "--output", "tsv", "--limit", "2"); got != "name\tsize\tpad\nn000000\t0\t\nn000001\t1\t\n" {
+		if got := output(t, "numbered", "--output", "tsv", "--limit",
+			"2"); got != "name\tsize\tpad\nn000000\t0\t\nn000001\t1\t\n" {
 			t.Errorf("%q", got)
 		}
-		if got := output(t, "show", "cells", "--output", "tsv"); got != "id\ttext\n"+`tab\there`+"\t"+`line\nbreak \\ back`+"\n" {
+		if got := output(t, "show", "cells", "--output", "tsv"); got != "id\ttext\n"+`tab\there`+"\t"+
+			`line\nbreak \\ back`+"\n" {
 			t.Errorf("%q", got)
 		}
 		if got := output(t, "numbered", "--output", "tsv", "--count", "0"); got != "name\tsize\tpad\n" {
@@ -83,7 +89,8 @@ func TestOutputFormats(t *testing.T) {
 		for _, args := range [][]string{{"numbered"}, {"lengthy"}, {"show", "full"}, {"foreign"}, {"ok"}} {
 			got := output(t, append(args, "--output", "plain")...)
 			var v any
-			if got == "" || json.Unmarshal([]byte(got), &v) == nil || strings.Contains(got, "\x1b") || strings.Contains(got, `"ok"`) {
+			if got == "" || json.Unmarshal([]byte(got), &v) == nil || strings.Contains(got, "\x1b") ||
+				strings.Contains(got, `"ok"`) {
 				t.Errorf("%q: %q", args, got)
 			}
 		}
@@ -121,7 +128,8 @@ func TestOutputFormats(t *testing.T) {
 		}
 		for _, bad := range []string{"yaml", "JSON", "table"} {
 			a := w.with("OMNIAGENT_OUTPUT="+bad).run(t, "ok").must(t, 2)
-			if message, _ := a.at(t, "error.message").(string); !strings.Contains(message+a.stdout, "OMNIAGENT_OUTPUT") {
+			if message, _ := a.at(t, "error.message").(string); !strings.Contains(message+a.stdout,
+				"OMNIAGENT_OUTPUT") {
 				t.Error(a.stdout)
 			}
 			w.hosted(t, nil, "ok", "--output", bad).must(t, 2)
@@ -134,7 +142,10 @@ func TestStableOutput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, args := range [][]string{
-		{"ok"}, {"numbered", "--limit", "3"}, {"where"}, {"show", "many"}, {"fail"}, {"ok", "--no-such-flag"}, {"tell", "--text", "x"}, {"make", "x", "--dry-run"}, {"ok", "--help"}, {"ok", "--schema"},
+		{"ok"}, {"numbered", "--limit", "3"}, {"where"}, {"show", "many"}, {"fail"}, {"ok", "--no-such-flag"}, {
+			"tell",
+			"--text", "x",
+		}, {"make", "x", "--dry-run"}, {"ok", "--help"}, {"ok", "--schema"},
 	} {
 		args = append(args, "--stable-output")
 		first, second := w.run(t, args...), w.run(t, args...)

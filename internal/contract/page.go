@@ -125,7 +125,8 @@ func readCursor(cursor string) (offset int, query string, ok bool) {
 
 // next is the cursor of the page after this one, or "".
 func (pg *page) next() string {
-	if end := pg.offset + pg.returned; end < pg.total && pg.returned > 0 { // a cursor that leads back here would be followed for ever
+	// a cursor that leads back here would be followed for ever
+	if end := pg.offset + pg.returned; end < pg.total && pg.returned > 0 {
 		return writeCursor(end, pg.query)
 	}
 	return ""

@@ -22,7 +22,8 @@ func TestPagination(t *testing.T) {
 			t.Errorf("List.Limit: %q", got)
 		}
 		for command, want := range map[string]string{"numbered": "20", "few": "5"} {
-			if got := w.hosted(t, nil, command, "--schema").must(t, 0).stdout; !strings.Contains(defaultOf(t, got, "limit"), want) {
+			if got := w.hosted(t, nil, command, "--schema").must(t, 0).stdout; !strings.Contains(defaultOf(t, got,
+				"limit"), want) {
 				t.Errorf("the schema of %s says the default of --limit is %s", command, defaultOf(t, got, "limit"))
 			}
 		}
@@ -44,7 +45,8 @@ func TestPagination(t *testing.T) {
 		a = w.hosted(t, nil, "numbered", "--limit", "10").must(t, 0)
 		for path, want := range map[string]string{
 			"total": "25", "total_count": "25", "returned_count": "10", "page_size": "10", "truncated": "true",
-			"pagination.total": "25", "pagination.returned": "10", "pagination.truncated": "true", "pagination.has_more": "true",
+			"pagination.total": "25", "pagination.returned": "10", "pagination.truncated": "true",
+			"pagination.has_more": "true",
 		} {
 			a.want(t, "meta."+path, want)
 		}
@@ -54,7 +56,13 @@ func TestPagination(t *testing.T) {
 		}
 	})
 	t.Run("next_page", func(t *testing.T) {
-		for _, args := range [][]string{{"--limit", "7"}, {"--limit", "1"}, {"--limit=25"}, {}, {"--limit", "7", "--", "-x"}} {
+		for _, args := range [][]string{
+			{"--limit", "7"},
+			{"--limit", "1"},
+			{"--limit=25"},
+			{},
+			{"--limit", "7", "--", "-x"},
+		} {
 			got, _ := w.pages(t, nil, slices.Concat([]string{"numbered"}, args)...)
 			checkWhole(t, got, 25)
 			if t.Failed() {
@@ -67,7 +75,8 @@ func TestPagination(t *testing.T) {
 
 func badCursors(t *testing.T, w *world) {
 	good := w.hosted(t, nil, "numbered", "--limit", "7").must(t, 0).at(t, "meta.cursor").(string)
-	w.hosted(t, nil, "numbered", "--cursor", good, "--limit", "3", "--fields", "name").must(t, 0) // how much is shown is no part of the query
+	// how much is shown is no part of the query
+	w.hosted(t, nil, "numbered", "--cursor", good, "--limit", "3", "--fields", "name").must(t, 0)
 	for _, args := range [][]string{
 		{"numbered", "--cursor", "x"},
 		{"numbered", "--cursor", good[:len(good)-2]},
@@ -86,7 +95,8 @@ func badCursors(t *testing.T, w *world) {
 	}
 }
 
-// pages follows the cursors, or where hints is set the hints, to the end. It returns the names of all rows and every answer.
+// pages follows the cursors, or where hints is set the hints, to the end. It returns the names of all rows and every
+// answer.
 func (w *world) pages(t testing.TB, hints *bool, args ...string) (names []string, answers []answered) {
 	t.Helper()
 	real := t.(*testing.T)
@@ -108,7 +118,8 @@ func (w *world) pages(t testing.TB, hints *bool, args ...string) (names []string
 		if before < 0 {
 			before = len(args)
 		}
-		a = w.hosted(real, nil, slices.Concat(args[:before], []string{"--cursor", meta["cursor"].(string)}, args[before:])...)
+		a = w.hosted(real, nil, slices.Concat(args[:before], []string{"--cursor", meta["cursor"].(string)},
+			args[before:])...)
 	}
 	t.Fatal("the pages never end")
 	return nil, nil
@@ -171,7 +182,8 @@ func TestSizeCap(t *testing.T) {
 		}
 		names := a.names(t, "data.items", "name")
 		for path, want := range map[string]string{
-			"truncated": "true", "total_count": "2048", "returned_count": fmt.Sprint(len(names)), "pagination.truncated": "true", "pagination.returned": fmt.Sprint(len(names)),
+			"truncated": "true", "total_count": "2048", "returned_count": fmt.Sprint(len(names)),
+			"pagination.truncated": "true", "pagination.returned": fmt.Sprint(len(names)),
 		} {
 			a.want(t, "meta."+path, want)
 		}
@@ -198,35 +210,42 @@ func TestSizeCap(t *testing.T) {
 		}
 		a := capped.hosted(t, nil, "lengthy", "--chars", "50000").must(t, 0)
 		whole := w.hosted(t, nil, "lengthy", "--chars", "50000").must(t, 0)
-		if again := w.line(t, a.at(t, "meta.truncation_hint").(string)).must(t, 0); again.at(t, "data.text") != whole.at(t, "data.text") {
+		if again := w.line(t, a.at(t, "meta.truncation_hint").(string)).must(t, 0); again.at(t,
+			"data.text") != whole.at(t, "data.text") {
 			t.Error("what the hint says does not bring the whole text")
 		}
 	})
 	t.Run("huge_row", func(t *testing.T) { // one that is too large by itself must not stop those behind it
 		hints := true
-		got, answers := w.with("OMNIAGENT_MAX_OUTPUT_BYTES=9000").pages(t, &hints, "numbered", "--limit", "0", "--count", "3", "--pad", "20000")
+		got, answers := w.with("OMNIAGENT_MAX_OUTPUT_BYTES=9000").pages(t, &hints, "numbered", "--limit", "0",
+			"--count", "3", "--pad", "20000")
 		checkWhole(t, got, 3)
-		if !slices.Contains(answers[0].warned(t), "FIELD_TRUNCATED") || !strings.HasSuffix(answers[0].names(t, "data.items", "pad")[0], cutMark) {
+		if !slices.Contains(answers[0].warned(t), "FIELD_TRUNCATED") ||
+			!strings.HasSuffix(answers[0].names(t, "data.items", "pad")[0], cutMark) {
 			t.Error("cut in silence")
 		}
 	})
 	t.Run("field", func(t *testing.T) {
 		a := w.hosted(t, nil, "lengthy", "--chars", "1500000").must(t, 0)
 		text := a.at(t, "data.text").(string)
-		if len(a.stdout) > 1048576 || len(a.stdout) < 900000 || !strings.HasSuffix(text, cutMark) || !strings.HasPrefix(lengthyText(1500000), strings.TrimSuffix(text, cutMark)) {
+		if len(a.stdout) > 1048576 || len(a.stdout) < 900000 || !strings.HasSuffix(text, cutMark) ||
+			!strings.HasPrefix(lengthyText(1500000), strings.TrimSuffix(text, cutMark)) {
 			t.Errorf("%d bytes: %.50q … %q", len(a.stdout), text, text[max(0, len(text)-50):])
 		}
 		a.want(t, "meta.truncated", "true")
 		a.want(t, "meta.truncated_fields", `["text"]`)
 		warning := a.at(t, "meta.warnings").([]any)[0].(map[string]any)
 		detail, _ := warning["detail"].(map[string]any)
-		if warning["code"] != "FIELD_TRUNCATED" || detail["field"] != "text" || detail["original_size"] != float64(len(lengthyText(1500000))) || detail["returned_size"] != float64(len(text)) {
+		if warning["code"] != "FIELD_TRUNCATED" || detail["field"] != "text" ||
+			detail["original_size"] != float64(len(lengthyText(1500000))) ||
+			detail["returned_size"] != float64(len(text)) {
 			t.Errorf("%v", warning)
 		}
 	})
 	t.Run("environment", func(t *testing.T) {
 		for _, limit := range []int{3000, 8000, 100000} {
-			a := w.with(fmt.Sprintf("OMNIAGENT_MAX_OUTPUT_BYTES=%d", limit)).hosted(t, nil, "lengthy", "--chars", "120000", "--lines", "2000").must(t, 0)
+			a := w.with(fmt.Sprintf("OMNIAGENT_MAX_OUTPUT_BYTES=%d", limit)).hosted(t, nil, "lengthy", "--chars",
+				"120000", "--lines", "2000").must(t, 0)
 			if len(a.stdout) > limit || len(a.stdout) < limit/2 {
 				t.Errorf("%d bytes, limit %d", len(a.stdout), limit)
 			}
@@ -246,7 +265,10 @@ func TestPagesAreTheList(t *testing.T) {
 		count := rapid.IntRange(0, 30).Draw(rt, "count")
 		limit := rapid.IntRange(0, 35).Draw(rt, "limit")
 		most := rapid.SampledFrom([]int{0, 5000, 8000, 20000}).Draw(rt, "cap")
-		args := []string{"numbered", "--limit", fmt.Sprint(limit), "--count", fmt.Sprint(count), "--pad", fmt.Sprint(rapid.IntRange(0, 300).Draw(rt, "pad"))}
+		args := []string{
+			"numbered", "--limit", fmt.Sprint(limit), "--count", fmt.Sprint(count), "--pad",
+			fmt.Sprint(rapid.IntRange(0, 300).Draw(rt, "pad")),
+		}
 		if n := rapid.SampledFrom([]int{0, 0, 150, 1000}).Draw(rt, "tokens"); n > 0 {
 			args = append(args, "--token-limit", fmt.Sprint(n))
 		}

@@ -17,8 +17,9 @@ import (
 type Kind string
 
 const (
-	Text     Kind = "text"     // any text: prompts, values
-	ID       Kind = "id"       // letters, digits, dots, dashes, underscores: nothing that a path or a URL could be made of
+	Text Kind = "text" // any text: prompts, values
+	// letters, digits, dots, dashes, underscores: nothing that a path or a URL could be made of
+	ID       Kind = "id"
 	File     Kind = "path"     // relative to --cwd
 	URL      Kind = "url"      //
 	Int      Kind = "int"      //
@@ -108,7 +109,10 @@ func (p Param) expand() []Param {
 		return []Param{p}
 	}
 	return []Param{
-		{Name: p.Name + "-from-env", Kind: Text, Pattern: `^[A-Za-z_][A-Za-z0-9_]*$`, Help: p.Help + ": name of the environment variable that holds it"},
+		{
+			Name: p.Name + "-from-env", Kind: Text, Pattern: `^[A-Za-z_][A-Za-z0-9_]*$`,
+			Help: p.Help + ": name of the environment variable that holds it",
+		},
 		{Name: p.Name + "-from-file", Kind: File, Help: p.Help + ": file that holds it"},
 	}
 }
@@ -116,7 +120,10 @@ func (p Param) expand() []Param {
 // check finds all that is wrong with one value.
 func (p Param) check(value string) []fault.Problem {
 	bad := func(code fault.Code, corrected, format string, args ...any) []fault.Problem {
-		problem := fault.Problem{Param: p.Name, Code: code, Message: fmt.Sprintf(format, args...), Value: redact.String(value), Corrected: redact.String(corrected)}
+		problem := fault.Problem{
+			Param: p.Name, Code: code, Message: fmt.Sprintf(format, args...),
+			Value: redact.String(value), Corrected: redact.String(corrected),
+		}
 		if code != fault.FieldTooLarge {
 			problem.Pattern = p.pattern()
 		}
@@ -126,7 +133,8 @@ func (p Param) check(value string) []fault.Problem {
 		return bad(fault.FieldTooLarge, "", "--%s takes at most %d bytes, got %d", p.Name, p.maxLen(), len(value))
 	}
 	if kind, secret := redact.LooksSecret(value); secret && p.Kind != Text {
-		return bad(fault.SecretOnCommandLine, "", "--%s holds a secret (%s); every process could read it here", p.Name, kind)
+		return bad(fault.SecretOnCommandLine, "", "--%s holds a secret (%s); every process could read it here", p.Name,
+			kind)
 	}
 	if problem, fixed := suspicious(p.Kind, value); problem != "" {
 		if again, _ := suspicious(p.Kind, fixed); again != "" || !p.matches(fixed) {

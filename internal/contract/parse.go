@@ -15,8 +15,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// Parsing has two steps. First the command's words are found, so that options may stand between and after them; then cobra parses the
-// rest against the flags of that one command. Every value arrives as text: what is wrong with it is found later, all at once.
+// Parsing has two steps. First the command's words are found, so that options may stand between and after them; then
+// cobra parses the rest against the flags of that one command. Every value arrives as text: what is wrong with it is
+// found later, all at once.
 
 // split finds the command that args begin with. rest is everything else, in order.
 func (p *Program) split(args []string) (words, rest []string) {
@@ -44,11 +45,14 @@ func (p *Program) split(args []string) (words, rest []string) {
 
 // begins says whether a command's path is, or starts with, these words.
 func (p *Program) begins(path string) bool {
-	return slices.ContainsFunc(p.Commands, func(c *Command) bool { return c.Path == path || strings.HasPrefix(c.Path, path+" ") })
+	return slices.ContainsFunc(p.Commands, func(c *Command) bool {
+		return c.Path == path ||
+			strings.HasPrefix(c.Path, path+" ")
+	})
 }
 
-// takesNext says whether the flag in arg has its value in the next argument. Registration made sure that the answer is the same for
-// every command.
+// takesNext says whether the flag in arg has its value in the next argument. Registration made sure that the answer is
+// the same for every command.
 func (p *Program) takesNext(arg string) bool {
 	name := strings.TrimLeft(arg, "-")
 	if strings.Contains(name, "=") {
@@ -96,7 +100,8 @@ func (p *Program) parse(call *Call, words, rest []string) *fault.Fault {
 	root.AddCommand(leaf)
 	root.SetArgs(append([]string{leaf.Use}, rest...))
 	if err := root.Execute(); err != nil {
-		return invalid(p, call, []fault.Problem{{Param: flagIn(err.Error()), Code: fault.MissingArgument, Message: err.Error()}})
+		return invalid(p, call,
+			[]fault.Problem{{Param: flagIn(err.Error()), Code: fault.MissingArgument, Message: err.Error()}})
 	}
 	call.given = map[string][]string{}
 	for name, flag := range values {
@@ -148,7 +153,8 @@ func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 		name := strings.TrimLeft(typed, "-")
 		param, known := call.named(arg, name)
 		if known {
-			if param.Kind != Bool && !strings.Contains(arg, "=") && (strings.HasPrefix(arg, "--") || strings.HasSuffix(name, param.Short)) {
+			if param.Kind != Bool && !strings.Contains(arg, "=") &&
+				(strings.HasPrefix(arg, "--") || strings.HasSuffix(name, param.Short)) {
 				i++
 			}
 			continue
@@ -161,7 +167,8 @@ func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 	return invalid(p, call, problems)
 }
 
-// early takes what decides how a failure is told: --quiet, --stable-output and --output hold even where the arguments cannot be read as a whole.
+// early takes what decides how a failure is told: --quiet, --stable-output and --output hold even where the arguments
+// cannot be read as a whole.
 func (c *Call) early(rest []string) {
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
 		form, given := strings.CutPrefix(rest[i], "--output=")
@@ -212,7 +219,8 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 		if _, offered := c.params[name+"-from-env"]; offered {
 			instead = "--" + name + "-from-env VARIABLE or --" + name + "-from-file FILE"
 		}
-		problem.Message = fmt.Sprintf("--%s is not taken: a secret on the command line can be read by every process; use %s", name, instead)
+		problem.Message = fmt.Sprintf(
+			"--%s is not taken: a secret on the command line can be read by every process; use %s", name, instead)
 		return problem
 	}
 	if name == "stream" {
@@ -282,7 +290,8 @@ func (p *Program) payload(call *Call) *fault.Fault {
 		if own, takes := call.params[m.Key]; !takes || own.Global {
 			problem := call.unknownFlag(m.Key, "--"+m.Key)
 			if problem.Code == fault.UnknownFlag {
-				problem.Message = fmt.Sprintf("the payload has a member %s that %s does not take", m.Key, call.Command.Path)
+				problem.Message = fmt.Sprintf("the payload has a member %s that %s does not take", m.Key,
+					call.Command.Path)
 			}
 			call.misgiven = append(call.misgiven, problem)
 			continue

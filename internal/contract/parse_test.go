@@ -46,14 +46,23 @@ func TestSharedFlags(t *testing.T) {
 			}},
 			{"idempotency-key raw-payload", func(c *Command) { c.Danger = Mutating }},
 			{"idempotency-key raw-payload dry-run", func(c *Command) { c.Danger, c.DryRun = Mutating, true }},
-			{"idempotency-key raw-payload dry-run live", func(c *Command) { c.Danger, c.DryRun, c.SafeDefault = Mutating, true, true }},
-			{"idempotency-key raw-payload dry-run confirm-destructive", func(c *Command) { c.Danger, c.DryRun = Destructive, true }},
+			{
+				"idempotency-key raw-payload dry-run live",
+				func(c *Command) { c.Danger, c.DryRun, c.SafeDefault = Mutating, true, true },
+			},
+			{
+				"idempotency-key raw-payload dry-run confirm-destructive",
+				func(c *Command) { c.Danger, c.DryRun = Destructive, true },
+			},
 			{"input-file", func(c *Command) { c.Stdin = &Stdin{Format: "text"} }},
 			{"heartbeat-ms heartbeat-interval", func(c *Command) { c.LongRunning = true }},
 			{"", func(c *Command) { c.Steps = []string{"a"} }},
 			{"resume-from", func(c *Command) { c.Steps, c.Resumable = []string{"a"}, true }},
 			{"rollback-on-failure", func(c *Command) { c.Steps, c.Rollback = []string{"a"}, true }},
-			{"connect-timeout proxy no-proxy retries retry-delay", func(c *Command) { c.Network = &Network{Timeout: 1, Connect: 1} }},
+			{
+				"connect-timeout proxy no-proxy retries retry-delay",
+				func(c *Command) { c.Network = &Network{Timeout: 1, Connect: 1} },
+			},
 			{"max-depth no-follow-symlinks", func(c *Command) { c.Recursive = true }},
 			{"headless token-env-var", func(c *Command) { c.Auth = &Auth{HeadlessSupported: true} }},
 			{"no-cache cache-ttl", func(c *Command) { c.Cache = true }},
@@ -71,7 +80,8 @@ func TestSharedFlags(t *testing.T) {
 			for _, s := range sharedParams() {
 				if slices.Contains(want, s.Name) {
 					c.Params = []Param{{Name: s.Name, Kind: s.Kind, Enum: s.Enum, Help: "its own"}}
-					if err := registered(c); err == nil || !strings.Contains(err.Error(), "the flag --"+s.Name+" is declared twice") {
+					if err := registered(c); err == nil ||
+						!strings.Contains(err.Error(), "the flag --"+s.Name+" is declared twice") {
 						t.Errorf("with %s: a --%s of its own is not refused: %v", row.flags, s.Name, err)
 					}
 					c.Params = nil
@@ -91,14 +101,19 @@ func TestSharedFlags(t *testing.T) {
 func testSharedAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := os.WriteFile(filepath.Join(w.dir, "c.toml"), []byte("[context.work]\noutput = \"json\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, "c.toml"), []byte("[context.work]\noutput = \"json\"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	values := map[string]string{
-		"output": "json", "fields": "values", "binary-mode": "hex", "token-limit": "100000", "token-offset": "0", "width": "40", "schema-version": "1",
-		"timeout": "9s", "cwd": ".", "config": "c.toml", "context": "work", "instance-id": "a", "session-id": "s", "limit": "5", "cursor": "",
-		"idempotency-key": "k", "raw-payload": `{"id":"a","text":"t"}`, "input-file": "c.toml", "heartbeat-ms": "0", "heartbeat-interval": "5", "resume-from": "two",
-		"connect-timeout": "1s", "proxy": "http://127.0.0.1:1", "retries": "1", "retry-delay": "1s", "max-depth": "3", "token-env-var": "TOKEN_NAME", "cache-ttl": "9",
+		"output": "json", "fields": "values", "binary-mode": "hex", "token-limit": "100000", "token-offset": "0",
+		"width": "40", "schema-version": "1",
+		"timeout": "9s", "cwd": ".", "config": "c.toml", "context": "work", "instance-id": "a", "session-id": "s",
+		"limit": "5", "cursor": "",
+		"idempotency-key": "k", "raw-payload": `{"id":"a","text":"t"}`, "input-file": "c.toml", "heartbeat-ms": "0",
+		"heartbeat-interval": "5", "resume-from": "two",
+		"connect-timeout": "1s", "proxy": "http://127.0.0.1:1", "retries": "1", "retry-delay": "1s", "max-depth": "3",
+		"token-env-var": "TOKEN_NAME", "cache-ttl": "9",
 	}
 	seen := map[string]bool{}
 	for _, c := range misbehavingArguments() {
@@ -114,13 +129,18 @@ func testSharedAccepted(t *testing.T) {
 				}
 				args = append(args, "--"+param.Name+"="+value)
 			}
-			args = append(args, map[string][]string{"context": {"--config=c.toml"}, "no-injection-protection": {"--yes"}}[param.Name]...)
+			args = append(args, map[string][]string{
+				"context":                 {"--config=c.toml"},
+				"no-injection-protection": {"--yes"},
+			}[param.Name]...)
 			if param.Name != "raw-payload" {
 				args = append(args, requiredOf(c)...)
 			} else if _, named := c.param("name"); named {
 				args[len(args)-1] = `--raw-payload={"name":"x"}`
 			}
-			if c.Path == "checked" || param.Name == "warnings-as-errors" && (c.DeprecatedIn != "" || c.Platforms != nil) { // they have reason to complain
+			// they have reason to complain
+			if c.Path == "checked" || param.Name == "warnings-as-errors" &&
+				(c.DeprecatedIn != "" || c.Platforms != nil) {
 				continue
 			}
 			a := w.inside(t, nil, append(args, "--validate-only"))
@@ -183,7 +203,10 @@ func TestFlagPlacement(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		for _, args := range [][]string{
-			{"--count", "5", "echo", "a"}, {"--output", "json", "echo", "a", "--count", "5"}, {"--on", "group", "echo", "a", "-n5"}, {"--timeout=5s", "echo", "a b; c", "-n", "5"},
+			{"--count", "5", "echo", "a"}, {"--output", "json", "echo", "a", "--count", "5"}, {
+				"--on", "group", "echo",
+				"a", "-n5",
+			}, {"--timeout=5s", "echo", "a b; c", "-n", "5"},
 		} {
 			a := w.run(t, args...)
 			a.refused(t, fault.UnknownCommand)
@@ -240,21 +263,28 @@ func TestJSONArguments(t *testing.T) {
 	t.Run("tolerant", func(t *testing.T) {
 		t.Parallel()
 		for _, text := range []string{
-			`{"a": 1, "b": [1, 2]}`, `{"a":1,"b":[1,2,],}`, "{a: 1, b: [1, 2] // tail\n}", `{/* head */ 'a': 1, b: [1, 2]}`, "{\n  a: 1,\n  b: [\n    1, 2,\n  ],\n}",
+			`{"a": 1, "b": [1, 2]}`, `{"a":1,"b":[1,2,],}`, "{a: 1, b: [1, 2] // tail\n}",
+			`{/* head */ 'a': 1, b: [1, 2]}`, "{\n  a: 1,\n  b: [\n    1, 2,\n  ],\n}",
 		} {
 			a := w.inside(t, nil, []string{"echo", "--settings", text})
 			a.succeeded(t)
 			// what a command gets is what was typed; a payload is where the reading shows
-			payload := w.inside(t, nil, []string{"put", "--dry-run", "--raw-payload", strings.NewReplacer("a: 1", "name: 'n', level: 'low'", `"a": 1`, `"name": "n", "level": "low"`,
-				`"a":1`, `"name":"n","level":"low"`, `'a': 1`, `'name': "n", level: "low"`, "b:", "tags:", `"b"`, `"tags"`).Replace(text)})
+			payload := w.inside(t, nil, []string{
+				"put", "--dry-run", "--raw-payload",
+				strings.NewReplacer("a: 1", "name: 'n', level: 'low'", `"a": 1`, `"name": "n", "level": "low"`,
+					`"a":1`, `"name":"n","level":"low"`, `'a': 1`, `'name': "n", level: "low"`, "b:", "tags:", `"b"`,
+					`"tags"`).Replace(text),
+			})
 			payload.succeeded(t)
-			same(t, text, []any{payload.value(t, "name"), payload.value(t, "level"), payload.value(t, "tags")}, []any{"n", "low", []any{"1", "2"}})
+			same(t, text, []any{payload.value(t, "name"), payload.value(t, "level"), payload.value(t, "tags")},
+				[]any{"n", "low", []any{"1", "2"}})
 		}
 	})
 	t.Run("corrected", func(t *testing.T) {
 		t.Parallel()
 		for text, repairable := range map[string]bool{
-			`{"a": 1`: true, `{"a": 1 "b": 2}`: true, `{"a": "x}`: true, `{"a": [1, 2}`: true, `{"a": }`: false, `a`: false, ``: false, `[1]`: false, `"x"`: false,
+			`{"a": 1`: true, `{"a": 1 "b": 2}`: true, `{"a": "x}`: true, `{"a": [1, 2}`: true, `{"a": }`: false,
+			`a`: false, ``: false, `[1]`: false, `"x"`: false,
 		} {
 			a := w.inside(t, nil, []string{"echo", "--settings", text})
 			a.refused(t, fault.InvalidJSON)
@@ -280,7 +310,10 @@ func TestRawPayload(t *testing.T) {
 		t.Parallel()
 		for payload, args := range map[string][]string{
 			`{"name":"n"}`: {"n"},
-			`{"name":"n","text":"a b","count":7,"on":true,"level":"low","tags":["x","y"],"wait":"5s"}`: {"n", "--text", "a b", "--count", "7", "--on", "--level", "low", "--tags", "x,y", "--wait", "5s"},
+			`{"name":"n","text":"a b","count":7,"on":true,"level":"low","tags":["x","y"],"wait":"5s"}`: {
+				"n", "--text",
+				"a b", "--count", "7", "--on", "--level", "low", "--tags", "x,y", "--wait", "5s",
+			},
 			`{"name":"n","on":false}`:                {"n", "--on=false"},
 			`{"name":"n","settings":{"a":[1,"b"]}}`:  {"n", "--settings", `{"a":[1,"b"]}`},
 			`{"name":"n","text":"<b> & \"q\" ü\n"}`:  {"n", "--text", "<b> & \"q\" ü\n"},
@@ -300,7 +333,8 @@ func TestRawPayload(t *testing.T) {
 		a := w.run(t, "put", "n", "--count", "5", "--on", "--raw-payload", `{"name":"m"}`)
 		a.refused(t, fault.Invalid)
 		same(t, "problems", sortedKeys(a.problems(t)), []string{"count", "name", "on"})
-		w.inside(t, nil, []string{"put", "--quiet", "--dry-run", "--raw-payload", `{"name":"m"}`}).succeeded(t) // shared flags are no arguments
+		// shared flags are no arguments
+		w.inside(t, nil, []string{"put", "--quiet", "--dry-run", "--raw-payload", `{"name":"m"}`}).succeeded(t)
 	})
 	t.Run("problems", func(t *testing.T) {
 		t.Parallel()
@@ -309,7 +343,8 @@ func TestRawPayload(t *testing.T) {
 		same(t, "problems", sortedKeys(a.problems(t)), []string{"count", "level", "name", "nothing", "settings"})
 		same(t, "missing", a.at(t, "error.missing_args"), []any{"name"})
 		w.inside(t, nil, []string{"put", "--raw-payload", `[]`}).refused(t, fault.InvalidJSON)
-		w.inside(t, nil, []string{"put", "--raw-payload", `{"name":"n","dry-run":true}`}).refused(t, fault.Invalid) // shared flags are no members
+		// shared flags are no members
+		w.inside(t, nil, []string{"put", "--raw-payload", `{"name":"n","dry-run":true}`}).refused(t, fault.Invalid)
 		for _, member := range []string{"key", "password"} {
 			secret := w.inside(t, nil, []string{"everything", "--raw-payload", `{"` + member + `":"hunter2-and-more"}`})
 			if strings.Contains(secret.stdout, "hunter2") || secret.code == 0 {
@@ -341,7 +376,8 @@ func TestRawPayload(t *testing.T) {
 	})
 }
 
-// FuzzParse gives any arguments at all to the registry: whatever they are, there is an answer of the declared form and end.
+// FuzzParse gives any arguments at all to the registry: whatever they are, there is an answer of the declared form and
+// end.
 func FuzzParse(f *testing.F) {
 	for _, args := range [][]string{
 		{"echo", "a", "--count", "5"},
@@ -371,7 +407,10 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(strings.Join(args, "\x01"))
 	}
-	p, err := New(App{Name: "oatest", Version: "1.0.0", Summary: "a program", Groups: map[string]string{"group": "a group"}, Commands: misbehavingArguments()})
+	p, err := New(App{
+		Name: "oatest", Version: "1.0.0", Summary: "a program",
+		Groups: map[string]string{"group": "a group"}, Commands: misbehavingArguments(),
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -379,7 +418,11 @@ func FuzzParse(f *testing.F) {
 	w.env = []string{"HOME=" + w.home}
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Split(line, "\x01")
-		if strings.HasPrefix(args[0], "__complete") || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--cwd") || strings.HasPrefix(a, "--config") }) {
+		if strings.HasPrefix(args[0], "__complete") ||
+			slices.ContainsFunc(args, func(a string) bool {
+				return strings.HasPrefix(a, "--cwd") ||
+					strings.HasPrefix(a, "--config")
+			}) {
 			return // the shell's own protocol; and no walks through the machine
 		}
 		a := w.inside(t, p, append(args, "--output=json"))
@@ -392,7 +435,11 @@ func FuzzParse(f *testing.F) {
 		if _, declared := exits[strconv.Itoa(a.code)]; !declared {
 			t.Errorf("%q ended with %d", args, a.code)
 		}
-		if a.stdout == "1.0.0\n" || slices.Contains(args, "--") || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--output") || strings.HasPrefix(a, "--stream") }) {
+		if a.stdout == "1.0.0\n" || slices.Contains(args, "--") ||
+			slices.ContainsFunc(args, func(a string) bool {
+				return strings.HasPrefix(a, "--output") ||
+					strings.HasPrefix(a, "--stream")
+			}) {
 			return // the last --output may have lost its meaning
 		}
 		if err := envelopeError(a.stdout); err != nil {

@@ -56,9 +56,11 @@ func (c *Call) record(a answer, status int) {
 		args[i] = known.String(args[i])
 	}
 	entry := audit.Entry{
-		Timestamp: c.started.UTC(), RequestID: c.id, TraceID: c.trace(), Command: c.name(), Args: args, Cwd: c.dir, ExitCode: status,
-		DurationMS: time.Since(c.started).Milliseconds(), Danger: string(c.Command.Danger), Effect: string(a.effect), Reversible: c.Command.Reversible,
-		Operator: Operator(c.Host), InstanceID: c.instance, ToolVersion: c.Program.Version, PID: os.Getpid(),
+		Timestamp: c.started.UTC(), RequestID: c.id, TraceID: c.trace(), Command: c.name(), Args: args, Cwd: c.dir,
+		ExitCode:   status,
+		DurationMS: time.Since(c.started).Milliseconds(), Danger: string(c.Command.Danger), Effect: string(a.effect),
+		Reversible: c.Command.Reversible,
+		Operator:   Operator(c.Host), InstanceID: c.instance, ToolVersion: c.Program.Version, PID: os.Getpid(),
 	}
 	if c.DryRun() && a.effect != "" {
 		entry.Effect = string(a.effect.would())
@@ -71,15 +73,16 @@ func (c *Call) record(a answer, status int) {
 	}
 }
 
-// RecordAlso writes a line about a part of this call that has to be on record by itself, before the call has ended. What all lines of a call have in
-// common is filled in.
+// RecordAlso writes a line about a part of this call that has to be on record by itself, before the call has ended.
+// What all lines of a call have in common is filled in.
 func (c *Call) RecordAlso(e audit.Entry) error {
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	for i := range e.Args {
 		e.Args[i] = known.String(e.Args[i])
 	}
 	e.Timestamp, e.RequestID, e.TraceID, e.Cwd = time.Now().UTC(), c.id, c.trace(), c.dir
-	e.Danger, e.Operator, e.InstanceID, e.ToolVersion, e.PID = string(c.Command.Danger), Operator(c.Host), c.instance, c.Program.Version, os.Getpid()
+	e.Danger, e.Operator, e.InstanceID, e.ToolVersion, e.PID = string(c.Command.Danger), Operator(c.Host), c.instance,
+		c.Program.Version, os.Getpid()
 	if e.Command == "" {
 		e.Command = c.name()
 	}

@@ -21,8 +21,9 @@ func New(app App) (*Program, error) {
 	return p, nil
 }
 
-// Open returns a program whose declarations are checked when they are used: each command before it runs. So a start pays for one
-// command and not for all (0.7 ms for twenty, once the caches are warm), and there is still no way to run one that does not hold.
+// Open returns a program whose declarations are checked when they are used: each command before it runs. So a start
+// pays for one command and not for all (0.7 ms for twenty, once the caches are warm), and there is still no way to run
+// one that does not hold.
 func Open(app App) *Program {
 	return &Program{App: app, keys: append(Keys(), app.Keys...)}
 }
@@ -61,7 +62,9 @@ func (r *registrar) result() error {
 type registrar struct {
 	program  *Program
 	mistakes []string
-	bools    map[string]bool // flag name to whether it takes no value: the same everywhere, so that argv can be split before its command is known
+	// flag name to whether it takes no value: the same everywhere, so that argv can be split before its command is
+	// known
+	bools map[string]bool
 }
 
 func (r *registrar) bad(c *Command, format string, args ...any) {
@@ -86,14 +89,18 @@ func (r *registrar) command(c *Command) {
 }
 
 func (r *registrar) words(c *Command) {
-	r.need(c, regexp.MustCompile(`^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)*$`).MatchString(c.Path), "the path must be lower-case words")
-	r.need(c, c.Summary != "" && len(c.Summary) <= 100 && !strings.HasSuffix(c.Summary, "."), "the summary must be one line of at most 100 characters without a final period")
+	r.need(c, regexp.MustCompile(`^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)*$`).MatchString(c.Path),
+		"the path must be lower-case words")
+	r.need(c, c.Summary != "" && len(c.Summary) <= 100 && !strings.HasSuffix(c.Summary, "."),
+		"the summary must be one line of at most 100 characters without a final period")
 	r.need(c, slices.Contains([]Class{Envelope, Stream, Terminal}, c.Class), "the class %q is none", c.Class)
 	r.need(c, slices.Contains([]Danger{Safe, Mutating, Destructive}, c.Danger), "the danger %q is none", c.Danger)
-	r.need(c, (c.Run != nil) != (c.Serve != nil) && (c.Class != Envelope || c.Run != nil) && (c.Class != Stream || c.Serve != nil), "there is no run function, or one that its class does not have")
+	r.need(c, (c.Run != nil) != (c.Serve != nil) && (c.Class != Envelope || c.Run != nil) &&
+		(c.Class != Stream || c.Serve != nil), "there is no run function, or one that its class does not have")
 	r.need(c, len(c.Examples) > 0, "there is no example")
 	for _, e := range c.Examples {
-		r.need(c, strings.HasPrefix(e.Command, r.program.Name+" "+c.Path) || strings.Contains(e.Command, "| "+r.program.Name+" "+c.Path), "the example %q does not call it", e.Command)
+		r.need(c, strings.HasPrefix(e.Command, r.program.Name+" "+c.Path) ||
+			strings.Contains(e.Command, "| "+r.program.Name+" "+c.Path), "the example %q does not call it", e.Command)
 	}
 	if c.Replacement != "" {
 		_, known := r.program.Find(c.Replacement)
@@ -131,13 +138,17 @@ func (r *registrar) params(c *Command) {
 }
 
 func (r *registrar) param(c *Command, p Param) {
-	r.need(c, regexp.MustCompile(`^[a-z][a-z0-9-]*$`).MatchString(p.Name), "the flag name %q must be lower-case words", p.Name)
+	r.need(c, regexp.MustCompile(`^[a-z][a-z0-9-]*$`).MatchString(p.Name), "the flag name %q must be lower-case words",
+		p.Name)
 	r.need(c, p.Help != "", "--%s has no help", p.Name)
-	r.need(c, slices.Contains([]Kind{Text, ID, File, URL, Int, Bool, Enum, Duration, Names, JSON}, p.Kind), "--%s has no kind", p.Name)
-	r.need(c, p.Secret || !redact.Name(p.Name), "--%s would take a secret on the command line; declare it Secret", p.Name)
+	r.need(c, slices.Contains([]Kind{Text, ID, File, URL, Int, Bool, Enum, Duration, Names, JSON}, p.Kind),
+		"--%s has no kind", p.Name)
+	r.need(c, p.Secret || !redact.Name(p.Name), "--%s would take a secret on the command line; declare it Secret",
+		p.Name)
 	r.need(c, (p.Kind == Enum) == (len(p.Enum) > 0), "--%s: an enum and its values go together", p.Name)
 	r.need(c, len(p.Short) <= 1, "--%s: a short form is one character", p.Name)
-	r.need(c, p.Pattern == "" || strings.HasPrefix(p.Pattern, "^") && strings.HasSuffix(p.Pattern, "$"), "--%s: the pattern is not anchored", p.Name)
+	r.need(c, p.Pattern == "" || strings.HasPrefix(p.Pattern, "^") && strings.HasSuffix(p.Pattern, "$"),
+		"--%s: the pattern is not anchored", p.Name)
 	r.need(c, !p.Secret || p.Position == 0 && p.Default == "", "--%s: a secret has no place and no default", p.Name)
 	r.need(c, p.Kind != Bool || p.Position == 0, "--%s: a switch has no place", p.Name)
 	if p.Default != "" {
@@ -161,11 +172,13 @@ func (r *registrar) exits(c *Command) {
 		success = success || e.Code == Success
 		r.need(c, !seen[e.Code], "the exit code %s is declared twice", e.Code)
 		seen[e.Code] = true
-		r.need(c, e.When != "" && len(e.When) <= 120 && !strings.HasSuffix(e.When, "."), "%s: say when, in at most 120 characters without a final period", e.Code)
+		r.need(c, e.When != "" && len(e.When) <= 120 && !strings.HasSuffix(e.When, "."),
+			"%s: say when, in at most 120 characters without a final period", e.Code)
 		if _, known := c.number(e.Code); !known {
 			r.bad(c, "the exit code %s is not in the table; Specific declares one from 79 to 125", e.Code)
 		}
-		r.need(c, e.number == 0 || e.number >= 79 && e.number <= 125 || e.number == blockedNumber && c.Class != Envelope, "%s: codes of a command's own are 79 to 125, not %d", e.Code, e.number)
+		r.need(c, e.number == 0 || e.number >= 79 && e.number <= 125 || e.number == blockedNumber &&
+			c.Class != Envelope, "%s: codes of a command's own are 79 to 125, not %d", e.Code, e.number)
 		extent := e.entry(c).SideEffects
 		r.need(c, !e.Retryable || extent == None, "%s: what may be repeated must not have changed anything", e.Code)
 		r.need(c, !e.Retryable || e.Code != PartialFailure, "a partial failure is never to be repeated")
@@ -180,7 +193,8 @@ func (r *registrar) output(c *Command) {
 		return
 	}
 	r.need(c, c.Output != nil, "the type of its data is not declared")
-	r.need(c, regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(c.Version), "the version of its output must be MAJOR.MINOR.PATCH")
+	r.need(c, regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(c.Version),
+		"the version of its output must be MAJOR.MINOR.PATCH")
 	if c.Output == nil {
 		return
 	}
@@ -221,10 +235,12 @@ func (r *registrar) danger(c *Command) {
 	r.need(c, c.Danger != Safe || !c.DryRun, "a safe command has nothing to try out")
 	r.need(c, c.Danger == Safe || !c.Quiet, "what changes something must leave a trace")
 	r.need(c, c.Scopes != nil, "the scopes must be said, even if there are none")
-	r.need(c, slices.Contains([]string{"", "local", "global", "session"}, c.ConfigScope), "the configuration scope %q is none", c.ConfigScope)
+	r.need(c, slices.Contains([]string{"", "local", "global", "session"}, c.ConfigScope),
+		"the configuration scope %q is none", c.ConfigScope)
 	r.need(c, c.ConfigScope == "" || c.Danger != Safe, "a safe command writes no configuration")
 	for _, f := range c.Files {
-		r.need(c, slices.Contains([]string{"cache", "log", "temp", "credential", "config", "state"}, f.Type), "the file effect %s has no type", f.Path)
+		r.need(c, slices.Contains([]string{"cache", "log", "temp", "credential", "config", "state"}, f.Type),
+			"the file effect %s has no type", f.Path)
 	}
 }
 
@@ -234,18 +250,24 @@ func (r *registrar) needs(c *Command) {
 		r.need(c, n.Timeout > 0 && n.Connect > 0, "a connection without a time limit is not allowed")
 	}
 	for _, s := range c.Children {
-		r.need(c, s.Binary != "" && !strings.ContainsAny(s.Binary, " |;&$"), "the child %q is no program name", s.Binary)
+		r.need(c, s.Binary != "" && !strings.ContainsAny(s.Binary, " |;&$"), "the child %q is no program name",
+			s.Binary)
 		for _, name := range s.CallerArgs {
 			_, known := c.param(name)
 			r.need(c, known, "the child %s takes --%s, which does not exist", s.Binary, name)
 		}
 	}
 	if b := c.Background; b != nil {
-		r.need(c, b.CleanupCommand != "" && b.MaxLifetime > 0, "what stays behind needs a command that ends it and a longest life")
+		r.need(c, b.CleanupCommand != "" && b.MaxLifetime > 0,
+			"what stays behind needs a command that ends it and a longest life")
 	}
 	if j := c.Job; j != nil {
-		for _, field := range []string{"job_id", "status", "terminal", "status_command", "cancel_command", "poll_interval_ms", "timeout_ms"} {
-			r.need(c, j.Descriptor != nil && hasField(schemaOf(j.Descriptor), field), "the job descriptor has no %s", field)
+		for _, field := range []string{
+			"job_id", "status", "terminal", "status_command", "cancel_command",
+			"poll_interval_ms", "timeout_ms",
+		} {
+			r.need(c, j.Descriptor != nil && hasField(schemaOf(j.Descriptor), field), "the job descriptor has no %s",
+				field)
 		}
 	}
 	if a := c.Auth; a != nil {
@@ -259,31 +281,36 @@ func (r *registrar) needs(c *Command) {
 		}
 	}
 	for _, g := range c.GUI {
-		r.need(c, slices.Contains([]string{"emit_in_output", "skip", "error"}, g.Headless), "%s: say what happens without a screen", g.Operation)
+		r.need(c, slices.Contains([]string{"emit_in_output", "skip", "error"}, g.Headless),
+			"%s: say what happens without a screen", g.Operation)
 	}
 }
 
 func (r *registrar) needs2(c *Command) {
 	r.need(c, !c.Resumable && !c.Rollback || len(c.Steps) > 0, "only steps can be resumed or undone")
 	for i, step := range c.Steps {
-		r.need(c, regexp.MustCompile(idPattern).MatchString(step) && slices.Index(c.Steps, step) == i, "the step %q is no name or is there twice", step)
+		r.need(c, regexp.MustCompile(idPattern).MatchString(step) && slices.Index(c.Steps, step) == i,
+			"the step %q is no name or is there twice", step)
 	}
 	r.need(c, !c.NeedsPerson || c.Class == Terminal, "only a terminal command may need a person")
 	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream, "there are no rows to stream")
 	r.need(c, !c.StreamsRows || c.Streaming, "what streams by default must be able to stream")
 	schema := schemaOf(c.Output)
 	r.need(c, c.Job != nil || !hasField(schema, "job_id"), "its data has a job_id: declare the Job")
-	r.need(c, c.Background != nil || !hasField(schema, "background_pid"), "its data has a background_pid: declare the Background")
+	r.need(c, c.Background != nil || !hasField(schema, "background_pid"),
+		"its data has a background_pid: declare the Background")
 	for _, f := range c.Files {
 		r.need(c, c.Cache || f.Type != "cache", "it leaves the cache %s: declare Cache", f.Path)
 	}
-	r.need(c, !c.Batch || c.Output == nil || c.Output.Kind() == reflect.Struct && hasField(schemaOf(c.Output), "results") && hasField(schemaOf(c.Output), "summary"),
+	r.need(c, !c.Batch || c.Output == nil || c.Output.Kind() == reflect.Struct &&
+		hasField(schemaOf(c.Output), "results") && hasField(schemaOf(c.Output), "summary"),
 		"a batch reports summary and results")
 }
 
 func (r *registrar) lifetime(c *Command) {
 	r.need(c, c.Timeout >= 0, "the time limit is negative")
-	r.need(c, c.Class != Envelope || c.Timeout <= defaultTimeout || c.LongRunning, "a limit of more than %s is for long-running commands", defaultTimeout)
+	r.need(c, c.Class != Envelope || c.Timeout <= defaultTimeout || c.LongRunning,
+		"a limit of more than %s is for long-running commands", defaultTimeout)
 }
 
 const defaultTimeout = 30 * time.Second

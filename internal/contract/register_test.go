@@ -15,7 +15,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// broken is a declaration that does not hold: the base is well, edit breaks it in one way, and the complaint must say which.
+// broken is a declaration that does not hold: the base is well, edit breaks it in one way, and the complaint must say
+// which.
 type broken struct {
 	name, complaint string
 	edit            func(*Command)
@@ -60,43 +61,88 @@ func brokenDeclarations() []broken {
 	return []broken{
 		{"auth_without_headless", "needs a variable for the token", func(c *Command) { c.Auth = &Auth{} }},
 		{"background_pid_without_background", "background", func(c *Command) { c.Output = TypeOf[withPID]() }},
-		{"background_without_cleanup", "a command that ends it", func(c *Command) { c.Background = &Background{MaxLifetime: time.Hour} }},
-		{"background_without_cleanup", "a longest life", func(c *Command) { c.Background = &Background{CleanupCommand: "x"} }},
+		{
+			"background_without_cleanup", "a command that ends it",
+			func(c *Command) { c.Background = &Background{MaxLifetime: time.Hour} },
+		},
+		{
+			"background_without_cleanup", "a longest life",
+			func(c *Command) { c.Background = &Background{CleanupCommand: "x"} },
+		},
 		{"batch_without_results", "summary and results", func(c *Command) { c.Batch = true }},
-		{"batch_without_results", "summary and results", func(c *Command) { c.Batch, c.Output = true, TypeOf[onlyResults]() }},
-		{"batch_without_results", "summary and results", func(c *Command) { c.Batch, c.Output = true, TypeOf[onlySummary]() }},
+		{"batch_without_results", "summary and results", func(c *Command) {
+			c.Batch, c.Output = true,
+				TypeOf[onlyResults]()
+		}},
+		{"batch_without_results", "summary and results", func(c *Command) {
+			c.Batch, c.Output = true,
+				TypeOf[onlySummary]()
+		}},
 		{"cache_file_without_cache", "cache", func(c *Command) { c.Files = []FileEffect{{Path: "x", Type: "cache"}} }},
-		{"child_argument", "takes --nothing, which does not exist", func(c *Command) { c.Children = []Subprocess{{Binary: "git", CallerArgs: []string{"nothing"}}} }},
+		{
+			"child_argument", "takes --nothing, which does not exist",
+			func(c *Command) { c.Children = []Subprocess{{Binary: "git", CallerArgs: []string{"nothing"}}} },
+		},
 		{"child_argument", "is no program name", func(c *Command) { c.Children = []Subprocess{{Binary: "git log"}} }},
 		{"child_argument", "is no program name", func(c *Command) { c.Children = []Subprocess{{Binary: ""}} }},
 		{"child_argument", "is no program name", func(c *Command) { c.Children = []Subprocess{{Binary: "a;b"}} }},
-		{"config_scope", `the configuration scope "world" is none`, mutating(func(c *Command) { c.ConfigScope = "world" })},
+		{
+			"config_scope", `the configuration scope "world" is none`,
+			mutating(func(c *Command) { c.ConfigScope = "world" }),
+		},
 		{"config_scope", "a safe command writes no configuration", func(c *Command) { c.ConfigScope = "local" }},
 		{"destructive_without_dry_run", "must have a dry run", func(c *Command) { c.Danger = Destructive }},
 		{"editor_without_alternative", "a flag that does without", func(c *Command) { c.Editor = &Editor{} }},
-		{"editor_without_alternative", "--nothing does not exist", func(c *Command) { c.Editor = &Editor{Alternatives: []string{"nothing"}} }},
+		{
+			"editor_without_alternative", "--nothing does not exist",
+			func(c *Command) { c.Editor = &Editor{Alternatives: []string{"nothing"}} },
+		},
 		{"file_effect", "has no type", func(c *Command) { c.Files = []FileEffect{{Path: "x"}} }},
 		{"file_effect", "has no type", func(c *Command) { c.Files = []FileEffect{{Path: "x", Type: "odd"}} }},
 		{"gui_without_headless", "without a screen", func(c *Command) { c.GUI = []GUI{{Operation: "open"}} }},
 		{"gui_without_headless", "without a screen", func(c *Command) { c.GUI = []GUI{{"open", "hope"}} }},
 		{"job_id_without_job", "job", func(c *Command) { c.Output = TypeOf[withJobID]() }},
 		{"job_without_descriptor", "has no job_id", func(c *Command) { c.Job = &Job{} }},
-		{"list_without_order", `its rows have no "age"`, func(c *Command) { c.Output, c.List = TypeOf[itemData](), &List{Key: "items", ID: "name", Order: "age"} }},
-		{"list_without_order", `its rows have no ""`, func(c *Command) { c.Output, c.List = TypeOf[itemData](), &List{Key: "items", ID: "name"} }},
-		{"network_without_limits", "without a time limit", func(c *Command) { c.Network = &Network{Connect: time.Second} }},
-		{"network_without_limits", "without a time limit", func(c *Command) { c.Network = &Network{Timeout: time.Second} }},
+		{"list_without_order", `its rows have no "age"`, func(c *Command) {
+			c.Output, c.List = TypeOf[itemData](),
+				&List{Key: "items", ID: "name", Order: "age"}
+		}},
+		{"list_without_order", `its rows have no ""`, func(c *Command) {
+			c.Output, c.List = TypeOf[itemData](),
+				&List{Key: "items", ID: "name"}
+		}},
+		{
+			"network_without_limits", "without a time limit",
+			func(c *Command) { c.Network = &Network{Connect: time.Second} },
+		},
+		{
+			"network_without_limits", "without a time limit",
+			func(c *Command) { c.Network = &Network{Timeout: time.Second} },
+		},
 		{"no_danger", `the danger "" is none`, func(c *Command) { c.Danger = "" }},
 		{"no_danger", `the danger "mild" is none`, func(c *Command) { c.Danger = "mild" }},
 		{"no_output", "the type of its data is not declared", func(c *Command) { c.Output = nil }},
 		{"no_scopes", "the scopes must be said", func(c *Command) { c.Scopes = nil }},
-		{"no_success", "SUCCESS is not declared", func(c *Command) { c.Exits = []Exit{{Code: NotFound, When: "always"}} }},
+		{
+			"no_success", "SUCCESS is not declared",
+			func(c *Command) { c.Exits = []Exit{{Code: NotFound, When: "always"}} },
+		},
 		{"no_success", "there are no exit codes", func(c *Command) { c.Exits = nil }},
 		{"pattern_not_anchored", "the pattern is not anchored", param(Param{Name: "x", Pattern: "^[a-z]+"})},
 		{"pattern_not_anchored", "the pattern is not anchored", param(Param{Name: "x", Pattern: "[a-z]+$"})},
-		{"person_without_terminal", "only a terminal command may need a person", func(c *Command) { c.NeedsPerson = true }},
+		{
+			"person_without_terminal", "only a terminal command may need a person",
+			func(c *Command) { c.NeedsPerson = true },
+		},
 		{"resumable_without_steps", "only steps can be resumed", func(c *Command) { c.Resumable = true }},
-		{"retryable_with_effects", "must not have changed anything", mutating(exit(Exit{Code: Unavailable, When: "it is down", Retryable: true, Changed: Some}))},
-		{"retryable_with_effects", "must not have changed anything", mutating(exit(Exit{Code: TimedOut, When: "it is late", Retryable: true}))},
+		{
+			"retryable_with_effects", "must not have changed anything",
+			mutating(exit(Exit{Code: Unavailable, When: "it is down", Retryable: true, Changed: Some})),
+		},
+		{
+			"retryable_with_effects", "must not have changed anything",
+			mutating(exit(Exit{Code: TimedOut, When: "it is late", Retryable: true})),
+		},
 		{"rollback_without_steps", "only steps can be resumed or undone", func(c *Command) { c.Rollback = true }},
 		{"safe_default_without_dry_run", "needs a dry run", mutating(func(c *Command) { c.SafeDefault = true })},
 		{"secret_flag", "declare it Secret", param(Param{Name: "token"})},
@@ -108,7 +154,10 @@ func brokenDeclarations() []broken {
 		{"unknown_exit_code", "ODD is not in the table", exit(Exit{Code: "ODD", When: "it is odd"})},
 		{"unknown_exit_code", "79 to 125, not 78", exit(Specific(78, "MINE", "it is mine"))},
 		{"unknown_exit_code", "79 to 125, not 126", exit(Specific(126, "MINE", "it is mine"))},
-		{"volatile_not_in_data", "the volatile field age is not in the data", func(c *Command) { c.Volatile = []string{"age"} }},
+		{
+			"volatile_not_in_data", "the volatile field age is not in the data",
+			func(c *Command) { c.Volatile = []string{"age"} },
+		},
 	}
 }
 
@@ -128,28 +177,46 @@ func moreBroken() []broken {
 		{"safe_dry_run", "nothing to try out", func(c *Command) { c.DryRun = true }},
 		{"quiet", "must leave a trace", func(c *Command) { c.Danger, c.Quiet = Mutating, true }},
 		{"step", "is no name or is there twice", func(c *Command) { c.Steps = []string{"a", "a"} }},
-		{"rule", "a rule speaks of --nothing", func(c *Command) { c.Rules = []Rule{{If: "output", Then: []string{"nothing"}}} }},
+		{
+			"rule", "a rule speaks of --nothing",
+			func(c *Command) { c.Rules = []Rule{{If: "output", Then: []string{"nothing"}}} },
+		},
 		{"limit", "for long-running commands", func(c *Command) { c.Timeout = time.Hour }},
 		{"limit", "the time limit is negative", func(c *Command) { c.Timeout = -1 }},
 		{"when", "say when", exit(Exit{Code: NotFound, When: "it ends with a period."})},
 		{"when", "say when", exit(Exit{Code: NotFound, When: strings.Repeat("x", 121)})},
 		{"twice", "is declared twice", exit(Exit{Code: Success, When: "again"})},
-		{"partial", "never to be repeated", exit(Exit{Code: PartialFailure, When: "half", Retryable: true, Changed: None})},
+		{
+			"partial", "never to be repeated",
+			exit(Exit{Code: PartialFailure, When: "half", Retryable: true, Changed: None}),
+		},
 		{"complete", "only success may be complete", exit(Exit{Code: NotFound, When: "it is not", Changed: Complete})},
-		{"argument", "a wrong argument changes nothing", exit(Exit{Code: ArgError, When: "it is wrong", Changed: Some})},
+		{
+			"argument", "a wrong argument changes nothing",
+			exit(Exit{Code: ArgError, When: "it is wrong", Changed: Some}),
+		},
 		{"flag_name", "must be lower-case words", param(Param{Name: "Odd"})},
 		{"flag_help", "has no help", func(c *Command) { c.Params = []Param{{Name: "x", Kind: Text}} }},
 		{"flag_kind", "has no kind", param(Param{Name: "x", Kind: "odd"})},
 		{"flag_enum", "an enum and its values go together", param(Param{Name: "x", Kind: Enum})},
 		{"flag_short", "a short form is one character", param(Param{Name: "x", Short: "xx"})},
-		{"flag_default", `the default "0" is not allowed`, param(Param{Name: "x", Kind: Int, Min: 1, Max: 2, Default: "0"})},
+		{
+			"flag_default", `the default "0" is not allowed`,
+			param(Param{Name: "x", Kind: Int, Min: 1, Max: 2, Default: "0"}),
+		},
 		{"flag_arity", "takes a value in one command and none in another", param(Param{Name: "on", Kind: Text})},
 		{"switch", "a switch has no place", param(Param{Name: "x", Kind: Bool, Position: 1})},
 		{"order", "follows the optional", func(c *Command) {
-			c.Params = []Param{{Name: "a", Kind: Text, Help: "a", Position: 1}, {Name: "b", Kind: Text, Help: "b", Position: 2, Required: true}}
+			c.Params = []Param{
+				{Name: "a", Kind: Text, Help: "a", Position: 1},
+				{Name: "b", Kind: Text, Help: "b", Position: 2, Required: true},
+			}
 		}},
 		{"variadic", "is not the last", func(c *Command) {
-			c.Params = []Param{{Name: "a", Kind: Text, Help: "a", Position: 1, Variadic: true}, {Name: "b", Kind: Text, Help: "b", Position: 2}}
+			c.Params = []Param{
+				{Name: "a", Kind: Text, Help: "a", Position: 1, Variadic: true},
+				{Name: "b", Kind: Text, Help: "b", Position: 2},
+			}
 		}},
 	}
 }
@@ -192,7 +259,8 @@ func TestRegistrationRefuses(t *testing.T) {
 			}
 			missing := strings.Split(whole.Field(i).Tag.Get("json"), ",")[0]
 			err := registered(quick(Command{Path: "base", Job: &Job{Descriptor: reflect.StructOf(kept)}}))
-			if err == nil || !strings.Contains(err.Error(), "has no "+missing) || strings.Count(err.Error(), "the job descriptor has no") != 1 {
+			if err == nil || !strings.Contains(err.Error(), "has no "+missing) ||
+				strings.Count(err.Error(), "the job descriptor has no") != 1 {
 				t.Errorf("without %s: %v", missing, err)
 			}
 		}
@@ -207,12 +275,18 @@ func TestRegistrationTellsAll(t *testing.T) {
 	t.Parallel()
 	c := quick(Command{Path: "base"})
 	c.Danger, c.Scopes, c.Run = "", nil, nil
-	app := App{Name: "oatest", Version: "1.0.0", Commands: []*Command{c, quick(Command{Path: "well"}), quick(Command{Path: "well"})}}
+	app := App{Name: "oatest", Version: "1.0.0", Commands: []*Command{
+		c, quick(Command{Path: "well"}),
+		quick(Command{Path: "well"}),
+	}}
 	p, err := New(app)
 	if p != nil || err == nil {
 		t.Fatal("accepted")
 	}
-	for _, complaint := range []string{"base: the danger", "base: the scopes", "base: there is no run", "well: is declared twice"} {
+	for _, complaint := range []string{
+		"base: the danger", "base: the scopes", "base: there is no run",
+		"well: is declared twice",
+	} {
 		if !strings.Contains(err.Error(), complaint) {
 			t.Errorf("%q is not in %v", complaint, err)
 		}
@@ -228,13 +302,15 @@ func TestRegistrationTellsAll(t *testing.T) {
 	w.inside(t, Open(app), []string{"well"}).succeeded(t)
 }
 
-// A bare number cannot be an exit code: the compiler refuses it. The real declarations are checked together with a use of them; what
-// they import is not there, so only complaints about the use count.
+// A bare number cannot be an exit code: the compiler refuses it. The real declarations are checked together with a use
+// of them; what they import is not there, so only complaints about the use count.
 func TestNumberIsNoExitCode(t *testing.T) {
 	t.Parallel()
 	for expression, well := range map[string]bool{
-		`Exit{Code: Success}`: true, `Result{Exit: Success}`: true, `Exit{Code: "OWN"}`: true, `Specific(80, "OWN", "")`: true,
-		`Exit{Code: 3}`: false, `Result{Exit: 3}`: false, `Code(3.0)`: false, `Exit{Code: len("abc")}`: false, `Specific(80, 80, "")`: false,
+		`Exit{Code: Success}`: true, `Result{Exit: Success}`: true, `Exit{Code: "OWN"}`: true,
+		`Specific(80, "OWN", "")`: true,
+		`Exit{Code: 3}`:           false, `Result{Exit: 3}`: false, `Code(3.0)`: false, `Exit{Code: len("abc")}`: false,
+		`Specific(80, 80, "")`: false,
 	} {
 		complaints := compile(t, "package contract\n\nvar _ = "+expression+"\n")
 		if well != (len(complaints) == 0) {

@@ -14,8 +14,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// What people read, after the habit of small Unix tools: the result on standard output, all else on standard error; an error is one
-// lower-case line that begins with the program's name, then hint lines; no frames, no colours, no emphasis.
+// What people read, after the habit of small Unix tools: the result on standard output, all else on standard error; an
+// error is one lower-case line that begins with the program's name, then hint lines; no frames, no colours, no
+// emphasis.
 
 // format is the form of the result: the flag, the configuration, else JSON wherever a program reads.
 func (c *Call) format() string {
@@ -41,7 +42,8 @@ func (c *Call) format() string {
 
 // streams says that rows are written while they are made.
 func (c *Call) streams() bool {
-	return c.Command.Streaming && c.Host.line == nil && (c.Bool("stream") || c.format() == "jsonl" && !c.Bool("no-stream"))
+	return c.Command.Streaming && c.Host.line == nil && (c.Bool("stream") || c.format() == "jsonl" &&
+		!c.Bool("no-stream"))
 }
 
 // rowEmitter writes rows as they come, until the size limit is reached.
@@ -51,7 +53,8 @@ func (c *Call) rowEmitter() func(any) bool {
 	return func(row any) bool {
 		if o, ok := row.(object); ok {
 			if wanted := c.Strings("fields"); len(wanted) > 0 {
-				row = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_") })
+				row = slices.DeleteFunc(slices.Clone(o),
+					func(m member) bool { return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_") })
 			}
 		}
 		line := append(appendJSON(nil, row), '\n')
@@ -168,7 +171,8 @@ func (c *Command) idMembers() []string {
 func (c *Command) identifies() bool {
 	schema := schemaOf(c.Output)
 	_, known := schema.get("properties")
-	return c.List != nil || !known || slices.ContainsFunc(c.idMembers(), func(name string) bool { return hasField(schema, name) })
+	return c.List != nil || !known ||
+		slices.ContainsFunc(c.idMembers(), func(name string) bool { return hasField(schema, name) })
 }
 
 // table is tab-separated: a header and the rows; other data is one row.
@@ -188,7 +192,8 @@ func (c *Call) table(data any, separator string) []byte {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
 			v, _ := o.get(name)
-			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(field(v)) // as databases do: nothing is lost
+			// as databases do: nothing is lost
+			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(field(v))
 		}
 		fmt.Fprintln(&b, strings.Join(cells, separator))
 	}
@@ -288,7 +293,10 @@ func (c *Call) prose(a *answer) []byte {
 
 func writeObject(b *strings.Builder, o object, indent string) {
 	width := 0
-	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool { return cell(m.value) == "" || strings.HasPrefix(m.name, "_") })
+	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+		return cell(m.value) == "" ||
+			strings.HasPrefix(m.name, "_")
+	})
 	for _, m := range o {
 		if !nested(m.value) {
 			width = max(width, utf8.RuneCountInString(m.name))
@@ -351,7 +359,10 @@ func writeTable(b *strings.Builder, rows []any, columns []string) {
 		return
 	}
 	if columns == nil {
-		columns = slices.DeleteFunc(columnsOf(rows), func(n string) bool { return strings.HasPrefix(n, "_") || emptyColumn(rows, n) })
+		columns = slices.DeleteFunc(columnsOf(rows), func(n string) bool {
+			return strings.HasPrefix(n, "_") ||
+				emptyColumn(rows, n)
+		})
 	}
 	widths := make([]int, len(columns))
 	cells := make([][]string, 0, len(rows)+1)
@@ -429,8 +440,8 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 	return lines
 }
 
-// abandoned says that the reader of a command that only reads has left: it wanted no more, so there is nothing to report. A line of a
-// batch keeps its status: the batch has to know.
+// abandoned says that the reader of a command that only reads has left: it wanted no more, so there is nothing to
+// report. A line of a batch keeps its status: the batch has to know.
 func (c *Call) abandoned() bool {
 	broken, _ := c.out.state()
 	return broken && c.Command.Danger == Safe && c.Host.line == nil

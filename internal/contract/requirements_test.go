@@ -35,13 +35,15 @@ func TestRequirements(t *testing.T) {
 		a := w.run(t, "elsewhere")
 		a.succeeded(t)
 		warnings, _ := a.at(t, "warnings").([]any)
-		if len(warnings) != 1 || !strings.HasPrefix(warnings[0].(string), "PLATFORM_UNSUPPORTED: elsewhere is made for plan9") {
+		if len(warnings) != 1 ||
+			!strings.HasPrefix(warnings[0].(string), "PLATFORM_UNSUPPORTED: elsewhere is made for plan9") {
 			t.Errorf("warnings are %v", warnings)
 		}
 		asked := w.inside(t, nil, []string{"elsewhere", "--show-requirements"})
 		asked.succeeded(t)
 		same(t, "platform", asked.at(t, "data.platform"), []any{"plan9"})
-		same(t, "warnings of a command that runs everywhere", w.inside(t, nil, []string{"ok"}).at(t, "warnings"), []any{})
+		same(t, "warnings of a command that runs everywhere", w.inside(t, nil, []string{"ok"}).at(t, "warnings"),
+			[]any{})
 	})
 	t.Run("tools", func(t *testing.T) {
 		t.Parallel()
@@ -50,7 +52,8 @@ func TestRequirements(t *testing.T) {
 		asked.succeeded(t)
 		same(t, "required_tools", asked.at(t, "data.required_tools"), map[string]any{"git": "2.20"})
 		same(t, "runtime", asked.at(t, "data.runtime"), "none: one static binary")
-		same(t, "the schema", w.inside(t, nil, []string{"elsewhere", "--schema"}).at(t, "data.required_tools"), map[string]any{"git": "2.20"})
+		same(t, "the schema", w.inside(t, nil, []string{"elsewhere", "--schema"}).at(t, "data.required_tools"),
+			map[string]any{"git": "2.20"})
 	})
 	t.Run("versions", testToolVersions)
 }
@@ -61,11 +64,15 @@ func testToolVersions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for git is a script")
 	}
-	for version, well := range map[string]bool{"2.19.9": false, "1.9": false, "2.20": true, "2.20.0": true, "2.100.1": true, "3.0": true, "": false} {
+	for version, well := range map[string]bool{
+		"2.19.9": false, "1.9": false, "2.20": true, "2.20.0": true,
+		"2.100.1": true, "3.0": true, "": false,
+	} {
 		w := newWorld(t)
 		bin := t.TempDir()
 		if version != "" {
-			if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho git version "+version+"\n"), 0o700); err != nil {
+			if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho git version "+version+"\n"),
+				0o700); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,8 @@ import (
 // rootCommand stands for the program itself: what can be asked of it without naming a command.
 func (p *Program) rootCommand() *Command {
 	return &Command{
-		Class: Envelope, Danger: Safe, Quiet: true, LooseConfig: true, Version: "1.0.0", Summary: p.Summary, Output: TypeOf[map[string]any](), Scopes: []string{},
+		Class: Envelope, Danger: Safe, Quiet: true, LooseConfig: true, Version: "1.0.0", Summary: p.Summary,
+		Output: TypeOf[map[string]any](), Scopes: []string{},
 		Params: []Param{
 			{Name: "version", Short: "V", Kind: Bool, Help: "print the version"},
 			{Name: "print-schema", Kind: Bool, Help: "the same as --schema"},
@@ -109,7 +110,8 @@ func (p *Program) firstWord(rest []string) (string, bool) {
 
 // Shares says whether a flag, without its dashes, is one that commands share, or that is asked of the program itself.
 func (p *Program) Shares(flag string) bool {
-	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()), func(q Param) bool { return flag != "" && (q.Name == flag || q.Short == flag) })
+	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()),
+		func(q Param) bool { return flag != "" && (q.Name == flag || q.Short == flag) })
 }
 
 // Shared says whether a flag is shared by commands, and whether a value follows it.
@@ -140,9 +142,12 @@ func (p *Program) suggestion(word string) string {
 func (p *Program) noCommand(call *Call, words []string, word string, rest []string) *fault.Fault {
 	typed := strings.TrimSpace(strings.Join(append(slices.Clone(words), word), " "))
 	if i := slices.Index(rest, word); i > 0 && p.begins(word) { // the command stands behind an option
-		command := strings.Join(append([]string{p.Name}, quotedAll(append(slices.Clone(rest[i:]), rest[:i]...))...), " ")
-		f := fault.New(fault.UnknownCommand, "%s stands before the command; options come after it", redact.String(rest[0]))
-		return f.FixBy("put the command first", "").Hint("%s", command).With("corrected_input", command).With("input_value", redact.String(rest[0]))
+		command := strings.Join(append([]string{p.Name}, quotedAll(append(slices.Clone(rest[i:]), rest[:i]...))...),
+			" ")
+		f := fault.New(fault.UnknownCommand, "%s stands before the command; options come after it",
+			redact.String(rest[0]))
+		return f.FixBy("put the command first", "").Hint("%s", command).With("corrected_input",
+			command).With("input_value", redact.String(rest[0]))
 	}
 	paths := []string{}
 	for _, c := range p.Commands {
@@ -153,17 +158,24 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 	}
 	near := text.Nearest(typed, paths)
 	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed), meant(near))
-	f.Problems = []fault.Problem{{Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed), Message: f.Message, Corrected: near}}
+	f.Problems = []fault.Problem{{
+		Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed),
+		Message: f.Message, Corrected: near,
+	}}
 	if near == "" && len(words) > 0 {
-		return f.FixBy("name a command of the manifest", "").Hint("%s %s lists its commands", p.Name, strings.Join(words, " ")).With("input_value", redact.String(typed))
+		return f.FixBy("name a command of the manifest", "").Hint("%s %s lists its commands", p.Name,
+			strings.Join(words, " ")).With("input_value", redact.String(typed))
 	}
 	if better := p.suggestion(word); near == "" && len(words) == 0 && better != "" {
-		return f.FixBy("name a command of the manifest", "").Hint("%s", better).With("input_value", redact.String(typed))
+		return f.FixBy("name a command of the manifest", "").Hint("%s", better).With("input_value",
+			redact.String(typed))
 	}
 	if near == "" {
-		return f.FixBy("name a command of the manifest", "").Hint("%s manifest lists the commands", p.Name).With("input_value", redact.String(typed))
+		return f.FixBy("name a command of the manifest", "").Hint("%s manifest lists the commands",
+			p.Name).With("input_value", redact.String(typed))
 	}
-	return f.FixBy("name a command of the manifest", "").Hint("%s %s", p.Name, near).With("corrected_input", near).With("input_value", redact.String(typed))
+	return f.FixBy("name a command of the manifest", "").Hint("%s %s", p.Name, near).With("corrected_input",
+		near).With("input_value", redact.String(typed))
 }
 
 func quotedAll(words []string) []string {

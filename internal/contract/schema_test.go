@@ -14,7 +14,8 @@ import (
 
 // The published schemas are the judge of what is printed: they stand in testdata as they were given.
 
-// published reads one of the schemas; those that it refers to are found beside it, by the last element of their address.
+// published reads one of the schemas; those that it refers to are found beside it, by the last element of their
+// address.
 var published = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) {
 	load := func(uri *url.URL) (*jsonschema.Schema, error) {
 		data, err := os.ReadFile(filepath.Join("testdata", "schemas", filepath.Base(uri.Path)))
@@ -30,7 +31,10 @@ var published = sync.OnceValues(func() (map[string]*jsonschema.Resolved, error) 
 		if err != nil {
 			return nil, err
 		}
-		if all[name], err = s.Resolve(&jsonschema.ResolveOptions{BaseURI: "https://schemas.invalid/" + name, Loader: load}); err != nil {
+		if all[name], err = s.Resolve(&jsonschema.ResolveOptions{
+			BaseURI: "https://schemas.invalid/" + name,
+			Loader:  load,
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -49,8 +53,8 @@ func validate(name string, data []byte) error {
 	return all[name].Validate(v)
 }
 
-// validEnvelope checks that standard output is one line with one envelope, that the published schema accepts it, and that what it
-// says of itself agrees: ok, error and the exit code. It returns the envelope.
+// validEnvelope checks that standard output is one line with one envelope, that the published schema accepts it, and
+// that what it says of itself agrees: ok, error and the exit code. It returns the envelope.
 func validEnvelope(t *testing.T, stdout string) map[string]any {
 	t.Helper()
 	if err := envelopeError(stdout); err != nil {
@@ -120,19 +124,41 @@ func validManifest(t *testing.T, data any) {
 func TestPublishedSchemas(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string][2]string{
-		"no warnings":       {"response-envelope.json", `{"ok":true,"data":null,"error":null,"meta":{"duration_ms":1}}`},
-		"a further member":  {"response-envelope.json", `{"ok":true,"data":null,"error":null,"warnings":[],"meta":{"duration_ms":1},"more":1}`},
-		"data is a string":  {"response-envelope.json", `{"ok":true,"data":"x","error":null,"warnings":[],"meta":{"duration_ms":1}}`},
-		"duration is text":  {"response-envelope.json", `{"ok":true,"data":null,"error":null,"warnings":[],"meta":{"duration_ms":"1"}}`},
-		"no code":           {"response-envelope.json", `{"ok":false,"data":null,"error":{"message":"x"},"warnings":[],"meta":{"duration_ms":1}}`},
-		"retry and effects": {"manifest-response.json", `{"schema_version":"1.0","framework_version":"1","etag":"x","commands":{"a":{"description":"d","danger_level":"safe","flags":{},"exit_codes":{"0":{"description":"d","retryable":true,"side_effects":"partial"}}}}}`},
-		"an odd danger":     {"manifest-response.json", `{"schema_version":"1.0","framework_version":"1","etag":"x","commands":{"a":{"description":"d","danger_level":"odd","flags":{},"exit_codes":{}}}}`},
+		"no warnings": {
+			"response-envelope.json",
+			`{"ok":true,"data":null,"error":null,"meta":{"duration_ms":1}}`,
+		},
+		"a further member": {
+			"response-envelope.json",
+			`{"ok":true,"data":null,"error":null,"warnings":[],"meta":{"duration_ms":1},"more":1}`,
+		},
+		"data is a string": {
+			"response-envelope.json",
+			`{"ok":true,"data":"x","error":null,"warnings":[],"meta":{"duration_ms":1}}`,
+		},
+		"duration is text": {
+			"response-envelope.json",
+			`{"ok":true,"data":null,"error":null,"warnings":[],"meta":{"duration_ms":"1"}}`,
+		},
+		"no code": {
+			"response-envelope.json",
+			`{"ok":false,"data":null,"error":{"message":"x"},"warnings":[],"meta":{"duration_ms":1}}`,
+		},
+		"retry and effects": {
+			"manifest-response.json",
+			`{"schema_version":"1.0","framework_version":"1","etag":"x","commands":{"a":{"description":"d","danger_level":"safe","flags":{},"exit_codes":{"0":{"description":"d","retryable":true,"side_effects":"partial"}}}}}`,
+		},
+		"an odd danger": {
+			"manifest-response.json",
+			`{"schema_version":"1.0","framework_version":"1","etag":"x","commands":{"a":{"description":"d","danger_level":"odd","flags":{},"exit_codes":{}}}}`,
+		},
 	} {
 		if validate(wrong[0], []byte(wrong[1])) == nil {
 			t.Errorf("%s: %s is accepted", name, wrong[1])
 		}
 	}
-	if err := validate("response-envelope.json", []byte(`{"ok":true,"data":null,"error":null,"warnings":[],"meta":{"duration_ms":1}}`)); err != nil {
+	if err := validate("response-envelope.json",
+		[]byte(`{"ok":true,"data":null,"error":null,"warnings":[],"meta":{"duration_ms":1}}`)); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schemaOf derives the JSON Schema (draft-07) of a Go type as the walker writes it, so that the two cannot disagree. A field's `doc`
-// tag becomes its description, and `enum:"a,b"` its values.
+// schemaOf derives the JSON Schema (draft-07) of a Go type as the walker writes it, so that the two cannot disagree. A
+// field's `doc` tag becomes its description, and `enum:"a,b"` its values.
 func schemaOf(t reflect.Type) object {
 	if t == nil {
 		return object{{"type", "object"}}
@@ -60,7 +60,8 @@ func foreignSchema(t reflect.Type) object {
 		inner = object{{"type", "object"}, {"properties", object{{"value", inner}}}}
 		properties, _ = inner.get("properties")
 	}
-	tagged := properties.(object).set("_source", object{{"const", "external"}}).set("_trusted", object{{"const", false}})
+	tagged := properties.(object).set("_source", object{{"const", "external"}}).set("_trusted",
+		object{{"const", false}})
 	return inner.set("properties", tagged)
 }
 

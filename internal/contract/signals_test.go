@@ -20,7 +20,10 @@ func TestSignals(t *testing.T) {
 		t.Parallel()
 		a := newWorld(t).start(t, "hang").end(t, syscall.SIGTERM)
 		a.wantEnd(t, 143)
-		a.wantAt(t, map[string]any{"error.code": "CANCELLED", "error.signal": "SIGTERM", "meta.partial": true, "error.retryable": false})
+		a.wantAt(t, map[string]any{
+			"error.code": "CANCELLED", "error.signal": "SIGTERM", "meta.partial": true,
+			"error.retryable": false,
+		})
 		if a.took > 2*time.Second {
 			t.Errorf("took %v", a.took)
 		}

@@ -13,7 +13,10 @@ import (
 func stalling() []*Command {
 	return []*Command{
 		quick(Command{
-			Path: "flood", Output: TypeOf[itemData](), Streaming: true, List: &List{Key: "items", ID: "name", Order: "given"},
+			Path: "flood", Output: TypeOf[itemData](), Streaming: true, List: &List{
+				Key: "items", ID: "name",
+				Order: "given",
+			},
 			Run: func(_ context.Context, c *Call) (Result, error) {
 				rows := func(yield func(item) bool) {
 					for yield(item{Name: strings.Repeat("x", 1000)}) {
@@ -32,7 +35,8 @@ func stalling() []*Command {
 			return Result{Data: anyData{strings.Repeat("x", 900_000)}}, nil
 		}}),
 		quick(Command{Path: "lender", Run: func(context.Context, *Call) (Result, error) {
-			child, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "sleep 20"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, nil}})
+			child, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "sleep 20"},
+				&os.ProcAttr{Files: []*os.File{nil, os.Stdout, nil}})
 			if err != nil {
 				return Result{}, err
 			}
@@ -42,7 +46,8 @@ func stalling() []*Command {
 	}
 }
 
-// TestStalledReaders: a reader that holds its pipe open and reads nothing cannot keep a call alive beyond its clock or a signal.
+// TestStalledReaders: a reader that holds its pipe open and reads nothing cannot keep a call alive beyond its clock or
+// a signal.
 func TestStalledReaders(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -103,7 +108,11 @@ func TestLentStdout(t *testing.T) {
 // TestCutKeepsTheMarks: whatever is cut, foreign text is never shown without the marks that it had.
 func TestCutKeepsTheMarks(t *testing.T) {
 	t.Parallel()
-	tree := (&walker{}).tree(map[string]any{"a": Foreign[map[string]string]{map[string]string{"name": strings.Repeat("y", 300), "other": "z"}}, "b": strings.Repeat("w", 200)})
+	tree := (&walker{}).tree(
+		map[string]any{"a": Foreign[map[string]string]{map[string]string{
+			"name":  strings.Repeat("y", 300),
+			"other": "z",
+		}}, "b": strings.Repeat("w", 200)})
 	for budget := range 400 {
 		cut := (&cutter{}).fit(tree, budget, "")
 		o, _ := cut.(object)

@@ -36,7 +36,8 @@ func TestIdempotency(t *testing.T) {
 		if slices.Contains(keysOf(first.at(t, "meta")), "idempotency_hit") {
 			t.Error("the first call was no repetition")
 		}
-		w.run(t, "make", "--raw-payload", `{name: "x", text: "a b"}`, "--idempotency-key", "k1").must(t, 0).want(t, "meta.idempotency_hit", "true")
+		w.run(t, "make", "--raw-payload", `{name: "x", text: "a b"}`, "--idempotency-key", "k1").must(t, 0).want(t,
+			"meta.idempotency_hit", "true")
 		w.run(t, "make", "x", "--text", "a b", "--idempotency-key", "k2").must(t, 0)
 		w.run(t, "make", "x", "--text", "a b").must(t, 0)
 		if got := w.runs(t); len(got) != 3 {
@@ -54,7 +55,8 @@ func TestIdempotency(t *testing.T) {
 	})
 	t.Run("dry_run", func(t *testing.T) { // trying does not use the key up
 		w := newWorld(t)
-		w.hosted(t, nil, "make", "x", "--idempotency-key", "k", "--dry-run").must(t, 0).want(t, "data.effect", `"would_create"`)
+		w.hosted(t, nil, "make", "x", "--idempotency-key", "k", "--dry-run").must(t, 0).want(t, "data.effect",
+			`"would_create"`)
 		w.hosted(t, nil, "make", "x", "--idempotency-key", "k").must(t, 0).want(t, "data.effect", `"created"`)
 	})
 	t.Run("unmasked", func(t *testing.T) { // to have seen it once unmasked is no leave for the next
@@ -97,7 +99,8 @@ func TestInstance(t *testing.T) {
 	t.Parallel()
 	t.Run("apart", func(t *testing.T) {
 		w := newWorld(t)
-		plain, a, b := w.run(t, "where").must(t, 0), w.run(t, "where", "--instance-id", "A").must(t, 0), w.run(t, "where", "--instance-id", "B").must(t, 0)
+		plain, a, b := w.run(t, "where").must(t, 0), w.run(t, "where", "--instance-id", "A").must(t, 0), w.run(t,
+			"where", "--instance-id", "B").must(t, 0)
 		for _, path := range []string{"data.state", "data.data", "data.cache", "data.lock", "meta.audit_log_path"} {
 			one, other, none := a.at(t, path), b.at(t, path), plain.at(t, path)
 			if one == other || one == none || other == none || !strings.Contains(fmt.Sprint(one), "/instances/A") {
@@ -111,7 +114,8 @@ func TestInstance(t *testing.T) {
 		if slices.Contains(keysOf(plain.at(t, "meta")), "instance_id") {
 			t.Error("there is no instance")
 		}
-		if log := w.auditLog(t, "instances", "A"); strings.Count(log, "\n") != 1 || !strings.Contains(log, `"instance_id":"A"`) {
+		if log := w.auditLog(t, "instances", "A"); strings.Count(log, "\n") != 1 ||
+			!strings.Contains(log, `"instance_id":"A"`) {
 			t.Error(log)
 		}
 		if log := w.auditLog(t); strings.Count(log, "\n") != 1 {
@@ -126,16 +130,22 @@ func TestInstance(t *testing.T) {
 	})
 	t.Run("environment", func(t *testing.T) {
 		w := newWorld(t)
-		flag, env := w.run(t, "where", "--instance-id", "A").must(t, 0), w.with("OMNIAGENT_INSTANCE_ID=A").run(t, "where").must(t, 0)
-		for _, path := range []string{"data.state", "data.data", "data.cache", "meta.audit_log_path", "meta.instance_id"} {
+		flag, env := w.run(t, "where", "--instance-id", "A").must(t, 0), w.with("OMNIAGENT_INSTANCE_ID=A").run(t,
+			"where").must(t, 0)
+		for _, path := range []string{
+			"data.state", "data.data", "data.cache", "meta.audit_log_path",
+			"meta.instance_id",
+		} {
 			if flag.at(t, path) != env.at(t, path) {
 				t.Errorf("%s: %v, %v", path, flag.at(t, path), env.at(t, path))
 			}
 		}
-		w.with("OMNIAGENT_INSTANCE_ID=A").hosted(t, nil, "where", "--instance-id", "B").must(t, 0).want(t, "meta.instance_id", `"B"`)
+		w.with("OMNIAGENT_INSTANCE_ID=A").hosted(t, nil, "where", "--instance-id", "B").must(t, 0).want(t,
+			"meta.instance_id", `"B"`)
 		for _, bad := range []string{"../x", "a/b", "/tmp", "..", ".", "a b", strings.Repeat("a", 65)} {
 			a := w.with("OMNIAGENT_INSTANCE_ID="+bad).hosted(t, nil, "make", "x").must(t, 2)
-			if !strings.Contains(a.stdout, "OMNIAGENT_INSTANCE_ID") || strings.Contains(fmt.Sprint(a.at(t, "meta.audit_log_path")), "instances") {
+			if !strings.Contains(a.stdout, "OMNIAGENT_INSTANCE_ID") ||
+				strings.Contains(fmt.Sprint(a.at(t, "meta.audit_log_path")), "instances") {
 				t.Errorf("%q: %s", bad, a.stdout)
 			}
 			w.hosted(t, nil, "make", "x", "--instance-id", bad).must(t, 2)
@@ -176,7 +186,11 @@ func TestExec(t *testing.T) {
 			}
 		}
 		answers[1].want(t, "error.exit_code", "5")
-		for _, line := range []string{`{"_cmd":"panic"}`, `{"_cmd":"second","_opts":{"timeout":"20ms"}}`, `{"_cmd":"nothing"}`, `{"_cmd":"exec"}`, `{}`, `not JSON`, `[1]`, `{"_cmd":"ok","_opts":{"output":"plain","help":true}}`, "{\"_cmd\":\"x\\u001b[2J\"}"} {
+		for _, line := range []string{
+			`{"_cmd":"panic"}`, `{"_cmd":"second","_opts":{"timeout":"20ms"}}`,
+			`{"_cmd":"nothing"}`, `{"_cmd":"exec"}`, `{}`, `not JSON`, `[1]`,
+			`{"_cmd":"ok","_opts":{"output":"plain","help":true}}`, "{\"_cmd\":\"x\\u001b[2J\"}",
+		} {
 			answers, _ := w.batch(t, line+"\n"+`{"_cmd":"ok"}`, "--ignore-errors")
 			if len(answers) != 2 || answers[1].at(t, "meta.ok") != true {
 				t.Errorf("%s: %d answers", line, len(answers))
@@ -191,27 +205,33 @@ func TestExec(t *testing.T) {
 	t.Run("ignore_errors", func(t *testing.T) {
 		w := newWorld(t)
 		answers, code := w.batch(t, mixed, "--ignore-errors")
-		if code != 1 || len(answers) != 3 || answers[2].at(t, "meta.command") != "group.leaf" || answers[2].at(t, "meta._line") != 3.0 {
+		if code != 1 || len(answers) != 3 || answers[2].at(t, "meta.command") != "group.leaf" ||
+			answers[2].at(t, "meta._line") != 3.0 {
 			t.Errorf("exit %d, %d lines", code, len(answers))
 		}
 		for _, args := range [][]string{nil, {"--ignore-errors"}} {
-			if answers, code := w.batch(t, `{"_cmd":"ok"}`+"\n"+`{"_cmd":"numbered","count":3,"_opts":{"limit":2},},`, args...); code == 0 || len(answers) != 2 {
+			if answers, code := w.batch(t, `{"_cmd":"ok"}`+"\n"+`{"_cmd":"numbered","count":3,"_opts":{"limit":2},},`,
+				args...); code == 0 || len(answers) != 2 {
 				t.Errorf("a comma too many: exit %d, %d lines", code, len(answers))
 			}
-			answers, code := w.batch(t, `{"_cmd":"ok"}`+"\n"+`{_cmd:"numbered","count":3,"_opts":{"limit":2},}`, args...)
+			answers, code := w.batch(t, `{"_cmd":"ok"}`+"\n"+`{_cmd:"numbered","count":3,"_opts":{"limit":2},}`,
+				args...)
 			if code != 0 || len(answers) != 2 {
 				t.Fatalf("exit %d, %d lines", code, len(answers))
 			}
 			answers[1].want(t, "meta.pagination.returned", "2")
 			answers[1].want(t, "meta.total", "3")
 		}
-		if log := w.auditLog(t); strings.Count(log, `"command":"fail"`) != 1 || !regexp.MustCompile(`"command":"exec"`).MatchString(log) {
+		if log := w.auditLog(t); strings.Count(log, `"command":"fail"`) != 1 ||
+			!regexp.MustCompile(`"command":"exec"`).MatchString(log) {
 			t.Errorf("each line is a call of its own: %s", log)
 		}
 	})
 	t.Run("dry_run", func(t *testing.T) {
 		w := newWorld(t)
-		lines := `{"_cmd":"make","name":"a"}` + "\n" + `{"_cmd":"ok"}` + "\n" + `{"_cmd":"make","name":"b","_opts":{"dry_run":false}}` + "\n" + `{"_cmd":"make","name":"c","_opts":{"dry_run":true}}` + "\n"
+		lines := `{"_cmd":"make","name":"a"}` + "\n" + `{"_cmd":"ok"}` + "\n" +
+			`{"_cmd":"make","name":"b","_opts":{"dry_run":false}}` + "\n" +
+			`{"_cmd":"make","name":"c","_opts":{"dry_run":true}}` + "\n"
 		answers, code := w.batch(t, lines, "--preview")
 		if code != 0 || len(answers) != 4 {
 			t.Fatalf("exit %d, %d lines", code, len(answers))

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// out is standard output: whole lines, one writer at a time, and it remembers how writing went. A write may block for as long as its
-// reader likes, so what is remembered has a lock of its own: nobody has to wait for a reader to learn how things stand.
+// out is standard output: whole lines, one writer at a time, and it remembers how writing went. A write may block for
+// as long as its reader likes, so what is remembered has a lock of its own: nobody has to wait for a reader to learn
+// how things stand.
 type out struct {
 	mu sync.Mutex // held while writing
 	w  io.Writer
@@ -37,7 +38,8 @@ func (o *out) put(b []byte) {
 	}
 }
 
-// beat writes what comes before the answer: a sign of life, a row. It is false once nothing more may come, or nobody reads.
+// beat writes what comes before the answer: a sign of life, a row. It is false once nothing more may come, or nobody
+// reads.
 func (o *out) beat(b []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,9 +98,9 @@ func (p *patient) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// deliver writes and waits, but not for a reader that has stopped reading once a signal says that the call is over. Who reads gets the
-// answer all the same: the signal may be one that was on its way before there was anything to write. A call that was already ended by
-// its clock or by a signal is over: then the reader has only a moment.
+// deliver writes and waits, but not for a reader that has stopped reading once a signal says that the call is over. Who
+// reads gets the answer all the same: the signal may be one that was on its way before there was anything to write. A
+// call that was already ended by its clock or by a signal is over: then the reader has only a moment.
 func (o *out) deliver(b []byte, signals <-chan os.Signal, over bool) (os.Signal, bool) {
 	var moment <-chan time.Time
 	if over {

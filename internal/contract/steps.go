@@ -18,8 +18,8 @@ type stepLog struct {
 	rollback  string // completed, failed, not_attempted
 }
 
-// Step does one declared step. Steps before --resume-from are skipped; none begins after one has failed or the call has ended. undo
-// may be nil.
+// Step does one declared step. Steps before --resume-from are skipped; none begins after one has failed or the call has
+// ended. undo may be nil.
 func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Context) error) error {
 	if !slices.Contains(c.Command.Steps, name) {
 		return c.undeclared("the step " + name)
@@ -29,7 +29,8 @@ func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Cont
 	} else if done {
 		return c.undeclared("the step " + name + " a second time")
 	}
-	if from := c.String("resume-from"); from != "" && slices.Index(c.Command.Steps, name) < slices.Index(c.Command.Steps, from) {
+	if from := c.String("resume-from"); from != "" &&
+		slices.Index(c.Command.Steps, name) < slices.Index(c.Command.Steps, from) {
 		c.withSteps(func(s *stepLog) { s.skipped = append(s.skipped, name) })
 		return nil
 	}
@@ -68,14 +69,16 @@ func (c *Call) stepDone(name string) (done bool, err error) {
 	return done, err
 }
 
-// halfDone is the fault of a call of which a step failed after others were done: whatever the reason, part of the work stands.
+// halfDone is the fault of a call of which a step failed after others were done: whatever the reason, part of the work
+// stands.
 func (c *Call) halfDone(f *fault.Fault) *fault.Fault {
 	half := false
 	c.withSteps(func(s *stepLog) { half = s.failed != "" && len(s.completed)+len(s.skipped) > 0 })
 	if !half || f == nil || f.Kind() == fault.Partial {
 		return f
 	}
-	partial := fault.New(fault.PartialFailure, "%s stopped half-way: %s", c.Command.Path, f.Message).With("cause_code", string(f.Code)).Because(f.Cause)
+	partial := fault.New(fault.PartialFailure, "%s stopped half-way: %s", c.Command.Path, f.Message).With("cause_code",
+		string(f.Code)).Because(f.Cause)
 	partial.Suggestion, partial.Fix = f.Suggestion, f.Fix
 	return partial
 }

@@ -14,8 +14,13 @@ import (
 
 func steppedCommands() []*Command {
 	stepped := Command{
-		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true, Rollback: true, Run: runSteps,
-		Exits: []Exit{{Code: Success, When: "all steps are done"}, {Code: PartialFailure, When: "a step failed"}, {Code: NotFound, When: "the first step failed"}},
+		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true, Rollback: true,
+		Run: runSteps,
+		Exits: []Exit{
+			{Code: Success, When: "all steps are done"},
+			{Code: PartialFailure, When: "a step failed"},
+			{Code: NotFound, When: "the first step failed"},
+		},
 		Params: []Param{
 			{Name: "fail-at", Kind: ID, Help: "step that fails"},
 			{Name: "hang-at", Kind: ID, Help: "step that waits for the end"},
@@ -65,12 +70,21 @@ func runSteps(ctx context.Context, c *Call) (Result, error) {
 
 func doorCommands() []*Command {
 	return []*Command{
-		quick(Command{Path: "door", Params: []Param{choice("which", "spawn", "network", "stdin", "step")}, Run: runDoor}),
-		quick(Command{Path: "door-listed", Params: []Param{choice("which", "spawn", "step", "twice")}, Run: runDoor, Steps: []string{"one"}, Children: []Subprocess{{Binary: "true"}}}),
-		quick(Command{Path: "network", Network: &Network{Timeout: 7e9, Connect: 3e9}, Output: TypeOf[limits](), Run: func(_ context.Context, c *Call) (Result, error) {
-			n, err := c.Connections()
-			return Result{Data: limits{n.Timeout.Milliseconds(), n.Connect.Milliseconds()}}, err
-		}}),
+		quick(Command{
+			Path: "door", Params: []Param{choice("which", "spawn", "network", "stdin", "step")},
+			Run: runDoor,
+		}),
+		quick(Command{
+			Path: "door-listed", Params: []Param{choice("which", "spawn", "step", "twice")}, Run: runDoor,
+			Steps: []string{"one"}, Children: []Subprocess{{Binary: "true"}},
+		}),
+		quick(Command{
+			Path: "network", Network: &Network{Timeout: 7e9, Connect: 3e9}, Output: TypeOf[limits](),
+			Run: func(_ context.Context, c *Call) (Result, error) {
+				n, err := c.Connections()
+				return Result{Data: limits{n.Timeout.Milliseconds(), n.Connect.Milliseconds()}}, err
+			},
+		}),
 	}
 }
 
@@ -150,10 +164,16 @@ func TestSteps(t *testing.T) {
 		w := newWorld(t)
 		a := w.run(t, "steps", "--verbose")
 		a.wantEnd(t, 0)
-		a.wantAt(t, map[string]any{"data.completed_steps": list("fetch", "build", "publish"), "data.skipped_steps": list(), "data.failed_step": nil})
-		a.saysInOrder(t, a.stderr, "step_started fetch", "step_completed fetch", "step_started build", "step_completed build", "step_started publish", "step_completed publish")
+		a.wantAt(t, map[string]any{
+			"data.completed_steps": list("fetch", "build", "publish"),
+			"data.skipped_steps":   list(), "data.failed_step": nil,
+		})
+		a.saysInOrder(t, a.stderr, "step_started fetch", "step_completed fetch", "step_started build",
+			"step_completed build", "step_started publish", "step_completed publish")
 		b := w.run(t, "steps", "--output", "jsonl")
-		b.saysInOrder(t, b.stdout, `{"event":"step_started","step":"fetch"}`, `{"event":"step_completed","step":"fetch"}`, `{"event":"step_started","step":"build"}`, `"completed_steps":["fetch","build","publish"]`)
+		b.saysInOrder(t, b.stdout, `{"event":"step_started","step":"fetch"}`,
+			`{"event":"step_completed","step":"fetch"}`, `{"event":"step_started","step":"build"}`,
+			`"completed_steps":["fetch","build","publish"]`)
 	})
 	t.Run("failure", func(t *testing.T) {
 		t.Parallel()
@@ -161,8 +181,9 @@ func TestSteps(t *testing.T) {
 		a := w.run(t, "steps", "--fail-at", "build", "--go-on")
 		a.wantEnd(t, 3)
 		a.wantAt(t, map[string]any{
-			"error.code": "PARTIAL_FAILURE", "data.completed_steps": list("fetch"), "data.failed_step": "build", "data.skipped_steps": list(),
-			"data.resume_from": "build", "data.rollback_status": "not_attempted", "error.retryable": false,
+			"error.code": "PARTIAL_FAILURE", "data.completed_steps": list("fetch"), "data.failed_step": "build",
+			"data.skipped_steps": list(),
+			"data.resume_from":   "build", "data.rollback_status": "not_attempted", "error.retryable": false,
 		})
 		if got := w.read(t, "log"); got != "do fetch\ndo build\n" { // none begins after one has failed
 			t.Errorf("done: %q", got)
@@ -179,7 +200,10 @@ func TestSteps(t *testing.T) {
 		w := newWorld(t)
 		a := w.run(t, "steps", "--resume-from", "build")
 		a.wantEnd(t, 0)
-		a.wantAt(t, map[string]any{"data.completed_steps": list("build", "publish"), "data.skipped_steps": list("fetch")})
+		a.wantAt(t, map[string]any{
+			"data.completed_steps": list("build", "publish"),
+			"data.skipped_steps":   list("fetch"),
+		})
 		if got := w.read(t, "log"); got != "do build\ndo publish\n" {
 			t.Errorf("done: %q", got)
 		}
@@ -224,7 +248,8 @@ func TestSteps(t *testing.T) {
 func wantHalfDone(t *testing.T, a answered) {
 	t.Helper()
 	a.wantAt(t, map[string]any{
-		"data.completed_steps": list("fetch"), "data.pending_steps": list("build", "publish"), "data.skipped_steps": list(),
+		"data.completed_steps": list("fetch"), "data.pending_steps": list("build",
+			"publish"), "data.skipped_steps": list(),
 		"data.resume_from": "build", "data.partial": true, "meta.partial": true,
 	})
 }
@@ -266,7 +291,8 @@ func TestBatch(t *testing.T) {
 		for i, r := range a.at(t, "data.results").([]any) {
 			r := r.(map[string]any)
 			e, failed := r["error"].(map[string]any)
-			if failed == (r["ok"] == true) || failed != (i < 2) || failed && (e["code"] == "" || e["message"] == "" || e["retryable"] != false) {
+			if failed == (r["ok"] == true) || failed != (i < 2) || failed &&
+				(e["code"] == "" || e["message"] == "" || e["retryable"] != false) {
 				t.Errorf("%v", r)
 			}
 		}

@@ -60,7 +60,8 @@ func TestStreaming(t *testing.T) {
 		}
 		w.make(t, "go") // only now may the handler go on
 		lines, code := f.end(t)
-		if code != 0 || len(lines) != 3 || lines[0] != `{"name":"row-1","size":1}`+"\n" || lines[1] != `{"name":"row-2","size":2}`+"\n" {
+		if code != 0 || len(lines) != 3 || lines[0] != `{"name":"row-1","size":1}`+"\n" ||
+			lines[1] != `{"name":"row-2","size":2}`+"\n" {
 			t.Errorf("exit %d %q", code, lines)
 		}
 	})
@@ -75,7 +76,8 @@ func TestStreaming(t *testing.T) {
 			}
 			s := decode(t, lines[20])
 			p, _ := s["pagination"].(map[string]any)
-			if s["_summary"] != true || s["total"] != 25.0 || p["returned"] != 20.0 || p["has_more"] != true || p["next_cursor"] == nil {
+			if s["_summary"] != true || s["total"] != 25.0 || p["returned"] != 20.0 || p["has_more"] != true ||
+				p["next_cursor"] == nil {
 				t.Errorf("%v: %s", args, lines[20])
 			}
 		}
@@ -123,7 +125,8 @@ func TestHeartbeat(t *testing.T) {
 				t.Fatalf("%q", all)
 			}
 			for i, line := range all[:last] {
-				if b := decode(t, line); b["status"] != "running" || b["heartbeat"] != true || b["elapsed_ms"] != float64(10_000*(i+1)) {
+				if b := decode(t, line); b["status"] != "running" || b["heartbeat"] != true ||
+					b["elapsed_ms"] != float64(10_000*(i+1)) {
 					t.Errorf("%s", line)
 				}
 			}
@@ -151,7 +154,8 @@ func TestHeartbeat(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out, errs writes
 			inside(t, home, &out, &errs, "long", "--heartbeat-interval", "5", "--heartbeat-ms", "0")
-			if got := strings.Join(errs.lines(), ""); !strings.HasPrefix(got, "[5s] ") || !strings.Contains(got, "\n[10s] ") {
+			if got := strings.Join(errs.lines(), ""); !strings.HasPrefix(got, "[5s] ") ||
+				!strings.Contains(got, "\n[10s] ") {
 				t.Errorf("%q", got)
 			}
 			var quiet writes
@@ -197,7 +201,22 @@ func TestVerbosity(t *testing.T) {
 	t.Run("quiet", func(t *testing.T) {
 		t.Parallel()
 		for _, args := range [][]string{
-			{"ok"}, {"talks"}, {"warns"}, {"fail"}, {"panic"}, {"old"}, {"hooks", "hang"}, {"hang", "--timeout", "50ms"}, {"ok", "--no-such-flag"}, {"ok", "--help"}, {"stray", "print"}, {"no-such-command"}, {"fail", "-q"},
+			{"ok"},
+			{"talks"},
+			{"warns"},
+			{"fail"},
+			{"panic"},
+			{"old"},
+			{"hooks", "hang"},
+			{
+				"hang", "--timeout",
+				"50ms",
+			},
+			{"ok", "--no-such-flag"},
+			{"ok", "--help"},
+			{"stray", "print"},
+			{"no-such-command"},
+			{"fail", "-q"},
 		} {
 			if a := newWorld(t).run(t, append(args, "--quiet")...); a.stderr != "" || a.stdout == "" {
 				t.Errorf("%v: %q", args, a.stderr)
@@ -209,7 +228,8 @@ func TestVerbosity(t *testing.T) {
 		w := newWorld(t)
 		w.env = append(w.env, "OMNIAGENT_LOCK_TIMEOUT=77s")
 		a := w.run(t, "talks", "--debug", "--timeout=9s")
-		if !strings.Contains(a.stderr, `["talks","--debug","--timeout=9s"]`) || !strings.Contains(a.stderr, `"lock_timeout":"77s"`) || !strings.Contains(a.stderr, "a detail") {
+		if !strings.Contains(a.stderr, `["talks","--debug","--timeout=9s"]`) ||
+			!strings.Contains(a.stderr, `"lock_timeout":"77s"`) || !strings.Contains(a.stderr, "a detail") {
 			t.Errorf("%s", a.stderr)
 		}
 	})
@@ -222,10 +242,12 @@ func TestVerbosity(t *testing.T) {
 	t.Run("automatic", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		if a := w.run(t, "talks"); strings.Contains(a.stderr, "progress") || strings.Contains(a.stderr, "detail") || !strings.Contains(a.stderr, "an error") {
+		if a := w.run(t, "talks"); strings.Contains(a.stderr, "progress") || strings.Contains(a.stderr, "detail") ||
+			!strings.Contains(a.stderr, "an error") {
 			t.Errorf("%q", a.stderr)
 		}
-		if a := w.run(t, "talks", "--verbose"); !strings.Contains(a.stderr, "progress") || strings.Contains(a.stderr, "detail") {
+		if a := w.run(t, "talks", "--verbose"); !strings.Contains(a.stderr, "progress") ||
+			strings.Contains(a.stderr, "detail") {
 			t.Errorf("--verbose: %q", a.stderr)
 		}
 		if a := w.run(t, "fail"); !strings.Contains(a.stderr, "the file x does not exist") {
@@ -255,7 +277,12 @@ func TestTrace(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.env = append(w.env, "OMNIAGENT_TRACE_ID=trace-7")
-		for _, args := range [][]string{{"talks", "--debug"}, {"fail"}, {"panic", "--debug"}, {"warns", "--output", "plain"}} {
+		for _, args := range [][]string{
+			{"talks", "--debug"},
+			{"fail"},
+			{"panic", "--debug"},
+			{"warns", "--output", "plain"},
+		} {
 			a := w.run(t, args...)
 			if a.stderr == "" {
 				t.Errorf("%v says nothing", args)
@@ -275,7 +302,10 @@ func TestWarningsAsErrors(t *testing.T) {
 	w.run(t, "warns").wantEnd(t, 0)
 	a := w.run(t, "warns", "--warnings-as-errors")
 	a.wantEnd(t, 1)
-	a.wantAt(t, map[string]any{"error.code": "WARNINGS_AS_ERRORS", "warnings": list("ODD: something is odd"), "data.value": "done"})
+	a.wantAt(t, map[string]any{
+		"error.code": "WARNINGS_AS_ERRORS", "warnings": list("ODD: something is odd"),
+		"data.value": "done",
+	})
 	w.run(t, "ok", "--warnings-as-errors").wantEnd(t, 0)
 	w.run(t, "fail", "--warnings-as-errors").wantEnd(t, 5)
 	if entries := w.audit(t); entries[1]["exit_code"] != 1.0 {
@@ -312,7 +342,8 @@ func TestDeprecated(t *testing.T) {
 		}
 		a.wantAt(t, map[string]any{"data.value": "done"})
 		w.run(t, "old", "--schema").wantAt(t, map[string]any{
-			"data.introduced_in": "1.0.0", "data.deprecated_in": "2.0.0", "data.removed_in": "3.0.0", "data.replacement": "ok",
+			"data.introduced_in": "1.0.0", "data.deprecated_in": "2.0.0", "data.removed_in": "3.0.0",
+			"data.replacement": "ok",
 		})
 	})
 	t.Run("flag", func(t *testing.T) {

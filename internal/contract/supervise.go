@@ -11,8 +11,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// supervise runs the command under its clock. Whatever the handler does (returns, panics, hangs, is told to stop and does not), there
-// is an answer, and soon.
+// supervise runs the command under its clock. Whatever the handler does (returns, panics, hangs, is told to stop and
+// does not), there is an answer, and soon.
 func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	limit := c.limit()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -47,12 +47,16 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	case <-clock:
 		return c.end(cancel, c.expired(limit), done, signals)
 	case <-ctx.Done():
-		return c.end(cancel, fault.New(fault.Interrupted, "the batch that this call belongs to ended").With("signal", "SIGTERM"), done, signals)
+		return c.end(cancel, fault.New(fault.Interrupted, "the batch that this call belongs to ended").With("signal",
+			"SIGTERM"), done, signals)
 	}
 }
 
-// attended is a context for what waits before the run: the clock and the signals end it as they end the run. stop says what did.
-func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended context.Context, stop func() *fault.Fault) {
+// attended is a context for what waits before the run: the clock and the signals end it as they end the run. stop says
+// what did.
+func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended context.Context,
+	stop func() *fault.Fault,
+) {
 	attended, cancel := context.WithCancelCause(ctx)
 	limit := c.limit()
 	var clock <-chan time.Time
@@ -80,7 +84,9 @@ func (c *Call) attended(ctx context.Context, signals <-chan os.Signal) (attended
 }
 
 // end tells the handler to stop and gives it a moment to hand in what it has. A second signal cuts even that.
-func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan answer, signals <-chan os.Signal) answer {
+func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan answer,
+	signals <-chan os.Signal,
+) answer {
 	cancel(f)
 	grace := handGrace
 	if len(c.Command.Children) > 0 {
@@ -103,13 +109,17 @@ const handGrace = 500 * time.Millisecond
 // handle runs the handler and turns its result into a tree, which may run code of the handler too.
 func (c *Call) handle(ctx context.Context) answer {
 	result, err := c.Command.Run(ctx, c)
-	a := answer{exit: result.Exit, effect: result.Effect, target: result.Target, fault: c.halfDone(systemFault(fault.Of(err)))}
+	a := answer{
+		exit: result.Exit, effect: result.Effect, target: result.Target,
+		fault: c.halfDone(systemFault(fault.Of(err))),
+	}
 	for _, name := range sortedKeys(result.Meta) {
 		a.meta = a.meta.set(name, (&walker{unmask: true}).tree(result.Meta[name]))
 	}
 	a.bare = result.Lines
 	if a.fault == nil && result.Failed > 0 {
-		a.fault = fault.New(fault.PartialFailure, "%d of the items failed", result.Failed).Hint("read data.results: each item has its own error")
+		a.fault = fault.New(fault.PartialFailure, "%d of the items failed",
+			result.Failed).Hint("read data.results: each item has its own error")
 		a.fault.Phase = fault.Execution
 	}
 	if result.Data != nil {
@@ -148,10 +158,12 @@ func cancelled(c *Call, s os.Signal) *fault.Fault {
 // panicked keeps the stack out of the answer: it goes to standard error, and only with --debug.
 func (c *Call) panicked(reason any, stack []byte) *fault.Fault {
 	c.Log(levelDebug, "panic: %v\n%s", reason, stack)
-	return fault.New(fault.Internal, "%s failed inside: %s", c.Command.Path, fmt.Sprint(reason)).Hint("%s", c.line("--debug"))
+	return fault.New(fault.Internal, "%s failed inside: %s", c.Command.Path, fmt.Sprint(reason)).Hint("%s",
+		c.line("--debug"))
 }
 
-// heartbeat shows that a long-running command is alive, on standard output for programs and on standard error for people.
+// heartbeat shows that a long-running command is alive, on standard output for programs and on standard error for
+// people.
 func (c *Call) heartbeat() (stop func()) {
 	if !c.Command.LongRunning || c.Host.line != nil {
 		return func() {}
@@ -163,7 +175,11 @@ func (c *Call) heartbeat() (stop func()) {
 	var beats []beat
 	if ms := c.Int("heartbeat-ms"); ms > 0 && (c.format() == "json" || c.format() == "jsonl") {
 		beats = append(beats, beat{time.Duration(ms) * time.Millisecond, func(elapsed time.Duration) {
-			o := object{{"status", "running"}, {"heartbeat", true}, {"elapsed_ms", number(float64(elapsed.Milliseconds()))}}
+			o := object{
+				{"status", "running"},
+				{"heartbeat", true},
+				{"elapsed_ms", number(float64(elapsed.Milliseconds()))},
+			}
 			if step := c.currentStep(); step != "" {
 				o = append(o, member{"step", step})
 			}

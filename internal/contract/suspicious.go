@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// suspicious finds values that a program made up or that try to be more than a name: placeholders that were never filled in,
-// escapes that some later layer would decode, climbing paths. It returns the reason and, where there is one, the plain form.
+// suspicious finds values that a program made up or that try to be more than a name: placeholders that were never
+// filled in, escapes that some later layer would decode, climbing paths. It returns the reason and, where there is one,
+// the plain form.
 //
-// Text is free: a prompt may contain anything but NUL. A path may climb if its caller says so (--cwd ..), so only what can never be
-// meant is refused there.
+// Text is free: a prompt may contain anything but NUL. A path may climb if its caller says so (--cwd ..), so only what
+// can never be meant is refused there.
 func suspicious(kind Kind, value string) (reason, corrected string) {
 	if strings.ContainsRune(value, 0) {
 		return "contains a NUL character", strings.ReplaceAll(value, "\x00", "")
@@ -73,12 +74,15 @@ func dangerousEscape(v string) bool {
 	return false
 }
 
-// placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and the like. The name inside is no correction: only the caller knows the value.
+// placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and the like. The name inside is no correction: only the
+// caller knows the value.
 func placeholder(v string) (corrected string, ok bool) {
 	if len(v) > 80 {
 		return "", false
 	}
-	return "", regexp.MustCompile(`^(<[^<>]*>|\$?\{[^{}]*\}|\{\{.*\}\}|\[[A-Za-z_ -]+\]|(?i:your[_-][a-z_-]+)|(?i:x{3,})|\$[A-Z_]+|\.\.\.)$`).MatchString(v)
+	return "",
+		regexp.MustCompile(
+			`^(<[^<>]*>|\$?\{[^{}]*\}|\{\{.*\}\}|\[[A-Za-z_ -]+\]|(?i:your[_-][a-z_-]+)|(?i:x{3,})|\$[A-Z_]+|\.\.\.)$`).MatchString(v)
 }
 
 func lastElement(v string) string {

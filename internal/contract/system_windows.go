@@ -9,7 +9,8 @@ import (
 
 // readerGone says that a write failed because nobody reads any more.
 func readerGone(err error) bool {
-	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA) || errors.Is(err, io.ErrClosedPipe)
+	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA) ||
+		errors.Is(err, io.ErrClosedPipe)
 }
 
 func diskFull(err error) bool {

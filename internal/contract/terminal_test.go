@@ -75,7 +75,8 @@ func TestAutomaticJSON(t *testing.T) {
 			w := newWorld(t)
 			w.env = append(w.env, variable, "TERM=xterm-256color")
 			a := w.onTerminal(t, "ok")
-			if a.code != 0 || a.envelope != nil || !strings.Contains(a.stdout, "done") || strings.Contains(a.stdout+a.stderr, "\x1b") {
+			if a.code != 0 || a.envelope != nil || !strings.Contains(a.stdout, "done") ||
+				strings.Contains(a.stdout+a.stderr, "\x1b") {
 				t.Errorf("%s: exit %d %q %q", variable, a.code, a.stdout, a.stderr)
 			}
 		}
@@ -86,13 +87,17 @@ func TestAutomaticJSON(t *testing.T) {
 func TestColour(t *testing.T) {
 	t.Parallel()
 	calls := [][]string{{"ok"}, {"fail"}, {"panic", "--debug"}, {"talks", "--debug"}, {"--help"}, {"no-such-command"}}
-	for _, variable := range []string{"NO_COLOR=1", "NO_COLOR=", "CI=1", "GITHUB_ACTIONS=1", "JENKINS_URL=x", "TERM=dumb", "TERM=xterm-256color", "FORCE_COLOR=1"} {
+	for _, variable := range []string{
+		"NO_COLOR=1", "NO_COLOR=", "CI=1", "GITHUB_ACTIONS=1", "JENKINS_URL=x",
+		"TERM=dumb", "TERM=xterm-256color", "FORCE_COLOR=1",
+	} {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.env = append(w.env, variable)
 			for _, args := range calls {
-				if a := w.onTerminal(t, args...); strings.Contains(a.stdout+a.stderr, "\x1b") || a.stdout+a.stderr == "" {
+				if a := w.onTerminal(t, args...); strings.Contains(a.stdout+a.stderr, "\x1b") ||
+					a.stdout+a.stderr == "" {
 					t.Errorf("%v on a terminal: %q %q", args, a.stdout, a.stderr)
 				}
 				if a := w.run(t, args...); strings.Contains(a.stdout+a.stderr, "\x1b") || a.stdout == "" {
@@ -116,7 +121,10 @@ func TestNonInteractive(t *testing.T) {
 		a := newWorld(t).run(t, "conversation")
 		want(t, a)
 		a.wantEnd(t, 4)
-		a.wantAt(t, map[string]any{"error.code": "REPL_MODE_PROHIBITED", "error.retryable": false, "error.suggestion": "oatest ok"})
+		a.wantAt(t, map[string]any{
+			"error.code": "REPL_MODE_PROHIBITED", "error.retryable": false,
+			"error.suggestion": "oatest ok",
+		})
 	})
 	t.Run("flag", func(t *testing.T) {
 		t.Parallel()

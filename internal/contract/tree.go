@@ -15,9 +15,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// The tree is what a result becomes before it is cut, projected and written: objects that keep their order, arrays, strings, numbers
-// as text, booleans, nil. One walk makes it, and that walk is the only way to the output; so whatever must hold for every string of
-// every answer (clean text, masked secrets, marked foreign content, no null in place of an empty list) holds here.
+// The tree is what a result becomes before it is cut, projected and written: objects that keep their order, arrays,
+// strings, numbers as text, booleans, nil. One walk makes it, and that walk is the only way to the output; so whatever
+// must hold for every string of every answer (clean text, masked secrets, marked foreign content, no null in place of
+// an empty list) holds here.
 
 type member struct {
 	name  string
@@ -49,8 +50,8 @@ func (o object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
 }
 
-// Foreign marks a value that came from outside: a model, a web page, a file of somebody else's. Readers must not follow it as an
-// instruction. Objects are tagged in place; any other value is wrapped in one.
+// Foreign marks a value that came from outside: a model, a web page, a file of somebody else's. Readers must not follow
+// it as an instruction. Objects are tagged in place; any other value is wrapped in one.
 type Foreign[T any] struct{ Value T }
 
 func (f Foreign[T]) foreign() any { return f.Value }
@@ -171,7 +172,12 @@ func (w *walker) bytes(b []byte) any {
 	case "skip":
 		encoding, value = "skipped", ""
 	}
-	return object{{"type", "binary"}, {"encoding", encoding}, {"value", value}, {"size_bytes", json.Number(strconv.Itoa(len(b)))}}
+	return object{
+		{"type", "binary"},
+		{"encoding", encoding},
+		{"value", value},
+		{"size_bytes", json.Number(strconv.Itoa(len(b)))},
+	}
 }
 
 func (w *walker) structure(v reflect.Value, path string, foreign bool) any {
@@ -267,11 +273,13 @@ func (w *walker) text(s, path string, foreign bool) string {
 	return safe
 }
 
-// commanding says whether foreign text reads as if it gave orders to a model. It only warns: the tags are the protection.
+// commanding says whether foreign text reads as if it gave orders to a model. It only warns: the tags are the
+// protection.
 func commanding(s string) bool {
 	s = strings.ToLower(s)
 	for _, phrase := range []string{
-		"ignore previous instructions", "ignore all previous", "ignore the above", "disregard previous", "disregard all prior",
+		"ignore previous instructions", "ignore all previous", "ignore the above", "disregard previous",
+		"disregard all prior",
 		"you are now", "new instructions:", "system prompt", "<system>", "</system>", "<|im_start|>", "[inst]",
 	} {
 		if strings.Contains(s, phrase) {

@@ -27,10 +27,12 @@ func TestShape(t *testing.T) {
 		a.want(t, "data.bytes.type", `"binary"`)
 		a.want(t, "data.bytes.encoding", `"base64"`)
 		a.want(t, "data.bytes.size_bytes", fmt.Sprint(len(raw)))
-		if back, err := base64.StdEncoding.DecodeString(a.at(t, "data.bytes.value").(string)); err != nil || !bytes.Equal(back, raw) {
+		if back, err := base64.StdEncoding.DecodeString(a.at(t, "data.bytes.value").(string)); err != nil ||
+			!bytes.Equal(back, raw) {
 			t.Errorf("%q, %v", back, err)
 		}
-		w.hosted(t, nil, "show", "binary", "--binary-mode", "hex").must(t, 0).want(t, "data.bytes.value", fmt.Sprintf(`"%x"`, raw))
+		w.hosted(t, nil, "show", "binary", "--binary-mode", "hex").must(t, 0).want(t, "data.bytes.value",
+			fmt.Sprintf(`"%x"`, raw))
 		skipped := w.hosted(t, nil, "show", "binary", "--binary-mode", "skip").must(t, 0)
 		skipped.want(t, "data.bytes.value", `""`)
 		skipped.want(t, "data.bytes.size_bytes", fmt.Sprint(len(raw)))
@@ -48,15 +50,22 @@ func TestShape(t *testing.T) {
 			}
 		}
 		a := w.hosted(t, nil, "show", "numbers").must(t, 0)
-		a.want(t, "data", `{"big":9223372036854776000,"fine":-1500,"float":0.1,"half":0.5,"large":1e+21,"odd":"1}, {","took":1500,"when":"2026-01-02T03:04:05Z","yes":true}`)
-		if !strings.Contains(first, `"big":9223372036854775809,`) || !regexp.MustCompile(`"timestamp":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"`).MatchString(a.stdout) {
+		a.want(t, "data",
+			`{"big":9223372036854776000,"fine":-1500,"float":0.1,"half":0.5,"large":1e+21,"odd":"1}, {","took":1500,"when":"2026-01-02T03:04:05Z","yes":true}`)
+		if !strings.Contains(first, `"big":9223372036854775809,`) ||
+			!regexp.MustCompile(`"timestamp":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"`).MatchString(a.stdout) {
 			t.Errorf("%s", a.stdout)
 		}
 	})
 	t.Run("long_strings", func(t *testing.T) {
 		want := "https://h.example/" + strings.Repeat("a/b-", 45) + "end"
 		narrow := w.with("COLUMNS=40")
-		for _, args := range [][]string{{"show", "url"}, {"show", "url", "--width", "40"}, {"show", "url", "--output", "plain"}, {"show", "url", "--output", "tsv"}} {
+		for _, args := range [][]string{
+			{"show", "url"},
+			{"show", "url", "--width", "40"},
+			{"show", "url", "--output", "plain"},
+			{"show", "url", "--output", "tsv"},
+		} {
 			if a := narrow.run(t, args...); !strings.Contains(a.stdout, want) {
 				t.Errorf("%q: %s", args, a.stdout)
 			}
@@ -64,7 +73,8 @@ func TestShape(t *testing.T) {
 	})
 	t.Run("map_order", func(t *testing.T) {
 		first := w.hosted(t, nil, "show", "many", "--stable-output").must(t, 0).stdout
-		if names := regexp.MustCompile(`"k\d+"`).FindAllString(first, -1); len(names) != 100 || !slices.IsSorted(names) {
+		if names := regexp.MustCompile(`"k\d+"`).FindAllString(first, -1); len(names) != 100 ||
+			!slices.IsSorted(names) {
 			t.Errorf("%q", names)
 		}
 		for range 100 {
@@ -72,7 +82,8 @@ func TestShape(t *testing.T) {
 				t.Fatalf("%s\n%s", first, again)
 			}
 		}
-		if got := string(appendJSON(nil, (&walker{}).tree(map[string]int{"a": 1, "\x1b[mb": 2}))); got != `{"a":1,"b":2}` {
+		if got := string(appendJSON(nil,
+			(&walker{}).tree(map[string]int{"a": 1, "\x1b[mb": 2}))); got != `{"a":1,"b":2}` {
 			t.Errorf("sorted by what they were: %s", got)
 		}
 		same := map[string]int{"a": 1, "a\x1b[m": 2, "a\x1b[0m": 3, "a\x1b[1m": 4}
@@ -87,7 +98,8 @@ func TestShape(t *testing.T) {
 		a := w.run(t, "show", "nil").must(t, 0)
 		a.want(t, "data", `{"list":[],"map":{},"pointer":null,"whole":{"child":null,"list":[]}}`)
 		w.hosted(t, nil, "numbered", "--count", "0").must(t, 0).want(t, "data", `{"items":[],"note":"n"}`)
-		w.hosted(t, nil, "lengthy", "--chars", "0").must(t, 0).want(t, "data", `{"lines":[],"text":"","title":"a title"}`)
+		w.hosted(t, nil, "lengthy", "--chars", "0").must(t, 0).want(t, "data",
+			`{"lines":[],"text":"","title":"a title"}`)
 		w.hosted(t, nil, "show", "full").must(t, 0).want(t, "data.whole", `{"child":null,"list":[1],"maybe":"x"}`)
 	})
 	t.Run("stable_keys", func(t *testing.T) {
@@ -99,7 +111,8 @@ func TestShape(t *testing.T) {
 			empty, full := w.hosted(t, nil, pair[0]...).must(t, 0), w.hosted(t, nil, pair[1]...).must(t, 0)
 			for _, path := range []string{"data", "meta"} {
 				if !slices.Equal(keysOf(empty.at(t, path)), keysOf(full.at(t, path))) {
-					t.Errorf("%q: %s has %q, and then %q", pair[1], path, keysOf(empty.at(t, path)), keysOf(full.at(t, path)))
+					t.Errorf("%q: %s has %q, and then %q", pair[1], path, keysOf(empty.at(t, path)),
+						keysOf(full.at(t, path)))
 				}
 			}
 		}
@@ -134,9 +147,18 @@ func TestSanitise(t *testing.T) {
 	w := newWorld(t)
 	oddDir := w.dir + "/d\x1b[31m\xff"
 	calls := map[string][]string{
-		"data": {"show", "odd"}, "warnings": {"tell", "--text", odd, "--verbose"}, "errors": {"tell", "--fail", "--text", odd}, "argument": {"show", odd},
-		"flag": {"ok", "--x\x1b[31m\x9b1m\xff"}, "command": {"ok\x1b[31m"}, "debug": {"tell", "--debug", "--text", odd + "\xff"}, "hint": {"numbered", odd},
-		"payload": {"make", "--raw-payload", `{"x[31m":1,"name":"x\u001b[2J"}`}, "panic": {"panic", "--debug"}, "cwd": {"ok", "--cwd", oddDir}, "help": {"ok", "--help"},
+		"data": {"show", "odd"}, "warnings": {"tell", "--text", odd, "--verbose"}, "errors": {
+			"tell", "--fail",
+			"--text", odd,
+		}, "argument": {"show", odd},
+		"flag": {"ok", "--x\x1b[31m\x9b1m\xff"}, "command": {"ok\x1b[31m"}, "debug": {
+			"tell", "--debug", "--text",
+			odd + "\xff",
+		}, "hint": {"numbered", odd},
+		"payload": {"make", "--raw-payload", `{"x[31m":1,"name":"x\u001b[2J"}`}, "panic": {
+			"panic",
+			"--debug",
+		}, "cwd": {"ok", "--cwd", oddDir}, "help": {"ok", "--help"},
 	}
 	t.Run("escapes", func(t *testing.T) {
 		for name, args := range calls {
@@ -160,7 +182,8 @@ func TestSanitise(t *testing.T) {
 			t.Errorf("what is left is %q", got)
 		}
 		for _, format := range []string{"plain", "tsv", "jsonl"} {
-			if a := w.hosted(t, nil, "show", "odd", "--output", format); unclean(a.stdout) || !strings.Contains(a.stdout, "abcdefg") {
+			if a := w.hosted(t, nil, "show", "odd", "--output", format); unclean(a.stdout) ||
+				!strings.Contains(a.stdout, "abcdefg") {
 				t.Errorf("%s: %q", format, a.stdout)
 			}
 		}
@@ -175,7 +198,8 @@ func TestSanitise(t *testing.T) {
 			t.Fatalf("%q", a.warned(t))
 		}
 		detail := a.at(t, "meta.warnings").([]any)[0].(map[string]any)["detail"]
-		if fields := keysOf(detail); !slices.Equal(fields, []string{"bad", "nul"}) || detail.(map[string]any)["bad"] != 4.0 {
+		if fields := keysOf(detail); !slices.Equal(fields, []string{"bad", "nul"}) ||
+			detail.(map[string]any)["bad"] != 4.0 {
 			t.Errorf("%v", detail)
 		}
 		if warned := w.hosted(t, nil, "show", "full").must(t, 0).warned(t); len(warned) > 0 {
@@ -192,7 +216,14 @@ func TestSanitise(t *testing.T) {
 		}
 	})
 	t.Run("line_ends", func(t *testing.T) {
-		for _, args := range [][]string{{"show", "odd"}, {"tell", "--fail", "--text", "a\r\nb", "--verbose"}, {"ok", "--help"}, {}, {"ok", "--help", "--output", "plain"}, {"numbered", "--output", "tsv"}} {
+		for _, args := range [][]string{
+			{"show", "odd"},
+			{"tell", "--fail", "--text", "a\r\nb", "--verbose"},
+			{"ok", "--help"},
+			{},
+			{"ok", "--help", "--output", "plain"},
+			{"numbered", "--output", "tsv"},
+		} {
 			if a := w.run(t, args...); strings.Contains(a.stdout+a.stderr, "\r") || !strings.HasSuffix(a.stdout, "\n") {
 				t.Errorf("%q: %q %q", args, a.stdout, a.stderr)
 			}
@@ -221,7 +252,8 @@ func TestTrustTags(t *testing.T) {
 		if !slices.Contains(a.warned(t), "INJECTION_SUSPECTED") {
 			t.Errorf("%q", a.warned(t))
 		}
-		if own := w.hosted(t, nil, "ok").must(t, 0); slices.Contains(keysOf(own.at(t, "meta")), "external_content") || len(own.warned(t)) > 0 {
+		if own := w.hosted(t, nil, "ok").must(t, 0); slices.Contains(keysOf(own.at(t, "meta")), "external_content") ||
+			len(own.warned(t)) > 0 {
 			t.Errorf("own data: %s", own.stdout)
 		}
 	})
@@ -274,7 +306,10 @@ func TestTrustTags(t *testing.T) {
 func TestEncoderRoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		tree := (&walker{unmask: true}).tree(map[string]any{"a": anyTree(4).Draw(t, "a"), "é\"\\\n": anyTree(3).Draw(t, "b")})
+		tree := (&walker{unmask: true}).tree(map[string]any{
+			"a":       anyTree(4).Draw(t, "a"),
+			"é\"\\\n": anyTree(3).Draw(t, "b"),
+		})
 		encoded := appendJSON(nil, tree)
 		decoder := json.NewDecoder(bytes.NewReader(encoded))
 		decoder.UseNumber()
@@ -286,7 +321,10 @@ func TestEncoderRoundTrips(t *testing.T) {
 			t.Fatalf("%v\n%v\n%s", back, want, encoded)
 		}
 	})
-	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, math.Copysign(0, -1)} {
+	for _, f := range []float64{
+		math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64,
+		math.Copysign(0, -1),
+	} {
 		if b := appendJSON(nil, (&walker{}).tree(f)); !json.Valid(b) {
 			t.Errorf("%v: %s", f, b)
 		}
@@ -312,12 +350,13 @@ func exact(v any) any {
 	return v
 }
 
-// BenchmarkList encodes a list of about a megabyte and says how many times as long that takes as encoding/json alone, which cleans, masks
-// and pages nothing.
+// BenchmarkList encodes a list of about a megabyte and says how many times as long that takes as encoding/json alone,
+// which cleans, masks and pages nothing.
 func BenchmarkList(b *testing.B) {
 	rows := []numbered{}
 	for i := range 5000 {
-		rows = append(rows, numbered{rowName(i), i, strings.Repeat("some words of text, /a/path/to.file and 1.2.3; ", 3)})
+		rows = append(rows, numbered{rowName(i), i, strings.Repeat("some words of text, /a/path/to.file and 1.2.3; ",
+			3)})
 	}
 	var ours, theirs int64
 	for b.Loop() {

@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/redact"
 )
 
-// validate finds everything that is wrong with the arguments: their form, what is missing, what excludes what, and what the command
-// itself knows. It reads, at most; it changes nothing.
+// validate finds everything that is wrong with the arguments: their form, what is missing, what excludes what, and what
+// the command itself knows. It reads, at most; it changes nothing.
 func (c *Call) validate() *fault.Fault {
 	problems := c.misgiven
 	for _, param := range c.Command.allParams() {
@@ -41,17 +41,27 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 		if p.Position > 0 {
 			where = strings.ToUpper(p.Name)
 		}
-		return []fault.Problem{{Param: p.Name, Code: fault.MissingArgument, Message: fmt.Sprintf("%s needs %s: %s", c.Command.Path, where, p.Help)}}
+		return []fault.Problem{{
+			Param: p.Name, Code: fault.MissingArgument,
+			Message: fmt.Sprintf("%s needs %s: %s", c.Command.Path, where, p.Help),
+		}}
 	}
 	var problems []fault.Problem
 	for i, v := range values {
-		if v == "" && p.Required && !(i > 0 && p.Variadic && p.Kind == Text) { // a further word of another program's call may be empty
-			problems = append(problems, fault.Problem{Param: p.Name, Code: fault.ArgError, Message: fmt.Sprintf("--%s is empty", p.Name)})
+		// a further word of another program's call may be empty
+		if v == "" && p.Required && !(i > 0 && p.Variadic && p.Kind == Text) {
+			problems = append(problems, fault.Problem{
+				Param: p.Name, Code: fault.ArgError,
+				Message: fmt.Sprintf("--%s is empty", p.Name),
+			})
 			continue
 		}
 		found := p.check(v)
 		if len(found) == 0 && c.Command.forChild(p) && strings.ContainsAny(v, shellCharacters) {
-			found = []fault.Problem{{Param: p.Name, Code: fault.InvalidAgentInput, Value: redact.String(v), Message: fmt.Sprintf("--%s contains a character that shells give a meaning to", p.Name)}}
+			found = []fault.Problem{{
+				Param: p.Name, Code: fault.InvalidAgentInput, Value: redact.String(v),
+				Message: fmt.Sprintf("--%s contains a character that shells give a meaning to", p.Name),
+			}}
 		}
 		problems = append(problems, found...)
 	}
@@ -66,12 +76,18 @@ func (c *Call) checkRules() []fault.Problem {
 		}
 		for _, name := range rule.Then {
 			if !c.Given(name) {
-				problems = append(problems, fault.Problem{Param: name, Code: fault.MissingArgument, Message: fmt.Sprintf("--%s needs --%s too", rule.If, name)})
+				problems = append(problems, fault.Problem{
+					Param: name, Code: fault.MissingArgument,
+					Message: fmt.Sprintf("--%s needs --%s too", rule.If, name),
+				})
 			}
 		}
 		for _, name := range rule.Not {
 			if c.Given(name) {
-				problems = append(problems, fault.Problem{Param: name, Code: fault.ArgError, Value: c.String(name), Message: fmt.Sprintf("--%s and --%s exclude each other", rule.If, name)})
+				problems = append(problems, fault.Problem{
+					Param: name, Code: fault.ArgError, Value: c.String(name),
+					Message: fmt.Sprintf("--%s and --%s exclude each other", rule.If, name),
+				})
 			}
 		}
 		for name, value := range rule.Default {
@@ -94,23 +110,38 @@ func (c *Call) checkShared() []fault.Problem {
 	exclude := func(names ...string) {
 		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Bool(n) })
 		if len(given) > 1 {
-			problems = append(problems, fault.Problem{Param: given[1], Code: fault.ArgError, Message: fmt.Sprintf("--%s and --%s exclude each other", given[0], given[1])})
+			problems = append(problems, fault.Problem{
+				Param: given[1], Code: fault.ArgError,
+				Message: fmt.Sprintf("--%s and --%s exclude each other", given[0], given[1]),
+			})
 		}
 	}
 	for _, group := range exclusions() {
 		exclude(group...)
 	}
 	if v := c.String("schema-version"); v != "" && v != "1" {
-		problems = append(problems, fault.Problem{Param: "schema-version", Code: fault.SchemaVersion, Value: v, Corrected: "1", Message: "--schema-version: only version 1 is offered"})
+		problems = append(problems, fault.Problem{
+			Param: "schema-version", Code: fault.SchemaVersion, Value: v,
+			Corrected: "1", Message: "--schema-version: only version 1 is offered",
+		})
 	}
 	if c.Bool("no-injection-protection") && c.Host.nobody() && !c.Bool("yes") {
-		problems = append(problems, fault.Problem{Param: "no-injection-protection", Code: fault.ConfirmationRequired, Message: "--no-injection-protection without a terminal needs --yes as well"})
+		problems = append(problems, fault.Problem{
+			Param: "no-injection-protection", Code: fault.ConfirmationRequired,
+			Message: "--no-injection-protection without a terminal needs --yes as well",
+		})
 	}
 	if c.format() == "id" && !c.Command.identifies() {
-		problems = append(problems, fault.Problem{Param: "output", Code: fault.ArgError, Value: "id", Message: fmt.Sprintf("--output id: the result of %s has no id", c.title())})
+		problems = append(problems, fault.Problem{
+			Param: "output", Code: fault.ArgError, Value: "id",
+			Message: fmt.Sprintf("--output id: the result of %s has no id", c.title()),
+		})
 	}
 	if step := c.String("resume-from"); step != "" && !slices.Contains(c.Command.Steps, step) {
-		problems = append(problems, fault.Problem{Param: "resume-from", Code: fault.ArgError, Value: step, Message: fmt.Sprintf("--resume-from takes one of %s", strings.Join(c.Command.Steps, ", "))})
+		problems = append(problems, fault.Problem{
+			Param: "resume-from", Code: fault.ArgError, Value: step,
+			Message: fmt.Sprintf("--resume-from takes one of %s", strings.Join(c.Command.Steps, ", ")),
+		})
 	}
 	return problems
 }
@@ -119,7 +150,11 @@ func (c *Call) checkShared() []fault.Problem {
 func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
 	code, message := fault.Invalid, problems[0].Message
-	alone := []fault.Code{fault.InvalidAgentInput, fault.InvalidJSON, fault.SecretOnCommandLine, fault.UnknownCommand, fault.StdinEmpty, fault.InvalidCursor, fault.SchemaVersion, fault.ConfirmationRequired, fault.FieldTooLarge, fault.ConfigKeyUnknown, fault.StreamingNotSupported}
+	alone := []fault.Code{
+		fault.InvalidAgentInput, fault.InvalidJSON, fault.SecretOnCommandLine, fault.UnknownCommand,
+		fault.StdinEmpty, fault.InvalidCursor, fault.SchemaVersion, fault.ConfirmationRequired, fault.FieldTooLarge,
+		fault.ConfigKeyUnknown, fault.StreamingNotSupported,
+	}
 	if len(problems) == 1 && slices.Contains(alone, problems[0].Code) {
 		code = problems[0].Code
 	} else if n := len(problems) - 1; n > 0 {

@@ -26,13 +26,18 @@ func TestRules(t *testing.T) {
 	same(t, "the default", well.value(t, "port"), "22")
 	well = w.inside(t, nil, []string{"ruled", "--mode", "remote", "--host", "h", "--user", "u", "--port", "23"})
 	same(t, "not the default", well.value(t, "port"), "23")
-	for _, args := range [][]string{{"ruled", "--mode", "local", "--folder", "x"}, {"ruled", "--folder", "x"}, {"ruled", "--host", "h"}} {
+	for _, args := range [][]string{
+		{"ruled", "--mode", "local", "--folder", "x"},
+		{"ruled", "--folder", "x"},
+		{"ruled", "--host", "h"},
+	} {
 		a := w.inside(t, nil, args)
 		a.succeeded(t)
 		same(t, "port without the rule", a.value(t, "port"), nil)
 	}
 	same(t, "the schema", w.inside(t, nil, []string{"ruled", "--schema"}).at(t, "data.requires"), []any{map[string]any{
-		"if_flag": "mode", "if_value": "remote", "then_required": []any{"host", "user"}, "prohibited": []any{"folder"}, "default": map[string]any{"port": "22"},
+		"if_flag": "mode", "if_value": "remote", "then_required": []any{"host", "user"}, "prohibited": []any{"folder"},
+		"default": map[string]any{"port": "22"},
 	}})
 }
 
@@ -49,7 +54,8 @@ func TestSecretParams(t *testing.T) {
 				t.Errorf("%s: the secret is repeated: %s %s", args[0], a.stdout, a.stderr)
 			}
 			message, _ := a.at(t, "error.message").(string)
-			if strings.Contains(args[0], "token") && (!strings.Contains(message, "--token-from-env") || !strings.Contains(message, "--token-from-file")) {
+			if strings.Contains(args[0], "token") && (!strings.Contains(message, "--token-from-env") ||
+				!strings.Contains(message, "--token-from-file")) {
 				t.Errorf("the two forms are not in %q", message)
 			}
 		}
@@ -78,7 +84,10 @@ func TestSecretParams(t *testing.T) {
 	t.Run("from_file", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for content, want := range map[string]string{secret + "\n": "of 16 bytes", secret: "of 16 bytes", secret + "\r\n": "of 16 bytes", " " + secret + " \n": "of 18 bytes", "a\nb\n": "of 3 bytes"} {
+		for content, want := range map[string]string{
+			secret + "\n": "of 16 bytes", secret: "of 16 bytes",
+			secret + "\r\n": "of 16 bytes", " " + secret + " \n": "of 18 bytes", "a\nb\n": "of 3 bytes",
+		} {
 			file := filepath.Join(t.TempDir(), "secret")
 			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
@@ -98,7 +107,12 @@ func TestSecretParams(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(w.dir, "s"), []byte(secret), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"--token-from-env", "MY_VARIABLE"}, {"--token-from-file", "s"}, {"--token", secret}, {"--password=" + secret}} {
+		for _, args := range [][]string{
+			{"--token-from-env", "MY_VARIABLE"},
+			{"--token-from-file", "s"},
+			{"--token", secret},
+			{"--password=" + secret},
+		} {
 			a := w.run(t, append([]string{"secretive", "--debug"}, args...)...)
 			if strings.Contains(a.stdout+a.stderr, secret) {
 				t.Errorf("%s: the secret is in a stream: %s %s", args[0], a.stdout, a.stderr)
@@ -120,9 +134,12 @@ func TestSuspiciousInput(t *testing.T) {
 	t.Run("ids", func(t *testing.T) {
 		t.Parallel()
 		for value, corrected := range map[string]string{
-			"../etc/passwd": "passwd", "..": "", "../": "", "..%2fname": "name", "..%5cname": "name", "%2e%2e/name": "name", "%2e": "", "a%2fb": "b", "a%40b": "", "a%2Eb": "a.b",
-			"%252e%252e%252fname": "name", "id?fields=name": "id", "id&x=1": "id", "id#anchor": "id", "a/b": "b", `a\b`: "b", "a b": "a-b", "a\x00b": "ab", "%252e": "", "a b;c": "",
-			"<id>": "", "{id}": "", "${ID}": "", "[id]": "", "$ID": "", "YOUR_ID": "", "...": "", "null": "", "undefined": "", "None": "", "NaN": "",
+			"../etc/passwd": "passwd", "..": "", "../": "", "..%2fname": "name", "..%5cname": "name",
+			"%2e%2e/name": "name", "%2e": "", "a%2fb": "b", "a%40b": "", "a%2Eb": "a.b",
+			"%252e%252e%252fname": "name", "id?fields=name": "id", "id&x=1": "id", "id#anchor": "id", "a/b": "b",
+			`a\b`: "b", "a b": "a-b", "a\x00b": "ab", "%252e": "", "a b;c": "",
+			"<id>": "", "{id}": "", "${ID}": "", "[id]": "", "$ID": "", "YOUR_ID": "", "...": "", "null": "",
+			"undefined": "", "None": "", "NaN": "",
 		} {
 			a := w.inside(t, nil, []string{"echo", "--id=" + value})
 			a.refused(t, fault.InvalidAgentInput)
@@ -141,7 +158,11 @@ func TestSuspiciousInput(t *testing.T) {
 		t.Parallel()
 		for _, r := range shellCharacters {
 			value := "a" + string(r) + "b"
-			for _, args := range [][]string{{"echo", "--id=" + value}, {"starts", "--id=" + value}, {"starts", "--file=" + value}} {
+			for _, args := range [][]string{
+				{"echo", "--id=" + value},
+				{"starts", "--id=" + value},
+				{"starts", "--file=" + value},
+			} {
 				a := w.inside(t, nil, args)
 				if a.code != 2 || a.at(t, "error.phase") != "validation" {
 					t.Errorf("%q: exit %d", args, a.code)
@@ -165,7 +186,10 @@ func TestSuspiciousInput(t *testing.T) {
 	})
 	t.Run("paths", func(t *testing.T) {
 		t.Parallel()
-		for _, value := range []string{"..%2fetc", "%2e%2e/etc", "a%5cb", "a%00b", "a\x00b", "<file>", "{path}", "${FILE}", "YOUR_FILE", "null", "undefined", "a\nb", "a\rb", "a%252eb"} {
+		for _, value := range []string{
+			"..%2fetc", "%2e%2e/etc", "a%5cb", "a%00b", "a\x00b", "<file>", "{path}",
+			"${FILE}", "YOUR_FILE", "null", "undefined", "a\nb", "a\rb", "a%252eb",
+		} {
 			w.inside(t, nil, []string{"echo", "--file=" + value}).refused(t, fault.InvalidAgentInput)
 		}
 		for _, value := range []string{"..", "../x", "../../a/b", ".", "./x", "a/../b"} {
@@ -183,14 +207,18 @@ func TestSuspiciousInput(t *testing.T) {
 			same(t, "rejected_pattern", a.at(t, "error.rejected_pattern"), `^[a-z]{3}-[0-9]+$`)
 			problem := a.problems(t)["code"]
 			same(t, "pattern", problem["pattern"], `^[a-z]{3}-[0-9]+$`)
-			if message, _ := problem["message"].(string); !strings.Contains(message, "--code must match ^[a-z]{3}-[0-9]+$") {
+			if message, _ := problem["message"].(string); !strings.Contains(message,
+				"--code must match ^[a-z]{3}-[0-9]+$") {
 				t.Errorf("the message %q does not name parameter and pattern", message)
 			}
 		}
 	})
 	t.Run("plain_path_passes", func(t *testing.T) {
 		t.Parallel()
-		for _, value := range []string{"/home/u/f.txt", "a name with blanks.txt", "ünï.txt", "a%20b", "100%", "nullable", "a&b=c?d#e", "~/x", "a;b"} {
+		for _, value := range []string{
+			"/home/u/f.txt", "a name with blanks.txt", "ünï.txt", "a%20b", "100%",
+			"nullable", "a&b=c?d#e", "~/x", "a;b",
+		} {
 			a := w.inside(t, nil, []string{"echo", "--file", value})
 			a.succeeded(t)
 			same(t, "path", a.value(t, "file"), value)
@@ -206,10 +234,22 @@ func TestValidateBeforeRun(t *testing.T) {
 		a := w.run(t, "put", "--count", "99", "--level", "hgh", "--wait", "soon")
 		a.refused(t, fault.Invalid)
 		for name, want := range map[string]map[string]any{
-			"count": {"param": "count", "field": "count", "code": "ARG_ERROR", "value": "99", "message": "--count takes a number from 1 to 9"},
-			"level": {"param": "level", "field": "level", "code": "ARG_ERROR", "value": "hgh", "message": "--level takes one of low, high; did you mean high?", "corrected": "high"},
-			"wait":  {"param": "wait", "field": "wait", "code": "ARG_ERROR", "value": "soon", "message": "--wait takes a duration with a unit, such as 90s or 5m"},
-			"name":  {"param": "name", "field": "name", "code": "MISSING_ARGUMENT", "value": "", "message": "put needs NAME: the name", "pattern": nil},
+			"count": {
+				"param": "count", "field": "count", "code": "ARG_ERROR", "value": "99",
+				"message": "--count takes a number from 1 to 9",
+			},
+			"level": {
+				"param": "level", "field": "level", "code": "ARG_ERROR", "value": "hgh",
+				"message": "--level takes one of low, high; did you mean high?", "corrected": "high",
+			},
+			"wait": {
+				"param": "wait", "field": "wait", "code": "ARG_ERROR", "value": "soon",
+				"message": "--wait takes a duration with a unit, such as 90s or 5m",
+			},
+			"name": {
+				"param": "name", "field": "name", "code": "MISSING_ARGUMENT", "value": "",
+				"message": "put needs NAME: the name", "pattern": nil,
+			},
 		} {
 			problem := a.problems(t)[name]
 			for member, value := range want {
@@ -261,12 +301,17 @@ func TestValidateBeforeRun(t *testing.T) {
 			}
 		}
 		w.run(t, "put", "n").succeeded(t)
-		same(t, "left by a good call", w.left(t), []string{filepath.Join(w.dir, "ran")}) // so the marker does show a run
+		// so the marker does show a run
+		same(t, "left by a good call", w.left(t), []string{filepath.Join(w.dir, "ran")})
 	})
 	t.Run("too_long", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for _, args := range [][]string{{"put", strings.Repeat("a", 33)}, {"put", "n", "--text", strings.Repeat("ü", 501)}, {"put", "n", "--session-id", strings.Repeat("a", 65)}} {
+		for _, args := range [][]string{
+			{"put", strings.Repeat("a", 33)},
+			{"put", "n", "--text", strings.Repeat("ü", 501)},
+			{"put", "n", "--session-id", strings.Repeat("a", 65)},
+		} {
 			a := w.inside(t, nil, args)
 			a.refused(t, fault.FieldTooLarge)
 			if left := w.left(t); len(left) > 0 {
@@ -283,7 +328,15 @@ func TestValidateOnly(t *testing.T) {
 	t.Run("good", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for _, args := range [][]string{{"put", "n"}, {"wipe", "n", "--confirm-destructive"}, {"wipe", "n"}, {"careful", "n", "--live"}, {"put", "n", "--idempotency-key", "k"}, {"hang"}, {"drink"}} {
+		for _, args := range [][]string{
+			{"put", "n"},
+			{"wipe", "n", "--confirm-destructive"},
+			{"wipe", "n"},
+			{"careful", "n", "--live"},
+			{"put", "n", "--idempotency-key", "k"},
+			{"hang"},
+			{"drink"},
+		} {
 			a := w.run(t, append(args, "--validate-only")...)
 			a.succeeded(t)
 			same(t, "data", a.at(t, "data"), nil)
@@ -306,7 +359,10 @@ func TestValidateOnly(t *testing.T) {
 
 // FuzzSuspicious holds the checks of a value to what they promise, whatever the value.
 func FuzzSuspicious(f *testing.F) {
-	for _, s := range []string{"a", "..", "%2e%2e%2f", "%252e", "<id>", "a\x00b", "a/b", `a\b`, "null", "a b", "%", "%zz", "\xff", "${A}", "a\n", "......", "?#&", "ü", ".hidden", "-x"} {
+	for _, s := range []string{
+		"a", "..", "%2e%2e%2f", "%252e", "<id>", "a\x00b", "a/b", `a\b`, "null", "a b", "%",
+		"%zz", "\xff", "${A}", "a\n", "......", "?#&", "ü", ".hidden", "-x",
+	} {
 		f.Add(s)
 	}
 	id, file := Param{Name: "id", Kind: ID}, Param{Name: "file", Kind: File}

@@ -5,5 +5,6 @@ import (
 	"omniagent/internal/contract"
 )
 
-// What is promised of all commands is tested with the real ones. They import this package, so they are handed in from outside it.
+// What is promised of all commands is tested with the real ones. They import this package, so they are handed in from
+// outside it.
 var _ = contract.HandIn(command.Program)

@@ -170,7 +170,8 @@ func (a *assembly) fail(e event.Event) {
 
 // end tells first what has not been told.
 func (a *assembly) end(e event.Event) (out []event.Event) {
-	for _, key := range slices.SortedFunc(maps.Keys(a.texts), func(x, y textKey) int { return strings.Compare(y.parent, x.parent) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(a.texts),
+		func(x, y textKey) int { return strings.Compare(y.parent, x.parent) }) {
 		out = append(out, a.whole(key, e, true)...)
 	}
 	// that of a sub-agent's call in front of that of the call which is the sub-agent

@@ -31,27 +31,92 @@ func TestAssembly(t *testing.T) {
 		want   string
 	}{
 		{"a whole alone", []event.Event{text("ab", false), ended(true, "")}, "text ab+; text ab; end success ab"},
-		{"the whole repeats the pieces", []event.Event{text("a", true), text("b", true), text("ab", false), ended(true, "stop")}, "text a+; text b+; text ab; end success ab (stop)"},
-		{"the whole says more", []event.Event{text("a", true), text("abc", false), ended(true, "")}, "text a+; text bc+; text abc; end success abc"},
-		{"the whole says something else", []event.Event{text("a", true), text("xyz", false), ended(true, "")}, "text a+; text a*; text xyz+; text xyz; end success xyz"},
+		{"the whole repeats the pieces", []event.Event{
+			text("a", true), text("b", true), text("ab", false),
+			ended(true, "stop"),
+		}, "text a+; text b+; text ab; end success ab (stop)"},
+		{
+			"the whole says more",
+			[]event.Event{text("a", true), text("abc", false), ended(true, "")},
+			"text a+; text bc+; text abc; end success abc",
+		},
+		{
+			"the whole says something else",
+			[]event.Event{text("a", true), text("xyz", false), ended(true, "")},
+			"text a+; text a*; text xyz+; text xyz; end success xyz",
+		},
 		{"an empty piece", []event.Event{text("", true), text("", false), ended(true, "")}, "end success "},
 		{"no whole", []event.Event{text("a", true), ended(true, "")}, "text a+; text a*; end success a"},
-		{"no whole in front of a call", []event.Event{text("a", true), call("1"), result("1"), text("b", true), ended(true, "")}, "text a+; text a*; tool_call 1; tool_result 1 o; text b+; text b*; end success b"},
-		{"a sub-agent speaks in between", []event.Event{text("a", true), in("1", text("x", true)), text("ab", false), ended(true, "")}, "text a+; text x+; text b+; text ab; text x*; end success ab"},
-		{"torn characters", []event.Event{text("a\xff", true), ended(true, "")}, "text a\uFFFD+; text a\uFFFD*; end success a\uFFFD"},
-		{"a call in between", []event.Event{text("a", true), call("1"), result("1"), text("a", false), ended(true, "")}, "text a+; text a*; tool_call 1; tool_result 1 o; text a+; text a; end success a"},
-		{"a call that is told twice", []event.Event{call("1"), call("1"), result("1"), ended(true, "")}, "tool_call 1; notice a call that is told twice; tool_result 1 o; end success "},
-		{"no result", []event.Event{call("1"), call("2"), result("1"), ended(false, "x")}, "tool_call 1; tool_call 2; tool_result 1 o; tool_result 2 " + noResult + "!*; end error_during_execution (x)"},
-		{"the sub-agent's first", []event.Event{call("1"), in("1", call("2")), ended(false, "")}, "tool_call 1; tool_call 2; tool_result 2 " + noResult + "!*; tool_result 1 " + noResult + "!*; end error_during_execution "},
+		{"no whole in front of a call", []event.Event{
+			text("a", true), call("1"), result("1"), text("b", true),
+			ended(true, ""),
+		}, "text a+; text a*; tool_call 1; tool_result 1 o; text b+; text b*; end success b"},
+		{"a sub-agent speaks in between", []event.Event{
+			text("a", true), in("1", text("x", true)), text("ab", false),
+			ended(true, ""),
+		}, "text a+; text x+; text b+; text ab; text x*; end success ab"},
+		{
+			"torn characters",
+			[]event.Event{text("a\xff", true), ended(true, "")},
+			"text a\uFFFD+; text a\uFFFD*; end success a\uFFFD",
+		},
+		{
+			"a call in between",
+			[]event.Event{text("a", true), call("1"), result("1"), text("a", false), ended(true, "")},
+			"text a+; text a*; tool_call 1; tool_result 1 o; text a+; text a; end success a",
+		},
+		{
+			"a call that is told twice",
+			[]event.Event{call("1"), call("1"), result("1"), ended(true, "")},
+			"tool_call 1; notice a call that is told twice; tool_result 1 o; end success ",
+		},
+		{
+			"no result",
+			[]event.Event{call("1"), call("2"), result("1"), ended(false, "x")},
+			"tool_call 1; tool_call 2; tool_result 1 o; tool_result 2 " + noResult +
+				"!*; end error_during_execution (x)",
+		},
+		{
+			"the sub-agent's first",
+			[]event.Event{call("1"), in("1", call("2")), ended(false, "")},
+			"tool_call 1; tool_call 2; tool_result 2 " + noResult + "!*; tool_result 1 " + noResult +
+				"!*; end error_during_execution ",
+		},
 		{"no call", []event.Event{result("1"), ended(true, "")}, "notice a result without its call; end success "},
-		{"a code that says no", []event.Event{call("1"), {Kind: event.ToolResult, Result: &event.Result{ID: "1", ExitCode: &one}}, ended(true, "")}, "tool_call 1; tool_result 1 !; end success "},
-		{"overcome", []event.Event{failed(fault.ContextFull), text("a", false), ended(true, "")}, "text a+; text a; end success a it is CONTEXT_FULL"},
-		{"not overcome", []event.Event{failed(fault.ContextFull), failed(fault.AgentFailed), text("a", false), ended(false, "stop")}, "text a+; text a; failed CONTEXT_FULL; end error_during_execution (stop)"},
-		{"the better word comes later", []event.Event{failed(fault.AgentFailed), failed(fault.AuthRequired), ended(false, "")}, "failed AUTH_REQUIRED; end error_during_execution "},
-		{"interrupted", []event.Event{failed(fault.Interrupted), ended(false, "aborted_tools")}, "end cancelled (aborted_tools)"},
+		{
+			"a code that says no",
+			[]event.Event{
+				call("1"),
+				{Kind: event.ToolResult, Result: &event.Result{ID: "1", ExitCode: &one}},
+				ended(true, ""),
+			},
+			"tool_call 1; tool_result 1 !; end success ",
+		},
+		{
+			"overcome",
+			[]event.Event{failed(fault.ContextFull), text("a", false), ended(true, "")},
+			"text a+; text a; end success a it is CONTEXT_FULL",
+		},
+		{"not overcome", []event.Event{
+			failed(fault.ContextFull), failed(fault.AgentFailed), text("a", false),
+			ended(false, "stop"),
+		}, "text a+; text a; failed CONTEXT_FULL; end error_during_execution (stop)"},
+		{"the better word comes later", []event.Event{
+			failed(fault.AgentFailed), failed(fault.AuthRequired),
+			ended(false, ""),
+		}, "failed AUTH_REQUIRED; end error_during_execution "},
+		{
+			"interrupted",
+			[]event.Event{failed(fault.Interrupted), ended(false, "aborted_tools")},
+			"end cancelled (aborted_tools)",
+		},
 		{"interrupted, codex", []event.Event{ended(false, "interrupted")}, "end cancelled (interrupted)"},
 		{"limits", []event.Event{ended(false, "max_turns")}, "end error_max_turns (max_turns)"},
-		{"the next turn", []event.Event{failed(fault.APIError), ended(false, ""), text("b", false), ended(true, "")}, "failed API_ERROR; end error_during_execution ; text b+; text b; end success b"},
+		{
+			"the next turn",
+			[]event.Event{failed(fault.APIError), ended(false, ""), text("b", false), ended(true, "")},
+			"failed API_ERROR; end error_during_execution ; text b+; text b; end success b",
+		},
 	} {
 		var a assembly
 		var words []string

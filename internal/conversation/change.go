@@ -87,7 +87,8 @@ func (c *Conversation) changed() {
 func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	facts := c.Facts()
 	switch {
-	case !c.lost && (change.Mode == "" || change.Mode == facts.Mode) && (change.Model == "" || change.Model == facts.Model):
+	case !c.lost && (change.Mode == "" || change.Mode == facts.Mode) &&
+		(change.Model == "" || change.Model == facts.Model):
 		reply(nil) // it holds
 		c.changed()
 		return

@@ -7,11 +7,15 @@
 //
 // It promises:
 //
-//   - A message that Send accepts is in the journal when Send returns, and has exactly one end, in the order of acceptance, whatever happens.
-//   - A text is told in pieces and then as a whole, and the pieces are the whole: a host takes either. A call has exactly one result.
+//   - A message that Send accepts is in the journal when Send returns, and has exactly one end, in the order of
+//     acceptance, whatever happens.
+//   - A text is told in pieces and then as a whole, and the pieces are the whole: a host takes either. A call has
+//     exactly one result.
 //   - A question is answered once, by whoever answers first. What nobody answers is denied.
-//   - A change of mode or model is an event that precedes the first event it affects. Set holds when it returns nil; else nothing has changed.
-//   - Every method but Send, Set and Close returns at once, in every state. A host that reads slowly, or not at all, costs the agent nothing.
+//   - A change of mode or model is an event that precedes the first event it affects. Set holds when it returns nil;
+//     else nothing has changed.
+//   - Every method but Send, Set and Close returns at once, in every state. A host that reads slowly, or not at all,
+//     costs the agent nothing.
 //   - Close leaves nothing alive.
 //
 // It refuses what an agent cannot do, by name, and a message too many.

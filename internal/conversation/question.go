@@ -118,7 +118,8 @@ func (c *Conversation) ask(e *event.Event) {
 		c.inbox.post(func() {
 			if q.open[id] == open {
 				_ = c.reply(event.Reply{
-					Question: id, Option: event.Deny, ByUs: true, Text: fmt.Sprintf("nobody answered within %s", c.o.Patience),
+					Question: id, Option: event.Deny, ByUs: true, Text: fmt.Sprintf("nobody answered within %s",
+						c.o.Patience),
 				})
 				c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}, Synthetic: true})
 			}
@@ -188,7 +189,8 @@ func (c *Conversation) reply(r event.Reply) error {
 		if err := mind.Answer(said); err != nil && said.Option != event.Deny {
 			c.inbox.post(func() {
 				c.record(event.Event{
-					Kind: event.Notice, Turn: open.turn, Synthetic: true, Text: fmt.Sprintf("the answer to %s came too late: %v", r.Question, err),
+					Kind: event.Notice, Turn: open.turn, Synthetic: true,
+					Text: fmt.Sprintf("the answer to %s came too late: %v", r.Question, err),
 				})
 			})
 		}
@@ -242,7 +244,8 @@ func (c *Conversation) steer(blocks []event.Block, reply func(int64, error)) {
 	}()
 }
 
-// findLeft is the id of a question that an earlier process asked, by its id or by that of its call; empty: there is none.
+// findLeft is the id of a question that an earlier process asked, by its id or by that of its call; empty: there is
+// none.
 func (q *questions) findLeft(id string) string {
 	if _, is := q.left[id]; is {
 		return id
@@ -255,8 +258,8 @@ func (q *questions) findLeft(id string) string {
 	return ""
 }
 
-// answerLeft answers a question whose asker is gone: the answer becomes the next message. It allows nothing by itself: a
-// call that the agent makes again is asked about again.
+// answerLeft answers a question whose asker is gone: the answer becomes the next message. It allows nothing by itself:
+// a call that the agent makes again is asked about again.
 func (c *Conversation) answerLeft(id string, r event.Reply) error {
 	q := &c.questions
 	ask := q.left[id]

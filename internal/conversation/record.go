@@ -54,7 +54,8 @@ func (c *Conversation) recordEnd(e event.Event) {
 			Input: max(
 				0,
 				u.Input-u.Cached-u.Written,
-			), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
+			), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output, Reasoning: u.Reasoning,
+			Estimated: u.Estimated,
 		}
 		if u.CostUSD != nil {
 			r.Cost = *u.CostUSD

@@ -69,7 +69,9 @@ type trouble struct {
 // ask asks an agent and waits for its answer.
 func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(string)) outcome {
 	if s.o.Depth >= maxDepth {
-		return mistake("agents have asked agents %d times over already, and that is the limit: do it yourself, or say that it cannot be done", s.o.Depth)
+		return mistake(
+			"agents have asked agents %d times over already, and that is the limit: do it yourself, or say that it "+
+				"cannot be done", s.o.Depth)
 	}
 	r, err := s.check(raw)
 	if err != nil {
@@ -79,7 +81,9 @@ func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(str
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		return mistake("%d agents work already, which is as many as there may be at once; ask again when one has answered", maxAtOnce)
+		return mistake(
+			"%d agents work already, which is as many as there may be at once; ask again when one has answered",
+			maxAtOnce)
 	}
 	began := time.Now()
 	c := chat{server: s, request: r, progress: progress, tools: map[string]*used{}}
@@ -147,7 +151,8 @@ func (c *chat) run(ctx context.Context) answer {
 	events := conv.Events(conv.Last() + 1)
 	defer events.Close()
 	var turn int64
-	if mode := c.Mode.Approval(c.o.Reads); c.Session != "" && conv.Facts().Mode != mode { // resuming opens nothing, and the mode of this call is meant
+	// resuming opens nothing, and the mode of this call is meant
+	if mode := c.Mode.Approval(c.o.Reads); c.Session != "" && conv.Facts().Mode != mode {
 		err = conv.Set(opening, agent.Change{Mode: mode})
 	}
 	if err == nil {
@@ -243,12 +248,15 @@ func (c *chat) take(ctx context.Context, e event.Event) {
 	}
 }
 
-// conclude says how it went. What the conversation says about its end is the truth; the outcome adds to it what only the
-// agent's own records tell.
+// conclude says how it went. What the conversation says about its end is the truth; the outcome adds to it what only
+// the agent's own records tell.
 func (c *chat) conclude(out agent.Outcome, err error) answer {
 	a := answer{Agent: c.Agent, Status: done, Denials: []denial{}}
 	for _, d := range out.Evidence.Denials {
-		if !slices.ContainsFunc(c.denials, func(e event.Denial) bool { return e.CallID == d.CallID && e.Tool == d.Tool }) {
+		if !slices.ContainsFunc(c.denials, func(e event.Denial) bool {
+			return e.CallID == d.CallID &&
+				e.Tool == d.Tool
+		}) {
 			c.denials = append(c.denials, d)
 		}
 	}
@@ -271,7 +279,8 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 	if c.ask != nil {
 		a.Status, a.Question = needsInput, &question{Text: oneText(c.ask.Text, 4000), Options: []string{}}
 		for _, o := range c.ask.Options {
-			if !c.ask.Form || o != event.Allow && o != event.Always && o != event.Deny { // a form is filled in, not allowed
+			// a form is filled in, not allowed
+			if !c.ask.Form || o != event.Allow && o != event.Always && o != event.Deny {
 				a.Question.Options = append(a.Question.Options, o)
 			}
 		}
@@ -307,7 +316,8 @@ func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
 	case !c.end.OK && out.Evidence.Fault != nil:
 		return failed, out.Evidence.Fault
 	case !c.end.OK:
-		return failed, fault.New(fault.AgentFailed, "%s ended without success: %s", c.Agent, cmp.Or(c.end.Said, c.end.Reason))
+		return failed, fault.New(fault.AgentFailed, "%s ended without success: %s", c.Agent,
+			cmp.Or(c.end.Said, c.end.Reason))
 	case len(c.denials) > 0:
 		return blocked, nil
 	case c.text == "" && c.end.Text == "" && len(c.end.Structured) == 0 && len(c.tools) == 0:
@@ -332,8 +342,8 @@ func (c *chat) said() (whole string, cut bool) {
 	return whole[:n], true
 }
 
-// changed says whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or of an
-// agent that does not tell its tools, nobody knows.
+// changed says whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or of
+// an agent that does not tell its tools, nobody knows.
 func (c *chat) changed() *bool {
 	wrote, unclear := false, c.concluded || c.end == nil
 	for id, u := range c.tools {

@@ -1,13 +1,14 @@
-// Package delegate lets one agent ask another: a server of the Model Context Protocol on standard input and output, with the tools list_agents
-// and ask_agent.
+// Package delegate lets one agent ask another: a server of the Model Context Protocol on standard input and output,
+// with the tools list_agents and ask_agent.
 //
-// It promises that an agent which is asked gets no more than the server was started with, neither in what it may do nor in where; that every
-// call ends, by its own clock, by a cancellation, or because the other side is gone, and that nothing of it is alive then; that what is not
-// known is not claimed; and that no input, however long or wrong, ends the server but the end of that input.
+// It promises that an agent which is asked gets no more than the server was started with, neither in what it may do nor
+// in where; that every call ends, by its own clock, by a cancellation, or because the other side is gone, and that
+// nothing of it is alive then; that what is not known is not claimed; and that no input, however long or wrong, ends
+// the server but the end of that input.
 //
-// It refuses to answer for a person: a question of the agent is the answer of the call, and nothing happens in its place. It refuses to be a
-// ladder: an agent that is asked may ask another one, and that is the end of it. It decides neither which agents may be asked nor what they see
-// of the environment: that is for who opens the conversations.
+// It refuses to answer for a person: a question of the agent is the answer of the call, and nothing happens in its
+// place. It refuses to be a ladder: an agent that is asked may ask another one, and that is the end of it. It decides
+// neither which agents may be asked nor what they see of the environment: that is for who opens the conversations.
 package delegate
 
 import (
@@ -39,8 +40,8 @@ const (
 // Modes lists them, from the strictest.
 func Modes() []Mode { return []Mode{Read, Edit, Yolo} }
 
-// Approval is what a mode means in the words that all agents share. reads is what Read means: prompt, where what would be
-// asked about is denied, since nobody is there to be asked; or something stricter.
+// Approval is what a mode means in the words that all agents share. reads is what Read means: prompt, where what would
+// be asked about is denied, since nobody is there to be asked; or something stricter.
 func (m Mode) Approval(reads setting.Approval) setting.Approval {
 	switch m {
 	case Edit:
@@ -71,13 +72,14 @@ type Options struct {
 	Open          conversation.Opener
 	Ceiling       Mode
 	Reads         setting.Approval // what the mode Read means; empty: prompt
-	Roots         []string         // directories in and beneath which agents may work, absolute; the first is where they do unless told otherwise
-	Env           []string         // of the agents, but for the variable that counts the depth
-	Depth         int              // how many of us are above
-	Timeout       time.Duration    // of a call, unless it names one
-	Most          time.Duration    // of any call; 0: MaxTimeout
-	Connect       time.Duration    // from an agent's start to its first sign of life; 0: none
-	Log           func(format string, args ...any)
+	// directories in and beneath which agents may work, absolute; the first is where they do unless told otherwise
+	Roots   []string
+	Env     []string      // of the agents, but for the variable that counts the depth
+	Depth   int           // how many of us are above
+	Timeout time.Duration // of a call, unless it names one
+	Most    time.Duration // of any call; 0: MaxTimeout
+	Connect time.Duration // from an agent's start to its first sign of life; 0: none
+	Log     func(format string, args ...any)
 }
 
 // The limits.
@@ -140,8 +142,8 @@ type begun struct {
 // errCancelled is why a call ended that nobody waits for any more.
 var errCancelled = errors.New("the call was cancelled")
 
-// Serve speaks with one client until its input ends, or ctx does. When it returns no call runs any more. The error says that standard output could
-// not be written.
+// Serve speaks with one client until its input ends, or ctx does. When it returns no call runs any more. The error says
+// that standard output could not be written.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{
 		o: o, slots: make(chan struct{}, maxAtOnce), lines: make(chan []byte, 64), dead: make(chan struct{}),
@@ -237,7 +239,10 @@ func (s *server) say(m message) {
 	line, err := json.Marshal(m)
 	if err != nil {
 		s.o.Log("an answer is no JSON: %v", err)
-		line, _ = json.Marshal(message{Version: "2.0", ID: m.ID, Error: &refusal{-32603, "the answer could not be written"}})
+		line, _ = json.Marshal(message{
+			Version: "2.0", ID: m.ID,
+			Error: &refusal{-32603, "the answer could not be written"},
+		})
 	}
 	line = append(line, '\n')
 	select {
@@ -376,6 +381,7 @@ func (s *server) greet(id, params json.RawMessage) {
 		"protocolVersion": version,
 		"capabilities":    map[string]any{"tools": struct{}{}},
 		"serverInfo":      map[string]any{"name": s.o.Name, "title": "Other coding agents", "version": s.o.Version},
-		"instructions":    "list_agents tells which coding agents can be asked here; ask_agent asks one and waits for its answer.",
+		"instructions": "list_agents tells which coding agents can be asked here; ask_agent asks one and waits " +
+			"for its answer.",
 	}})
 }

@@ -48,8 +48,9 @@ func newBench(t *testing.T, script string) *bench {
 	b.server = &server{
 		slots: make(chan struct{}, maxAtOnce), sessions: map[string]begun{},
 		o: Options{
-			Ceiling: Yolo, Reads: setting.Prompt, Roots: []string{t.TempDir()}, Timeout: time.Minute, Most: MaxTimeout, Depth: 1,
-			Env: []string{"A=b", agent.DepthVariable + "=7"},
+			Ceiling: Yolo, Reads: setting.Prompt, Roots: []string{t.TempDir()}, Timeout: time.Minute, Most: MaxTimeout,
+			Depth: 1,
+			Env:   []string{"A=b", agent.DepthVariable + "=7"},
 			Agents: func() ([]Agent, error) {
 				return []Agent{{Name: "x", Installed: true, Modes: Modes(), GoesOn: true}}, nil
 			},
@@ -60,7 +61,9 @@ func newBench(t *testing.T, script string) *bench {
 }
 
 // open opens a conversation as a host's opener does.
-func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Services) (*conversation.Conversation,
+	error,
+) {
 	b.spec = s
 	var journal *session.Session
 	var err error
@@ -72,7 +75,10 @@ func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Servi
 	if err != nil {
 		return nil, err
 	}
-	client := anthropic.New(anthropic.Options{Base: b.model.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000}})
+	client := anthropic.New(anthropic.Options{
+		Base: b.model.URL(), Key: "k", Model: "m",
+		Profile: model.Profile{Window: 200_000},
+	})
 	sv.Grace = 500 * time.Millisecond
 	return conversation.Open(ctx, conversation.Options{
 		Journal: journal, Recorded: true, Spec: s, Services: sv,
@@ -144,10 +150,12 @@ func TestQuestion(t *testing.T) {
 	b := newBench(t, `[{"say":"I wonder."},{"call":{"name":"AskUserQuestion","input":{"questions":[{"question":"Which one?","header":"One",
 		"options":[{"label":"a","description":"the first"},{"label":"b","description":"the other"}],"multiSelect":false}]}}},{"say":"never"}]`)
 	got, o := b.asks(t, plainAsk)
-	if got.Status != needsInput || got.Question == nil || !strings.Contains(got.Question.Text, "Which one?") || o.Failed || got.Session == nil {
+	if got.Status != needsInput || got.Question == nil || !strings.Contains(got.Question.Text, "Which one?") ||
+		o.Failed || got.Session == nil {
 		t.Fatalf("%+v", got)
 	}
-	if !strings.Contains(o.Content[0].Text, "Which one?\n- a: the first") || strings.Contains(o.Content[0].Text, "allow") {
+	if !strings.Contains(o.Content[0].Text, "Which one?\n- a: the first") ||
+		strings.Contains(o.Content[0].Text, "allow") {
 		t.Errorf("%q", o.Content[0].Text)
 	}
 	entry, err := b.store.Reader(*got.Session, 0, false)
@@ -174,23 +182,29 @@ func TestGoesOn(t *testing.T) {
 	if *second.Session != *first.Session || second.Text != "heard again" {
 		t.Errorf("%+v", second)
 	}
-	if _, o := b.asks(t, `{"agent":"x","prompt":"again","session":"other"}`); !o.Failed || !strings.Contains(o.Content[0].Text, "not begun here") {
+	if _, o := b.asks(t, `{"agent":"x","prompt":"again","session":"other"}`); !o.Failed ||
+		!strings.Contains(o.Content[0].Text, "not begun here") {
 		t.Errorf("%+v", o)
 	}
 }
 
 // TestSpec: the agent gets the mode and the depth that the call stands for.
 func TestSpec(t *testing.T) {
-	for mode, want := range map[string]setting.Approval{"": setting.Prompt, "prompt": setting.Prompt, "edit": setting.AutoEdit, "auto": setting.Yolo} {
+	for mode, want := range map[string]setting.Approval{
+		"": setting.Prompt, "prompt": setting.Prompt,
+		"edit": setting.AutoEdit, "auto": setting.Yolo,
+	} {
 		b := newBench(t, `[{"say":"ok"}]`)
 		got, _ := b.asks(t, `{"agent":"x","prompt":"p","model":"m","mode":"`+mode+`"}`)
 		env := strings.Join(b.spec.Env, " ")
-		if b.spec.Terms.Mode != want || b.spec.Shared.Approval.Value != want || b.spec.Shared.Model.Value != "m" || env != "A=b OMNIAGENT_DEPTH=2" {
+		if b.spec.Terms.Mode != want || b.spec.Shared.Approval.Value != want || b.spec.Shared.Model.Value != "m" ||
+			env != "A=b OMNIAGENT_DEPTH=2" {
 			t.Errorf("%+v %+v", got, b.spec)
 		}
 	}
 	b := newBench(t, `[]`)
-	if _, o := b.asks(t, `{"agent":"x","prompt":"p","mode":"plan"}`); !o.Failed || !strings.Contains(o.Content[0].Text, "there is no mode") {
+	if _, o := b.asks(t, `{"agent":"x","prompt":"p","mode":"plan"}`); !o.Failed ||
+		!strings.Contains(o.Content[0].Text, "there is no mode") {
 		t.Errorf("%+v", o)
 	}
 }
@@ -228,11 +242,14 @@ func TestEndings(t *testing.T) {
 		status, code string
 		failed       bool
 	}{
-		"done":     {`[{"say":"yes"}]`, plainAsk, done, "", false},
-		"lost":     {`[{"error":401}]`, plainAsk, failed, "AUTH_REQUIRED", true},
-		"denied":   {`[` + called("Change") + `,{"say":"ok"}]`, plainAsk, blocked, "", false},
-		"too long": {`[` + called("Stay") + `]`, `{"agent":"x","prompt":"p","timeout_seconds":1}`, timedOut, "TIMEOUT", true},
-		"long":     {`[{"say":"` + strings.Repeat("ü", maxText) + `"}]`, plainAsk, done, "", false},
+		"done":   {`[{"say":"yes"}]`, plainAsk, done, "", false},
+		"lost":   {`[{"error":401}]`, plainAsk, failed, "AUTH_REQUIRED", true},
+		"denied": {`[` + called("Change") + `,{"say":"ok"}]`, plainAsk, blocked, "", false},
+		"too long": {
+			`[` + called("Stay") + `]`, `{"agent":"x","prompt":"p","timeout_seconds":1}`, timedOut, "TIMEOUT",
+			true,
+		},
+		"long": {`[{"say":"` + strings.Repeat("ü", maxText) + `"}]`, plainAsk, done, "", false},
 	} {
 		got, o := newBench(t, row.script).asks(t, row.ask)
 		code := ""
@@ -255,7 +272,8 @@ func TestNotOpened(t *testing.T) {
 		return nil, fault.New(fault.NotInstalled, "x is not installed")
 	}
 	got, o := b.asks(t, plainAsk)
-	if !o.Failed || got.Status != failed || got.Error.Code != "NOT_INSTALLED" || got.Session != nil || got.Changed == nil || *got.Changed {
+	if !o.Failed || got.Status != failed || got.Error.Code != "NOT_INSTALLED" || got.Session != nil ||
+		got.Changed == nil || *got.Changed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -287,13 +305,17 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestNobodyReads: a client that reads nothing keeps the server from nothing but from speaking, and its end is the server's.
+// TestNobodyReads: a client that reads nothing keeps the server from nothing but from speaking, and its end is the
+// server's.
 func TestNobodyReads(t *testing.T) {
 	in, feed := io.Pipe()
 	unread, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(t.Context(), in, out, Options{Ceiling: Read, Roots: []string{t.TempDir()}, Timeout: time.Minute, Log: t.Logf})
+		ended <- Serve(t.Context(), in, out, Options{
+			Ceiling: Read, Roots: []string{t.TempDir()}, Timeout: time.Minute,
+			Log: t.Logf,
+		})
 	}()
 	go func() {
 		w := bufio.NewWriter(feed)

@@ -25,25 +25,41 @@ func (s *server) tools() []map[string]any {
 	return []object{
 		{
 			"name": "list_agents", "title": "List coding agents",
-			"description": "Which other coding agents are on this machine and can be asked with ask_agent: name, version, the modes that are allowed here. Starts nothing.",
+			"description": "Which other coding agents are on this machine and can be asked with ask_agent: name, " +
+				"version, the modes that are allowed here. Starts nothing.",
 			"inputSchema": object{"type": "object", "properties": object{}, "additionalProperties": false},
 			"annotations": object{"readOnlyHint": true, "openWorldHint": false},
 		},
 		{
 			"name": "ask_agent", "title": "Ask a coding agent",
-			"description": "Give another coding agent a task and wait for its answer. It starts without any knowledge of this conversation, so the prompt has to say all " +
-				"that it needs. It cannot ask back: a question of its comes as the result with status needs_input; answer by asking again with the session. " +
+			"description": "Give another coding agent a task and wait for its answer. It starts without any " +
+				"knowledge of this conversation, so the prompt has to say all " +
+				"that it needs. It cannot ask back: a question of its comes as the result with status needs_input; " +
+				"answer by asking again with the session. " +
 				"What it was not allowed to do is listed in denials.",
 			"inputSchema": object{
 				"type": "object", "required": []string{"agent", "prompt"}, "additionalProperties": false,
 				"properties": object{
-					"agent":           object{"type": "string", "description": "its name, from list_agents"},
-					"prompt":          object{"type": "string", "minLength": 1, "description": "the whole task"},
-					"dir":             object{"type": "string", "description": "where it works; default: " + s.o.Roots[0]},
-					"mode":            object{"type": "string", "enum": allowed, "default": Read, "description": "read: it changes nothing; edit: it may change files; yolo: everything"},
-					"model":           object{"type": "string", "description": "in the agent's own words; default: its own"},
-					"session":         object{"type": "string", "description": "goes on with an earlier answer's session"},
-					"timeout_seconds": object{"type": "integer", "minimum": 1, "maximum": int(s.o.Most.Seconds()), "default": int(min(s.o.Timeout, s.o.Most).Seconds())},
+					"agent":  object{"type": "string", "description": "its name, from list_agents"},
+					"prompt": object{"type": "string", "minLength": 1, "description": "the whole task"},
+					"dir": object{"type": "string", "description": "where it works; default: " +
+						s.o.Roots[0]},
+					"mode": object{
+						"type": "string", "enum": allowed, "default": Read,
+						"description": "read: it changes nothing; edit: it may change files; yolo: everything",
+					},
+					"model": object{
+						"type":        "string",
+						"description": "in the agent's own words; default: its own",
+					},
+					"session": object{
+						"type":        "string",
+						"description": "goes on with an earlier answer's session",
+					},
+					"timeout_seconds": object{
+						"type": "integer", "minimum": 1, "maximum": int(s.o.Most.Seconds()),
+						"default": int(min(s.o.Timeout, s.o.Most).Seconds()),
+					},
 				},
 			},
 			"annotations": object{"readOnlyHint": reads, "destructiveHint": !reads, "openWorldHint": true},
@@ -170,7 +186,8 @@ func (s *server) agents() ([]Agent, error) {
 		return nil, err
 	}
 	for i := range all {
-		all[i].Modes = slices.DeleteFunc(slices.Clone(all[i].Modes), func(m Mode) bool { return !slices.Contains(s.allowed(), m) })
+		all[i].Modes = slices.DeleteFunc(slices.Clone(all[i].Modes),
+			func(m Mode) bool { return !slices.Contains(s.allowed(), m) })
 	}
 	return all, nil
 }
@@ -239,7 +256,8 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 	case strings.TrimSpace(r.Prompt) == "":
 		return r, errors.New("the prompt is empty: say what is to be done")
 	case len(r.Prompt) > maxPrompt || !utf8.ValidString(r.Prompt):
-		return r, fmt.Errorf("a prompt is a text of at most %d bytes; put what is longer into a file and name it", maxPrompt)
+		return r, fmt.Errorf("a prompt is a text of at most %d bytes; put what is longer into a file and name it",
+			maxPrompt)
 	}
 	r.Agent, r.goesOn = all[i].Name, all[i].GoesOn
 	switch r.Mode {
@@ -256,7 +274,10 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 	case !slices.Contains(Modes(), r.Mode):
 		return r, fmt.Errorf("there is no mode %.100q; there are %s", r.Mode, strings.Join(words(s.allowed()), ", "))
 	case !slices.Contains(s.allowed(), r.Mode):
-		return r, fmt.Errorf("the mode %s is more than this server was started with (--allow-mode %s); only a person can change that", r.Mode, s.o.Ceiling)
+		return r,
+			fmt.Errorf(
+				"the mode %s is more than this server was started with (--allow-mode %s); only a person can "+
+					"change that", r.Mode, s.o.Ceiling)
 	case !slices.Contains(all[i].Modes, r.Mode):
 		return r, fmt.Errorf("%s has no mode %s; it has %s", r.Agent, r.Mode, strings.Join(words(all[i].Modes), ", "))
 	}
@@ -308,5 +329,6 @@ func (s *server) place(r *request) error {
 			}
 		}
 	}
-	return fmt.Errorf("%.300q is not in a directory that this server was started with: %s", r.Dir, strings.Join(s.o.Roots, ", "))
+	return fmt.Errorf("%.300q is not in a directory that this server was started with: %s", r.Dir,
+		strings.Join(s.o.Roots, ", "))
 }

@@ -1,11 +1,12 @@
 // Package demo shows what this program is good for, in scenes that really run.
 //
-// It promises that nothing is claimed which was not seen a moment ago on this machine: each scene starts this program with a command line that
-// a person could type, looks at exit codes, records and files, and says what was different where something was. It needs no key, no other
-// program and no network. The scenes have a home of their own in a private directory, and an environment that holds nothing of the user's.
+// It promises that nothing is claimed which was not seen a moment ago on this machine: each scene starts this program
+// with a command line that a person could type, looks at exit codes, records and files, and says what was different
+// where something was. It needs no key, no other program and no network. The scenes have a home of their own in a
+// private directory, and an environment that holds nothing of the user's.
 //
-// It refuses to play a part without saying so: where a coding CLI is needed, this program stands in for it, and where a model is needed, a
-// script does. What comes between them is the product itself.
+// It refuses to play a part without saying so: where a coding CLI is needed, this program stands in for it, and where a
+// model is needed, a script does. What comes between them is the product itself.
 package demo
 
 import (
@@ -79,7 +80,8 @@ type File struct {
 	After  *string `json:"after"`
 }
 
-// Measured is what a scene took, and what its model was told and said. It differs from run to run, so it is no part of the scene.
+// Measured is what a scene took, and what its model was told and said. It differs from run to run, so it is no part of
+// the scene.
 type Measured struct {
 	Scene  string `json:"scene"`
 	TookMS int64  `json:"took_ms"`
@@ -133,7 +135,8 @@ func (s Stage) file(parts ...string) string {
 func (s Stage) build() error {
 	dirs := []string{s.bin(), filepath.Join(s.Dir, "tmp")}
 	for _, scene := range []string{"blocked", "walls", "task"} {
-		dirs = append(dirs, filepath.Join(s.work(scene), ".git")) // a project of its own, also where the user's home is one
+		// a project of its own, also where the user's home is one
+		dirs = append(dirs, filepath.Join(s.work(scene), ".git"))
 	}
 	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -167,7 +170,8 @@ func executable(name string) string {
 func (s Stage) env(more ...string) []string {
 	temp := filepath.Join(s.Dir, "tmp")
 	env := []string{
-		"PATH=" + s.bin() + string(filepath.ListSeparator) + s.Path, "HOME=" + s.home(), "USERPROFILE=" + s.home(), "USER=demo",
+		"PATH=" + s.bin() + string(filepath.ListSeparator) + s.Path, "HOME=" + s.home(), "USERPROFILE=" +
+			s.home(), "USER=demo",
 		"TMPDIR=" + temp, "TMP=" + temp, "TEMP=" + temp, "LC_ALL=C", "NO_COLOR=1", "TERM=dumb",
 	}
 	for _, name := range []string{"SystemRoot", "PATHEXT", "ComSpec"} {
@@ -233,7 +237,8 @@ func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string,
 // because is the first line of what was printed that says something.
 func because(printed string) string {
 	for line := range strings.Lines(printed) {
-		if line = strings.TrimSpace(line); line != "" && line != "[stderr]" && !strings.HasPrefix(line, "Command exited with code") {
+		if line = strings.TrimSpace(line); line != "" && line != "[stderr]" &&
+			!strings.HasPrefix(line, "Command exited with code") {
 			return ": " + line
 		}
 	}
@@ -241,7 +246,9 @@ func because(printed string) string {
 }
 
 // reported runs this program with a report, and returns that.
-func (s *player) reported(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step, shim.Report, bool) {
+func (s *player) reported(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step,
+	shim.Report, bool,
+) {
 	var report shim.Report
 	name := sc.Name + ".json"
 	step, ok := s.run(ctx, sc, expected, env, append(argv, "--report=../"+name)...)

@@ -28,9 +28,12 @@ func stage(t *testing.T) demo.Stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return demo.Stage{Self: self, Dir: t.TempDir(), Path: "/usr/bin:/bin", Run: func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
-		return process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Env: append(env, "GORACE=atexit_sleep_ms=0")})
-	}}
+	return demo.Stage{
+		Self: self, Dir: t.TempDir(), Path: "/usr/bin:/bin",
+		Run: func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
+			return process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Env: append(env, "GORACE=atexit_sleep_ms=0")})
+		},
+	}
 }
 
 func play(t *testing.T, s demo.Stage) map[string]demo.Scene {
@@ -46,7 +49,8 @@ func play(t *testing.T, s demo.Stage) map[string]demo.Scene {
 	return named
 }
 
-// TestWithoutWalls: nothing is claimed of walls where the record of the run says that there were none, and nothing may have run.
+// TestWithoutWalls: nothing is claimed of walls where the record of the run says that there were none, and nothing may
+// have run.
 func TestWithoutWalls(t *testing.T) {
 	for name, exit := range map[string]int{"denied": 3, "it ran": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -71,10 +75,12 @@ func TestWithoutWalls(t *testing.T) {
 			}
 			scenes := play(t, s)
 			sc := scenes["walls"]
-			if sc.OK != (exit == 3) || !strings.HasPrefix(sc.Title, "No walls can be built") || strings.Contains(strings.Join(sc.Seen, " "), "is not there") {
+			if sc.OK != (exit == 3) || !strings.HasPrefix(sc.Title, "No walls can be built") ||
+				strings.Contains(strings.Join(sc.Seen, " "), "is not there") {
 				t.Errorf("%+v", sc)
 			}
-			if last := sc.Steps[len(sc.Steps)-1]; !strings.HasPrefix(last.Command, "omniagent sandbox explain") || !strings.Contains(last.Stdout, "the rules say") {
+			if last := sc.Steps[len(sc.Steps)-1]; !strings.HasPrefix(last.Command, "omniagent sandbox explain") ||
+				!strings.Contains(last.Stdout, "the rules say") {
 				t.Errorf("%+v", last)
 			}
 			if sandbox != "off" {
@@ -95,7 +101,8 @@ func TestNotBelieved(t *testing.T) {
 		return run(ctx, dir, env, argv...)
 	}
 	sc := play(t, s)["blocked"]
-	if sc.OK || len(sc.Different) != 1 || !strings.Contains(sc.Different[0], "exit code 7") || !strings.Contains(demo.Text([]demo.Scene{sc}), "NOT AS CLAIMED: ") {
+	if sc.OK || len(sc.Different) != 1 || !strings.Contains(sc.Different[0], "exit code 7") ||
+		!strings.Contains(demo.Text([]demo.Scene{sc}), "NOT AS CLAIMED: ") {
 		t.Errorf("%+v", sc)
 	}
 }
@@ -104,7 +111,8 @@ func TestNotBelieved(t *testing.T) {
 func TestNoActorByChance(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	part := func(string) (string, bool) { return "claude", true }
-	if demo.IsStandIn([]string{"/usr/bin/claude"}, none) || demo.IsStandIn([]string{"/usr/bin/omniagent"}, part) || demo.IsStandIn(nil, part) {
+	if demo.IsStandIn([]string{"/usr/bin/claude"}, none) || demo.IsStandIn([]string{"/usr/bin/omniagent"}, part) ||
+		demo.IsStandIn(nil, part) {
 		t.Error("it plays where nobody asked for that")
 	}
 	if !demo.IsStandIn([]string{"/usr/bin/claude"}, part) {

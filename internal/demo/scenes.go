@@ -10,8 +10,10 @@ import (
 // blocked: a coding CLI was not allowed to do what it was asked, says 0 all the same, and is not believed.
 func (s *player) blocked(ctx context.Context) Scene {
 	sc := Scene{
-		Name: "blocked", Title: "A CLI says 0, and we say blocked", Files: []File{}, Seen: []string{}, Different: []string{},
-		About: "claude is played by this program: it answers, exits and keeps a transcript as Claude Code does when a tool of its model is denied.",
+		Name: "blocked", Title: "A CLI says 0, and we say blocked", Files: []File{}, Seen: []string{},
+		Different: []string{},
+		About: "claude is played by this program: it answers, exits and keeps a transcript as Claude Code does " +
+			"when a tool of its model is denied.",
 	}
 	env := s.env(standInPart + "=" + standInName)
 	alone, ok := s.run(ctx, &sc, 0, env, standInName, "-p", testsPrompt)
@@ -35,7 +37,8 @@ func (s *player) blocked(ctx context.Context) Scene {
 	case report.Error == nil || report.Error.Code != string(fault.Blocked) || len(report.Denials) == 0:
 		sc.differ("the denial was not found in the transcript")
 	default:
-		sc.saw("The same program, the same words. Its own exit code was 0; ours is 3, because its transcript has the denial of %s.", report.Denials[0].Tool)
+		sc.saw("The same program, the same words. Its own exit code was 0; ours is 3, because its transcript has the "+
+			"denial of %s.", report.Denials[0].Tool)
 	}
 	return sc
 }
@@ -53,8 +56,11 @@ const (
 // walls: a tool tries to leave the workspace, and the kernel refuses.
 func (s *player) walls(ctx context.Context) Scene {
 	sc := Scene{
-		Name: "walls", Title: "A tool tries to leave the workspace, and the kernel refuses", Files: []File{}, Seen: []string{}, Different: []string{},
-		About: "The model is a script that deletes one file outside of the workspace and makes another. Everything is allowed (yolo). The tool, the walls and the refusal are real. Below the command is what its stream tells of the tool.",
+		Name: "walls", Title: "A tool tries to leave the workspace, and the kernel refuses", Files: []File{},
+		Seen: []string{}, Different: []string{},
+		About: "The model is a script that deletes one file outside of the workspace and makes another. Everything " +
+			"is allowed (yolo). The tool, the walls and the refusal are real. Below the command is what its stream " +
+			"tells of the tool.",
 	}
 	for path, content := range map[string]string{s.beside("letter.txt"): letter, s.beside("leave.json"): leaveScript} {
 		if err := put(path, content); err != nil {
@@ -63,10 +69,14 @@ func (s *player) walls(ctx context.Context) Scene {
 		}
 	}
 	sc.Script = some(leaveScript)
-	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "tidy up next door", "--agent", "native", "--approval", "yolo", "--sandbox", "workspace-write",
+	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "tidy up next door", "--agent", "native",
+		"--approval", "yolo", "--sandbox", "workspace-write",
 		"--output", "stream-json", "--rehearse=../leave.json")
 	step.calls()
-	sc.Files = []File{{Name: "../letter.txt", Before: some(letter), After: look(s.beside("letter.txt"))}, {Name: "../planted", After: look(s.beside("planted"))}}
+	sc.Files = []File{
+		{Name: "../letter.txt", Before: some(letter), After: look(s.beside("letter.txt"))},
+		{Name: "../planted", After: look(s.beside("planted"))},
+	}
 	if sc.Files[0].After == nil || *sc.Files[0].After != letter {
 		sc.differ("../letter.txt is not what it was")
 	}
@@ -87,8 +97,10 @@ func (s *player) walls(ctx context.Context) Scene {
 	}
 	if strings.Contains(shown, "letter.txt': No such file") && len(sc.Different) == 0 {
 		sc.Title = "A tool tries to leave the workspace, and does not get out"
-		sc.saw("Walls: %s, network %s. This home is beneath /tmp, of which commands have one of their own: there was nothing to delete, and what was made ended "+
-			"with it. Looked at from here, ../letter.txt is as it was, and ../planted is not there.", report.Sandbox.Name, report.Sandbox.Network)
+		sc.saw("Walls: %s, network %s. This home is beneath /tmp, of which commands have one of their own: there was "+
+			"nothing to delete, and what was made ended "+
+			"with it. Looked at from here, ../letter.txt is as it was, and ../planted is not there.",
+			report.Sandbox.Name, report.Sandbox.Network)
 		return sc
 	}
 	for _, name := range []string{"../letter.txt", "../planted"} {
@@ -97,7 +109,8 @@ func (s *player) walls(ctx context.Context) Scene {
 		}
 	}
 	if len(sc.Different) == 0 {
-		sc.saw("Walls: %s, network %s. ../letter.txt is as it was, and ../planted is not there.", report.Sandbox.Name, report.Sandbox.Network)
+		sc.saw("Walls: %s, network %s. ../letter.txt is as it was, and ../planted is not there.", report.Sandbox.Name,
+			report.Sandbox.Network)
 	}
 	return sc
 }
@@ -114,7 +127,8 @@ func refused(output, name string) bool {
 	return false
 }
 
-// open goes on where no walls can be built: nothing may be claimed of them. That the command did not run is to be seen all the same.
+// open goes on where no walls can be built: nothing may be claimed of them. That the command did not run is to be seen
+// all the same.
 func (s *player) open(ctx context.Context, sc Scene) Scene {
 	s.bare = true
 	last := &sc.Steps[len(sc.Steps)-1]
@@ -129,8 +143,10 @@ func (s *player) open(ctx context.Context, sc Scene) Scene {
 	if last.Exit != shimBlocked {
 		sc.differ("the command ran without walls and without a question")
 	}
-	if _, ok := s.run(ctx, &sc, 0, s.env("OMNIAGENT_OUTPUT=plain"), "omniagent", "sandbox", "explain", "--as", "command", leaveCommand); ok && len(sc.Different) == 0 {
-		sc.saw("This machine has no walls: omniagent doctor tells why. Even yolo asks then, and where nobody can be asked the answer is no.")
+	if _, ok := s.run(ctx, &sc, 0, s.env("OMNIAGENT_OUTPUT=plain"), "omniagent", "sandbox", "explain", "--as",
+		"command", leaveCommand); ok && len(sc.Different) == 0 {
+		sc.saw("This machine has no walls: omniagent doctor tells why. Even yolo asks then, and where nobody can be " +
+			"asked the answer is no.")
 	}
 	return sc
 }
@@ -159,10 +175,15 @@ echo "ok"
 // task: the native agent mends a small program.
 func (s *player) task(ctx context.Context) Scene {
 	sc := Scene{
-		Name: "task", Title: "A small task, from the failing check to the passing one", Files: []File{}, Seen: []string{}, Different: []string{},
-		About: "The native agent in a project with a bug. The model is a script again; the tools, the edit and the check are real.",
+		Name: "task", Title: "A small task, from the failing check to the passing one", Files: []File{},
+		Seen: []string{}, Different: []string{},
+		About: "The native agent in a project with a bug. The model is a script again; the tools, the edit and the " +
+			"check are real.",
 	}
-	for path, content := range map[string]string{s.file("task", "sum.sh"): sumBroken, s.file("task", "check.sh"): sumCheck, s.beside("fix.json"): fixScript} {
+	for path, content := range map[string]string{
+		s.file("task", "sum.sh"):   sumBroken,
+		s.file("task", "check.sh"): sumCheck, s.beside("fix.json"): fixScript,
+	} {
 		if err := put(path, content); err != nil {
 			sc.differ("%v", err)
 			return sc
@@ -173,11 +194,15 @@ func (s *player) task(ctx context.Context) Scene {
 		sandbox = "off"
 	}
 	sc.Script = some(fixScript)
-	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "make check.sh pass", "--agent", "native", "--approval", "yolo", "--sandbox", sandbox,
+	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "make check.sh pass", "--agent", "native",
+		"--approval", "yolo", "--sandbox", sandbox,
 		"--output", "stream-json", "--rehearse=../fix.json")
 	step.calls()
 	sc.Files = []File{
-		{Name: "sum.sh", Before: some(sumBroken), After: look(s.file("task", "sum.sh"))}, {Name: "check.sh", Before: some(sumCheck), After: look(s.file("task", "check.sh"))},
+		{Name: "sum.sh", Before: some(sumBroken), After: look(s.file("task", "sum.sh"))}, {
+			Name:   "check.sh",
+			Before: some(sumCheck), After: look(s.file("task", "check.sh")),
+		},
 	}
 	if after := sc.Files[0].After; after == nil || *after != sumWhole {
 		sc.differ("sum.sh was not mended")

@@ -13,9 +13,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// The stand-in for Claude Code does what that does in version 2.1.329 when it is called with -p and its model wants to run a command which
-// nobody can be asked about: the command is not run, the model says so in its answer, the answer is printed, the exit code is 0, and the
-// transcript has the denial.
+// The stand-in for Claude Code does what that does in version 2.1.329 when it is called with -p and its model wants to
+// run a command which nobody can be asked about: the command is not run, the model says so in its answer, the answer is
+// printed, the exit code is 0, and the transcript has the denial.
 
 const (
 	standInName = "claude"
@@ -82,19 +82,35 @@ func keepTranscript(lookup func(string) (string, bool), session, prompt string) 
 		return err
 	}
 	type object = map[string]any
-	common := object{"cwd": dir, "sessionId": session, "version": "2.1.329", "isSidechain": false, "userType": "external", "entrypoint": "sdk-cli"}
+	common := object{
+		"cwd": dir, "sessionId": session, "version": "2.1.329", "isSidechain": false,
+		"userType": "external", "entrypoint": "sdk-cli",
+	}
 	assistant := func(id string, block object) object {
-		return object{"type": "assistant", "message": object{"id": id, "role": "assistant", "model": "claude-opus-5-5", "content": []object{block}}}
+		return object{"type": "assistant", "message": object{
+			"id": id, "role": "assistant", "model": "claude-opus-5-5",
+			"content": []object{block},
+		}}
 	}
 	records := []object{
-		{"type": "user", "message": object{"role": "user", "content": prompt}, "promptSource": "sdk", "permissionMode": "default"},
-		assistant("msg_1", object{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": object{"command": "make test"}}),
+		{
+			"type": "user", "message": object{"role": "user", "content": prompt}, "promptSource": "sdk",
+			"permissionMode": "default",
+		},
+		assistant("msg_1", object{
+			"type": "tool_use", "id": "toolu_1", "name": "Bash",
+			"input": object{"command": "make test"},
+		}),
 		{
 			"type": "user", "toolDenialKind": "user-rejected",
 			"message": object{"role": "user", "content": []object{{
-				"type": "tool_result", "tool_use_id": "toolu_1", "is_error": true, "content": "This command requires approval",
+				"type": "tool_result", "tool_use_id": "toolu_1", "is_error": true,
+				"content": "This command requires approval",
 			}}},
-			"permissionDecision": object{"decision": "reject", "source": "config", "reasonCode": "bashMiss:no-rule-match"},
+			"permissionDecision": object{
+				"decision": "reject", "source": "config",
+				"reasonCode": "bashMiss:no-rule-match",
+			},
 		},
 		assistant("msg_2", object{"type": "text", "text": testsAnswer}),
 	}

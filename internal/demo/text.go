@@ -27,7 +27,8 @@ func Text(scenes []Scene) string {
 		}
 		for _, f := range sc.Files {
 			if f.Before != nil && f.After != nil && *f.Before != *f.After {
-				fmt.Fprintf(&b, "\n   %s, before:  %s   %s, after:   %s", f.Name, line(*f.Before), f.Name, line(*f.After))
+				fmt.Fprintf(&b, "\n   %s, before:  %s   %s, after:   %s", f.Name, line(*f.Before), f.Name,
+					line(*f.After))
 			}
 		}
 		b.WriteString("\n")

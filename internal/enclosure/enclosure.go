@@ -1,8 +1,10 @@
-// Package enclosure is where the commands of a conversation run: the walls of sandbox around them, as this product wants them.
+// Package enclosure is where the commands of a conversation run: the walls of sandbox around them, as this product
+// wants them.
 //
-// It promises that nobody has to know which files of a workspace decide what runs later, which hold credentials and how a list of hosts is
-// let through: it is the same for the native agent and for a command that a person puts between walls by hand. It refuses to fall back: where
-// the walls that were asked for cannot be built there is an error, and the caller says whether to go on without.
+// It promises that nobody has to know which files of a workspace decide what runs later, which hold credentials and how
+// a list of hosts is let through: it is the same for the native agent and for a command that a person puts between
+// walls by hand. It refuses to fall back: where the walls that were asked for cannot be built there is an error, and
+// the caller says whether to go on without.
 package enclosure
 
 import (
@@ -46,7 +48,8 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		return sandbox.Policy{}, fault.New(fault.FileMissing, "the workspace %s is not there", w.Root).Because(err)
 	}
 	p := sandbox.Policy{
-		Root: root, Write: sandbox.GitDirs(root), Protected: guard.Protected(), Hidden: Credentials(w.Home), Temp: w.Temp,
+		Root: root, Write: sandbox.GitDirs(root), Protected: guard.Protected(), Hidden: Credentials(w.Home),
+		Temp:   w.Temp,
 		Limits: sandbox.Limits{Memory: w.Memory},
 	}
 	for _, dir := range w.Write {
@@ -101,8 +104,8 @@ func Hosts(list string) []string {
 	return hosts
 }
 
-// CheckNetwork says what is wrong with a word about the network. A list in which a word stands that is no host but means all of it, or nothing, is
-// a mistake that nobody should have to guess about.
+// CheckNetwork says what is wrong with a word about the network. A list in which a word stands that is no host but
+// means all of it, or nothing, is a mistake that nobody should have to guess about.
 func CheckNetwork(network string) error {
 	if network == "" || network == "off" || network == "on" {
 		return nil
@@ -114,7 +117,8 @@ func CheckNetwork(network string) error {
 	}
 	for _, host := range hosts {
 		if strings.EqualFold(host, "on") || strings.EqualFold(host, "off") {
-			return fault.New(fault.ArgError, "the network %q is neither %s nor a list of hosts", network, strings.ToLower(host)).Hint(forms)
+			return fault.New(fault.ArgError, "the network %q is neither %s nor a list of hosts", network,
+				strings.ToLower(host)).Hint(forms)
 		}
 	}
 	return nil
@@ -128,7 +132,8 @@ type Enclosure struct {
 	roots   []string
 }
 
-// Weaker is why these walls are not the strongest that there are for this system. nil: they are, or were asked for by name.
+// Weaker is why these walls are not the strongest that there are for this system. nil: they are, or were asked for by
+// name.
 func (e *Enclosure) Weaker() error {
 	if e == nil {
 		return nil
@@ -136,9 +141,9 @@ func (e *Enclosure) Weaker() error {
 	return e.weaker
 }
 
-// Open builds the best walls that this machine can have, and tries them. The machine alone decides which: walls that stand
-// elsewhere on it and not around this workspace are no reason for weaker ones. That is a refusal, and so is what could not
-// be found out. A fault of code UNAVAILABLE says that the machine has no walls; it is about the strongest.
+// Open builds the best walls that this machine can have, and tries them. The machine alone decides which: walls that
+// stand elsewhere on it and not around this workspace are no reason for weaker ones. That is a refusal, and so is what
+// could not be found out. A fault of code UNAVAILABLE says that the machine has no walls; it is about the strongest.
 func Open(w Wanted) (*Enclosure, error) {
 	p, err := w.Policy()
 	if err != nil {
@@ -167,16 +172,18 @@ func Open(w Wanted) (*Enclosure, error) {
 		}
 	}
 	if first == nil && w.Only != "" {
-		first = fault.New(fault.Down, "there are no walls %s on %s that could hold this", w.Only, runtime.GOOS).Hint("Run: omniagent doctor")
+		first = fault.New(fault.Down, "there are no walls %s on %s that could hold this", w.Only,
+			runtime.GOOS).Hint("Run: omniagent doctor")
 	}
 	if first == nil {
-		first = fault.New(fault.Down, "no walls can be built around commands on %s", runtime.GOOS).Hint("Run: omniagent doctor")
+		first = fault.New(fault.Down, "no walls can be built around commands on %s",
+			runtime.GOOS).Hint("Run: omniagent doctor")
 	}
 	return nil, first
 }
 
-// build builds the walls of a tier. lacks is why this machine cannot have them. What fails around this workspace alone is
-// tried once more: an editor or git may have moved meanwhile what the walls are about.
+// build builds the walls of a tier. lacks is why this machine cannot have them. What fails around this workspace alone
+// is tried once more: an editor or git may have moved meanwhile what the walls are about.
 func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
 	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 	for range 2 {
@@ -237,13 +244,17 @@ func tiers() []sandbox.Tier {
 
 func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
 
-// Whole says whether commands change nothing outside of the workspace, whatever they are: they need not be asked about for its sake.
+// Whole says whether commands change nothing outside of the workspace, whatever they are: they need not be asked about
+// for its sake.
 func (e *Enclosure) Whole() bool { return e != nil && e.Claim().Tier != sandbox.Landlock }
 
 // Told is what holds, for records and streams. Of no enclosure it is that nothing does.
 func (e *Enclosure) Told() *event.Walls {
 	if e == nil {
-		return &event.Walls{Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"}}
+		return &event.Walls{
+			Name: sandbox.None.String(), Network: "on",
+			Holes: []string{"everything: commands do what the user can do"},
+		}
 	}
 	claim := e.Claim()
 	return &event.Walls{Name: claim.Name, Network: e.network, Holes: claim.Holes}
@@ -260,14 +271,17 @@ func (e *Enclosure) Sentence() string {
 	case "on":
 		network = "They have the network."
 	default:
-		network = "Of the network they reach only " + strings.ReplaceAll(e.network, ",", ", ") + ", through the proxy in their environment."
+		network = "Of the network they reach only " + strings.ReplaceAll(e.network, ",", ", ") +
+			", through the proxy in their environment."
 	}
 	where := "the working directory"
 	if len(e.roots) > 0 {
 		where += ", beneath " + strings.Join(e.roots, ", ")
 	}
-	return "Commands run behind walls: they can write beneath " + where + " and to temporary files, but not to what decides what runs later " +
-		"(.git/hooks, .git/config, settings of editors and agents), and cannot read where credentials are kept. " + network +
+	return "Commands run behind walls: they can write beneath " + where +
+		" and to temporary files, but not to what decides what runs later " +
+		"(.git/hooks, .git/config, settings of editors and agents), and cannot read where credentials are kept. " +
+		network +
 		" What is refused there stays refused: do not look for ways around it, say what you would need."
 }
 

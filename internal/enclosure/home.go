@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/guard"
 )
 
-// Credentials are where credentials are kept: in the home directory that the environment names, and in that of the account, which stays what it
-// is when somebody sets HOME.
+// Credentials are where credentials are kept: in the home directory that the environment names, and in that of the
+// account, which stays what it is when somebody sets HOME.
 func Credentials(home string) []string {
 	all := guard.Credentials(home)
 	if account := accountHome("/etc/passwd", os.Getuid()); account != "" && account != filepath.Clean(home) {
@@ -20,8 +20,8 @@ func Credentials(home string) []string {
 	return all
 }
 
-// accountHome is the home directory of a user by the system's own list, "" where that does not tell. A user that only a directory service knows
-// is not found.
+// accountHome is the home directory of a user by the system's own list, "" where that does not tell. A user that only a
+// directory service knows is not found.
 func accountHome(list string, uid int) string {
 	f, err := os.Open(list)
 	if err != nil {

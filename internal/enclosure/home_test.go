@@ -9,7 +9,8 @@ import (
 
 func TestHomeOfTheAccount(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "passwd")
-	text := "root:x:0:0:root:/root:/bin/sh\n# a comment\nann:x:1000:1000::/home/ann/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\ntorn:x:7\n"
+	text := "root:x:0:0:root:/root:/bin/sh\n# a " +
+		"comment\nann:x:1000:1000::/home/ann/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\ntorn:x:7\n"
 	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func TestAnotherHome(t *testing.T) {
 	}
 	for _, home := range []string{"", t.TempDir(), account} {
 		hidden := Credentials(home)
-		if !slices.Contains(hidden, filepath.Join(account, ".ssh")) || home != "" && !slices.Contains(hidden, filepath.Join(home, ".ssh")) {
+		if !slices.Contains(hidden, filepath.Join(account, ".ssh")) || home != "" &&
+			!slices.Contains(hidden, filepath.Join(home, ".ssh")) {
 			t.Errorf("HOME=%s hides %v", home, hidden)
 		}
 		slices.Sort(hidden)

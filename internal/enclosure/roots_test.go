@@ -31,7 +31,8 @@ func TestFurtherRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{
-		"in/a": true, "more/a": true, "more/.git/hooks/a": false, "more/.git/config": false, "more/.mcp.json": false, "more/.vscode/x": false, "home/a": true, "home/.ssh/a": false, "home/.bashrc": false,
+		"in/a": true, "more/a": true, "more/.git/hooks/a": false, "more/.git/config": false, "more/.mcp.json": false,
+		"more/.vscode/x": false, "home/a": true, "home/.ssh/a": false, "home/.bashrc": false,
 		"beside/a": false, "in/.mcp.json": false,
 	} {
 		for _, tier := range []sandbox.Tier{sandbox.Namespaces, sandbox.Seatbelt} {

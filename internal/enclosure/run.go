@@ -19,8 +19,8 @@ type Program struct {
 	Signals  <-chan os.Signal
 }
 
-// Run runs it to its end, with everything it started, and returns its exit status, 128 and the number for a signal. An error means that it was not
-// started.
+// Run runs it to its end, with everything it started, and returns its exit status, 128 and the number for a signal. An
+// error means that it was not started.
 func (e *Enclosure) Run(p Program) (int, error) {
 	path, err := find(p.Argv[0], p.Dir, p.Env)
 	if err != nil {
@@ -54,7 +54,8 @@ func (e *Enclosure) Run(p Program) (int, error) {
 	return ending.ExitCode, nil
 }
 
-// find looks a program up as a shell would: a name with a slash is a path, any other is in PATH, of which only absolute entries count.
+// find looks a program up as a shell would: a name with a slash is a path, any other is in PATH, of which only absolute
+// entries count.
 func find(name, dir string, env []string) (string, error) {
 	runs := func(path string) bool {
 		info, err := os.Stat(path)
@@ -66,7 +67,8 @@ func find(name, dir string, env []string) (string, error) {
 			path = filepath.Join(dir, path)
 		}
 		if !runs(path) {
-			return "", fault.New(fault.NotInstalled, "%s is no program that can be run", name).Hint("Give the path of an executable file.")
+			return "", fault.New(fault.NotInstalled, "%s is no program that can be run",
+				name).Hint("Give the path of an executable file.")
 		}
 		return path, nil
 	}

@@ -61,7 +61,8 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	var results []model.Block
 	for i := 0; i < len(steps); {
 		n := 1
-		if l.free(steps[i]) { // asked here and not before: the mode may have changed since the call in front of it began
+		// asked here and not before: the mode may have changed since the call in front of it began
+		if l.free(steps[i]) {
 			for i+n < len(steps) && n < abreast && l.free(steps[i+n]) {
 				n++
 			}
@@ -145,7 +146,8 @@ func arguments(c model.Block) json.RawMessage {
 // the conversation runs alone.
 func (l *loop) free(s *step) bool {
 	kind := s.action.Kind
-	if s.wrong != "" || l.mind.o.Services.Hook != nil || s.action.Changes || kind == event.Agent || kind == event.Other {
+	if s.wrong != "" || l.mind.o.Services.Hook != nil || s.action.Changes || kind == event.Agent ||
+		kind == event.Other {
 		return false
 	}
 	described := Described(s.call.Name, s.action)

@@ -439,7 +439,8 @@ func TestHelpers(t *testing.T) {
 		inner.System[1].Text != "where you are" || len(inner.System) != 3 {
 		t.Errorf("%s, %s, %+v", inner.Model, names, inner.System)
 	}
-	if got := asked(server); ran != 1 || !strings.HasPrefix(got, "one, small, ") { // the conversation itself has the tool
+	// the conversation itself has the tool
+	if got := asked(server); ran != 1 || !strings.HasPrefix(got, "one, small, ") {
 		t.Errorf("%d, %s", ran, got)
 	}
 }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	summarise = "Summarise this conversation for yourself: you will go on with the work having only the summary and " +
-		"the last few messages. Keep, exactly as they are: what the user asked for and decided, file names, commands, " +
-		"identifiers, figures and error messages that still matter. Then: what is done, what was found out, what " +
-		"failed and why, what comes next. Leave out what is of no use any more. Answer with the summary alone; do not " +
-		"call tools."
+	summarise = "Summarise this conversation for yourself: you will go on with the work having only the summary " +
+		"and the last few messages. Keep, exactly as they are: what the user asked for and decided, file names, " +
+		"commands, identifiers, figures and error messages that still matter. Then: what is done, what was found " +
+		"out, what failed and why, what comes next. Leave out what is of no use any more. Answer with the summary " +
+		"alone; do not call tools."
 	summarised  = "The conversation until here was longer than fits. This is its summary:\n\n"
 	wordForWord = "The user's last message, word for word:\n\n"
 	// longestAsked is how much of that message is kept so.

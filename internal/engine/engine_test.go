@@ -214,7 +214,8 @@ func TestLimits(t *testing.T) {
 	}}
 	const usage = `,"usage":{"input":1000,"output":1000}}`
 	looks := script(
-		`{"call":{"name":"Look","input":{"n":1}}`+usage, `{"call":{"name":"Look","input":{"n":2}}`+usage, `{"say":"never"}`,
+		`{"call":{"name":"Look","input":{"n":1}}`+usage, `{"call":{"name":"Look","input":{"n":2}}`+
+			usage, `{"say":"never"}`,
 	)
 	for name, tt := range map[string]struct {
 		limits engine.Limits

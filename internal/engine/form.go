@@ -54,14 +54,16 @@ func (f *Form) tool() tool.Tool {
 	return tool.Tool{
 		Tool: toolspec.Tool{
 			Name: formName,
-			Description: "Gives the final answer, in the form that was asked for. Call it once, when the work is done, " +
+			Description: "Gives the final answer, in the form that was asked for. Call it once, when the work " +
+				"is done, " +
 				"with the whole answer: nothing else is read.",
 			Input: f.input,
 		},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
 			if err := f.schema.Validate(input); err != nil {
 				return tool.Action{}, fault.New(
-					fault.ArgError, "The answer does not fit its form: %v. Correct it, and call %s again", err, formName)
+					fault.ArgError, "The answer does not fit its form: %v. Correct it, and call %s again", err,
+					formName)
 			}
 			taken := func(context.Context, func(string)) tool.Result {
 				return tool.Result{Text: "The answer has been taken."}

@@ -401,12 +401,14 @@ func TestContext(t *testing.T) {
 func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	client, server := scripted(t, `[{"say":"you said ${input}"}]`)
 	var again []bool
-	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.TurnEnds: func(m agent.Moment) agent.Word {
-		if again = append(again, m.Again); m.Again {
-			return agent.Word{}
-		}
-		return agent.Word{Decision: event.Deny, Reason: "run the tests"}
-	}}}
+	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
+		agent.TurnEnds: func(m agent.Moment) agent.Word {
+			if again = append(again, m.Again); m.Again {
+				return agent.Word{}
+			}
+			return agent.Word{Decision: event.Deny, Reason: "run the tests"}
+		},
+	}}
 	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)})
 	for range 2 {
 		all := turn(t, s, "go", nil)
@@ -429,12 +431,14 @@ func TestHooksAtAShortening(t *testing.T) {
 	for _, refuses := range []bool{true, false} {
 		asked := make(chan model.Request, 20)
 		client, _ := scripted(t, `[]`)
-		h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.Shortening: func(agent.Moment) agent.Word {
-			if refuses {
-				return agent.Word{Decision: event.Deny, Reason: "not now"}
-			}
-			return agent.Word{Context: "keep the names"}
-		}}}
+		h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
+			agent.Shortening: func(agent.Moment) agent.Word {
+				if refuses {
+					return agent.Word{Decision: event.Deny, Reason: "not now"}
+				}
+				return agent.Word{Context: "keep the names"}
+			},
+		}}
 		s := begin(t, engine.Options{
 			Client: canned{client, model.Answer{
 				Blocks: []model.Block{{Kind: model.Text, Text: "x"}},

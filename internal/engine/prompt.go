@@ -100,8 +100,8 @@ func permission(s Setting) string {
 	case s.CanAsk:
 		may += " A refusal is an answer: do not repeat the call, ask or find another way."
 	case s.Mode == setting.Default && s.Held:
-		may += " Nobody can be asked right now: what stays in the working directory runs, everything else is refused. " +
-			"Do what is possible without, and say what is missing."
+		may += " Nobody can be asked right now: what stays in the working directory runs, everything else is " +
+			"refused. Do what is possible without, and say what is missing."
 	default:
 		may += " Nobody can be asked right now, so such a call is refused: do what is possible without, " +
 			"and say what is missing."

@@ -38,7 +38,8 @@ func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error)
 	}
 	l := &loop{
 		mind: m, turn: from.loop.turn, own: from.loop.own, talk: newConversation(nil, nil),
-		system: append(slices.Clone(from.loop.system), taskPrompt), parent: from.id, outer: from.loop, began: time.Now(),
+		system: append(slices.Clone(from.loop.system), taskPrompt), parent: from.id, outer: from.loop,
+		began: time.Now(),
 	}
 	l.talk.ids = from.loop.talk.ids // ids are unique in the whole session
 	depth := 0

@@ -163,7 +163,8 @@ func (l *loop) overwrites(a tool.Action) bool {
 }
 
 const maskWritten = redact.Mask + " stands for a secret that you were not shown. Writing it would put the mask in " +
-	"place of the secret. Change only what is around it: Edit with an old_string and a new_string that do not have it. " +
+	"place of the secret. Change only what is around it: Edit with an old_string and a new_string that do not " +
+	"have it. " +
 	"If the file must say exactly " + redact.Mask + ", ask the user to write that."
 
 // unveiled takes secrets out of what is told, where it may quote somebody. What tools and the model said is without

@@ -9,7 +9,8 @@ import (
 // only pieces of text and thinking, which are nearly all events of a conversation; for others it appends nothing and
 // reports false.
 func (e *Event) AppendBody(dst []byte) ([]byte, bool) {
-	if e.Kind != Text && e.Kind != Thinking || e.Blocks != nil || e.Facts != nil || e.Answer != nil || e.Call != nil || e.Result != nil || e.Denial != nil ||
+	if e.Kind != Text && e.Kind != Thinking || e.Blocks != nil || e.Facts != nil || e.Answer != nil || e.Call != nil ||
+		e.Result != nil || e.Denial != nil ||
 		e.Ask != nil || e.Reply != nil || e.Retry != nil || e.Fault != nil || e.Terminal || e.End != nil ||
 		e.Compaction != nil {
 		return dst, false
@@ -26,7 +27,12 @@ func (e *Event) AppendBody(dst []byte) ([]byte, bool) {
 		name("turn")
 		dst = strconv.AppendInt(dst, e.Turn, 10)
 	}
-	for _, m := range [...]struct{ name, value string }{{"agent_session", e.Session}, {"parent", e.Parent}, {"model", e.Model}, {"text", e.Text}} {
+	for _, m := range [...]struct{ name, value string }{
+		{"agent_session", e.Session},
+		{"parent", e.Parent},
+		{"model", e.Model},
+		{"text", e.Text},
+	} {
 		if m.value != "" {
 			name(m.name)
 			dst = appendString(dst, m.value)

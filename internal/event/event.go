@@ -19,7 +19,8 @@ type Kind string
 
 // The kinds. The comment names the members of Event that matter.
 const (
-	Prompted   Kind = "prompt"      // a message was accepted: Blocks. It is queued; TurnBegan follows when the agent takes it up
+	// a message was accepted: Blocks. It is queued; TurnBegan follows when the agent takes it up
+	Prompted   Kind = "prompt"
 	Started    Kind = "started"     // a session of the agent began or goes on: Session, Model
 	Changed    Kind = "changed"     // facts of the conversation changed: Facts holds only those that did
 	TurnBegan  Kind = "turn"        // the agent took up a message
@@ -50,8 +51,9 @@ type Event struct {
 	Time time.Time `json:"-"`
 	Turn int64     `json:"turn,omitempty"`
 
-	Session    string       `json:"agent_session,omitempty"` // the agent's own id, where the event tells it
-	Parent     string       `json:"parent,omitempty"`        // the Call whose sub-agent this happened to; empty: the agent itself
+	Session string `json:"agent_session,omitempty"` // the agent's own id, where the event tells it
+	// the Call whose sub-agent this happened to; empty: the agent itself
+	Parent     string       `json:"parent,omitempty"`
 	Model      string       `json:"model,omitempty"`
 	Text       string       `json:"text,omitempty"`
 	Delta      bool         `json:"delta,omitempty"`
@@ -69,7 +71,8 @@ type Event struct {
 	End        *End         `json:"end,omitempty"`
 	Compaction *Compaction  `json:"compaction,omitempty"`
 	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it, the agent did not say it
-	Unasked    bool         `json:"unasked,omitempty"`   // with Ended: no message began this turn; something that the agent had left running woke it
+	// with Ended: no message began this turn; something that the agent had left running woke it
+	Unasked bool `json:"unasked,omitempty"`
 
 	Hash string `json:"raw,omitempty"` // of what it was read from: the first 32 hexadecimal digits of its SHA-256
 
@@ -105,7 +108,10 @@ func (f *Facts) Merge(change Facts) {
 		now *string
 		new string
 	}{
-		{&f.Agent, change.Agent}, {&f.Version, change.Version}, {&f.Model, change.Model}, {&f.Provider, change.Provider}, {&f.Dir, change.Dir},
+		{&f.Agent, change.Agent}, {&f.Version, change.Version}, {&f.Model, change.Model}, {
+			&f.Provider,
+			change.Provider,
+		}, {&f.Dir, change.Dir},
 	} {
 		if m.new != "" {
 			*m.now = m.new
@@ -181,13 +187,14 @@ type Call struct {
 
 // Result is what a tool gave back.
 type Result struct {
-	ID       string          `json:"id,omitempty"`   // of the Call
-	Name     string          `json:"name,omitempty"` // empty where the agent does not repeat it
-	Failed   bool            `json:"failed,omitempty"`
-	Output   string          `json:"output,omitempty"`
-	ExitCode *int            `json:"exit_code,omitempty"` // of a command, where the agent tells it
-	Change   *Change         `json:"change,omitempty"`    // of a file, where the agent tells it
-	Input    json.RawMessage `json:"-"`                   // what it ran with, where a host changed the Call's input; "arguments" in JSON
+	ID       string  `json:"id,omitempty"`   // of the Call
+	Name     string  `json:"name,omitempty"` // empty where the agent does not repeat it
+	Failed   bool    `json:"failed,omitempty"`
+	Output   string  `json:"output,omitempty"`
+	ExitCode *int    `json:"exit_code,omitempty"` // of a command, where the agent tells it
+	Change   *Change `json:"change,omitempty"`    // of a file, where the agent tells it
+	// what it ran with, where a host changed the Call's input; "arguments" in JSON
+	Input json.RawMessage `json:"-"`
 }
 
 // Change is what a tool made of a file.
@@ -211,7 +218,8 @@ type Ask struct {
 	Text    string   `json:"text,omitempty"`
 	Options []string `json:"options,omitempty"`
 	Tool    *Call    `json:"tool,omitempty"` // the question is whether this may run
-	Form    bool     `json:"form,omitempty"` // the Tool is itself a question: what is wanted is its input filled in, or a text
+	// the Tool is itself a question: what is wanted is its input filled in, or a text
+	Form bool `json:"form,omitempty"`
 }
 
 // The options of a question whether a tool may run.
@@ -228,11 +236,14 @@ type Reply struct {
 	Text     string `json:"text,omitempty"`
 	// Further members, where the question is whether a tool may run. An agent that cannot follow one of them takes the
 	// answer for a no.
-	Input json.RawMessage  `json:"-"`               // what the tool is called with instead; of a form, the filled one; "arguments" in JSON
-	Rules []string         `json:"rules,omitempty"` // calls like these need no question from now on, in the words of docs/rules.md
-	Mode  setting.Approval `json:"mode,omitempty"`  // the mode from now on
-	Stop  bool             `json:"stop,omitempty"`  // the turn ends with it
-	ByUs  bool             `json:"by_us,omitempty"` // nobody said it: a denial because nobody could be asked, or nobody answered in time
+	// what the tool is called with instead; of a form, the filled one; "arguments" in JSON
+	Input json.RawMessage `json:"-"`
+	// calls like these need no question from now on, in the words of docs/rules.md
+	Rules []string         `json:"rules,omitempty"`
+	Mode  setting.Approval `json:"mode,omitempty"` // the mode from now on
+	Stop  bool             `json:"stop,omitempty"` // the turn ends with it
+	// nobody said it: a denial because nobody could be asked, or nobody answered in time
+	ByUs bool `json:"by_us,omitempty"`
 }
 
 // Again is a request that an agent repeats.
@@ -260,16 +271,18 @@ const (
 
 // End is how a turn ended.
 type End struct {
-	OK         bool            `json:"ok"`
-	Text       string          `json:"text,omitempty"` // the final answer, where the event carries it
-	Structured json.RawMessage `json:"-"`              // the answer that fits the schema; "structured" in JSON, as a string
+	OK   bool   `json:"ok"`
+	Text string `json:"text,omitempty"` // the final answer, where the event carries it
+	// the answer that fits the schema; "structured" in JSON, as a string
+	Structured json.RawMessage `json:"-"`
 	Reason     Reason          `json:"reason,omitempty"`
 	Said       string          `json:"said,omitempty"` // the agent's own word, where it is another than Reason
 	Usage      *Usage          `json:"usage,omitempty"`
 	Turns      *int            `json:"model_turns,omitempty"` // answers of the model, where told
 	Took       time.Duration   `json:"took_ns,omitempty"`     // the whole turn; 0: not told
 	Asking     time.Duration   `json:"asking_ns,omitempty"`   // the part of it in which a model answered
-	Notes      []string        `json:"notes,omitempty"`       // what went wrong and was mended, such as a repeated request
+	// what went wrong and was mended, such as a repeated request
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Compaction is how a conversation was shortened.

@@ -19,8 +19,10 @@ import (
 // hostile are texts that an agent may say in the hope of breaking a line.
 func hostile() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
-		"", "\n", "\r\n", `"`, `\`, "\x00", "\xff\xfe", "a\xc3", "\u2028\u2029", "\x1b[31m", "\u009b", "\u202e", "\u2066", "<b>&", "\x7f", "\ufffd",
-		"}\n{\"n\":9,\"p\":8,\"k\":\"end\",\"t\":\"\",\"d\":{}}\n", `"},"kind":"end","turn":1,"end":{"ok":true`, "data:;base64,", "data:;base64,!", "😀",
+		"", "\n", "\r\n", `"`, `\`, "\x00", "\xff\xfe", "a\xc3", "\u2028\u2029", "\x1b[31m", "\u009b", "\u202e",
+		"\u2066", "<b>&", "\x7f", "\ufffd",
+		"}\n{\"n\":9,\"p\":8,\"k\":\"end\",\"t\":\"\",\"d\":{}}\n", `"},"kind":"end","turn":1,"end":{"ok":true`,
+		"data:;base64,", "data:;base64,!", "😀",
 	}), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 }
 
@@ -33,7 +35,8 @@ func filled(t *rapid.T, v reflect.Value) {
 			Because(errorOf(hostile().Draw(t, "cause")))
 		v.Set(
 			reflect.ValueOf(
-				*f.With("n", rapid.Int64().Draw(t, "n")).With("x", rapid.Float64().Draw(t, "x")).With("s", hostile().Draw(t, "s")),
+				*f.With("n", rapid.Int64().Draw(t, "n")).With("x", rapid.Float64().Draw(t, "x")).With("s",
+					hostile().Draw(t, "s")),
 			),
 		)
 		return
@@ -83,8 +86,10 @@ func (e errorOf) Error() string { return string(e) }
 
 func kinds() []event.Kind {
 	return []event.Kind{
-		event.Prompted, event.Started, event.Changed, event.TurnBegan, event.Text, event.Thinking, event.Answered, event.ToolCall, event.ToolResult,
-		event.Denied, event.Question, event.Replied, event.Withdrawn, event.Steered, event.Retry, event.Failed, event.Ended, event.Compacted, event.Notice,
+		event.Prompted, event.Started, event.Changed, event.TurnBegan, event.Text, event.Thinking, event.Answered,
+		event.ToolCall, event.ToolResult,
+		event.Denied, event.Question, event.Replied, event.Withdrawn, event.Steered, event.Retry, event.Failed,
+		event.Ended, event.Compacted, event.Notice,
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package fault is the vocabulary of what can go wrong.
 //
-// It promises that every failure a user can meet has a stable code, a kind that decides the exit code, a sentence that names the
-// thing and the reason, and a next step. It refuses failures without a code: New with a code that the catalogue does not know is
-// reported as INTERNAL_ERROR, and a test finds it.
+// It promises that every failure a user can meet has a stable code, a kind that decides the exit code, a sentence that
+// names the thing and the reason, and a next step. It refuses failures without a code: New with a code that the
+// catalogue does not know is reported as INTERNAL_ERROR, and a test finds it.
 //
 // A fault knows nothing of exit codes. Whoever ends a process maps kinds to numbers.
 package fault
@@ -137,7 +137,8 @@ func (f *Fault) Retryable() bool {
 // usualWait is a wait that does no harm where whoever refused has not said how long.
 const usualWait = time.Second
 
-// Wait is how long to wait before a retry; 0 where that is not known. Who is told to come back later is always told when.
+// Wait is how long to wait before a retry; 0 where that is not known. Who is told to come back later is always told
+// when.
 func (f *Fault) Wait() time.Duration {
 	if f.RetryAfter == 0 && f.Retryable() && (f.Code == TooManyRequests || f.Code == LockHeld) {
 		return usualWait

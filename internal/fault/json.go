@@ -26,7 +26,8 @@ type form struct {
 // MarshalJSON is the JSON form. Of the cause it keeps the words.
 func (f *Fault) MarshalJSON() ([]byte, error) {
 	kept := form{
-		f.Code, f.Message, f.Phase, f.Retry, f.RetryAfter, f.Fix, f.FixCommand, f.Suggestion, f.Redirect, f.Detail, f.Problems, "",
+		f.Code, f.Message, f.Phase, f.Retry, f.RetryAfter, f.Fix, f.FixCommand, f.Suggestion, f.Redirect, f.Detail,
+		f.Problems, "",
 	}
 	if f.Cause != nil {
 		kept.Cause = f.Cause.Error()
@@ -43,7 +44,8 @@ func (f *Fault) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*f = Fault{
-		kept.Code, kept.Message, kept.Phase, kept.Retry, kept.RetryAfter, kept.Fix, kept.FixCommand, kept.Suggestion, kept.Redirect, kept.Detail,
+		kept.Code, kept.Message, kept.Phase, kept.Retry, kept.RetryAfter, kept.Fix, kept.FixCommand, kept.Suggestion,
+		kept.Redirect, kept.Detail,
 		kept.Problems, nil,
 	}
 	if kept.Cause != "" {

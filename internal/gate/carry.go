@@ -77,8 +77,8 @@ func (v *visit) tunnel(server net.Conn) {
 // writerOnly keeps io.Copy from going around Write.
 type writerOnly struct{ io.Writer }
 
-// forward passes one plain request on and its answer back. What is sent is written anew from what was understood: lengths, the host and
-// the end of each header are ours, so that nothing can mean one thing here and another there.
+// forward passes one plain request on and its answer back. What is sent is written anew from what was understood:
+// lengths, the host and the end of each header are ours, so that nothing can mean one thing here and another there.
 func (v *visit) forward(r *http.Request, to host, server net.Conn) {
 	life := v.idle(server)
 	defer life.timer.Stop()
@@ -106,7 +106,8 @@ func (v *visit) forward(r *http.Request, to host, server net.Conn) {
 			out.TransferEncoding = []string{"chunked"}
 		}
 	}
-	others.Go(func() { _ = out.Write(far) }) // a server may answer without having read all; whether it does is seen below
+	// a server may answer without having read all; whether it does is seen below
+	others.Go(func() { _ = out.Write(far) })
 
 	answer, refused := readAnswer(far, out, to)
 	if refused != nil {
@@ -171,8 +172,8 @@ func (u *upload) Read(p []byte) (int, error) {
 
 func (u *upload) Close() error { return nil }
 
-// oneHop removes what is between two neighbours only. Of an answer that lists further names beside close, Go's parser keeps no list, so
-// these go on to the client.
+// oneHop removes what is between two neighbours only. Of an answer that lists further names beside close, Go's parser
+// keeps no list, so these go on to the client.
 func oneHop(h http.Header) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
@@ -180,7 +181,8 @@ func oneHop(h http.Header) {
 		}
 	}
 	for _, name := range []string{
-		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade",
 	} {
 		h.Del(name)
 	}

@@ -1,13 +1,14 @@
 // Package gate is an HTTP proxy through which programs behind walls reach the hosts on a list, and no other.
 //
-// It promises that a name is looked up once, here, and that the very address that was judged is dialled, so that a name which changes its
-// meaning in between gains nothing; that a listed name never leads to this machine or a private network, which only a rule that is an
-// address with its port opens; that a connection carries one request, so that nothing can hide behind it; that the Host header of a plain
-// request is the host that was allowed; that every wait has an end; and that after stop nothing of it is left.
+// It promises that a name is looked up once, here, and that the very address that was judged is dialled, so that a name
+// which changes its meaning in between gains nothing; that a listed name never leads to this machine or a private
+// network, which only a rule that is an address with its port opens; that a connection carries one request, so that
+// nothing can hide behind it; that the Host header of a plain request is the host that was allowed; that every wait has
+// an end; and that after stop nothing of it is left.
 //
-// It refuses what is neither CONNECT nor a request for an http:// address. It does not look into a tunnel: what a listed host passes on, and
-// which name a program speaks of inside TLS, is beyond it. It offers no authentication: whoever reaches the listener is let through to the
-// list. It uses no other proxy.
+// It refuses what is neither CONNECT nor a request for an http:// address. It does not look into a tunnel: what a
+// listed host passes on, and which name a program speaks of inside TLS, is beyond it. It offers no authentication:
+// whoever reaches the listener is let through to the list. It uses no other proxy.
 package gate
 
 import (
@@ -27,8 +28,9 @@ const (
 
 // Options of a Gate.
 type Options struct {
-	// Hosts may be reached: example.com, *.example.com (every host beneath it, not itself), an address, each with a port, such as
-	// example.com:8443 or [2001:db8::1]:443, or without one for 80 and 443. An address of this machine or of a private network needs its port.
+	// Hosts may be reached: example.com, *.example.com (every host beneath it, not itself), an address, each with a
+	// port, such as example.com:8443 or [2001:db8::1]:443, or without one for 80 and 443. An address of this machine or
+	// of a private network needs its port.
 	Hosts []string
 
 	// Resolve finds the addresses of a name and ends with its context; nil: the system's resolver.
@@ -69,7 +71,8 @@ type patience struct {
 // New is a gate to those hosts. A rule that cannot be understood is a fault.
 func New(o Options) (*Gate, error) {
 	g := &Gate{o: o, patience: patience{
-		head: 15 * time.Second, connect: 30 * time.Second, each: 10 * time.Second, idle: 10 * time.Minute, answer: time.Second,
+		head: 15 * time.Second, connect: 30 * time.Second, each: 10 * time.Second, idle: 10 * time.Minute,
+		answer: time.Second,
 	}}
 	g.dial = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", to.String()) // digits: nothing is looked up
@@ -93,8 +96,8 @@ func New(o Options) (*Gate, error) {
 	return g, nil
 }
 
-// Serve takes connections from the listener until stop is called, which closes it and them and returns when nothing is left. The gate may
-// serve several listeners.
+// Serve takes connections from the listener until stop is called, which closes it and them and returns when nothing is
+// left. The gate may serve several listeners.
 func (g *Gate) Serve(l net.Listener) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -128,7 +131,8 @@ func (g *Gate) accept(ctx context.Context, l net.Listener, all *sync.WaitGroup) 
 			})
 		default:
 			g.log(Request{Refusal: "too many connections at one time"})
-			_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // it fits into the buffer of a new connection
+			// it fits into the buffer of a new connection
+			_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 			_, _ = conn.Write(tooMany().answer())
 			_ = conn.Close()
 		}

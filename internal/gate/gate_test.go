@@ -118,7 +118,8 @@ func TestTunnel(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	// The first bytes of the tunnel come along with the request, and the end of sending is passed on.
 	go func() {
-		_, _ = io.WriteString(c, "CONNECT "+far+" HTTP/1.1\r\nHost: elsewhere.example\r\nProxy-Authorization: x\r\n\r\n"+string(data[:100]))
+		_, _ = io.WriteString(c,
+			"CONNECT "+far+" HTTP/1.1\r\nHost: elsewhere.example\r\nProxy-Authorization: x\r\n\r\n"+string(data[:100]))
 		_, _ = c.Write(data[100:])
 		closeWrite(c)
 	}()
@@ -144,16 +145,25 @@ func TestPlainRequest(t *testing.T) {
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
-		heads <- fmt.Sprintf("%s %s %s|%v|%d %v|%s", r.Method, r.RequestURI, r.Host, r.Header, r.ContentLength, r.TransferEncoding, body)
-		_, _ = io.WriteString(c, "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nConnection: X-Hop\r\nX-Hop: 1\r\nX-End: 2\r\nKeep-Alive: timeout=9\r\nUpgrade: h2c\r\nContent-Length: 4\r\n\r\nbodyHTTP/1.1 200 OK\r\n\r\n")
+		heads <- fmt.Sprintf("%s %s %s|%v|%d %v|%s", r.Method, r.RequestURI, r.Host, r.Header, r.ContentLength,
+			r.TransferEncoding, body)
+		_, _ = io.WriteString(c,
+			"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nConnection: X-Hop\r\nX-Hop: 1\r\nX-End: "+
+				"2\r\nKeep-Alive: timeout=9\r\nUpgrade: h2c\r\nContent-Length: 4\r\n\r\nbodyHTTP/1.1 200 OK\r\n\r\n")
 	})
 	at := open(t, gateTo(t, far))
-	got := ask(t, at, "POST http://"+far+"/a%2fb?c=d HTTP/1.1\r\nHost: other.example\r\nConnection: close, X-Private\r\nX-Private: 1\r\nProxy-Connection: keep-alive\r\n"+
-		"Proxy-Authorization: Basic eDp5\r\nTE: trailers\r\nUpgrade: websocket\r\nX-Kept: yes\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello")
-	if want := "POST /a%2fb?c=d " + far + "|map[Connection:[close] Content-Length:[5] X-Kept:[yes]]|5 []|hello"; <-heads != want {
+	got := ask(t, at,
+		"POST http://"+far+
+			"/a%2fb?c=d HTTP/1.1\r\nHost: other.example\r\nConnection: close, X-Private\r\nX-Private: "+
+			"1\r\nProxy-Connection: keep-alive\r\n"+
+			"Proxy-Authorization: Basic eDp5\r\nTE: trailers\r\nUpgrade: websocket\r\nX-Kept: yes\r\nExpect: "+
+			"100-continue\r\nContent-Length: 5\r\n\r\nhello")
+	if want := "POST /a%2fb?c=d " + far +
+		"|map[Connection:[close] Content-Length:[5] X-Kept:[yes]]|5 []|hello"; <-heads != want {
 		t.Errorf("want %s", want)
 	}
-	if want := "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\nX-End: 2\r\n\r\nbody"; got != want {
+	if want := "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\nX-End: " +
+		"2\r\n\r\nbody"; got != want {
 		t.Errorf("got %q", got)
 	}
 }
@@ -180,20 +190,41 @@ func TestNothingHides(t *testing.T) {
 		status string // 200: one request and no other is seen
 		body   string
 	}{
-		"pipeline":       {"GET http://FAR/pipeline HTTP/1.1\r\nHost: a\r\n\r\nGET http://FAR/second HTTP/1.1\r\nHost: a\r\n\r\n", "200", ""},
-		"both lengths":   {"POST http://FAR/both%20lengths HTTP/1.1\r\nHost: a\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nGET http://FAR/second HTTP/1.1\r\n\r\n", "200", "x"},
-		"two lengths":    {"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 9\r\n\r\nGET / HTTP/1.1\r\n\r\n", "400", ""},
-		"odd length":     {"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\nx", "400", ""},
-		"odd encoding":   {"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "400", ""},
-		"two encodings":  {"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "400", ""},
-		"space in name":  {"GET http://FAR/ HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\nhello", "400", ""},
-		"bare return":    {"GET http://FAR/ HTTP/1.1\r\nHost: a\r\nX: a\rTransfer-Encoding: chunked\r\n\r\n", "400", ""},
+		"pipeline": {
+			"GET http://FAR/pipeline HTTP/1.1\r\nHost: a\r\n\r\nGET http://FAR/second HTTP/1.1\r\nHost: a\r\n\r\n",
+			"200", "",
+		},
+		"both lengths": {
+			"POST http://FAR/both%20lengths HTTP/1.1\r\nHost: a\r\nContent-Length: 60\r\nTransfer-Encoding: " +
+				"chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nGET http://FAR/second HTTP/1.1\r\n\r\n", "200", "x",
+		},
+		"two lengths": {
+			"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 9\r\n\r\nGET / " +
+				"HTTP/1.1\r\n\r\n", "400", "",
+		},
+		"odd length": {"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\nx", "400", ""},
+		"odd encoding": {
+			"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+			"400", "",
+		},
+		"two encodings": {
+			"POST http://FAR/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: " +
+				"identity\r\n\r\n0\r\n\r\n", "400", "",
+		},
+		"space in name": {"GET http://FAR/ HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\nhello", "400", ""},
+		"bare return": {
+			"GET http://FAR/ HTTP/1.1\r\nHost: a\r\nX: a\rTransfer-Encoding: chunked\r\n\r\n", "400",
+			"",
+		},
 		"space in path":  {"GET http://FAR/ /x HTTP/1.1\r\nHost: a\r\n\r\n", "400", ""},
 		"connect length": {"CONNECT FAR HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", "400", ""},
 		"connect chunks": {"CONNECT FAR HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400", ""},
 		"other host":     {"GET http://FAR/other%20host HTTP/1.1\r\nHost: evil.example\r\n\r\n", "200", ""},
 		"two hosts":      {"GET http://FAR/ HTTP/1.1\r\nHost: FAR\r\nHost: evil.example\r\n\r\n", "400", ""},
-		"names a length": {"POST http://FAR/names%20a%20length HTTP/1.1\r\nHost: a\r\nConnection: Content-Length\r\nContent-Length: 2\r\n\r\nhi", "200", "hi"},
+		"names a length": {
+			"POST http://FAR/names%20a%20length HTTP/1.1\r\nHost: a\r\nConnection: Content-Length\r\nContent-Length: " +
+				"2\r\n\r\nhi", "200", "hi",
+		},
 	} {
 		before := requests.Load()
 		got := ask(t, at, strings.ReplaceAll(c.head, "FAR", far))
@@ -223,23 +254,35 @@ func TestRefused(t *testing.T) {
 	}
 	at := open(t, g)
 	for sent, want := range map[string]string{
-		"CONNECT evil.org:443 HTTP/1.1\r\n\r\n":                                                 "403|omniagent: evil.org:443 is not among the allowed hosts. Say --host evil.org.",
-		"CONNECT example.com.evil.org:443 HTTP/1.1\r\n\r\n":                                     "403|omniagent: example.com.evil.org:443 is not among the allowed hosts. Say --host example.com.evil.org.",
-		"CONNECT example.com:22 HTTP/1.1\r\n\r\n":                                               "403|Say --host example.com:22.",
-		"CONNECT 10.0.0.1:443 HTTP/1.1\r\n\r\n":                                                 "403|Say --host 10.0.0.1:443.",
-		"CONNECT [::1]:443 HTTP/1.1\r\n\r\n":                                                    "403|[::1]:443 is not among",
-		"CONNECT example.com HTTP/1.1\r\n\r\n":                                                  "403|CONNECT needs a port",
-		"CONNECT user@example.com:443 HTTP/1.1\r\n\r\n":                                         "403|credentials",
-		"CONNECT example.com:443/path HTTP/1.1\r\n\r\n":                                         "403|port",
-		"CONNECT http://example.com:443 HTTP/1.1\r\n\r\n":                                       "403|refused",
-		"CONNECT /x HTTP/1.1\r\nHost: example.com\r\n\r\n":                                      "403|refused",
-		"GET http://evil.org/ HTTP/1.1\r\nHost: example.com\r\n\r\n":                            "403|evil.org:80 is not among",
-		"GET http://user:pw@example.com/ HTTP/1.1\r\n\r\n":                                      "403|credentials",
-		"GET http://example.com:81/ HTTP/1.1\r\n\r\n":                                           "403|Say --host example.com:81.",
-		"GET https://example.com/ HTTP/1.1\r\n\r\n":                                             "403|http:// addresses",
-		"GET ftp://example.com/ HTTP/1.1\r\n\r\n":                                               "403|http:// addresses",
-		"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n":                                           "403|http:// addresses",
-		"OPTIONS * HTTP/1.1\r\nHost: example.com\r\n\r\n":                                       "403|http:// addresses",
+		"CONNECT evil.org:443 HTTP/1.1\r\n\r\n": "403|omniagent: " +
+			"evil.org:443 is not among the allowed hosts. Say --host evil.org.",
+		"CONNECT example.com.evil.org:443 HTTP/1.1\r\n\r\n": "403|omniagent: " +
+			"example.com.evil.org:443 is not among the allowed hosts. Say --host example.com.evil.org.",
+		"CONNECT example.com:22 HTTP/1.1\r\n\r\n": "403|Say --host " +
+			"example.com:22.",
+		"CONNECT 10.0.0.1:443 HTTP/1.1\r\n\r\n": "403|Say --host " +
+			"10.0.0.1:443.",
+		"CONNECT [::1]:443 HTTP/1.1\r\n\r\n": "403|[::1]:443 is " +
+			"not among",
+		"CONNECT example.com HTTP/1.1\r\n\r\n": "403|CONNECT " +
+			"needs a port",
+		"CONNECT user@example.com:443 HTTP/1.1\r\n\r\n":    "403|credentials",
+		"CONNECT example.com:443/path HTTP/1.1\r\n\r\n":    "403|port",
+		"CONNECT http://example.com:443 HTTP/1.1\r\n\r\n":  "403|refused",
+		"CONNECT /x HTTP/1.1\r\nHost: example.com\r\n\r\n": "403|refused",
+		"GET http://evil.org/ HTTP/1.1\r\nHost: example.com\r\n\r\n": "403|evil.org:80 is " +
+			"not among",
+		"GET http://user:pw@example.com/ HTTP/1.1\r\n\r\n": "403|credentials",
+		"GET http://example.com:81/ HTTP/1.1\r\n\r\n": "403|Say --host " +
+			"example.com:81.",
+		"GET https://example.com/ HTTP/1.1\r\n\r\n": "403|http:// " +
+			"addresses",
+		"GET ftp://example.com/ HTTP/1.1\r\n\r\n": "403|http:// " +
+			"addresses",
+		"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n": "403|http:// " +
+			"addresses",
+		"OPTIONS * HTTP/1.1\r\nHost: example.com\r\n\r\n": "403|http:// " +
+			"addresses",
 		"GET http:example.com HTTP/1.1\r\nHost: example.com\r\n\r\n":                            "403|",
 		"GET http:///x HTTP/1.1\r\nHost: example.com\r\n\r\n":                                   "403|names no host",
 		"GET http://example.com%2f@evil.org/ HTTP/1.1\r\n\r\n":                                  "40",
@@ -255,7 +298,8 @@ func TestRefused(t *testing.T) {
 		status, part, _ := strings.Cut(want, "|")
 		got := ask(t, at, sent)
 		_, body, _ := strings.Cut(got, "\r\n\r\n")
-		if !strings.HasPrefix(got, "HTTP/1.1 "+status) || !strings.Contains(body, part) || strings.Count(body, "\n") != 1 {
+		if !strings.HasPrefix(got, "HTTP/1.1 "+status) || !strings.Contains(body, part) ||
+			strings.Count(body, "\n") != 1 {
 			t.Errorf("%.80q: %q", sent, got)
 		}
 	}
@@ -307,8 +351,10 @@ func TestWhereANameLeads(t *testing.T) {
 		return string(got)
 	}
 	for _, private := range []string{
-		"127.0.0.1", "10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::",
-		"fe80::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::", "fe80::1%eth0",
+		"127.0.0.1", "10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+		"255.255.255.255", "::1", "::",
+		"fe80::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
+		"64:ff9b:1::1", "2002:7f00:1::", "fe80::1%eth0",
 	} {
 		if got := try(private); !strings.HasPrefix(got, "HTTP/1.1 403 ") || len(dialled) != 0 {
 			t.Errorf("%s: %q, dialled %q", private, got, dialled)
@@ -349,8 +395,12 @@ func TestHostHeader(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", far)
 	}
 	at := open(t, g)
-	for said, want := range map[string]string{"EXAMPLE.com.": "example.com", "example.com:80": "example.com", "Example.com:8080": "example.com:8080"} {
-		if got := ask(t, at, "GET http://"+said+"/ HTTP/1.1\r\nHost: evil.example\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\n"+want) {
+	for said, want := range map[string]string{
+		"EXAMPLE.com.": "example.com", "example.com:80": "example.com",
+		"Example.com:8080": "example.com:8080",
+	} {
+		if got := ask(t, at, "GET http://"+said+"/ HTTP/1.1\r\nHost: evil.example\r\n\r\n"); !strings.HasSuffix(got,
+			"\r\n\r\n"+want) {
 			t.Errorf("%s: %q", said, got)
 		}
 	}
@@ -362,7 +412,10 @@ func TestRealClients(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, io.MultiReader(strings.NewReader("plain "), r.Body))
 	}))
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secure") }))
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "secure")
+	}))
 	t.Cleanup(plain.Close)
 	t.Cleanup(secure.Close)
 	g := gateTo(t, strings.TrimPrefix(plain.URL, "http://"), strings.TrimPrefix(secure.URL, "https://"))
@@ -381,7 +434,8 @@ func TestRealClients(t *testing.T) {
 		transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: at})
 		client := &http.Client{Transport: transport}
 		for address, want := range map[string]string{plain.URL: "plain posted", secure.URL: "secure"} {
-			r, err := client.Post(address, "text/plain", io.MultiReader(strings.NewReader("posted"))) // of no known length
+			// of no known length
+			r, err := client.Post(address, "text/plain", io.MultiReader(strings.NewReader("posted")))
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -398,8 +452,13 @@ func TestRealClients(t *testing.T) {
 		t.Log("curl is not installed, so only Go's client was tried")
 		return
 	}
-	for _, args := range [][]string{{plain.URL, "-d", "x"}, {secure.URL}, {"-H", "Expect: 100-continue", "--data-binary", strings.Repeat("y", 5000), plain.URL}} {
-		out, err := exec.Command(curl, append([]string{"-sSfk", "--noproxy", "", "-x", at, "-m", "10"}, args...)...).CombinedOutput()
+	for _, args := range [][]string{
+		{plain.URL, "-d", "x"},
+		{secure.URL},
+		{"-H", "Expect: 100-continue", "--data-binary", strings.Repeat("y", 5000), plain.URL},
+	} {
+		out, err := exec.Command(curl, append([]string{"-sSfk", "--noproxy", "", "-x", at, "-m", "10"},
+			args...)...).CombinedOutput()
 		if err != nil || !strings.HasPrefix(string(out), "plain ") && string(out) != "secure" {
 			t.Errorf("%v: %.100s", err, out)
 		}

@@ -22,11 +22,13 @@ func tooMany() *refusal {
 	return refuse(http.StatusServiceUnavailable, "more than %d connections at one time: close some", MaxConnections)
 }
 
-// answer is the whole response. The line is in its body, which programs print, and not in the status, which they may not expect to vary.
+// answer is the whole response. The line is in its body, which programs print, and not in the status, which they may
+// not expect to vary.
 func (r *refusal) answer() []byte {
 	body := "omniagent: " + r.line + "\n"
 	return []byte("HTTP/1.1 " + strconv.Itoa(r.status) + " " + http.StatusText(r.status) +
-		"\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\nContent-Length: " +
+		"\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nConnection: " +
+		"close\r\nContent-Length: " +
 		strconv.Itoa(len(body)) + "\r\n\r\n" + body)
 }
 

@@ -65,8 +65,8 @@ func readRule(text string) (rule, error) {
 	return rule{h.name, beneath, h.addr, h.port}, nil
 }
 
-// readHost understands what is before and after the colon: a name, an address of the old kind, or one of the new kind in brackets. Every
-// host has one form, so that comparing them is enough. A port that is not given is 0.
+// readHost understands what is before and after the colon: a name, an address of the old kind, or one of the new kind
+// in brackets. Every host has one form, so that comparing them is enough. A port that is not given is 0.
 func readHost(text string) (h host, portGiven bool, why string) {
 	name, port := text, ""
 	if colon := strings.LastIndexByte(text, ':'); colon >= 0 && !strings.HasSuffix(text, "]") {
@@ -93,8 +93,8 @@ func readHost(text string) (h host, portGiven bool, why string) {
 	return h, portGiven, why
 }
 
-// plainName is the one form of a name: lower case, without the dot at the end. Names of other scripts are taken in their form for DNS, which
-// begins with xn--: what else they become is decided by whoever looks them up.
+// plainName is the one form of a name: lower case, without the dot at the end. Names of other scripts are taken in
+// their form for DNS, which begins with xn--: what else they become is decided by whoever looks them up.
 func plainName(name string) (plain, why string) {
 	plain = strings.ToLower(strings.TrimSuffix(name, "."))
 	switch {
@@ -119,7 +119,8 @@ func plainName(name string) (plain, why string) {
 	return plain, ""
 }
 
-// allows says whether a host is on the list, and whether a rule names this address and port themselves, which may then be private.
+// allows says whether a host is on the list, and whether a rule names this address and port themselves, which may then
+// be private.
 func (g *Gate) allows(h host) (listed, itself bool) {
 	for _, r := range g.rules {
 		switch {

@@ -66,7 +66,8 @@ func (v *visit) read() (*http.Request, *refusal) {
 	switch {
 	case err == nil && !slices.ContainsFunc(slices.Collect(maps.Keys(request.Header)), oddName):
 	case limit.N <= 0:
-		return nil, refuse(http.StatusRequestHeaderFieldsTooLarge, "a request of more than %d bytes before its body", MaxHead)
+		return nil, refuse(http.StatusRequestHeaderFieldsTooLarge, "a request of more than %d bytes before its body",
+			MaxHead)
 	case errors.Is(heard.err, os.ErrDeadlineExceeded):
 		return nil, refuse(http.StatusRequestTimeout, "no whole request within %s", v.g.head)
 	default:
@@ -94,7 +95,8 @@ func (l *listener) Read(p []byte) (int, error) {
 // oddName finds what is no name of a header, such as one with a space before its colon, which others read as another.
 func oddName(name string) bool {
 	return name == "" || strings.ContainsFunc(name, func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+			!strings.ContainsRune("!#$%&'*+-.^_`|~", c)
 	})
 }
 
@@ -110,9 +112,12 @@ func (v *visit) where(r *http.Request) (host, *refusal) {
 			return host{}, refuse(http.StatusBadRequest, "CONNECT has no body")
 		}
 	case r.URL.Scheme != "http" || r.URL.Opaque != "":
-		return host{}, refuse(http.StatusForbidden, "%s of %s is refused: this is a proxy for http:// addresses and for CONNECT", quote(r.Method), quote(r.RequestURI))
+		return host{}, refuse(http.StatusForbidden,
+			"%s of %s is refused: this is a proxy for http:// addresses and for CONNECT", quote(r.Method),
+			quote(r.RequestURI))
 	case r.URL.User != nil:
-		return host{}, refuse(http.StatusForbidden, "an address with credentials in it is refused: send them in a header")
+		return host{}, refuse(http.StatusForbidden,
+			"an address with credentials in it is refused: send them in a header")
 	}
 	if said != "" {
 		v.request.Host = quote(said)
@@ -156,7 +161,8 @@ func (v *visit) dial(ctx context.Context, h host) (net.Conn, *refusal) {
 		public = append(public, a)
 	}
 	if len(public) == 0 {
-		return nil, refuse(http.StatusForbidden, "%s is at %s: only an address with its port in the list of allowed hosts leads there", h, kind)
+		return nil, refuse(http.StatusForbidden,
+			"%s is at %s: only an address with its port in the list of allowed hosts leads there", h, kind)
 	}
 	for _, a := range public {
 		each, done := context.WithTimeout(ctx, v.g.each)
@@ -179,7 +185,8 @@ func (v *visit) answer(r *refusal) {
 	}
 }
 
-// last ends what the client gets. What it still sends is read for a moment: a connection that is closed before would lose the end.
+// last ends what the client gets. What it still sends is read for a moment: a connection that is closed before would
+// lose the end.
 func (v *visit) last() {
 	_ = v.client.SetDeadline(time.Now().Add(v.g.patience.answer))
 	closeWrite(v.client)

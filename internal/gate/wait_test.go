@@ -25,7 +25,10 @@ func TestEveryWaitEnds(t *testing.T) {
 	t.Parallel()
 	silent := farSide(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	g := gateTo(t, silent, "slow.example", "gone.example")
-	g.patience = patience{head: 100 * time.Millisecond, connect: 100 * time.Millisecond, each: 50 * time.Millisecond, idle: 100 * time.Millisecond, answer: 50 * time.Millisecond}
+	g.patience = patience{
+		head: 100 * time.Millisecond, connect: 100 * time.Millisecond, each: 50 * time.Millisecond,
+		idle: 100 * time.Millisecond, answer: 50 * time.Millisecond,
+	}
 	g.o.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
 		if name == "gone.example" {
 			return []netip.Addr{netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("8.8.8.8")}, nil
@@ -111,18 +114,21 @@ func TestTornAnswers(t *testing.T) {
 	at := open(t, gateTo(t, far))
 	proxy := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: at}), DisableKeepAlives: true}
 	for answer, want := range map[string]string{
-		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf":                                               "200 half unexpected EOF",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n":                             "200 half unexpected EOF",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfull\r\n0\r\nT: x\r\n\r\n":            "200 full <nil>",
-		"HTTP/1.1 200 OK\r\n\r\nto the end":                                                              "200 to the end <nil>",
-		"HTTP/1.1 204 No Content\r\n\r\n":                                                                "204  <nil>",
+		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf": "200 half " +
+			"unexpected EOF",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n": "200 half " +
+			"unexpected EOF",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfull\r\n0\r\nT: x\r\n\r\n": "200 full <nil>",
+		"HTTP/1.1 200 OK\r\n\r\nto the end":                                                   "200 to the end <nil>",
+
+		"HTTP/1.1 204 No Content\r\n\r\n": "204  <nil>",
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n": "200 hi <nil>",
 		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nraw":                                      "502",
 		"HTTP/1.1 100 Continue\r\n\r\n":                                                                  "502",
 		"SSH-2.0-OpenSSH\r\n":                                                                            "502",
 		"":                                                                                               "502",
-		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", MaxHead) + "\r\n\r\n":                             "502",
-		strings.Repeat("HTTP/1.1 103 Early\r\n\r\n", MaxHead/10):                                         "502",
+		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", MaxHead) + "\r\n\r\n": "502",
+		strings.Repeat("HTTP/1.1 103 Early\r\n\r\n", MaxHead/10):             "502",
 	} {
 		answers <- answer
 		r, err := proxy.RoundTrip(httptest.NewRequest("GET", "http://"+far+"/", nil))
@@ -150,7 +156,10 @@ func TestTornUpload(t *testing.T) {
 		ends <- err
 	})
 	at := open(t, gateTo(t, far))
-	for _, sent := range []string{"Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n"} {
+	for _, sent := range []string{
+		"Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n",
+	} {
 		c := dial(t, at)
 		_, _ = io.WriteString(c, "POST http://"+far+"/ HTTP/1.1\r\n"+sent)
 		closeWrite(c)
@@ -188,7 +197,8 @@ func TestAThousand(t *testing.T) {
 			head := make([]byte, 12)
 			if _, err := io.ReadFull(c, head); string(head) == "HTTP/1.1 200" {
 				served.Add(1)
-			} else if string(head) == "HTTP/1.1 503" || err != nil { // the rest of a refusal may be lost with the connection
+				// the rest of a refusal may be lost with the connection
+			} else if string(head) == "HTTP/1.1 503" || err != nil {
 				away.Add(1)
 			}
 			ready.Done()
@@ -256,7 +266,8 @@ func TestGarbage(t *testing.T) {
 		all.Go(func() { askOnce(at, string(sent)) })
 	}
 	all.Wait()
-	if got := askOnce(at, "CONNECT "+far+" HTTP/1.1\r\n\r\nstill there"); !strings.HasSuffix(got, "\r\n\r\nstill there") {
+	if got := askOnce(at, "CONNECT "+far+" HTTP/1.1\r\n\r\nstill there"); !strings.HasSuffix(got,
+		"\r\n\r\nstill there") {
 		t.Errorf("%q", got)
 	}
 }
@@ -282,7 +293,8 @@ func TestStop(t *testing.T) {
 	var clients []net.Conn
 	for _, sent := range []string{
 		"", "CONNECT ", "CONNECT " + far + " HTTP/1.1\r\n\r\n", "GET http://" + far + "/ HTTP/1.1\r\n\r\n",
-		"POST http://" + far + "/ HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf", "CONNECT evil.org:443 HTTP/1.1\r\n\r\n", "CONNECT waits.example:443 HTTP/1.1\r\n\r\n",
+		"POST http://" + far + "/ HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf", "CONNECT evil.org:443 HTTP/1.1\r\n\r\n",
+		"CONNECT waits.example:443 HTTP/1.1\r\n\r\n",
 	} {
 		c := dial(t, l.Addr().String())
 		_, _ = io.WriteString(c, sent)

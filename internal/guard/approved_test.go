@@ -73,9 +73,13 @@ func TestOracleSees(t *testing.T) {
 	t.Parallel()
 	o := place(t, "o")
 	for _, line := range []string{
-		"evil", "echo $(evil)", "echo \"`evil`\"", "cat <(evil)", "rm a.txt", "echo x > pwned", "echo x >> a.txt", "find . -exec evil {} \\;", "./sub/ls", "cat ../outside", "cat ~/.ssh/id_rsa",
-		"echo $((x))", "echo ${x@P}; echo ${v@P}", "printf -v 'a[$(evil)]' x", "[[ -v 'a[$(evil)]' ]]", "test -v 'a[$(evil)]'", "[[ x -eq 1 ]]", "sed -n 'w pwned' a.txt", "sed -n 1eevil a.txt", "sort -o pwned a.txt",
-		"uniq a.txt pwned", "git diff", "git status", "git show", "git log", "git log -1 -p --no-show-signature", "git log --format=%G?", "git log --pretty=mine", "git l", "notaprogram", "> pwned2", "echo x <> new", "chmod +x a.txt; /bin/chmod +x a.txt",
+		"evil", "echo $(evil)", "echo \"`evil`\"", "cat <(evil)", "rm a.txt", "echo x > pwned", "echo x >> a.txt",
+		"find . -exec evil {} \\;", "./sub/ls", "cat ../outside", "cat ~/.ssh/id_rsa",
+		"echo $((x))", "echo ${x@P}; echo ${v@P}", "printf -v 'a[$(evil)]' x", "[[ -v 'a[$(evil)]' ]]",
+		"test -v 'a[$(evil)]'", "[[ x -eq 1 ]]", "sed -n 'w pwned' a.txt", "sed -n 1eevil a.txt", "sort -o pwned a.txt",
+		"uniq a.txt pwned", "git diff", "git status", "git show", "git log", "git log -1 -p --no-show-signature",
+		"git log --format=%G?", "git log --pretty=mine", "git l", "notaprogram", "> pwned2", "echo x <> new",
+		"chmod +x a.txt; /bin/chmod +x a.txt",
 	} {
 		if ran, err := o.Try(line); ran {
 			t.Errorf("%q was approved", line)
@@ -86,7 +90,10 @@ func TestOracleSees(t *testing.T) {
 			t.Errorf("%q leaves no trace", line)
 		}
 	}
-	for _, line := range []string{"ls", "cat a.txt", "git --version", "grep -r foo .", "echo \"$(ls)\"", "true > /dev/null"} {
+	for _, line := range []string{
+		"ls", "cat a.txt", "git --version", "grep -r foo .", "echo \"$(ls)\"",
+		"true > /dev/null",
+	} {
 		if err := o.Run(line); err != nil {
 			t.Errorf("%q: %v", line, err)
 		}
@@ -100,7 +107,9 @@ func FuzzApproved(f *testing.F) {
 		f.Add(lines.Next())
 	}
 	for _, line := range []string{
-		"ls", "cat a.txt | grep -c foo", "echo \"$(ls)\" 'x' \\y", "cat <<E\ntext\nE", "[[ -f a.txt && 1 == 1 ]]", "if true; then ls; fi", "sed -n '1,2p' a.txt", "find . -name '*.go' -print", "uniq -c a.txt |& time -p ls", "printf '%s' x",
+		"ls", "cat a.txt | grep -c foo", "echo \"$(ls)\" 'x' \\y", "cat <<E\ntext\nE", "[[ -f a.txt && 1 == 1 ]]",
+		"if true; then ls; fi", "sed -n '1,2p' a.txt", "find . -name '*.go' -print", "uniq -c a.txt |& time -p ls",
+		"printf '%s' x",
 		"cd sub && cat d.txt", "git --version", "{ ls; } 2>&1", "(ls)", "! ls", "timeout 5 ls", "command -v ls",
 	} {
 		f.Add(line)

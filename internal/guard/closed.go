@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// closed says why a simple command is not approved by itself; nothing means that it is. What it reads is added to the piece.
+// closed says why a simple command is not approved by itself; nothing means that it is. What it reads is added to the
+// piece.
 func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if !argv[0].literal() {
 		return "the program is not known before it runs: " + orText(argv[0].why, "its name is a pattern")
@@ -109,8 +110,8 @@ const (
 	pattern                    // the first is text, the rest are read
 )
 
-// grammar is a closed grammar of arguments. Flags are words with what follows them: nothing; :d any text, :n a number, :f a file that is
-// read; ? a value that only = can give, or the rest of the word.
+// grammar is a closed grammar of arguments. Flags are words with what follows them: nothing; :d any text, :n a number,
+// :f a file that is read; ? a value that only = can give, or the rest of the word.
 type grammar struct {
 	flags    string
 	operands operandKind
@@ -141,7 +142,8 @@ func (in *invocation) fits(g grammar) string {
 	case data, numbers:
 		texts, read = len(in.operands), nil
 	case pattern:
-		if !slices.ContainsFunc(in.flags, func(f string) bool { return slices.Contains(strings.Fields(g.script), f) }) && len(in.operands) > 0 {
+		if !slices.ContainsFunc(in.flags,
+			func(f string) bool { return slices.Contains(strings.Fields(g.script), f) }) && len(in.operands) > 0 {
 			texts, read = 1, in.operands[1:]
 		}
 	}
@@ -150,7 +152,8 @@ func (in *invocation) fits(g grammar) string {
 			return why
 		}
 	}
-	whole := g.recurses == "*" || slices.ContainsFunc(in.flags, func(f string) bool { return slices.Contains(strings.Fields(g.recurses), f) })
+	whole := g.recurses == "*" ||
+		slices.ContainsFunc(in.flags, func(f string) bool { return slices.Contains(strings.Fields(g.recurses), f) })
 	if whole && len(read) == 0 {
 		read = []word{{text: ".", known: true}}
 	}
@@ -165,7 +168,8 @@ func (in *invocation) fits(g grammar) string {
 // plainText says why a word is not a plain text.
 func plainText(o word, number bool) string {
 	if !o.literal() {
-		return "an argument is not known before it runs: " + orText(o.why, "a pattern becomes the names of files; quote it")
+		return "an argument is not known before it runs: " +
+			orText(o.why, "a pattern becomes the names of files; quote it")
 	}
 	if number && (o.text == "" || strings.Trim(o.text, "0123456789.-+") != "") {
 		return o.text + " is not a number"
@@ -201,7 +205,8 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 		return nil, "the file is not known before it runs: " + o.why, Ask
 	case o.text == "":
 		return nil, "", Allow
-	case slices.Contains([]string{"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/stdout", "/dev/stderr"}, o.text) && !o.pattern:
+	case slices.Contains([]string{"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/stdout", "/dev/stderr"}, o.text) &&
+		!o.pattern:
 		return nil, "", Allow
 	case at.lost && !filepath.IsAbs(o.text):
 		return nil, "the directory is not known", Ask
@@ -262,7 +267,8 @@ func (in *invocation) split(g grammar) string {
 		case !a.known:
 			return "an argument is not known before it runs: " + a.why
 		case a.pattern && !sameFlag(a.text) && (a.wild || strings.HasPrefix(a.text, "-")):
-			return fmt.Sprintf("%s may become a flag, if a file is named so: write ./%s", a.text, strings.TrimLeft(a.text, "-"))
+			return fmt.Sprintf("%s may become a flag, if a file is named so: write ./%s", a.text,
+				strings.TrimLeft(a.text, "-"))
 		case a.text == "--" && a.literal():
 			for _, o := range in.args[i+1:] {
 				if !o.known {

@@ -143,7 +143,8 @@ func (w *walker) text(source string, at dirs) dirs {
 	return end
 }
 
-// characters looks at the text before the parser does: two readers of a shell's grammar disagree about odd characters first.
+// characters looks at the text before the parser does: two readers of a shell's grammar disagree about odd characters
+// first.
 func (w *walker) characters(source string) bool {
 	switch {
 	case len(source) > maxLine:
@@ -164,16 +165,23 @@ func (w *walker) characters(source string) bool {
 			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which shells and people read differently", i, r))
 			return false
 		case r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069':
-			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which turns the text around for who reads it", i, r))
+			w.refuse(source, fmt.Sprintf("byte %d is the character %U, which turns the text around for who reads it", i,
+				r))
 			return false
 		case r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)):
-			w.add(piece{shape: structure, word: Ask, text: clip(source), why: fmt.Sprintf("byte %d is the character %U, which cannot be seen", i, r)})
+			w.add(piece{
+				shape: structure, word: Ask, text: clip(source),
+				why: fmt.Sprintf("byte %d is the character %U, which cannot be seen", i, r),
+			})
 		case r == '(' || r == '{' || r == '`':
 			open++
 		}
 	}
 	if strings.Contains(source, "\\\n") {
-		w.add(piece{shape: structure, word: Ask, text: clip(source), why: "a line is continued with a backslash: write it on one line"})
+		w.add(piece{
+			shape: structure, word: Ask, text: clip(source),
+			why: "a line is continued with a backslash: write it on one line",
+		})
 	}
 	if open > maxOpen {
 		w.refuse(source, fmt.Sprintf("it opens more than %d brackets", maxOpen))
@@ -188,7 +196,10 @@ func (w *walker) words(line string) {
 		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}) {
 		if one == "sudo" || one == "shutdown" || one == "reboot" {
-			w.add(piece{shape: structure, word: Deny, text: clip(line), why: "the word " + one + " is denied wherever it stands"})
+			w.add(piece{
+				shape: structure, word: Deny, text: clip(line),
+				why: "the word " + one + " is denied wherever it stands",
+			})
 			return
 		}
 	}
@@ -308,7 +319,8 @@ func (w *walker) testExpr(x syntax.TestExpr, at dirs) string {
 		switch x.Op {
 		case syntax.TsNot:
 			return w.testExpr(x.X, at)
-		case syntax.TsExists, syntax.TsRegFile, syntax.TsDirect, syntax.TsSmbLink, syntax.TsRead, syntax.TsWrite, syntax.TsExec, syntax.TsNoEmpty:
+		case syntax.TsExists, syntax.TsRegFile, syntax.TsDirect, syntax.TsSmbLink, syntax.TsRead, syntax.TsWrite,
+			syntax.TsExec, syntax.TsNoEmpty:
 			return w.testWord(x.X, at, true)
 		case syntax.TsEmpStr, syntax.TsNempStr:
 			return w.testWord(x.X, at, false)

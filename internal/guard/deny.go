@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// forbids says why a simple command is denied, or nothing. Names and flags are compared without case: some systems do, and a model that
-// writes RM -RF means it.
+// forbids says why a simple command is denied, or nothing. Names and flags are compared without case: some systems do,
+// and a model that writes RM -RF means it.
 func (s Set) forbids(name string, argv []word) string {
 	args := make([]string, 0, len(argv))
 	for _, a := range argv[1:] {
@@ -53,7 +53,10 @@ func (s Set) forbids(name string, argv []word) string {
 
 // takeNames are the builtins of bash that set variables whose names they are given as words.
 func takeNames() []string {
-	return []string{"printf", "read", "mapfile", "readarray", "getopts", "wait", "declare", "typeset", "local", "export", "readonly", "unset"}
+	return []string{
+		"printf", "read", "mapfile", "readarray", "getopts", "wait", "declare", "typeset", "local",
+		"export", "readonly", "unset",
+	}
 }
 
 // poisons says whether a command sets by its arguments what decides what other programs run.
@@ -135,7 +138,8 @@ func (s Set) removes(args []string) string {
 
 func destroys(name string, args []string) string {
 	switch name {
-	case "shred", "srm", "wipe", "dd", "fdisk", "sfdisk", "cfdisk", "gdisk", "parted", "wipefs", "mkswap", "blkdiscard", "cryptsetup", "lvremove", "vgremove":
+	case "shred", "srm", "wipe", "dd", "fdisk", "sfdisk", "cfdisk", "gdisk", "parted", "wipefs", "mkswap", "blkdiscard",
+		"cryptsetup", "lvremove", "vgremove":
 		return name + " destroys what is on a disk"
 	case "find", "gfind":
 		if slices.Contains(args, "-delete") {
@@ -169,7 +173,8 @@ func administers(name string, args []string) string {
 			return "init stops the machine"
 		}
 	case "systemctl", "loginctl":
-		if has("stop", "disable", "mask", "kill", "poweroff", "reboot", "halt", "suspend", "hibernate", "kexec", "isolate", "rescue", "emergency") {
+		if has("stop", "disable", "mask", "kill", "poweroff", "reboot", "halt", "suspend", "hibernate", "kexec",
+			"isolate", "rescue", "emergency") {
 			return name + " stops services of the machine"
 		}
 	case "service":
@@ -181,7 +186,8 @@ func administers(name string, args []string) string {
 	case "killall", "killall5":
 		return name + " ends processes that others may need"
 	case "pkill":
-		if has("-9", "-kill", "-sigkill") || has("--signal") && has("9", "kill", "sigkill") || has("--signal=9", "--signal=kill", "--signal=sigkill") {
+		if has("-9", "-kill", "-sigkill") || has("--signal") && has("9", "kill", "sigkill") ||
+			has("--signal=9", "--signal=kill", "--signal=sigkill") {
 			return "pkill -9 ends processes that others may need, without warning"
 		}
 	case "crontab":
@@ -215,7 +221,8 @@ func setsID(mode string) bool {
 		return false
 	}
 	for clause := range strings.SplitSeq(mode, ",") {
-		if i := strings.IndexAny(clause, "+="); i >= 0 && strings.Trim(clause[:i], "ugoa") == "" && strings.Contains(clause[i:], "s") && strings.Trim(clause[i+1:], "rwxXstugo+-=") == "" {
+		if i := strings.IndexAny(clause, "+="); i >= 0 && strings.Trim(clause[:i], "ugoa") == "" &&
+			strings.Contains(clause[i:], "s") && strings.Trim(clause[i+1:], "rwxXstugo+-=") == "" {
 			return true
 		}
 	}
@@ -240,7 +247,8 @@ func forbidsGit(args []string) string {
 			return "git clean destroys files that are nowhere else"
 		}
 	case "branch":
-		gone := short(rest, "D") || long(rest, "--delete") && long(rest, "--force") || short(rest, "d") && (short(rest, "f") || long(rest, "--force"))
+		gone := short(rest, "D") || long(rest, "--delete") && long(rest, "--force") || short(rest, "d") &&
+			(short(rest, "f") || long(rest, "--force"))
 		if gone && slices.ContainsFunc(rest, func(a string) bool { return a == "main" || a == "master" }) {
 			return "it deletes the main branch"
 		}
@@ -252,7 +260,10 @@ func forbidsGit(args []string) string {
 func gitVerb(args []string) (verb string, rest []string) {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case slices.Contains([]string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source"}, a):
+		case slices.Contains([]string{
+			"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path",
+			"--super-prefix", "--config-env", "--attr-source",
+		}, a):
 			i++
 		case strings.HasPrefix(a, "-"):
 		default:
@@ -286,7 +297,8 @@ func forbidsWindows(name string, args []string) string {
 	case "powershell", "pwsh":
 		for _, a := range args {
 			a = strings.ToLower(a)
-			if len(a) > 1 && (strings.HasPrefix("-encodedcommand", a) || a == "-enc" || a == "-ec" || strings.HasPrefix("/encodedcommand", a)) {
+			if len(a) > 1 && (strings.HasPrefix("-encodedcommand", a) || a == "-enc" || a == "-ec" ||
+				strings.HasPrefix("/encodedcommand", a)) {
 				return "the command is encoded, so that nobody can read it"
 			}
 		}
@@ -326,7 +338,8 @@ func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool
 			return false
 		}
 		name := program(argv[0].text)
-		return match(name, argv) || slices.ContainsFunc(unwrap(name, argv), func(rest []word) bool { return chain(rest, depth+1) })
+		return match(name, argv) ||
+			slices.ContainsFunc(unwrap(name, argv), func(rest []word) bool { return chain(rest, depth+1) })
 	}
 	for inner := range syntax.Preorder(n) {
 		call, ok := inner.(*syntax.CallExpr)
@@ -345,7 +358,10 @@ func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool
 }
 
 func network(name string, _ []word) bool {
-	return slices.Contains([]string{"curl", "wget", "nc", "ncat", "netcat", "fetch", "aria2c", "http", "https", "lynx", "xh", "socat"}, name)
+	return slices.Contains([]string{
+		"curl", "wget", "nc", "ncat", "netcat", "fetch", "aria2c", "http", "https", "lynx",
+		"xh", "socat",
+	}, name)
 }
 
 // runsInput says whether a command runs what it reads: a shell, or an interpreter that is given nothing else to run.
@@ -353,5 +369,6 @@ func runsInput(name string, argv []word) bool {
 	if isShell(name) || name == "source" || name == "." || name == "eval" {
 		return true
 	}
-	return isInterpreter(name) && !slices.ContainsFunc(argv[1:], func(a word) bool { return a.text != "-" && a.text != "-u" && a.text != "-i" })
+	return isInterpreter(name) &&
+		!slices.ContainsFunc(argv[1:], func(a word) bool { return a.text != "-" && a.text != "-u" && a.text != "-i" })
 }

@@ -6,17 +6,21 @@ import (
 	"strings"
 )
 
-// The configuration of a repository names programs: what watches its files, shows its differences, converts its content, signs, pages,
-// fetches what is missing. Git is approved only where the line itself switches off what a subcommand would start, and only for
-// subcommands for which that can be done. Those that compare files with the index (status, diff, add) run filters that no flag switches
-// off, so they are asked about.
+// The configuration of a repository names programs: what watches its files, shows its differences, converts its
+// content, signs, pages, fetches what is missing. Git is approved only where the line itself switches off what a
+// subcommand would start, and only for subcommands for which that can be done. Those that compare files with the index
+// (status, diff, add) run filters that no flag switches off, so they are asked about.
 
 // gitQuiet are the flags of git itself that an approved line carries.
 func gitQuiet() []string {
-	return []string{"--no-pager", "--no-lazy-fetch", "-c core.fsmonitor=false", "-c core.hooksPath=/dev/null", "-c log.showSignature=false"}
+	return []string{
+		"--no-pager", "--no-lazy-fetch", "-c core.fsmonitor=false", "-c core.hooksPath=/dev/null",
+		"-c log.showSignature=false",
+	}
 }
 
-// gitVerbGrammar is what of a subcommand can be approved. gitVerbs are the subcommands that can be approved, with the flags that one needs.
+// gitVerbGrammar is what of a subcommand can be approved. gitVerbs are the subcommands that can be approved, with the
+// flags that one needs.
 type gitVerbGrammar struct {
 	grammar grammar
 	needs   []string // flags that have to be there as they stand
@@ -24,19 +28,37 @@ type gitVerbGrammar struct {
 }
 
 func gitVerbs() map[string]gitVerbGrammar {
-	walk := "--oneline --graph --decorate? --no-decorate --all --first-parent --merges --no-merges --reverse --date:d --format:d --pretty:d --abbrev-commit --abbrev:n --since:d " +
-		"--until:d --after:d --before:d --author:d --committer:d --grep:d -i -n:n --max-count:n --skip:n --no-ext-diff --no-textconv --no-color --no-show-signature --full-history --topo-order " +
+	walk := "--oneline --graph --decorate? --no-decorate --all --first-parent --merges --no-merges --reverse " +
+		"--date:d --format:d --pretty:d --abbrev-commit --abbrev:n --since:d " +
+		"--until:d --after:d --before:d --author:d --committer:d --grep:d -i -n:n --max-count:n --skip:n " +
+		"--no-ext-diff --no-textconv --no-color --no-show-signature --full-history --topo-order " +
 		"--date-order --no-patch -s"
 	return map[string]gitVerbGrammar{
-		"log":       {grammar: grammar{flags: walk, operands: data, digits: true}, prints: true},
-		"rev-list":  {grammar: grammar{flags: "--count --all --first-parent --max-count:n -n:n --merges --no-merges --reverse --since:d --until:d", operands: data, least: 0, digits: true}},
-		"rev-parse": {grammar: grammar{flags: "--abbrev-ref --git-dir --is-inside-work-tree --is-bare-repository --short --show-prefix --show-toplevel --symbolic-full-name --verify -q --quiet", operands: data}},
-		"ls-files":  {grammar: grammar{flags: "-c -s -z --cached --stage", operands: data}},
-		"ls-tree":   {grammar: grammar{flags: "-r -t -d -l -z --name-only --name-status --full-name --full-tree --long", operands: data, least: 1}},
-		"cat-file":  {grammar: grammar{flags: "-t -s -e -p", operands: data, least: 1}},
+		"log": {grammar: grammar{flags: walk, operands: data, digits: true}, prints: true},
+		"rev-list": {
+			grammar: grammar{
+				flags: "--count --all --first-parent --max-count:n -n:n --merges --no-merges --reverse --since:d " +
+					"--until:d", operands: data, least: 0, digits: true,
+			},
+		},
+		"rev-parse": {
+			grammar: grammar{
+				flags: "--abbrev-ref --git-dir --is-inside-work-tree --is-bare-repository --short --show-prefix " +
+					"--show-toplevel --symbolic-full-name --verify -q --quiet", operands: data,
+			},
+		},
+		"ls-files": {grammar: grammar{flags: "-c -s -z --cached --stage", operands: data}},
+		"ls-tree": {grammar: grammar{
+			flags:    "-r -t -d -l -z --name-only --name-status --full-name --full-tree --long",
+			operands: data, least: 1,
+		}},
+		"cat-file": {grammar: grammar{flags: "-t -s -e -p", operands: data, least: 1}},
 		"diff-tree": {
-			grammar: grammar{flags: "-r -p --root --stat --numstat --name-only --name-status --no-commit-id --no-ext-diff --no-textconv --no-color --submodule:d", operands: data, least: 1},
-			needs:   []string{"--no-ext-diff", "--no-textconv", "--submodule=short"},
+			grammar: grammar{
+				flags: "-r -p --root --stat --numstat --name-only --name-status --no-commit-id --no-ext-diff " +
+					"--no-textconv --no-color --submodule:d", operands: data, least: 1,
+			},
+			needs: []string{"--no-ext-diff", "--no-textconv", "--submodule=short"},
 		},
 		"show": {
 			grammar: grammar{flags: walk + " --stat --numstat --name-only --name-status --submodule:d", operands: data},
@@ -48,7 +70,8 @@ func gitVerbs() map[string]gitVerbGrammar {
 
 // git approves what the repository's own configuration cannot turn into something else.
 func (in *invocation) git() string {
-	if in.exactly("--version", "version", "branch --show-current", "rev-parse --show-toplevel", "rev-parse --abbrev-ref HEAD", "rev-parse --git-dir",
+	if in.exactly("--version", "version", "branch --show-current", "rev-parse --show-toplevel",
+		"rev-parse --abbrev-ref HEAD", "rev-parse --git-dir",
 		"rev-parse --is-inside-work-tree", "rev-parse --show-prefix") == "" {
 		return ""
 	}
@@ -61,7 +84,8 @@ func (in *invocation) git() string {
 	}
 	v, ok := gitVerbs()[rest[0].text]
 	if !ok {
-		return fmt.Sprintf("git %s is not approved by itself: the repository's configuration decides what else it runs", rest[0].text)
+		return fmt.Sprintf("git %s is not approved by itself: the repository's configuration decides what else it runs",
+			rest[0].text)
 	}
 	in.name, in.args = "git "+rest[0].text, rest[1:]
 	if why := in.fits(v.grammar); why != "" {
@@ -71,7 +95,10 @@ func (in *invocation) git() string {
 	for _, flag := range v.needs {
 		missing = missing || !slices.ContainsFunc(in.args, func(a word) bool { return a.text == flag })
 	}
-	if slices.ContainsFunc(in.args, func(a word) bool { return strings.HasPrefix(a.text, "--submodule") && a.text != "--submodule=short" }) {
+	if slices.ContainsFunc(in.args, func(a word) bool {
+		return strings.HasPrefix(a.text, "--submodule") &&
+			a.text != "--submodule=short"
+	}) {
 		return "a difference of submodules is another git, with their configuration"
 	}
 	if v.prints {
@@ -89,10 +116,12 @@ func (in *invocation) git() string {
 	if v.prints {
 		words = append(words, "--format=medium")
 	}
-	return "the repository's configuration may run programs; this is approved by itself: " + strings.Join(words, " ") + " …"
+	return "the repository's configuration may run programs; this is approved by itself: " + strings.Join(words, " ") +
+		" …"
 }
 
-// prettyFormat says whether the line itself says how a commit is printed. A format of the configuration may name a program that checks signatures.
+// prettyFormat says whether the line itself says how a commit is printed. A format of the configuration may name a
+// program that checks signatures.
 func (in *invocation) prettyFormat() (given bool, why string) {
 	given = slices.Contains(in.flags, "--oneline")
 	for _, v := range in.values {
@@ -100,8 +129,11 @@ func (in *invocation) prettyFormat() (given bool, why string) {
 			continue
 		}
 		given = given || slices.ContainsFunc(in.args, func(a word) bool { return a.text == v.flag+"="+v.value })
-		plain := slices.Contains([]string{"oneline", "short", "medium", "full", "fuller", "reference", "email", "raw"}, v.value)
-		if !plain && (!strings.Contains(v.value, "%") || strings.Contains(v.value, "%G") || strings.Contains(v.value, "%(") || strings.Contains(v.value, "%+G") || strings.Contains(v.value, "%-G") || strings.Contains(v.value, "% G")) {
+		plain := slices.Contains([]string{"oneline", "short", "medium", "full", "fuller", "reference", "email", "raw"},
+			v.value)
+		if !plain && (!strings.Contains(v.value, "%") || strings.Contains(v.value, "%G") ||
+			strings.Contains(v.value, "%(") || strings.Contains(v.value, "%+G") || strings.Contains(v.value, "%-G") ||
+			strings.Contains(v.value, "% G")) {
 			return false, "such a format may run a program, or be one of the repository"
 		}
 	}
@@ -114,7 +146,8 @@ func (in *invocation) gitFlags() (given []string, rest []word, why string) {
 	for len(rest) > 0 {
 		a := rest[0]
 		if !a.literal() {
-			return nil, nil, "an argument is not known before it runs: " + orText(a.why, "a pattern becomes the names of files")
+			return nil, nil, "an argument is not known before it runs: " +
+				orText(a.why, "a pattern becomes the names of files")
 		}
 		if !strings.HasPrefix(a.text, "-") {
 			return given, rest, ""

@@ -1,12 +1,13 @@
 // Package guard says what a call of a tool may do, by its text alone: allow, ask or deny.
 //
-// It promises that a command which it allows by itself executes nothing but the programs it names, that what it allows changes no file,
-// and that adding a deny or ask rule never makes a word laxer, whatever the order and the source of the rules. A line is allowed only
-// where every part of it is in a closed grammar; what cannot be parsed is denied, what is not known is asked about, and a limit that is
-// exceeded is a denial.
+// It promises that a command which it allows by itself executes nothing but the programs it names, that what it allows
+// changes no file, and that adding a deny or ask rule never makes a word laxer, whatever the order and the source of
+// the rules. A line is allowed only where every part of it is in a closed grammar; what cannot be parsed is denied,
+// what is not known is asked about, and a limit that is exceeded is a denial.
 //
-// It refuses to be a wall. It sees a text, not a system: it follows no symbolic link, does not know what a program found in PATH really
-// is, and a person may allow what it would not. The kernel holds what it cannot; see package sandbox.
+// It refuses to be a wall. It sees a text, not a system: it follows no symbolic link, does not know what a program
+// found in PATH really is, and a person may allow what it would not. The kernel holds what it cannot; see package
+// sandbox.
 package guard
 
 import (
@@ -89,7 +90,8 @@ func (v *Verdict) sort() {
 	slices.SortStableFunc(v.Reasons, func(a, b Reason) int { return cmp.Compare(b.Word, a.Word) })
 }
 
-// root is the directory of the conversation in which a path lies, which is clean; "" where there is none. Of several it is the innermost.
+// root is the directory of the conversation in which a path lies, which is clean; "" where there is none. Of several it
+// is the innermost.
 func (p Place) root(path string) string {
 	best := ""
 	for _, root := range append([]string{p.Root}, p.More...) {

@@ -17,7 +17,8 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	characters := strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\0`, "\x00", `\x7f`, "\x7f", `\e`, "\x1b", `\u2028`, "\u2028", `\\n`, "\\\n", `%n`, `%n`, `'%s\n'`, `'%s\n'`)
+	characters := strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\0`, "\x00", `\x7f`, "\x7f", `\e`, "\x1b", `\u2028`,
+		"\u2028", `\\n`, "\\\n", `%n`, `%n`, `'%s\n'`, `'%s\n'`)
 	seen := map[Word]int{}
 	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		want, command, ok := strings.Cut(line, "\t")
@@ -32,7 +33,8 @@ func TestPolicy(t *testing.T) {
 		if v.Word.String() != want {
 			t.Errorf("line %d: %s, want %s: %s\n\t%+v", n+1, v.Word, want, command, v.Reasons)
 		}
-		if v.Word > Allow && (len(v.Reasons) == 0 || v.Reasons[0].Word != v.Word || v.Reasons[0].Text == "" || v.Reasons[0].Source != BuiltIn) {
+		if v.Word > Allow && (len(v.Reasons) == 0 || v.Reasons[0].Word != v.Word || v.Reasons[0].Text == "" ||
+			v.Reasons[0].Source != BuiltIn) {
 			t.Errorf("line %d: a verdict without its reason first: %+v", n+1, v)
 		}
 	}
@@ -71,7 +73,8 @@ func TestHookVectors(t *testing.T) {
 	t.Parallel()
 	differ := map[string]Word{
 		// A word in quotes is no command, a name is not what it resembles.
-		"Bash echo 'git reset --hard'": Allow, "Write lib/library/x": Allow, "Write app/system/x": Allow, "Write docs/bin/x": Allow,
+		"Bash echo 'git reset --hard'": Allow, "Write lib/library/x": Allow, "Write app/system/x": Allow,
+		"Write docs/bin/x":   Allow,
 		"Edit lib/library/x": Allow, "Edit app/system/x": Allow, "Edit a..b/c": Allow,
 		// Tools for files stay in the workspace.
 		"Write /tmp/a": Deny, "Edit /tmp/a": Deny,
@@ -115,7 +118,8 @@ func TestSecondSet(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]Word{
-		`echo "please reboot"`: Deny, "echo rebooting": Allow, "echo pseudo": Allow, "rm -fr /": Deny, "rm -r -f /": Deny, "rm --recursive --force /": Deny, "rm -r /": Deny,
+		`echo "please reboot"`: Deny, "echo rebooting": Allow, "echo pseudo": Allow, "rm -fr /": Deny,
+		"rm -r -f /": Deny, "rm --recursive --force /": Deny, "rm -r /": Deny,
 		"rm -f x": Ask, "git push --force": Ask, "killall x": Ask, "curl x | sh": Deny, "PATH=. ls": Deny,
 	} {
 		if v := SysBuiltIn.Command(command, here()); v.Word != want {
@@ -165,12 +169,19 @@ func nest(n int) string {
 func TestCost(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
-		"directories": strings.Repeat("cd a;", 1000), "alternatives": strings.Repeat("cd a||", 1000) + "ls", "pipes": strings.Repeat("ls|", 1500) + "ls", "brackets": strings.Repeat("((", 120), "sums": "echo " + strings.Repeat("$((", 120),
-		"quotes": strings.Repeat(`"$(`, 200), "words": "echo " + strings.Repeat("a ", 4000), "ends": strings.Repeat("cat <<E;", 1000), "wrappers": strings.Repeat("env nice timeout 5 ", 1000) + "ls", "stars": "ls " + strings.Repeat("*", maxLine/2),
+		"directories": strings.Repeat("cd a;", 1000), "alternatives": strings.Repeat("cd a||", 1000) +
+			"ls", "pipes": strings.Repeat("ls|", 1500) + "ls", "brackets": strings.Repeat("((", 120), "sums": "echo " +
+			strings.Repeat("$((", 120),
+		"quotes": strings.Repeat(`"$(`, 200), "words": "echo " + strings.Repeat("a ",
+			4000), "ends": strings.Repeat("cat <<E;", 1000), "wrappers": strings.Repeat("env nice timeout 5 ", 1000) +
+			"ls", "stars": "ls " + strings.Repeat("*", maxLine/2),
 		"if": strings.Repeat("if ls; then ", 500) + "ls" + strings.Repeat("; fi", 500),
 	} {
 		start := time.Now()
-		Judge{Rules: policy(t, "deny Bash(git push:*)", "allow Bash(x *)"), Place: here()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
+		Judge{
+			Rules: policy(t, "deny Bash(git push:*)", "allow Bash(x *)"),
+			Place: here(),
+		}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%s: %s", name, took)
 		} else {
@@ -183,10 +194,14 @@ func TestDirectories(t *testing.T) {
 	t.Parallel()
 	deep := Place{Root: "/w/ws", Dir: "/w/ws/a/b", Home: "/w/home"}
 	for command, want := range map[string]Word{
-		"cat ../../x": Allow, "cat ../../../x": Ask, "cd .. && cat ../x": Allow, "cd .. && cat ../../x": Ask, "cd ..; cat ../../x": Ask,
-		"(cd ../..); cat ../../x": Allow, "cd c && cd .. && cat ../../x": Allow, "{ cd ../..; }; cat ../x": Ask, "if cd ../..; then cat x; fi": Allow,
-		"cd ../.. || cat ../../x": Allow, "cd ../.. | cat ../../x": Allow, "cd ../.. && cd .. ; ls": Ask, "! cd ../.. || cat x": Allow,
-		"echo \"$(cd ../..)\" && cat ../../x": Allow, "timeout 5 cd ..; ls": Ask, "ls > ../../.git/config": Deny, "cd ../.. && ls > .git/config": Deny,
+		"cat ../../x": Allow, "cat ../../../x": Ask, "cd .. && cat ../x": Allow, "cd .. && cat ../../x": Ask,
+		"cd ..; cat ../../x":      Ask,
+		"(cd ../..); cat ../../x": Allow, "cd c && cd .. && cat ../../x": Allow, "{ cd ../..; }; cat ../x": Ask,
+		"if cd ../..; then cat x; fi": Allow,
+		"cd ../.. || cat ../../x":     Allow, "cd ../.. | cat ../../x": Allow, "cd ../.. && cd .. ; ls": Ask,
+		"! cd ../.. || cat x":                 Allow,
+		"echo \"$(cd ../..)\" && cat ../../x": Allow, "timeout 5 cd ..; ls": Ask, "ls > ../../.git/config": Deny,
+		"cd ../.. && ls > .git/config": Deny,
 	} {
 		if v := Tools.Command(command, deep); v.Word != want {
 			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
@@ -195,7 +210,8 @@ func TestDirectories(t *testing.T) {
 	// A home that is the workspace, or is in it, has credentials beneath.
 	home := Place{Root: "/w", Dir: "/w", Home: "/w/home"}
 	for command, want := range map[string]Word{
-		"ls -R": Allow, "grep -r x": Ask, "rg x": Ask, "cat home/*": Ask, "cat home/x": Allow, "cat home/.ssh/id": Deny, "find . -name x": Ask, "cat home/.s*/id": Ask, "diff -r home x": Ask,
+		"ls -R": Allow, "grep -r x": Ask, "rg x": Ask, "cat home/*": Ask, "cat home/x": Allow, "cat home/.ssh/id": Deny,
+		"find . -name x": Ask, "cat home/.s*/id": Ask, "diff -r home x": Ask,
 	} {
 		if v := Tools.Command(command, home); v.Word != want {
 			t.Errorf("%q: %s, want %s: %+v", command, v.Word, want, v.Reasons)
@@ -206,11 +222,15 @@ func TestDirectories(t *testing.T) {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]Word{
-		"a": Allow, "src/a.go": Allow, "/w/ws/a": Allow, "/w/ws-evil/a": Deny, "/w/ws/../x": Deny, "../ws/a": Allow, "/w/ws": Allow,
-		".git/config": Deny, ".GIT/Config": Deny, ".git/hooks/pre-commit": Deny, "sub/.git/hooks/x": Deny, ".git": Ask, ".git/config.": Deny, ".git/config ": Deny, "git~1/config": Ask,
+		"a": Allow, "src/a.go": Allow, "/w/ws/a": Allow, "/w/ws-evil/a": Deny, "/w/ws/../x": Deny, "../ws/a": Allow,
+		"/w/ws":       Allow,
+		".git/config": Deny, ".GIT/Config": Deny, ".git/hooks/pre-commit": Deny, "sub/.git/hooks/x": Deny, ".git": Ask,
+		".git/config.": Deny, ".git/config ": Deny, "git~1/config": Ask,
 		".git/HEAD": Ask, ".git/config:x": Deny, ".g\u200cit/config": Deny, ".git::$INDEX_ALLOCATION/x": Ask,
-		".vscode/settings.json": Ask, ".mcp.json": Ask, ".claude/": Ask, ".claude/settings.json": Ask, ".bashrc": Ask, ".omniagent/config.toml": Ask, ".npmrc": Deny,
-		".gitignore": Allow, ".github/workflows/x.yml": Allow, "claude.md": Allow, "a\nb": Deny, `C:\x`: Deny, `\\host\x`: Deny, " ": Ask, "~/x": Allow, "a:b": Allow,
+		".vscode/settings.json": Ask, ".mcp.json": Ask, ".claude/": Ask, ".claude/settings.json": Ask, ".bashrc": Ask,
+		".omniagent/config.toml": Ask, ".npmrc": Deny,
+		".gitignore": Allow, ".github/workflows/x.yml": Allow, "claude.md": Allow, "a\nb": Deny, `C:\x`: Deny,
+		`\\host\x`: Deny, " ": Ask, "~/x": Allow, "a:b": Allow,
 	} {
 		if v := Tools.Write(path, here()); v.Word != want {
 			t.Errorf("%q: %s, want %s: %+v", path, v.Word, want, v.Reasons)
@@ -224,8 +244,10 @@ func TestWrite(t *testing.T) {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]Word{
-		"a": Allow, "/etc/passwd": Allow, "/w/home/.ssh": Deny, "/w/home/.ssh/id_rsa": Deny, "/w/home/.sshx": Allow, "../home/.netrc": Deny, "/w/home/.Codex/auth.json": Deny,
-		"/w/home/.docker/config.json": Deny, "/w/home/.docker/x": Allow, "/proc/self/environ": Deny, "/proc/12/root/etc/passwd": Deny, "/proc/cpuinfo": Allow, "/w/home/Library/Keychains/x": Deny,
+		"a": Allow, "/etc/passwd": Allow, "/w/home/.ssh": Deny, "/w/home/.ssh/id_rsa": Deny, "/w/home/.sshx": Allow,
+		"../home/.netrc": Deny, "/w/home/.Codex/auth.json": Deny,
+		"/w/home/.docker/config.json": Deny, "/w/home/.docker/x": Allow, "/proc/self/environ": Deny,
+		"/proc/12/root/etc/passwd": Deny, "/proc/cpuinfo": Allow, "/w/home/Library/Keychains/x": Deny,
 	} {
 		if v := Tools.Read(path, here()); v.Word != want {
 			t.Errorf("%q: %s, want %s: %+v", path, v.Word, want, v.Reasons)
@@ -268,9 +290,13 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 func TestEachConstructSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"cat <(ls)": "runs beside", "ls @(a|b)": "extended pattern", "echo $'x'": "$'", "echo $\"x\"": "translated", "case x in x) ls;; esac": "case", "export x": "variables", "coproc ls": "background", "ls &": "background",
-		"time ls": "keyword", "f() { ls; }": "function", "for i in a; do ls; done": "loop", "while true; do ls; done": "loop", "((1))": "arithmetic", "let 1": "arithmetic", "echo $((x))": "arithmetic", "echo ${x@P}": "execute",
-		"echo ${!x}": "names", "echo ${x:=1}": "assigns", "x=1": "variable is set", "ls \\\n-l": "backslash", "echo \u200bx": "cannot be seen", "a=(1)": "list", "[[ a =~ b ]]": "[[",
+		"cat <(ls)": "runs beside", "ls @(a|b)": "extended pattern", "echo $'x'": "$'", "echo $\"x\"": "translated",
+		"case x in x) ls;; esac": "case", "export x": "variables", "coproc ls": "background", "ls &": "background",
+		"time ls": "keyword", "f() { ls; }": "function", "for i in a; do ls; done": "loop",
+		"while true; do ls; done": "loop", "((1))": "arithmetic", "let 1": "arithmetic", "echo $((x))": "arithmetic",
+		"echo ${x@P}": "execute",
+		"echo ${!x}":  "names", "echo ${x:=1}": "assigns", "x=1": "variable is set", "ls \\\n-l": "backslash",
+		"echo \u200bx": "cannot be seen", "a=(1)": "list", "[[ a =~ b ]]": "[[",
 	} {
 		v := Tools.Command(line, here())
 		if !slices.ContainsFunc(v.Reasons, func(r Reason) bool { return strings.Contains(r.Text, want) }) {
@@ -282,9 +308,12 @@ func TestEachConstructSaysWhatItIs(t *testing.T) {
 func TestScriptsOfSed(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]bool{
-		"1p": true, "1,5p": true, "$p": true, "/a/p": true, "/a/,/b/p": true, "1,+3p": true, "p": true, "=": true, "10q": true, "1!p": true, "1p;3p": true, "/a b.c*/p": true,
-		"": false, "w x": false, "1w x": false, "e": false, "1,p": false, "/a\\/p": false, "/[/p": false, "/[/]p": false, "/a/w x": false, "1p;w x": false, "1p\nw x": false, "{p}": false, "1,5{p;w x}": false,
-		"s/a/b/": false, "//p": false, "r x": false, "1pw x": false, "p w": false, "/a/I p": false, "1~2p": false, "y/a/b/": false, "1,5d": false, "a x": false,
+		"1p": true, "1,5p": true, "$p": true, "/a/p": true, "/a/,/b/p": true, "1,+3p": true, "p": true, "=": true,
+		"10q": true, "1!p": true, "1p;3p": true, "/a b.c*/p": true,
+		"": false, "w x": false, "1w x": false, "e": false, "1,p": false, "/a\\/p": false, "/[/p": false,
+		"/[/]p": false, "/a/w x": false, "1p;w x": false, "1p\nw x": false, "{p}": false, "1,5{p;w x}": false,
+		"s/a/b/": false, "//p": false, "r x": false, "1pw x": false, "p w": false, "/a/I p": false, "1~2p": false,
+		"y/a/b/": false, "1,5d": false, "a x": false,
 	} {
 		if got := printsOnly(script); got != want {
 			t.Errorf("%q: %v", script, got)

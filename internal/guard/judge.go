@@ -19,8 +19,8 @@ type Call struct {
 	Input   json.RawMessage // as the tool gets it; what is remembered is bound to it
 }
 
-// Judge puts the built-in tables, a user's rules and what was answered before together. Deny is above ask is above allow, whatever the
-// order and the source.
+// Judge puts the built-in tables, a user's rules and what was answered before together. Deny is above ask is above
+// allow, whatever the order and the source.
 type Judge struct {
 	Set    Set
 	Rules  Rules
@@ -52,7 +52,8 @@ func (j Judge) Call(c Call) Verdict {
 		}
 	}
 	built := v.Word
-	if len(pieces) == 0 && explicit == Allow && c.Kind != "command" { // nothing speaks against it, yet a mode may ask: the user's word counts there
+	// nothing speaks against it, yet a mode may ask: the user's word counts there
+	if len(pieces) == 0 && explicit == Allow && c.Kind != "command" {
 		if r, ok := j.lifts(lax, piece{}, c, line); ok {
 			lifted = true
 			v.add(Reason{Word: Allow, Text: fmt.Sprintf("the allow rule %s", r), Source: r.source})
@@ -77,7 +78,10 @@ func (j Judge) Call(c Call) Verdict {
 	if explicit > Allow { // a policy that contradicts itself shows both rules
 		for _, r := range lax {
 			if j.wouldLift(r, c, pieces) {
-				v.add(Reason{Word: Allow, Text: fmt.Sprintf("the allow rule %s, which does not count against it", r), Source: r.source})
+				v.add(Reason{
+					Word: Allow, Text: fmt.Sprintf("the allow rule %s, which does not count against it", r),
+					Source: r.source,
+				})
 			}
 		}
 	}
@@ -108,7 +112,8 @@ func (j Judge) divide(c Call) (strict, lax []Rule) {
 			if coversTool(r, c.Tool) || c.Kind == "command" && (r.tool == "Edit" || r.tool == "Write") {
 				lax = append(lax, r)
 			}
-		case coversTool(r, c.Tool) || aboutKind(r, c.Kind) || c.Kind == "command" && (aboutKind(r, "read") || aboutKind(r, "write")):
+		case coversTool(r, c.Tool) || aboutKind(r, c.Kind) || c.Kind == "command" &&
+			(aboutKind(r, "read") || aboutKind(r, "write")):
 			strict = append(strict, r)
 		}
 	}
@@ -144,7 +149,8 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	case "mcp":
 		say(Ask, c.Tool, "a tool of a server is not known here")
 	default:
-		if !slices.Contains([]string{"TodoWrite", "BashOutput", "KillShell", "Task", "ExitPlanMode", "AskUserQuestion"}, c.Tool) {
+		if !slices.Contains([]string{"TodoWrite", "BashOutput", "KillShell", "Task", "ExitPlanMode", "AskUserQuestion"},
+			c.Tool) {
 			say(Ask, c.Tool, "the tool is not known here")
 		}
 	}
@@ -244,7 +250,8 @@ func (j Judge) lifts(lax []Rule, p piece, c Call, line *survey) (Rule, bool) {
 				return r, true
 			}
 		case len(c.Paths) > 0:
-			if !slices.ContainsFunc(c.Paths, func(path string) bool { return !r.matchesPath(resolve(j.Place.Dir, path), j.Place) }) {
+			if !slices.ContainsFunc(c.Paths,
+				func(path string) bool { return !r.matchesPath(resolve(j.Place.Dir, path), j.Place) }) {
 				return r, true
 			}
 		}
@@ -282,7 +289,8 @@ func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 	case c.Kind == "web":
 		return r.matchesURL(c.URL)
 	}
-	return slices.ContainsFunc(c.Paths, func(path string) bool { return r.matchesPath(resolve(j.Place.Dir, path), j.Place) })
+	return slices.ContainsFunc(c.Paths,
+		func(path string) bool { return r.matchesPath(resolve(j.Place.Dir, path), j.Place) })
 }
 
 // names says whether a rule for a command names an agent, by itself or behind a wrapper or a runner of packages.

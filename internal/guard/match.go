@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// coversTool says whether a rule is about a tool at all. Deny and ask are read generously: one for Edit is about every tool that changes
-// files, one for Read about every tool that reads them.
+// coversTool says whether a rule is about a tool at all. Deny and ask are read generously: one for Edit is about every
+// tool that changes files, one for Read about every tool that reads them.
 func coversTool(r Rule, tool string) bool {
 	if r.tool == "*" || r.tool == tool {
 		return true
@@ -59,8 +59,8 @@ const (
 	yes
 )
 
-// matchesCommand says whether a deny or ask rule is about a simple command: in any of the ways to write it, behind wrappers too. A word
-// that is not known before it runs may be the one that the rule names.
+// matchesCommand says whether a deny or ask rule is about a simple command: in any of the ways to write it, behind
+// wrappers too. A word that is not known before it runs may be the one that the rule names.
 func (r Rule) matchesCommand(argv []word, depth int) certainty {
 	if len(argv) == 0 || len(r.tokens) == 0 {
 		return no // a whole line is compared as it stands
@@ -103,8 +103,8 @@ func withoutFlags(name string, argv []word) []word {
 	return append([]word{argv[0]}, argv[i:]...)
 }
 
-// matchesWords is how sure it is that a rule which denies or asks covers a command. A star is read in both ways: within its word, and as any run of
-// words, as other agents read it. What one of them covers is covered.
+// matchesWords is how sure it is that a rule which denies or asks covers a command. A star is read in both ways: within
+// its word, and as any run of words, as other agents read it. What one of them covers is covered.
 func (r Rule) matchesWords(argv []word) certainty {
 	return max(r.matchesEach(argv), r.matchesRun(argv))
 }
@@ -147,7 +147,8 @@ func (r Rule) matchesEach(argv []word) certainty {
 		if t.star && t.text == "*" && i > 0 {
 			continue
 		}
-		if !strings.EqualFold(t.text, argv[i].text) && !(t.star && glob(strings.ToLower(t.text), strings.ToLower(argv[i].text))) {
+		if !strings.EqualFold(t.text, argv[i].text) &&
+			!(t.star && glob(strings.ToLower(t.text), strings.ToLower(argv[i].text))) {
 			return no
 		}
 	}
@@ -160,13 +161,17 @@ func (r Rule) matchesEach(argv []word) certainty {
 	return no
 }
 
-// evaluates says whether bash itself may run what stands in an argument: these take names of variables, or arithmetic, and a subscript in
-// those is expanded although it was quoted. Who allows printf does not mean that.
+// evaluates says whether bash itself may run what stands in an argument: these take names of variables, or arithmetic,
+// and a subscript in those is expanded although it was quoted. Who allows printf does not mean that.
 func evaluates(argv []word) bool {
-	if !slices.Contains(takeNames(), argv[0].text) && argv[0].text != "let" && argv[0].text != "test" && argv[0].text != "[" {
+	if !slices.Contains(takeNames(), argv[0].text) && argv[0].text != "let" && argv[0].text != "test" &&
+		argv[0].text != "[" {
 		return false
 	}
-	return slices.ContainsFunc(argv[1:], func(a word) bool { return strings.Contains(a.text, "[") && strings.ContainsAny(a.text, "$`") })
+	return slices.ContainsFunc(argv[1:], func(a word) bool {
+		return strings.Contains(a.text, "[") &&
+			strings.ContainsAny(a.text, "$`")
+	})
 }
 
 // permitsCommand says whether an allow rule covers a simple command: word for word, and nothing in it is expanded.
@@ -205,8 +210,9 @@ func glob(pattern, s string) bool {
 	return strings.HasSuffix(s, parts[len(parts)-1])
 }
 
-// matchesPath says whether a rule for files is about a path, which is absolute. An allow rule is read narrowly, the others generously: a
-// name without a slash is denied at any depth, and a leading slash is the system's root or the workspace's.
+// matchesPath says whether a rule for files is about a path, which is absolute. An allow rule is read narrowly, the
+// others generously: a name without a slash is denied at any depth, and a leading slash is the system's root or the
+// workspace's.
 func (r Rule) matchesPath(path string, p Place) bool {
 	pattern := filepath.ToSlash(r.inner)
 	path = filepath.ToSlash(path)
@@ -248,7 +254,8 @@ func (r Rule) matchesPath(path string, p Place) bool {
 	return false
 }
 
-// matchPath matches by elements: ** is any number of them, * and ? stay within one. beneath: what a matching folder holds matches too.
+// matchPath matches by elements: ** is any number of them, * and ? stay within one. beneath: what a matching folder
+// holds matches too.
 func matchPath(pattern, path string, beneath bool) bool {
 	return matchElements(strings.Split(pattern, "/"), strings.Split(path, "/"), beneath)
 }
@@ -289,7 +296,8 @@ func globElement(pattern, s string) bool {
 	return ok && err == nil
 }
 
-// matchesURL says whether a rule for hosts is about a URL. Deny covers what is beneath a host too; an URL that cannot be read may be any.
+// matchesURL says whether a rule for hosts is about a URL. Deny covers what is beneath a host too; an URL that cannot
+// be read may be any.
 func (r Rule) matchesURL(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Memory holds what a person answered in this conversation, bound to the exact content of the call: one byte more is another call. The
-// zero value is ready, and several goroutines may use it.
+// Memory holds what a person answered in this conversation, bound to the exact content of the call: one byte more is
+// another call. The zero value is ready, and several goroutines may use it.
 type Memory struct {
 	mu    sync.Mutex
 	words map[[sha256.Size]byte]Word
@@ -45,7 +45,8 @@ func (m *Memory) recall(c Call) (Word, bool) {
 	return w, found
 }
 
-// key is the hash of all that a call is. The input is written anew, so that the order of its members and its spaces do not matter.
+// key is the hash of all that a call is. The input is written anew, so that the order of its members and its spaces do
+// not matter.
 func (c Call) key() (key [sha256.Size]byte, ok bool) {
 	var input any
 	if !utf8.Valid(c.Input) {
@@ -65,5 +66,6 @@ func (c Call) key() (key [sha256.Size]byte, ok bool) {
 	if err != nil {
 		return key, false
 	}
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %s", c.Tool, c.Kind, c.Command, c.Dir, c.Paths, c.URL, canonical)), true
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q %s", c.Tool, c.Kind, c.Command, c.Dir, c.Paths, c.URL,
+		canonical)), true
 }

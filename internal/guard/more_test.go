@@ -2,15 +2,25 @@ package guard
 
 import "testing"
 
-// TestFurtherDirectories belong to the conversation as the first one does: they are written in, and what is protected is so in each.
+// TestFurtherDirectories belong to the conversation as the first one does: they are written in, and what is protected
+// is so in each.
 func TestFurtherDirectories(t *testing.T) {
 	alone := Place{Root: "/w/in", Dir: "/w/in", Home: "/home/u"}
 	with := alone
 	with.More = []string{"/w/more", "/w", "/home/u/x/"}
 	for path, want := range map[string][2]Word{
-		"/w/more/a": {Deny, Allow}, "/w/a": {Deny, Allow}, "/w/in/a": {Allow, Allow}, "../more/a": {Deny, Allow}, "/home/u/x/a": {Deny, Allow},
-		"/w/more/.git/hooks/a": {Deny, Deny}, "/w/more/.git/a": {Deny, Ask}, "/w/more/sub/.vscode/a": {Deny, Deny}, "/w/.claude/a": {Deny, Deny}, "/w/in/.claude/a": {Deny, Deny},
-		"/wevil/a": {Deny, Deny}, "/w/../etc/a": {Deny, Deny}, "/home/u/.ssh/a": {Deny, Deny}, "/home/u/a": {Deny, Deny},
+		"/w/more/a": {Deny, Allow}, "/w/a": {Deny, Allow}, "/w/in/a": {Allow, Allow}, "../more/a": {
+			Deny,
+			Allow,
+		}, "/home/u/x/a": {Deny, Allow},
+		"/w/more/.git/hooks/a": {Deny, Deny}, "/w/more/.git/a": {Deny, Ask}, "/w/more/sub/.vscode/a": {
+			Deny,
+			Deny,
+		}, "/w/.claude/a": {Deny, Deny}, "/w/in/.claude/a": {Deny, Deny},
+		"/wevil/a": {Deny, Deny}, "/w/../etc/a": {Deny, Deny}, "/home/u/.ssh/a": {Deny, Deny}, "/home/u/a": {
+			Deny,
+			Deny,
+		},
 	} {
 		for i, place := range []Place{alone, with} {
 			if v := Tools.Write(path, place); v.Word != want[i] && !(want[i] == Deny && v.Word == Ask && v.Firm) {
@@ -18,8 +28,12 @@ func TestFurtherDirectories(t *testing.T) {
 			}
 		}
 	}
-	tree := Place{Root: "/w/.claude/trees/x", More: []string{"/w"}, Dir: "/w/.claude/trees/x"} // the inner one counts, in whatever order
-	for path, want := range map[string]Word{"/w/.claude/trees/x/a": Allow, "/w/.claude/trees/y/a": Deny, "/w/a": Allow} {
+	// the inner one counts, in whatever order
+	tree := Place{Root: "/w/.claude/trees/x", More: []string{"/w"}, Dir: "/w/.claude/trees/x"}
+	for path, want := range map[string]Word{
+		"/w/.claude/trees/x/a": Allow, "/w/.claude/trees/y/a": Deny,
+		"/w/a": Allow,
+	} {
 		for _, place := range []Place{tree, {Root: "/w", More: []string{tree.Root}, Dir: "/w"}} {
 			if v := Tools.Write(path, place); v.Word != want && !(want == Deny && v.Firm) {
 				t.Errorf("%s in %+v: %s", path, place, v.Word)
@@ -27,7 +41,10 @@ func TestFurtherDirectories(t *testing.T) {
 		}
 	}
 	for line, want := range map[string][2]Word{
-		"cat /w/more/a": {Ask, Allow}, "cat /etc/hosts": {Ask, Ask}, "cat ../more/a": {Ask, Allow}, "echo x > /w/more/.git/hooks/a": {Deny, Deny}, "cat /home/u/.ssh/id": {Deny, Deny},
+		"cat /w/more/a": {Ask, Allow}, "cat /etc/hosts": {Ask, Ask}, "cat ../more/a": {
+			Ask,
+			Allow,
+		}, "echo x > /w/more/.git/hooks/a": {Deny, Deny}, "cat /home/u/.ssh/id": {Deny, Deny},
 	} {
 		for i, place := range []Place{alone, with} {
 			if v := (Judge{Place: place}).Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Word != want[i] {

@@ -7,37 +7,51 @@ import (
 	"unicode"
 )
 
-// Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later, by git, by an
-// editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
+// Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later,
+// by git, by an editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
 func Protected() []string {
 	return []string{
-		".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules", ".git/worktrees", ".gitconfig", ".gitmodules", ".husky",
-		".omniagent", ".eidolon", ".yume", ".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".opencode", "opencode.json", "opencode.jsonc", ".cursor", ".mcp.json",
+		".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules", ".git/worktrees",
+		".gitconfig", ".gitmodules", ".husky",
+		".omniagent", ".eidolon", ".yume", ".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".opencode",
+		"opencode.json", "opencode.jsonc", ".cursor", ".mcp.json",
 		".vscode", ".idea", ".devcontainer", ".envrc", ".ripgreprc",
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc",
+		".zshenv", ".zprofile", ".zlogin", ".zlogout",
 		".kshrc", ".cshrc", ".tcshrc", ".login", ".config/fish", ".xprofile", ".xinitrc",
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg",
 	}
 }
 
-// Credentials lists, beneath the home directory, the files and folders that no tool reads. A folder stands for all beneath it.
+// Credentials lists, beneath the home directory, the files and folders that no tool reads. A folder stands for all
+// beneath it.
 func Credentials(home string) []string {
 	if home == "" {
 		return nil
 	}
 	names := []string{
-		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
-		".vault-token", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
-		".gradle/gradle.properties", ".composer/auth.json", ".password-store", ".boto", ".s3cfg", ".databrickscfg", ".oci", ".fly", ".rclone.conf",
-		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".config/op", ".config/sops", ".config/rclone", ".config/containers/auth.json",
+		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml",
+		".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
+		".vault-token", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials",
+		".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
+		".gradle/gradle.properties", ".composer/auth.json", ".password-store", ".boto", ".s3cfg", ".databrickscfg",
+		".oci", ".fly", ".rclone.conf",
+		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".config/op",
+		".config/sops", ".config/rclone", ".config/containers/auth.json",
 		".config/doctl", ".config/heroku", ".config/netlify", ".config/github-copilot",
-		".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".eidolon", ".yume", ".config/omniagent", ".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
+		".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".eidolon", ".yume", ".config/omniagent",
+		".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
 		".local/share/opencode", ".config/opencode", ".config/claude",
-		".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera",
-		"snap/firefox", "snap/chromium", ".var/app", ".local/share/keyrings", ".local/share/kwalletd", ".config/keepassxc", ".config/1Password", ".config/Bitwarden",
-		"Library/Keychains", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox", "Library/Application Support/BraveSoftware",
-		"Library/Application Support/Microsoft Edge", "Library/Application Support/Claude", "Library/Safari", "Library/Cookies",
-		"AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Local/Google/Chrome", "AppData/Roaming/Mozilla", "AppData/Roaming/gcloud",
+		".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
+		".config/microsoft-edge", ".config/vivaldi", ".config/opera",
+		"snap/firefox", "snap/chromium", ".var/app", ".local/share/keyrings", ".local/share/kwalletd",
+		".config/keepassxc", ".config/1Password", ".config/Bitwarden",
+		"Library/Keychains", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
+		"Library/Application Support/BraveSoftware",
+		"Library/Application Support/Microsoft Edge", "Library/Application Support/Claude", "Library/Safari",
+		"Library/Cookies",
+		"AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Local/Google/Chrome",
+		"AppData/Roaming/Mozilla", "AppData/Roaming/gcloud",
 		"AppData/Roaming/GitHub CLI",
 	}
 	paths := make([]string, len(names))
@@ -60,14 +74,15 @@ func within(dir, path string) bool {
 	if dir == path || dir == string(filepath.Separator) {
 		return dir != ""
 	}
-	return dir != "" && strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+	return dir != "" && strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+
+		string(filepath.Separator))
 }
 
 // foldedWithin compares as a file system does that ignores case.
 func foldedWithin(dir, path string) bool { return within(fold(dir), fold(path)) }
 
-// fold makes names equal that some file system takes for one: case, the dots and spaces at the end and what follows a colon, which Windows
-// leaves out, and the characters without width that macOS leaves out.
+// fold makes names equal that some file system takes for one: case, the dots and spaces at the end and what follows a
+// colon, which Windows leaves out, and the characters without width that macOS leaves out.
 func fold(path string) string {
 	elements := strings.Split(strings.ToLower(path), string(filepath.Separator))
 	for i, e := range elements {
@@ -88,7 +103,8 @@ func fold(path string) string {
 	return strings.Join(elements, string(filepath.Separator))
 }
 
-// foreign says whether path is written for another system: C:\x and \\host\x are names of no file here, yet they mean one elsewhere.
+// foreign says whether path is written for another system: C:\x and \\host\x are names of no file here, yet they mean
+// one elsewhere.
 func foreign(path string) bool {
 	if strings.HasPrefix(path, `\`) {
 		return true
@@ -96,14 +112,16 @@ func foreign(path string) bool {
 	return filepath.VolumeName(path) == "" && len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
 }
 
-// alias says whether path leads through the views that the kernel gives on a process: its root, its directory, its files, its environment.
+// alias says whether path leads through the views that the kernel gives on a process: its root, its directory, its
+// files, its environment.
 func alias(path string) bool {
 	elements := strings.Split(filepath.ToSlash(path), "/")
 	if len(elements) < 3 || elements[0] != "" || (elements[1] != "proc" && elements[1] != "dev") {
 		return false
 	}
 	if elements[1] == "dev" {
-		return elements[2] == "fd" && len(elements) > 3 && elements[3] != "0" && elements[3] != "1" && elements[3] != "2"
+		return elements[2] == "fd" && len(elements) > 3 && elements[3] != "0" && elements[3] != "1" &&
+			elements[3] != "2"
 	}
 	return slices.ContainsFunc(elements[2:], func(e string) bool {
 		return slices.Contains([]string{"root", "cwd", "fd", "environ", "mem", "map_files", "exe", "kcore", "task"}, e)
@@ -120,8 +138,8 @@ func credential(path, home string, whole bool) string {
 	return ""
 }
 
-// Write says whether a tool for files may change path. It is the word on the place: whether a file of the workspace may be changed without
-// asking is the matter of the mode.
+// Write says whether a tool for files may change path. It is the word on the place: whether a file of the workspace may
+// be changed without asking is the matter of the mode.
 func (s Set) Write(path string, p Place) Verdict {
 	const asked = "only a person may change what is run or obeyed later"
 	switch {
@@ -147,7 +165,8 @@ func (s Set) Write(path string, p Place) Verdict {
 	switch {
 	case name == "":
 		return Verdict{}
-	case name == ".git" || !strings.HasPrefix(name, ".git/") && !secretName(name): // a person may have a reason, and looks at it
+	// a person may have a reason, and looks at it
+	case name == ".git" || !strings.HasPrefix(name, ".git/") && !secretName(name):
 		v := one(Ask, path, name+" is protected: it decides what is run or obeyed later")
 		v.Firm = true
 		return v
@@ -155,8 +174,8 @@ func (s Set) Write(path string, p Place) Verdict {
 	return one(Deny, path, name+" is protected: "+asked)
 }
 
-// protectedName names the protected thing that a path in the workspace is or lies beneath, at any depth: the workspace may hold others.
-// To change a directory that holds one is to change it too.
+// protectedName names the protected thing that a path in the workspace is or lies beneath, at any depth: the workspace
+// may hold others. To change a directory that holds one is to change it too.
 func protectedName(full, root string) string {
 	rel, err := filepath.Rel(root, full)
 	if err != nil {

@@ -40,10 +40,13 @@ type token struct {
 	star bool
 }
 
-// Reading gives the files that rules of a word keep from being read, by their absolute paths; nil: there is no such rule. A rule that is about every
-// file is not among them, since it is about every call.
+// Reading gives the files that rules of a word keep from being read, by their absolute paths; nil: there is no such
+// rule. A rule that is about every file is not among them, since it is about every call.
 func (r Rules) Reading(w Word, p Place) func(path string) bool {
-	about := slices.DeleteFunc(slices.Clone(r), func(one Rule) bool { return one.word != w || one.tool != "Read" || one.bare })
+	about := slices.DeleteFunc(slices.Clone(r), func(one Rule) bool {
+		return one.word != w || one.tool != "Read" ||
+			one.bare
+	})
 	if len(about) == 0 {
 		return nil
 	}
@@ -55,7 +58,8 @@ func (r Rules) Reading(w Word, p Place) func(path string) bool {
 // knownTools are the names that a rule may begin with, besides mcp__…
 func knownTools() []string {
 	return []string{
-		"Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Task", "TodoWrite", "ExitPlanMode", "AskUserQuestion",
+		"Bash", "BashOutput", "KillShell", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LS",
+		"WebFetch", "WebSearch", "Task", "TodoWrite", "ExitPlanMode", "AskUserQuestion",
 		"SysBuiltIn",
 	}
 }
@@ -63,10 +67,12 @@ func knownTools() []string {
 // ParseRule reads a rule. source is where it stands, for whoever wants to know why.
 func ParseRule(w Word, written, source string) (Rule, error) {
 	bad := func(offset int, hint, format string, args ...any) (Rule, error) {
-		f := fault.New(fault.ArgError, "the %s rule %q (%s) does not parse: byte %d: %s", w, written, source, offset, fmt.Sprintf(format, args...))
+		f := fault.New(fault.ArgError, "the %s rule %q (%s) does not parse: byte %d: %s", w, written, source, offset,
+			fmt.Sprintf(format, args...))
 		return Rule{}, f.Hint("%s", hint).With("offset", offset).With("source", source)
 	}
-	const forms = "a rule is a tool, or a tool with brackets: Bash(git diff:*), Read(~/notes/**), WebFetch(domain:example.com), mcp__server__tool"
+	const forms = "a rule is a tool, or a tool with brackets: Bash(git diff:*), Read(~/notes/**), " +
+		"WebFetch(domain:example.com), mcp__server__tool"
 	if i := strings.IndexFunc(written, control); i >= 0 {
 		return bad(i, forms, "a control character")
 	}
@@ -75,7 +81,8 @@ func ParseRule(w Word, written, source string) (Rule, error) {
 		return bad(0, forms, "no tool is named")
 	}
 	for i, r := range name {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.') && name != "*" {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' ||
+			r == '.') && name != "*" {
 			return bad(i, forms, "%q does not belong into the name of a tool", r)
 		}
 	}
@@ -129,7 +136,8 @@ func (r *Rule) specify() (offset int, hint, why string) {
 			return 0, "write WebFetch(domain:example.com)", "it does not begin with domain:"
 		}
 		if bare := strings.TrimPrefix(host, "*."); bare == "" || strings.ContainsAny(bare, "/:*?@ ") {
-			return len("domain:"), "write the name of a host, without scheme, port or path", fmt.Sprintf("%q is not the name of a host", host)
+			return len("domain:"), "write the name of a host, without scheme, port or path",
+				fmt.Sprintf("%q is not the name of a host", host)
 		}
 	default:
 		return -1, "leave the brackets out: " + r.tool, r.tool + " takes no brackets"
@@ -159,12 +167,14 @@ func (r *Rule) command() (offset int, hint, why string) {
 	if err != nil {
 		return 0, "write the command as for a shell, with its quotes closed", "it is not a command for a shell"
 	}
-	if len(file.Stmts) == 1 && len(file.Stmts[0].Redirs) == 0 && !file.Stmts[0].Background && !file.Stmts[0].Negated && !file.Stmts[0].Semicolon.IsValid() {
+	if len(file.Stmts) == 1 && len(file.Stmts[0].Redirs) == 0 && !file.Stmts[0].Background && !file.Stmts[0].Negated &&
+		!file.Stmts[0].Semicolon.IsValid() {
 		if call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr); ok && len(call.Assigns) == 0 {
 			for _, arg := range call.Args {
 				got := read(arg, inner, "")
 				if !got.known || strings.HasPrefix(got.written, "~") {
-					return int(arg.Pos().Offset()), "write the words themselves", "a word that is expanded can match nothing"
+					return int(arg.Pos().Offset()), "write the words themselves",
+						"a word that is expanded can match nothing"
 				}
 				r.tokens = append(r.tokens, token{got.text, got.pattern && strings.Contains(got.text, "*")})
 			}
@@ -177,8 +187,8 @@ func (r *Rule) command() (offset int, hint, why string) {
 	return 0, "", "" // a whole line, compared as it stands
 }
 
-// Stricter is what counts until a rule that does not parse is mended: a deny or an ask covers the whole tool that it seems to name, or
-// everything where not even that can be read; an allow is nothing.
+// Stricter is what counts until a rule that does not parse is mended: a deny or an ask covers the whole tool that it
+// seems to name, or everything where not even that can be read; an allow is nothing.
 func Stricter(w Word, written, source string) (Rule, bool) {
 	if w == Allow {
 		return Rule{}, false
@@ -204,8 +214,9 @@ func Stricter(w Word, written, source string) (Rule, bool) {
 // Contradiction is an allow rule that never counts, and the rule that takes everything from it.
 type Contradiction struct{ Allow, Against Rule }
 
-// Contradictions lists the allow rules of which a deny or ask rule covers every call. An allow rule of which some calls are taken is no
-// contradiction: Bash(git:*) beside a deny of Bash(git push:*) is how a policy is written. The stricter rule counts in either case.
+// Contradictions lists the allow rules of which a deny or ask rule covers every call. An allow rule of which some calls
+// are taken is no contradiction: Bash(git:*) beside a deny of Bash(git push:*) is how a policy is written. The stricter
+// rule counts in either case.
 func (r Rules) Contradictions() []Contradiction {
 	var all []Contradiction
 	for _, a := range r {
@@ -245,7 +256,9 @@ func (b Rule) covers(a Rule) bool {
 		return true
 	case "WebFetch":
 		mine, theirs := strings.TrimPrefix(b.inner, "domain:"), strings.TrimPrefix(a.inner, "domain:")
-		return hostCovered(mine, strings.TrimPrefix(theirs, "*."), true) && !(strings.HasPrefix(mine, "*.") && !strings.HasPrefix(theirs, "*.") && strings.TrimPrefix(mine, "*.") == theirs)
+		return hostCovered(mine, strings.TrimPrefix(theirs, "*."), true) &&
+			!(strings.HasPrefix(mine, "*.") && !strings.HasPrefix(theirs, "*.") &&
+				strings.TrimPrefix(mine, "*.") == theirs)
 	}
 	body, deep := strings.CutSuffix(b.inner, "/**")
 	return deep && (a.inner == body || strings.HasPrefix(a.inner, body+"/"))

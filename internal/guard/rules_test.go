@@ -33,8 +33,10 @@ func policy(t interface{ Fatal(args ...any) }, lines ...string) (rules Rules) {
 func TestRulesThatDoNotParse(t *testing.T) {
 	t.Parallel()
 	for text, offset := range map[string]int{
-		"": 0, "(x)": 0, "Bash(": 5, "Bash()": 5, "Bash( )": 5, "Bash(ls": 7, "Bash(ls) x": 8, "Bash)": 4, "Bsh(ls)": 0, "bash": 0, "Ba sh": 2, "Bash(git:*:*)": 8, "Bash(:*)": 5, "Bash('x)": 5,
-		"Bash(ls $x)": 8, "Bash(ls; rm:*)": 5, "WebFetch(example.com)": 9, "WebFetch(domain:)": 16, "WebFetch(domain:http://x)": 16, "Task(x)": 4, "mcp__a(x)": 6, "Read([ab])": 5, "Nothing": 0, "Bash(a\nb)": 6,
+		"": 0, "(x)": 0, "Bash(": 5, "Bash()": 5, "Bash( )": 5, "Bash(ls": 7, "Bash(ls) x": 8, "Bash)": 4, "Bsh(ls)": 0,
+		"bash": 0, "Ba sh": 2, "Bash(git:*:*)": 8, "Bash(:*)": 5, "Bash('x)": 5,
+		"Bash(ls $x)": 8, "Bash(ls; rm:*)": 5, "WebFetch(example.com)": 9, "WebFetch(domain:)": 16,
+		"WebFetch(domain:http://x)": 16, "Task(x)": 4, "mcp__a(x)": 6, "Read([ab])": 5, "Nothing": 0, "Bash(a\nb)": 6,
 		"Bash(a:*b)": 6, "Bash(~/x)": 5,
 	} {
 		_, err := ParseRule(Deny, text, "file:3")
@@ -52,7 +54,8 @@ func TestRulesThatDoNotParse(t *testing.T) {
 func TestStricter(t *testing.T) {
 	t.Parallel()
 	for text, tool := range map[string]string{
-		"Bash(": "Bash", "bash(rm": "Bash", "Bash(x) y": "Bash", "Bsh(rm)": "*", "(": "*", "": "*", "mcp__x__y(": "mcp__x", "Read(a": "Read", "rm -rf": "*", "SysBuiltIn.(": "SysBuiltIn",
+		"Bash(": "Bash", "bash(rm": "Bash", "Bash(x) y": "Bash", "Bsh(rm)": "*", "(": "*", "": "*",
+		"mcp__x__y(": "mcp__x", "Read(a": "Read", "rm -rf": "*", "SysBuiltIn.(": "SysBuiltIn",
 	} {
 		r, ok := Stricter(Deny, text, "f:1")
 		if !ok || r.tool != tool || !r.bare {
@@ -61,7 +64,10 @@ func TestStricter(t *testing.T) {
 		if _, ok := Stricter(Allow, text, "f:1"); ok {
 			t.Errorf("%q: a broken allow rule counts", text)
 		}
-		if v := (Judge{Rules: Rules{r}, Place: here()}).Call(Call{Tool: "Bash", Kind: "command", Command: "ls"}); (v.Word == Deny) != (tool == "*" || tool == "Bash") {
+		if v := (Judge{Rules: Rules{r}, Place: here()}).Call(Call{
+			Tool: "Bash", Kind: "command",
+			Command: "ls",
+		}); (v.Word == Deny) != (tool == "*" || tool == "Bash") {
 			t.Errorf("%q: ls is %s", text, v.Word)
 		}
 	}
@@ -220,7 +226,8 @@ func TestExplicitAndBothRules(t *testing.T) {
 		{[]string{"deny Bash(npm test)"}, Deny, true},
 		{[]string{"allow Bash(other)"}, Ask, false},
 	} {
-		if v := (Judge{Rules: policy(t, c.rules...), Place: here()}).Call(call); v.Word != c.word || v.Explicit != c.explicit {
+		if v := (Judge{Rules: policy(t, c.rules...), Place: here()}).Call(call); v.Word != c.word ||
+			v.Explicit != c.explicit {
 			t.Errorf("%q: %s explicit %v", c.rules, v.Word, v.Explicit)
 		}
 	}
@@ -286,7 +293,8 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	j.Rules = policy(t, "ask Bash(npm:*)")
-	if v := j.Call(call("npm test", `{"command":"npm test","timeout":12345678901234567890}`)); v.Word != Ask || !v.Explicit {
+	if v := j.Call(call("npm test", `{"command":"npm test","timeout":12345678901234567890}`)); v.Word != Ask ||
+		!v.Explicit {
 		t.Errorf("an answer outweighs a rule that always asks: %+v", v)
 	}
 	var wait sync.WaitGroup
@@ -303,21 +311,31 @@ func TestMemory(t *testing.T) {
 func TestLattice(t *testing.T) {
 	t.Parallel()
 	texts := []string{
-		"Bash", "Bash(npm:*)", "Bash(npm test)", "Bash(ls:*)", "Bash(git push:*)", "Bash(bash:*)", "Bash(claude:*)", "Read", "Read(src/**)", "Edit(src/**)", "Edit", "Write(out)", "*", "WebFetch", "WebFetch(domain:example.com)",
+		"Bash", "Bash(npm:*)", "Bash(npm test)", "Bash(ls:*)", "Bash(git push:*)", "Bash(bash:*)", "Bash(claude:*)",
+		"Read", "Read(src/**)", "Edit(src/**)", "Edit", "Write(out)", "*", "WebFetch", "WebFetch(domain:example.com)",
 		"mcp__a", "mcp__a__b", "Bash(npm run x-*)", "Bash(rm:*)",
 	}
 	calls := []Call{}
 	for _, line := range []string{
-		"ls", "npm test", "npm test && ls", "npm test > out", "git push", "git -C x push; npm test", "rm -rf x", "bash -c 'npm test'", "claude -p x", "npm $x", "$x", "cat src/a", "ls > src/b", "sudo npm test", "npm run x-1", "echo (", "cat /etc/passwd",
+		"ls", "npm test", "npm test && ls", "npm test > out", "git push", "git -C x push; npm test", "rm -rf x",
+		"bash -c 'npm test'", "claude -p x", "npm $x", "$x", "cat src/a", "ls > src/b", "sudo npm test", "npm run x-1",
+		"echo (", "cat /etc/passwd",
 	} {
 		calls = append(calls, Call{Tool: "Bash", Kind: "command", Command: line})
 	}
-	calls = append(calls, Call{Tool: "Write", Kind: "write", Paths: []string{"src/a"}}, Call{Tool: "Read", Kind: "read", Paths: []string{"src/a"}}, Call{Tool: "Edit", Kind: "write", Paths: []string{".git/config"}},
-		Call{Tool: "WebFetch", Kind: "web", URL: "https://example.com"}, Call{Tool: "mcp__a__b", Kind: "mcp"}, Call{Tool: "TodoWrite", Kind: "other"}, Call{Tool: "What", Kind: "other"})
+	calls = append(calls, Call{Tool: "Write", Kind: "write", Paths: []string{"src/a"}},
+		Call{Tool: "Read", Kind: "read", Paths: []string{"src/a"}}, Call{
+			Tool: "Edit", Kind: "write",
+			Paths: []string{".git/config"},
+		},
+		Call{Tool: "WebFetch", Kind: "web", URL: "https://example.com"}, Call{Tool: "mcp__a__b", Kind: "mcp"},
+		Call{Tool: "TodoWrite", Kind: "other"}, Call{Tool: "What", Kind: "other"})
 	words := []Word{Allow, Ask, Deny}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) Rule {
-			r, err := ParseRule(rapid.SampledFrom(words).Draw(t, label+" word"), rapid.SampledFrom(texts).Draw(t, label), rapid.SampledFrom([]string{"a:1", "b:2", "--flag"}).Draw(t, label+" source"))
+			r, err := ParseRule(rapid.SampledFrom(words).Draw(t, label+" word"),
+				rapid.SampledFrom(texts).Draw(t, label), rapid.SampledFrom([]string{"a:1", "b:2", "--flag"}).Draw(t,
+					label+" source"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,7 +101,8 @@ func (w *walker) denied(p *piece, argv []word, at dirs, depth int) {
 	}
 }
 
-// argument denies what no argument of any command is: a credential, another process's memory, a file that grants rights.
+// argument denies what no argument of any command is: a credential, another process's memory, a file that grants
+// rights.
 func (w *walker) argument(a word, at dirs, say func(Word, string)) {
 	if !a.known || at.lost && !filepath.IsAbs(a.text) {
 		if strings.Contains(a.written, "/dev/tcp/") || strings.Contains(a.written, "/dev/udp/") {
@@ -128,7 +129,8 @@ func (w *walker) argument(a word, at dirs, say func(Word, string)) {
 			if credential(path, w.place.Home, false) != "" {
 				say(Deny, "credentials are kept there")
 			}
-			if path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d") || path == "/etc/shadow" || path == "/etc/gshadow" {
+			if path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d") || path == "/etc/shadow" ||
+				path == "/etc/gshadow" {
 				say(Deny, "that file decides who may do what on this machine")
 			}
 		}
@@ -159,7 +161,8 @@ func shellText(name string, argv []word) (string, bool) {
 		if !a.literal() {
 			return "", false
 		}
-		if strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c") && i+2 < len(argv) {
+		if strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c") &&
+			i+2 < len(argv) {
 			rest := argv[i+2:]
 			for len(rest) > 1 && strings.HasPrefix(rest[0].text, "-") {
 				rest = rest[1:]
@@ -171,11 +174,15 @@ func shellText(name string, argv []word) (string, bool) {
 }
 
 func isShell(name string) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash"}, name)
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash"},
+		name)
 }
 
 func isInterpreter(name string) bool {
-	for _, one := range []string{"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "pwsh", "powershell", "tclsh"} {
+	for _, one := range []string{
+		"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "osascript", "pwsh",
+		"powershell", "tclsh",
+	} {
 		if rest, found := strings.CutPrefix(name, one); found && strings.Trim(rest, "0123456789.") == "" {
 			return true
 		}
@@ -185,12 +192,16 @@ func isInterpreter(name string) bool {
 
 // agentOf names the agent that a command starts, by itself or through a runner of packages.
 func agentOf(name string, argv []word) string {
-	agents := []string{"claude", "codex", "gemini", "copilot", "opencode", "omniagent", "omniagentd", "eidolon", "yume-cli", "cursor-agent", "aider", "goose", "amp", "crush", "qwen", "agy", "pi", "droid", "auggie"}
+	agents := []string{
+		"claude", "codex", "gemini", "copilot", "opencode", "omniagent", "omniagentd", "eidolon",
+		"yume-cli", "cursor-agent", "aider", "goose", "amp", "crush", "qwen", "agy", "pi", "droid", "auggie",
+	}
 	if slices.Contains(agents, name) {
 		return name
 	}
 	packages := map[string]string{
-		"@anthropic-ai/claude-code": "claude", "@openai/codex": "codex", "@google/gemini-cli": "gemini", "@github/copilot": "copilot", "opencode-ai": "opencode",
+		"@anthropic-ai/claude-code": "claude", "@openai/codex": "codex", "@google/gemini-cli": "gemini",
+		"@github/copilot": "copilot", "opencode-ai": "opencode",
 	}
 	start := 1
 	switch name {
@@ -256,10 +267,12 @@ func unwrap(name string, argv []word) [][]word {
 
 func skip(argv []word, n int) []word { return argv[min(n, len(argv)):] }
 
-// wrapper tells of a program that starts another: the flags that take a value, and how many words stand before the command.
+// wrapper tells of a program that starts another: the flags that take a value, and how many words stand before the
+// command.
 func wrapper(name string) (valued string, operands int, ok bool) {
 	switch name {
-	case "command", "builtin", "nohup", "setsid", "caffeinate", "busybox", "toybox", "time", "eatmydata", "winpty", "proxychains", "proxychains4", "torsocks", "fakeroot", "chronic":
+	case "command", "builtin", "nohup", "setsid", "caffeinate", "busybox", "toybox", "time", "eatmydata", "winpty",
+		"proxychains", "proxychains4", "torsocks", "fakeroot", "chronic":
 		return "", 0, true
 	case "exec":
 		return "-a", 0, true

@@ -195,7 +195,8 @@ func (in *invocation) find() string {
 	first := start
 	for ; start < len(args); start++ {
 		a := args[start]
-		if a.known && !a.wild && (strings.HasPrefix(a.text, "-") && len(a.text) > 1 || a.text == "(" || a.text == "!" || a.text == ")" || a.text == ",") {
+		if a.known && !a.wild && (strings.HasPrefix(a.text, "-") && len(a.text) > 1 || a.text == "(" || a.text == "!" ||
+			a.text == ")" || a.text == ",") {
 			break
 		}
 		if a.pattern && a.wild {
@@ -215,25 +216,31 @@ func (in *invocation) find() string {
 
 func (in *invocation) findExpression(args []word) string {
 	plain := []string{
-		"-print", "-print0", "-prune", "-not", "!", "(", ")", "-o", "-or", "-a", "-and", ",", "-empty", "-readable", "-writable", "-executable", "-depth", "-d", "-mount", "-xdev", "-ls",
-		"-quit", "-true", "-false", "-nouser", "-nogroup", "-daystart", "-noleaf", "-nowarn", "-warn", "-ignore_readdir_race",
+		"-print", "-print0", "-prune", "-not", "!", "(", ")", "-o", "-or", "-a", "-and", ",", "-empty", "-readable",
+		"-writable", "-executable", "-depth", "-d", "-mount", "-xdev", "-ls",
+		"-quit", "-true", "-false", "-nouser", "-nogroup", "-daystart", "-noleaf", "-nowarn", "-warn",
+		"-ignore_readdir_race",
 	}
 	valued := []string{
-		"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type", "-xtype", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin", "-ctime",
-		"-cmin", "-atime", "-amin", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum", "-lname", "-ilname", "-fstype", "-used", "-printf",
+		"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-regextype", "-type",
+		"-xtype", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin", "-ctime",
+		"-cmin", "-atime", "-amin", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum", "-lname", "-ilname",
+		"-fstype", "-used", "-printf",
 	}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
 		case !a.literal():
-			return "an argument is not known before it runs: " + orText(a.why, "a pattern becomes the names of files; quote it")
+			return "an argument is not known before it runs: " +
+				orText(a.why, "a pattern becomes the names of files; quote it")
 		case slices.Contains(plain, a.text):
 		case slices.Contains(valued, a.text) && i+1 < len(args):
 			i++
 			if why := plainText(args[i], false); why != "" {
 				return why
 			}
-		case (a.text == "-newer" || a.text == "-anewer" || a.text == "-cnewer" || a.text == "-samefile") && i+1 < len(args):
+		case (a.text == "-newer" || a.text == "-anewer" || a.text == "-cnewer" || a.text == "-samefile") &&
+			i+1 < len(args):
 			i++
 			if why := in.file(args[i], false); why != "" {
 				return why
@@ -247,10 +254,15 @@ func (in *invocation) findExpression(args []word) string {
 
 // sed is approved with -n and scripts that print lines by number or by a plain expression.
 func (in *invocation) sed() string {
-	if why := in.split(grammar{flags: "-n -E -r -s -u -z -e:d --quiet --silent --regexp-extended --separate --null-data --expression:d"}); why != "" {
+	if why := in.split(
+		grammar{flags: "-n -E -r -s -u -z -e:d --quiet --silent --regexp-extended --separate --null-data " +
+			"--expression:d"}); why != "" {
 		return why
 	}
-	quiet := slices.ContainsFunc(in.flags, func(f string) bool { return f == "-n" || f == "--quiet" || f == "--silent" })
+	quiet := slices.ContainsFunc(in.flags, func(f string) bool {
+		return f == "-n" || f == "--quiet" ||
+			f == "--silent"
+	})
 	if !quiet {
 		return "sed is approved with -n and a script that prints lines, such as 10,20p"
 	}
@@ -278,7 +290,8 @@ func (in *invocation) sed() string {
 	return ""
 }
 
-// printsOnly says whether a script of sed is made of addresses and p, = and q. A script that is not of this strict form may write or execute.
+// printsOnly says whether a script of sed is made of addresses and p, = and q. A script that is not of this strict form
+// may write or execute.
 func printsOnly(script string) bool {
 	for command := range strings.SplitSeq(script, ";") {
 		rest, ok := address(strings.TrimSpace(command))
@@ -333,7 +346,8 @@ func (in *invocation) jq() string {
 		args = append(args, in.args[i])
 	}
 	in.args = args
-	flags := "-a -c -C -e -M -n -r -R -s -S -j --ascii-output --compact-output --color-output --exit-status --monochrome-output --null-input --raw-output --raw-input --slurp --sort-keys " +
+	flags := "-a -c -C -e -M -n -r -R -s -S -j --ascii-output --compact-output --color-output --exit-status " +
+		"--monochrome-output --null-input --raw-output --raw-input --slurp --sort-keys " +
 		"--join-output --tab --indent:n --seq --stream --unbuffered"
 	if why := in.fits(grammar{flags: flags, operands: pattern, least: 1}); why != "" {
 		return why
@@ -357,7 +371,8 @@ func (in *invocation) xxd() string {
 		case "-a", "-b", "-e", "-E", "-i", "-p", "-u":
 		case "-c", "-g", "-l", "-s":
 			i++
-			if i >= len(in.args) || !in.args[i].literal() || in.args[i].text == "" || strings.Trim(in.args[i].text, "0123456789+") != "" {
+			if i >= len(in.args) || !in.args[i].literal() || in.args[i].text == "" ||
+				strings.Trim(in.args[i].text, "0123456789+") != "" {
 				return "xxd needs a number there"
 			}
 		default:

@@ -7,15 +7,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// sweep goes through the whole tree after the walk. It says what the constructs do that the walk does not understand, and judges the
-// commands in them from a directory that is not known. What it does not know by name is asked about: a new kind of node is not allowed.
+// sweep goes through the whole tree after the walk. It says what the constructs do that the walk does not understand,
+// and judges the commands in them from a directory that is not known. What it does not know by name is asked about: a
+// new kind of node is not allowed.
 //
 // Long because it is one list of the nodes that there are.
 func (w *walker) sweep(file *syntax.File) {
 	for n := range syntax.Preorder(file) {
 		switch n := n.(type) {
-		case *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.TestClause,
-			*syntax.BinaryTest, *syntax.UnaryTest, *syntax.ParenTest, *syntax.Word, *syntax.Lit, *syntax.DblQuoted, *syntax.Comment,
+		case *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Block, *syntax.IfClause,
+			*syntax.TestClause,
+			*syntax.BinaryTest, *syntax.UnaryTest, *syntax.ParenTest, *syntax.Word, *syntax.Lit, *syntax.DblQuoted,
+			*syntax.Comment,
 			*syntax.CaseItem, *syntax.WordIter, *syntax.CStyleLoop,
 			*syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm:
 			// Judged by what they are in, or by what is in them.
@@ -111,19 +114,26 @@ func (w *walker) assign(n *syntax.Assign) {
 func poisoned(name string) bool {
 	upper := strings.ToUpper(strings.TrimSuffix(name, "+"))
 	for _, prefix := range []string{
-		"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "PIP_", "CARGO_", "DOCKER_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "CLAUDE_", "CODEX_", "OMNIAGENT_",
+		"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "PIP_", "CARGO_", "DOCKER_", "ANTHROPIC_", "OPENAI_",
+		"GEMINI_", "CLAUDE_", "CODEX_", "OMNIAGENT_",
 	} {
 		if strings.HasPrefix(upper, prefix) {
 			return true
 		}
 	}
 	switch upper {
-	case "PATH", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "SHELL", "HOME", "TMPDIR",
-		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "LESS", "BROWSER", "SSH_ASKPASS", "SUDO_ASKPASS", "RSYNC_RSH", "RIPGREP_CONFIG_PATH",
-		"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB", "PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT", "JAVA_TOOL_OPTIONS",
-		"_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "MAVEN_OPTS", "GRADLE_OPTS", "GOFLAGS", "GOENV", "GOPROXY", "GOTOOLCHAIN", "GONOSUMDB", "RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS",
-		"CC", "CXX", "MAKEFLAGS", "MAKEFILES", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_HOME", "WGETRC", "XDG_CONFIG_HOME",
-		"OPENSSL_CONF", "GCONV_PATH", "LOCPATH", "NLSPATH", "HOSTALIASES", "RES_OPTIONS", "TERMINFO", "INPUTRC", "KUBECONFIG", "AWS_CONFIG_FILE", "VIMINIT", "EXINIT", "FPATH", "ZDOTDIR":
+	case "PATH", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND",
+		"CDPATH", "GLOBIGNORE", "SHELL", "HOME", "TMPDIR",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "LESS", "BROWSER", "SSH_ASKPASS",
+		"SUDO_ASKPASS", "RSYNC_RSH", "RIPGREP_CONFIG_PATH",
+		"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB",
+		"PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT", "JAVA_TOOL_OPTIONS",
+		"_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "MAVEN_OPTS", "GRADLE_OPTS", "GOFLAGS", "GOENV", "GOPROXY",
+		"GOTOOLCHAIN", "GONOSUMDB", "RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS",
+		"CC", "CXX", "MAKEFLAGS", "MAKEFILES", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "SSL_CERT_FILE",
+		"SSL_CERT_DIR", "CURL_HOME", "WGETRC", "XDG_CONFIG_HOME",
+		"OPENSSL_CONF", "GCONV_PATH", "LOCPATH", "NLSPATH", "HOSTALIASES", "RES_OPTIONS", "TERMINFO", "INPUTRC",
+		"KUBECONFIG", "AWS_CONFIG_FILE", "VIMINIT", "EXINIT", "FPATH", "ZDOTDIR":
 		return true
 	}
 	return false
@@ -209,7 +219,10 @@ func (w *walker) input(r *syntax.Redirect, at dirs) {
 		w.say(Deny, r, "it opens a connection")
 		return
 	}
-	w.add(piece{shape: structure, word: word, text: clip(slice(w.source, r)), why: why, reads: paths, inner: w.depth > 0})
+	w.add(piece{
+		shape: structure, word: word, text: clip(slice(w.source, r)), why: why, reads: paths,
+		inner: w.depth > 0,
+	})
 }
 
 func devicePath(path string) bool {
@@ -247,7 +260,8 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 				p.word, p.why = Deny, v.Reasons[0].Text
 			default:
 				// A file tool is refused there; a command of a person's choice, /tmp for one, is asked about.
-				p.shape, p.word, p.why = structure, max(p.word, Ask), stricter(p.word, Ask, p.why, "it writes a file outside the workspace")
+				p.shape, p.word, p.why = structure, max(p.word, Ask), stricter(p.word, Ask, p.why,
+					"it writes a file outside the workspace")
 			}
 		}
 	}

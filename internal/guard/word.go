@@ -137,7 +137,8 @@ func (r *reader) quoted(q *syntax.DblQuoted) {
 				r.b.WriteByte(s[j])
 			case c == '`':
 				r.unknown(false, "a character that the shell reads otherwise")
-			case c == '$' && (j+1 < len(s) && strings.IndexByte(" |)/.,:", s[j+1]) < 0 || j+1 == len(s) && i+1 < len(q.Parts)):
+			case c == '$' && (j+1 < len(s) && strings.IndexByte(" |)/.,:", s[j+1]) < 0 || j+1 == len(s) &&
+				i+1 < len(q.Parts)):
 				r.unknown(false, "a lone $ in the middle of a word")
 			default:
 				r.b.WriteByte(c)
@@ -157,7 +158,8 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) {
 		r.unknown(false, "the value of a variable is not known before it runs")
 	case *syntax.CmdSubst:
 		// Without quotes it would be divided and become the names of files; backquotes have an escaping of their own.
-		r.unknown(quoted && !p.Backquotes && !p.TempFile && !p.ReplyVar, "what the inner command prints is not known before it runs, and only \"$(…)\" is looked into")
+		r.unknown(quoted && !p.Backquotes && !p.TempFile && !p.ReplyVar,
+			"what the inner command prints is not known before it runs, and only \"$(…)\" is looked into")
 	case *syntax.ArithmExp:
 		r.unknown(closedArithmetic(p.X), "the result of the arithmetic is not known before it runs")
 	case *syntax.ProcSubst:
@@ -169,8 +171,10 @@ func (r *reader) expansion(part syntax.WordPart, quoted bool) {
 
 // harmless says whether an expansion does nothing but to give a value that is no secret: $? and its like.
 func harmless(p *syntax.ParamExp) bool {
-	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Flags != nil || p.NestedParam != nil || p.Index != nil || p.Slice != nil ||
-		p.Repl != nil || p.Names != 0 || p.Exp != nil || len(p.Modifiers) > 0 || p.Split != 0 || p.GlobSubst != 0 || p.RcExpand != 0 {
+	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Flags != nil || p.NestedParam != nil ||
+		p.Index != nil || p.Slice != nil ||
+		p.Repl != nil || p.Names != 0 || p.Exp != nil || len(p.Modifiers) > 0 || p.Split != 0 || p.GlobSubst != 0 ||
+		p.RcExpand != 0 {
 		return false
 	}
 	switch p.Param.Value {
@@ -180,8 +184,8 @@ func harmless(p *syntax.ParamExp) bool {
 	return false
 }
 
-// closedArithmetic says whether an expression is made of numbers only. A name would be evaluated as an expression of its own, in which a
-// subscript can run commands.
+// closedArithmetic says whether an expression is made of numbers only. A name would be evaluated as an expression of
+// its own, in which a subscript can run commands.
 func closedArithmetic(x syntax.ArithmExpr) bool {
 	switch x := x.(type) {
 	case *syntax.Word:
@@ -190,10 +194,12 @@ func closedArithmetic(x syntax.ArithmExpr) bool {
 	case *syntax.ParenArithm:
 		return closedArithmetic(x.X)
 	case *syntax.UnaryArithm:
-		return (x.Op == syntax.Minus || x.Op == syntax.Plus || x.Op == syntax.Not || x.Op == syntax.BitNegation) && !x.Post && closedArithmetic(x.X)
+		return (x.Op == syntax.Minus || x.Op == syntax.Plus || x.Op == syntax.Not || x.Op == syntax.BitNegation) &&
+			!x.Post && closedArithmetic(x.X)
 	case *syntax.BinaryArithm:
 		switch x.Op {
-		case syntax.Add, syntax.Sub, syntax.Mul, syntax.Quo, syntax.Rem, syntax.Eql, syntax.Gtr, syntax.Lss, syntax.Neq, syntax.Leq, syntax.Geq,
+		case syntax.Add, syntax.Sub, syntax.Mul, syntax.Quo, syntax.Rem, syntax.Eql, syntax.Gtr, syntax.Lss, syntax.Neq,
+			syntax.Leq, syntax.Geq,
 			syntax.And, syntax.Or, syntax.Xor, syntax.Shr, syntax.Shl, syntax.AndArit, syntax.OrArit:
 			return closedArithmetic(x.X) && closedArithmetic(x.Y)
 		}

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// Two things are left out where git does not do what its manual says. A ** right behind the literal beginning of a rule with a slash is
-// taken for one between slashes (a**/b), and \/ is not quite a slash (**\/b). ripgrep does as the manual says, and so do we.
+// Two things are left out where git does not do what its manual says. A ** right behind the literal beginning of a rule
+// with a slash is taken for one between slashes (a**/b), and \/ is not quite a slash (**\/b). ripgrep does as the
+// manual says, and so do we.
 
 // names of the tree in which rules are tried, one level.
 func names() []string {
@@ -49,13 +50,19 @@ func TestAsGitOn(t *testing.T) {
 	git(t, root, "", "init", "-q")
 	dirs, paths := plant(t, root)
 	for _, rules := range []string{
-		"a", "/a", "a/", "/a/", "a/b", "a/*", "a/**", "**/a", "a/**/b", "**", "*", "/*", "**/", "/**", "/", "//", "!", "!/", "a//b", "//a",
-		"**/**/a", "a/**/**", "a/**/**/b", "a**", "**a", "a/**b", "***", "***/b", "a/***/b", "[ab]", "[!a]", "[^a]", "[a-c]", "[c-a]",
-		"[]a]", "[]-b]", "a[]]", "[a", "a[", "[a/b]", "[[:alpha:]]", "[[:nope:]]", "[[:alpha]", "[[:upper:]-z]", "[a-]", "[\\]a]", "[--b]",
-		"?", "??", "a?c", "\\a", "a\\", "\\!a", "\\#a", "#a", "x y", "x\\ ", "x ", "x\\  ", "a ", "a  \t", "*.o\n!a.o", "a\n!a/b", "a/*\n!a/b",
-		"/*\n!/a\n/a/*\n!/a/b", "*\n!*/", "!a\na", "a\r\nb\r", "\ufeffa", "a\\/b", "a\\/", "*\\/b", "é", "??\n!ab", "[é]", ".*", "*h",
+		"a", "/a", "a/", "/a/", "a/b", "a/*", "a/**", "**/a", "a/**/b", "**", "*", "/*", "**/", "/**", "/", "//", "!",
+		"!/", "a//b", "//a",
+		"**/**/a", "a/**/**", "a/**/**/b", "a**", "**a", "a/**b", "***", "***/b", "a/***/b", "[ab]", "[!a]", "[^a]",
+		"[a-c]", "[c-a]",
+		"[]a]", "[]-b]", "a[]]", "[a", "a[", "[a/b]", "[[:alpha:]]", "[[:nope:]]", "[[:alpha]", "[[:upper:]-z]", "[a-]",
+		"[\\]a]", "[--b]",
+		"?", "??", "a?c", "\\a", "a\\", "\\!a", "\\#a", "#a", "x y", "x\\ ", "x ", "x\\  ", "a ", "a  \t", "*.o\n!a.o",
+		"a\n!a/b", "a/*\n!a/b",
+		"/*\n!/a\n/a/*\n!/a/b", "*\n!*/", "!a\na", "a\r\nb\r", "\ufeffa", "a\\/b", "a\\/", "*\\/b", "é", "??\n!ab",
+		"[é]", ".*", "*h",
 		"*/b", "*/*", "a/?", "?/b", "B", "b", "\\", "[\\", "[a-\\]]", "*a*b*c", "*.*", "[!-z]", "[a-c-e]", "[[]", "[]]",
-		"a/b/", "a/b/**", "**/b/**", "**/ab/a", "/**/b", "a/", "!a/\na/", "ab*/", "/ab?", "/ab?/a", "a/b/c/d", "*/", "!*\n*", " a", "\ta",
+		"a/b/", "a/b/**", "**/b/**", "**/ab/a", "/**/b", "a/", "!a/\na/", "ab*/", "/ab?", "/ab?/a", "a/b/c/d", "*/",
+		"!*\n*", " a", "\ta",
 	} {
 		tryRules(t, root, dirs, paths, map[string]string{".gitignore": rules})
 		tryRules(t, root, dirs, paths, map[string]string{"a/.gitignore": rules, ".gitignore": "b\n*.o"})
@@ -102,7 +109,8 @@ func randomFiles(random *rand.Rand, dirs []string) map[string]string {
 
 func randomRules(random *rand.Rand) string {
 	pieces := []string{
-		"a", "b", "ab", "c", ".o", ".h", "B", "é", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[^b-z]", "[[:upper:]]", "[", "]", "\\", " ", ".",
+		"a", "b", "ab", "c", ".o", ".h", "B", "é", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[^b-z]", "[[:upper:]]",
+		"[", "]", "\\", " ", ".",
 		"/**/", "**/", "/**", "x\\ ", "x y", "-",
 	}
 	odd := regexp.MustCompile(`^!?/?[^*?[\\]*[^*?[\\/]\*\*|\\/`)

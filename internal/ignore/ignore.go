@@ -1,12 +1,14 @@
-// Package ignore is the rules by which people say which files a search should leave alone: .gitignore, .ignore and the like.
+// Package ignore is the rules by which people say which files a search should leave alone: .gitignore, .ignore and the
+// like.
 //
-// It promises to read a rule as git reads it, bytes and not characters, and case matters; and to put the files of rules in the order
-// of ripgrep and fd, so that a search of ours sees what theirs see: a tool's own file before .ignore, before .gitignore, before the
-// repository's .git/info/exclude, before the user's excludes file; in each kind a deeper directory before those above it, and a later
-// line before an earlier one. Rules for git hold in a repository only, and none of them from above it.
+// It promises to read a rule as git reads it, bytes and not characters, and case matters; and to put the files of rules
+// in the order of ripgrep and fd, so that a search of ours sees what theirs see: a tool's own file before .ignore,
+// before .gitignore, before the repository's .git/info/exclude, before the user's excludes file; in each kind a deeper
+// directory before those above it, and a later line before an earlier one. Rules for git hold in a repository only, and
+// none of them from above it.
 //
-// It refuses to look at the disk: the caller brings the contents. Pattern, the part of a rule between two slashes, also serves those who
-// match names in the way of a shell.
+// It refuses to look at the disk: the caller brings the contents. Pattern, the part of a rule between two slashes, also
+// serves those who match names in the way of a shell.
 package ignore
 
 import "strings"
@@ -116,8 +118,8 @@ func steps(line string) []step {
 	return list
 }
 
-// Match says what the rules say of a path, relative to the directory of their file, with slashes. It judges this path alone, and nothing
-// of the directories that lead to it.
+// Match says what the rules say of a path, relative to the directory of their file, with slashes. It judges this path
+// alone, and nothing of the directories that lead to it.
 func (r *Rules) Match(path string, dir bool) Verdict {
 	if r == nil {
 		return None
@@ -135,8 +137,8 @@ func (r *Rules) Match(path string, dir bool) Verdict {
 	return None
 }
 
-// matchPath goes through both from left to right. Of several ** only the last one that was passed ever has to take more: what lies before
-// it has matched, and nothing that an earlier one could do makes more of the rest.
+// matchPath goes through both from left to right. Of several ** only the last one that was passed ever has to take
+// more: what lies before it has matched, and nothing that an earlier one could do makes more of the rest.
 func matchPath(names []step, path string) bool {
 	i, at := 0, 0       // the step, and where its name begins; past the end when there is none left
 	deep, mark := -1, 0 // the last **, and where the names begin that it has not taken

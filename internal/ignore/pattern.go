@@ -15,8 +15,8 @@ const (
 	Runes              // as a shell: ? is one character, and a [ without its ] is just that
 )
 
-// Pattern matches one name: * any number of characters, ? one, [a-z] one of a class, and a backslash takes away the meaning of what
-// follows. A name has no slash, so ** is *.
+// Pattern matches one name: * any number of characters, ? one, [a-z] one of a class, and a backslash takes away the
+// meaning of what follows. A name has no slash, so ** is *.
 type Pattern struct {
 	style Style
 	plain bool // a literal with a star before it, behind it, both or neither
@@ -179,7 +179,8 @@ func (p Pattern) width(name string) int {
 	return n
 }
 
-// Split divides a pattern of paths at its slashes. For git a class may hold one, for a shell a slash ends what began like a class.
+// Split divides a pattern of paths at its slashes. For git a class may hold one, for a shell a slash ends what began
+// like a class.
 func Split(pattern string, style Style) []string {
 	var parts []string
 	begin := 0

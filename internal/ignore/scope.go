@@ -10,8 +10,8 @@ type Files struct {
 	User       *Rules // of the user's excludes file
 }
 
-// Scope is the rules that hold in a directory: its own, and those of the directories above. It does not change, so any number of
-// goroutines may use one. Nil has no rules.
+// Scope is the rules that hold in a directory: its own, and those of the directories above. It does not change, so any
+// number of goroutines may use one. Nil has no rules.
 type Scope struct {
 	above *Scope
 	base  int // length of the directory's path with the slash behind it
@@ -19,7 +19,8 @@ type Scope struct {
 	inGit bool
 }
 
-// Enter is the scope of a directory. Its path, "" for the topmost, is relative to the same directory for the whole chain.
+// Enter is the scope of a directory. Its path, "" for the topmost, is relative to the same directory for the whole
+// chain.
 func (s *Scope) Enter(dir string, f Files) *Scope {
 	if f == (Files{}) {
 		return s

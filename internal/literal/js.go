@@ -6,22 +6,26 @@ import (
 )
 
 const (
-	undefined Kind = 255 // within ParseJS only: a member that has it overrides one of the same name, and is then left out
+	// within ParseJS only: a member that has it overrides one of the same name, and is then left out
+	undefined Kind = 255
 
 	// maxExpansion bounds what references add to the text: each may repeat all that stands before it.
 	maxExpansion = 1 << 20
 )
 
-// ParseJS reads what a module of JavaScript or TypeScript exports as its default, or as module.exports, without running it. Literals are
-// read, whatever types say of them, and names of literals further up; so is the argument of a function that was imported, as in
-// export default defineConfig({…}). All else is a Value of the kind Code: Str is the beginning of its first line, Pos where it stands,
-// and NotLiteral says so in words. null and undefined are Null; a member that is undefined is left out.
+// ParseJS reads what a module of JavaScript or TypeScript exports as its default, or as module.exports, without running
+// it. Literals are read, whatever types say of them, and names of literals further up; so is the argument of a function
+// that was imported, as in export default defineConfig({…}). All else is a Value of the kind Code: Str is the beginning
+// of its first line, Pos where it stands, and NotLiteral says so in words. null and undefined are Null; a member that
+// is undefined is left out.
 //
-// It refuses what would have to be run to be known: a statement that could change what is exported. The error is a *SyntaxError.
+// It refuses what would have to be run to be known: a statement that could change what is exported. The error is a
+// *SyntaxError.
 func ParseJS(data []byte) (Value, error) {
 	p := &js{
 		json5:    json5{data: data, locate: newLocator(data), script: true},
-		bindings: map[string]*binding{}, imported: map[string]bool{}, functions: map[string][]string{}, noTypes: map[int]bool{},
+		bindings: map[string]*binding{}, imported: map[string]bool{}, functions: map[string][]string{},
+		noTypes: map[int]bool{},
 	}
 	v, err := p.module()
 	if err != nil {
@@ -34,8 +38,10 @@ func ParseJS(data []byte) (Value, error) {
 func (v Value) NotLiteral(name string) error {
 	if code, at, ok := v.code(name); ok {
 		return &SyntaxError{
-			Pos:     code.Pos,
-			Message: fmt.Sprintf("the value of %s is code (%s), not a literal; this program reads configuration without running it", at, code.Str),
+			Pos: code.Pos,
+			Message: fmt.Sprintf(
+				"the value of %s is code (%s), not a literal; this program reads configuration without running it", at,
+				code.Str),
 		}
 	}
 	return nil
@@ -58,7 +64,8 @@ func (v Value) code(name string) (Value, string, bool) {
 	return Value{}, "", false
 }
 
-// js reads a module from the top to its end, once. A name has a value from the end of its declaration on, as in JavaScript.
+// js reads a module from the top to its end, once. A name has a value from the end of its declaration on, as in
+// JavaScript.
 type js struct {
 	json5
 	bindings  map[string]*binding
@@ -146,7 +153,8 @@ func (p *js) hashbang() *SyntaxError {
 func (p *js) result() (Value, *SyntaxError) {
 	switch {
 	case p.modern && p.common:
-		return Value{}, p.fail(max(p.wholePos, p.commonPos), "the module exports twice: by export and by module.exports")
+		return Value{}, p.fail(max(p.wholePos, p.commonPos),
+			"the module exports twice: by export and by module.exports")
 	case p.reexported.name != "":
 		b, ok := p.bindings[p.reexported.name]
 		if !ok {
@@ -192,14 +200,15 @@ func (p *js) commonResult() Value {
 func (p *js) checkUses() *SyntaxError {
 	for _, u := range p.uses {
 		if b, ok := p.bindings[u.name]; ok && b.offset >= 0 && u.offset < b.offset {
-			return p.fail(u.offset, "%s is used before it has its value, at %v", shorten(u.name), p.locate.pos(b.offset))
+			return p.fail(u.offset, "%s is used before it has its value, at %v", shorten(u.name),
+				p.locate.pos(b.offset))
 		}
 	}
 	return nil
 }
 
-// checkActors finds code that runs when the module is loaded and that names what is exported, itself or through a function of the
-// module: whether it changes it cannot be known without running it.
+// checkActors finds code that runs when the module is loaded and that names what is exported, itself or through a
+// function of the module: whether it changes it cannot be known without running it.
 func (p *js) checkActors() *SyntaxError {
 	exposed := map[string]bool{"module": p.common, "exports": p.common}
 	for _, name := range p.used {
@@ -211,7 +220,9 @@ func (p *js) checkActors() *SyntaxError {
 		for queue := a.words; len(queue) > 0; queue = queue[1:] {
 			name := queue[0]
 			if exposed[name] {
-				return p.fail(a.offset, "this statement is code that may change %s, which is exported; this program reads configuration without running it", name)
+				return p.fail(a.offset,
+					"this statement is code that may change %s, which is exported; this program reads configuration "+
+						"without running it", name)
 			}
 			if !seen[name] {
 				seen[name] = true

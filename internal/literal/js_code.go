@@ -27,11 +27,13 @@ func (t token) is(texts ...string) bool {
 	return (t.kind == signToken || t.kind == wordToken) && slices.Contains(texts, t.text)
 }
 
-// operator says that the token waits for an operand, so that no line end after it ends a statement and a slash begins an expression.
+// operator says that the token waits for an operand, so that no line end after it ends a statement and a slash begins
+// an expression.
 func (t token) operator() bool {
 	switch t.kind {
 	case wordToken:
-		return t.is("return", "typeof", "instanceof", "in", "of", "new", "delete", "void", "throw", "case", "do", "else", "await", "yield", "extends", "default")
+		return t.is("return", "typeof", "instanceof", "in", "of", "new", "delete", "void", "throw", "case", "do",
+			"else", "await", "yield", "extends", "default")
 	case signToken:
 		return !t.is(")", "]", "}", "++", "--")
 	}
@@ -95,7 +97,8 @@ func (p *js) next(before token) (token, *SyntaxError) {
 		return t, p.passRegexp()
 	case isDigit(c) || c == '.' && p.at+1 < len(p.data) && isDigit(p.data[p.at+1]):
 		t.kind = numberToken
-		for !p.ended() && (p.data[p.at] == '.' || isDigit(p.data[p.at]) || p.data[p.at] == '_' || p.data[p.at]|0x20 >= 'a' && p.data[p.at]|0x20 <= 'z') {
+		for !p.ended() && (p.data[p.at] == '.' || isDigit(p.data[p.at]) || p.data[p.at] == '_' ||
+			p.data[p.at]|0x20 >= 'a' && p.data[p.at]|0x20 <= 'z') {
 			p.at++
 		}
 		return t, nil
@@ -235,14 +238,16 @@ func (p *js) group() *SyntaxError {
 		switch {
 		case t.kind == endToken:
 			last := open[len(open)-1]
-			return p.fail(p.at, "expected %s to close the bracket of %v, found end of input", last.closer, p.locate.pos(last.at))
+			return p.fail(p.at, "expected %s to close the bracket of %v, found end of input", last.closer,
+				p.locate.pos(last.at))
 		case t.is("("), t.is("["), t.is("{"):
 			closer := map[string]string{"(": ")", "[": "]", "{": "}"}[t.text]
 			open = append(open, opened{closer, t.start, before.is("if", "while", "for", "with") && !previous.is(".")})
 		case t.is(")"), t.is("]"), t.is("}"):
 			last := open[len(open)-1]
 			if last.closer != t.text {
-				return p.fail(t.start, "expected %s to close the bracket of %v, found '%s'", last.closer, p.locate.pos(last.at), t.text)
+				return p.fail(t.start, "expected %s to close the bracket of %v, found '%s'", last.closer,
+					p.locate.pos(last.at), t.text)
 			}
 			if open = open[:len(open)-1]; len(open) == 0 {
 				return nil
@@ -255,8 +260,8 @@ func (p *js) group() *SyntaxError {
 	}
 }
 
-// code passes over an expression that is no literal: up to a comma, a semicolon or a closing bracket of its own level. At the top of a
-// module it ends also where a line does and JavaScript would put a semicolon.
+// code passes over an expression that is no literal: up to a comma, a semicolon or a closing bracket of its own level.
+// At the top of a module it ends also where a line does and JavaScript would put a semicolon.
 func (p *js) code(top bool) *SyntaxError {
 	before, questions, end := token{}, 0, p.at
 	for {
@@ -293,7 +298,8 @@ func (p *js) codeToken(before, t token, questions *int) (token, *SyntaxError) {
 		p.at = t.start
 		seen := len(p.words)
 		if p.typeArguments() == nil {
-			if after, err := p.peek(token{kind: signToken, text: ")"}); err == nil && (after.kind == signToken || after.kind == endToken || after.text == "`" || after.newline) {
+			if after, err := p.peek(token{kind: signToken, text: ")"}); err == nil &&
+				(after.kind == signToken || after.kind == endToken || after.text == "`" || after.newline) {
 				return token{kind: signToken, text: ")"}, nil
 			}
 			p.compared = p.at

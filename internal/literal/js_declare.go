@@ -185,7 +185,10 @@ func (p *js) functionStatement() *SyntaxError {
 		break
 	}
 	if used := p.words[words:]; len(used) > 0 {
-		used = slices.DeleteFunc(slices.Clone(used), func(s string) bool { return s == "async" || s == "function" || s == "class" || s == "abstract" })
+		used = slices.DeleteFunc(slices.Clone(used), func(s string) bool {
+			return s == "async" || s == "function" ||
+				s == "class" || s == "abstract"
+		})
 		if len(used) > 0 {
 			p.functions[used[0]] = used
 		}
@@ -342,11 +345,15 @@ func (p *js) declareStatement(after token) *SyntaxError {
 	if _, err := p.annotation(); err != nil {
 		return err
 	}
-	p.bindings[name] = &binding{offset: -1, value: Value{Kind: Code, Pos: p.locate.pos(start), End: p.at, Str: shorten(name)}}
+	p.bindings[name] = &binding{offset: -1, value: Value{
+		Kind: Code, Pos: p.locate.pos(start), End: p.at,
+		Str: shorten(name),
+	}}
 	return p.end("the declaration")
 }
 
-// assignment reads module.exports = value and exports.name = value, also several at once; false, and nothing passed, when it is not one.
+// assignment reads module.exports = value and exports.name = value, also several at once; false, and nothing passed,
+// when it is not one.
 func (p *js) assignment() (bool, *SyntaxError) {
 	start, words := p.at, len(p.words)
 	whole, alias, names := false, false, []string{}
@@ -397,7 +404,8 @@ func (p *js) assignment() (bool, *SyntaxError) {
 // aliased says that exports still is module.exports.
 func (o members) aliased() bool { return o.written != nil }
 
-// target passes over module.exports =, exports =, or one of them with the name of a member; an empty target when it is none.
+// target passes over module.exports =, exports =, or one of them with the name of a member; an empty target when it is
+// none.
 func (p *js) target() (name, target string, err *SyntaxError) {
 	at := p.at
 	defer func() {

@@ -26,7 +26,8 @@ func (p *js) topStatement() *SyntaxError {
 		return p.importStatement()
 	case first.is("export"):
 		return p.exportStatement(after)
-	case first.is("const") && after.is("enum"), first.is("enum", "namespace") && named, first.is("module") && (named || after.kind == textToken):
+	case first.is("const") && after.is("enum"), first.is("enum", "namespace") && named, first.is("module") &&
+		(named || after.kind == textToken):
 		return p.block(first)
 	case first.is("const", "let", "var") && (after.kind == wordToken || after.is("{", "[")):
 		return p.declaration(first)
@@ -34,7 +35,8 @@ func (p *js) topStatement() *SyntaxError {
 		return p.typeStatement(first)
 	case first.is("declare") && (named || after.kind == textToken):
 		return p.declareStatement(after)
-	case first.is("function", "class"), first.is("async") && after.is("function") && named, first.is("abstract") && after.is("class"):
+	case first.is("function", "class"), first.is("async") && after.is("function") && named, first.is("abstract") &&
+		after.is("class"):
 		return p.functionStatement()
 	case first.is("module", "exports"):
 		if done, err := p.assignment(); done || err != nil {
@@ -43,7 +45,8 @@ func (p *js) topStatement() *SyntaxError {
 	case first.is("Object") && p.marker():
 		return nil
 	case first.is("return", "throw"):
-		return p.fail(start, "this statement ends the module before its end; this program reads configuration without running it")
+		return p.fail(start,
+			"this statement ends the module before its end; this program reads configuration without running it")
 	}
 	if first.is("@") { // a decorator; what it decorates is the rest of the statement
 		p.at++
@@ -184,7 +187,8 @@ func (p *js) exportStatement(after token) *SyntaxError {
 		}
 		p.at = after.start
 	case after.kind != wordToken && !after.is("@"):
-		return p.fail(after.start, "expected default, a list in braces or a declaration after export, found %s", found(p.data, after.start))
+		return p.fail(after.start, "expected default, a list in braces or a declaration after export, found %s",
+			found(p.data, after.start))
 	}
 	return p.topStatement()
 }
@@ -214,7 +218,8 @@ func (p *js) typesOf(first token) *SyntaxError {
 }
 
 func (p *js) elsewhere(offset int) *SyntaxError {
-	return p.fail(offset, "the configuration is exported from another module; this program reads one file, without running it")
+	return p.fail(offset,
+		"the configuration is exported from another module; this program reads one file, without running it")
 }
 
 // exportList reads export {a, b as default}.
@@ -285,7 +290,8 @@ func (p *js) exportDefault(start int) *SyntaxError {
 	if err := p.once(start); err != nil {
 		return err
 	}
-	if t.is("function", "class", "abstract", "@") || t.is("async") && strings.HasPrefix(strings.TrimSpace(string(p.data[t.start+5:min(len(p.data), t.start+60)])), "function") {
+	if t.is("function", "class", "abstract", "@") || t.is("async") &&
+		strings.HasPrefix(strings.TrimSpace(string(p.data[t.start+5:min(len(p.data), t.start+60)])), "function") {
 		p.at = t.start
 		if err := p.functionStatement(); err != nil {
 			return err

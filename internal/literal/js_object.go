@@ -124,7 +124,8 @@ func (p *js) memberLiteral(o *members) *SyntaxError {
 		return nil
 	}
 	if first, twice := o.written[m.Key]; twice && !accessor {
-		return &SyntaxError{Pos: m.KeyPos, Message: fmt.Sprintf("key %q is given twice, first at %v", shorten(m.Key), first)}
+		return &SyntaxError{Pos: m.KeyPos, Message: fmt.Sprintf("key %q is given twice, first at %v", shorten(m.Key),
+			first)}
 	}
 	o.written[m.Key] = m.KeyPos
 	o.set(m)

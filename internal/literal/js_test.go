@@ -32,11 +32,20 @@ func modules() []struct{ kind, in, want string } {
 		{"mjs", `export default {"a": 'b', 'c': "d", e: ` + "`f\\n\"`" + `}`, `{"a":"b","c":"d","e":"f\n\""}`},
 		{"mjs", "export default `a\r\nb\\\nc\\u{1F600}$ {`", `"a\nbc😀$ {"`},
 		{"mjs", `export default "\x41\u0042\u{43}\v\0\q\'"`, `"ABC\u000b\u0000q'"`},
-		{"mjs", `export default [0x1F, 0b11, 0o17, 1_000, 0xF_F, .5, 5., 1e3, -1, - 2, +3, -0x10, 1_0.0_1]`, `[31,3,15,1000,255,0.5,5,1e3,-1,-2,3,-16,10.01]`},
+		{
+			"mjs", `export default [0x1F, 0b11, 0o17, 1_000, 0xF_F, .5, 5., 1e3, -1, - 2, +3, -0x10, 1_0.0_1]`,
+			`[31,3,15,1000,255,0.5,5,1e3,-1,-2,3,-16,10.01]`,
+		},
 		{"mjs", `export default [true, false, !0, !1]`, `[true,false,true,false]`},
-		{"mjs", `export default {1: 'a', 0x10: 'b', 1.50: 'c', 1e21: 'd', 1e-7: 'e', .5: 'f', 1e3: 'g'}`, `{"1":"a","16":"b","1.5":"c","1e+21":"d","1e-7":"e","0.5":"f","1000":"g"}`},
+		{
+			"mjs", `export default {1: 'a', 0x10: 'b', 1.50: 'c', 1e21: 'd', 1e-7: 'e', .5: 'f', 1e3: 'g'}`,
+			`{"1":"a","16":"b","1.5":"c","1e+21":"d","1e-7":"e","0.5":"f","1000":"g"}`,
+		},
 		{"mjs", `export default {["a"]: 1, ['b' ]: 2, [` + "`c`" + `]: 3, [4]: 4}`, `{"a":1,"b":2,"c":3,"4":4}`},
-		{"mjs", `export default {get: 1, set: 2, async: 3, static: 4, of: 5, true: 6, default: 7}`, `{"get":1,"set":2,"async":3,"static":4,"of":5,"true":6,"default":7}`},
+		{
+			"mjs", `export default {get: 1, set: 2, async: 3, static: 4, of: 5, true: 6, default: 7}`,
+			`{"get":1,"set":2,"async":3,"static":4,"of":5,"true":6,"default":7}`,
+		},
 		{"mjs", `const config = {a: 1}; export default config`, `{"a":1}`},
 		{"mjs", "const config = {a: 1}\nexport default config\n", `{"a":1}`},
 		{"mjs", `let config = {a: 1}, other = 2; export { config as default, other }`, `{"a":1}`},
@@ -53,11 +62,16 @@ func modules() []struct{ kind, in, want string } {
 		{"mjs", `import path from "node:path"; import { join as j } from 'node:path'; import * as os from "node:os"; import "node:fs"; export default {a: 1}`, `{"a":1}`},
 		{"mjs", "import fs from 'node:fs'\nconst x = fs.existsSync('/nowhere')\nexport default {a: 1}", `{"a":1}`},
 		{"mjs", `export default {a: 1}; export const b = 2; export function f() { return 3 } export class C { x = "}" }`, `{"a":1}`},
-		{"mjs", "function f(a = '}') { return /[}/\"]/.test(a) ? `${`${a}`}` : a / 2 / 3 }\nexport default {a: 1}", `{"a":1}`},
+		{
+			"mjs", "function f(a = '}') { return /[}/\"]/.test(a) ? `${`${a}`}` : a / 2 / 3 }\nexport default {a: 1}",
+			`{"a":1}`,
+		},
 		{"mjs", "const f = (a) => { return a }\nconst g = async x => x\nexport default {a: 1}", `{"a":1}`},
 		{"mjs", "function f(a) { if (a) { }\n/[}'\"]/.test(a) }\nexport default {a: 1}", `{"a":1}`},
-		{"mjs", "if (1 < 2) { var z = 1 } else if (3) z = 2; else z = 3\nfor (const i of [1]) { z = i }\ntry { z() } catch (e) { z = /'/ } finally { z = 0 }\nexport default {a: 1}", `{"a":1}`},
-		{"mjs", "switch (1) { case 1: break; default: }\ndo { } while (0)\nlabel: for (;;) { break label }\nexport default {a: 1}", `{"a":1}`},
+		{"mjs", "if (1 < 2) { var z = 1 } else if (3) z = 2; else z = 3\nfor (const i of [1]) { z = i }\ntry { z() } " +
+			"catch (e) { z = /'/ } finally { z = 0 }\nexport default {a: 1}", `{"a":1}`},
+		{"mjs", "switch (1) { case 1: break; default: }\ndo { } while (0)\nlabel: for (;;) { break label }\nexport " +
+			"default {a: 1}", `{"a":1}`},
 		{"mjs", "let n = 1\nn++\n;[1].map(x => x)\nconst m = n\n  + 2\nexport default {a: 1}", `{"a":1}`},
 		{"mjs", `const secret = "x"; console.error === secret; export default {a: secret}`, `{"a":"x"}`},
 		{"mjs", `export default {größe: 1, $a_1: 2}`, `{"größe":1,"$a_1":2}`},
@@ -85,18 +99,33 @@ func modules() []struct{ kind, in, want string } {
 		{"ts", `import type { Config } from "omniagent"; import { defineConfig as define } from "omniagent"; export default define<Config>({a: 1},)`, `{"a":1}`},
 		{"ts", `const { defineConfig } = require("omniagent"); module.exports = defineConfig({a: 1})`, `{"a":1}`},
 		{"ts", `import defineConfig = require("omniagent"); const c = defineConfig({a: 1}); export = c;`, `{"a":1}`},
-		{"ts", "import type { Config } from './x' with { type: 'json' }\nexport default {\n  a: 1,\n} satisfies Config\n", `{"a":1}`},
-		{"ts", "export default { a: ['x'] as const, b: 'y' as 'y' | \"z\", c: 1! } as const satisfies Partial<Record<string, unknown>>;", `{"a":["x"],"b":"y","c":1}`},
+		{"ts", "import type { Config } from './x' with { type: 'json' }\nexport default {\n  a: 1,\n} satisfies " +
+			"Config\n", `{"a":1}`},
+		{"ts", "export default { a: ['x'] as const, b: 'y' as 'y' | \"z\", c: 1! } as const satisfies " +
+			"Partial<Record<string, unknown>>;", `{"a":["x"],"b":"y","c":1}`},
 		{"ts", `export default <const>{a: 1}`, `{"a":1}`},
 		{"ts", `export default <Config<string, {x: 1}>>{a: <any>1}`, `{"a":1}`},
 		{"ts", "const config: Config = {a: 1}\nexport default config\n", `{"a":1}`},
-		{"ts", `const config: { a: number; f: (x: Map<string, number>) => void }[] = [{a: 1}]; export = config`, `[{"a":1}]`},
-		{"ts", "type Id = 'a' | `b${string}`\ntype F<T extends object = {}> = T extends { x: infer U } ? U[] : never;\ninterface X<T> extends Y<T>, Z { a: '}'; b(): void }\nexport type { Q } from './q'\nexport interface W { a: 1 }\nexport default {a: 1} as X<Id>", `{"a":1}`},
-		{"ts", "declare const env: string;\ndeclare global { interface Window { x: 1 } }\ndeclare module 'x' { export const y: 1 }\ndeclare function f(a: string): void\nenum E { A = 'a' }\nexport default {a: 1}", `{"a":1}`},
-		{"ts", "abstract class A<T> extends B<T> implements C, D { private x: string = '}' }\nfunction over(a: string): void;\nfunction over<T>(a: T): asserts a is T { }\nexport default {a: 1}", `{"a":1}`},
+		{
+			"ts", `const config: { a: number; f: (x: Map<string, number>) => void }[] = [{a: 1}]; export = config`,
+			`[{"a":1}]`,
+		},
+		{"ts", "type Id = 'a' | `b${string}`\ntype F<T extends object = {}> = T extends { x: infer U } ? U[] : " +
+			"never;\ninterface X<T> extends Y<T>, Z { a: '}'; b(): void }\nexport type { Q } from './q'\nexport " +
+			"interface W { a: 1 }\nexport default {a: 1} as X<Id>", `{"a":1}`},
+		{
+			"ts", "declare const env: string;\ndeclare global { interface Window { x: 1 } }\ndeclare module 'x' { " +
+				"export const y: 1 }\ndeclare function f(a: string): void\nenum E { A = 'a' }\nexport default {a: 1}",
+			`{"a":1}`,
+		},
+		{"ts", "abstract class A<T> extends B<T> implements C, D { private x: string = '}' }\nfunction over(a: " +
+			"string): void;\nfunction over<T>(a: T): asserts a is T { }\nexport default {a: 1}", `{"a":1}`},
 		{"ts", `type Config = {a: 1}; export default ({a: 1} satisfies Config) as Config`, `{"a":1}`},
 		{"ts", `export default null as Config | null`, `null`},
-		{"ts", `const a = 'x' as unknown as import('./y').Z<1>['q']; export default { a } as typeof import("./z")`, `{"a":"x"}`},
+		{
+			"ts", `const a = 'x' as unknown as import('./y').Z<1>['q']; export default { a } as typeof import("./z")`,
+			`{"a":"x"}`,
+		},
 	}
 }
 
@@ -176,9 +205,18 @@ func TestParseJSAgreesWithNode(t *testing.T) {
 func TestParseJSKeepsCode(t *testing.T) {
 	for _, c := range []struct{ in, path, want string }{
 		{`export default {a: 1, hooks: {preSync: () => { return "}" }}}`, "hooks preSync", `1:40 () => { return "}" }`},
-		{`export default {hooks: {async pre({ dir }, x = "}") { await dir }, b: 1}, a: 1}`, "hooks pre", `1:25 async pre({ dir }, x = "}") { await dir …`},
-		{`export default {f({ a }: X<Y, Z>): Promise<Map<string, X>> { }, a: 1}`, "f", `1:17 f({ a }: X<Y, Z>): Promise<Map<string, X…`},
-		{`export default {f: async (a: Map<string, X>): Promise<Record<string, X>> => { }, a: 1}`, "f", `1:20 async (a: Map<string, X>): Promise<Recor…`},
+		{
+			`export default {hooks: {async pre({ dir }, x = "}") { await dir }, b: 1}, a: 1}`, "hooks pre",
+			`1:25 async pre({ dir }, x = "}") { await dir …`,
+		},
+		{
+			`export default {f({ a }: X<Y, Z>): Promise<Map<string, X>> { }, a: 1}`, "f",
+			`1:17 f({ a }: X<Y, Z>): Promise<Map<string, X…`,
+		},
+		{
+			`export default {f: async (a: Map<string, X>): Promise<Record<string, X>> => { }, a: 1}`, "f",
+			`1:20 async (a: Map<string, X>): Promise<Recor…`,
+		},
 		{`export default {f: ({ a, b = 2 }) => a, a: 1}`, "f", `1:20 ({ a, b = 2 }) => a`},
 		{`export default {f: new Map<string, number>(), a: 1}`, "f", `1:20 new Map<string, number>()`},
 		{`export default {f: x as Record<string, number>, a: 1}`, "f", `1:20 x as Record<string, number>`},
@@ -228,12 +266,14 @@ func TestParseJSKeepsCode(t *testing.T) {
 				t.Errorf("%s: the member behind the code is lost: %s", c.in, v.JSON())
 			}
 		}
-		if got := f.Pos.String() + " " + f.Str; f.Kind != Code || got != c.want || f.End > len(c.in) || f.End <= f.Pos.Offset {
+		if got := f.Pos.String() + " " + f.Str; f.Kind != Code || got != c.want || f.End > len(c.in) ||
+			f.End <= f.Pos.Offset {
 			t.Errorf("%s:\n got %v %s (until %d)\nwant code %s", c.in, f.Kind, got, f.End, c.want)
 		}
 	}
 	v, _ := ParseJS([]byte("export default {a: [1, {b: x()}]}"))
-	want := "1:28: the value of config.a[1].b is code (x()), not a literal; this program reads configuration without running it"
+	want := "1:28: the value of config.a[1].b is code (x()), not a literal; this program reads configuration without " +
+		"running it"
 	var syntax *SyntaxError
 	if err := v.NotLiteral("config"); !errors.As(err, &syntax) || err.Error() != want {
 		t.Errorf("got %v", err)
@@ -260,7 +300,10 @@ func TestParseJSNamesThePlace(t *testing.T) {
 		{`export default {a: f(}`, `1:22: expected ) to close the bracket of 1:21, found '}'`},
 		{`export default {a: f(`, `1:22: expected ) to close the bracket of 1:21, found end of input`},
 		{`export default {a: 1, a: 2}`, `1:23: key "a" is given twice, first at 1:17`},
-		{`export default {__proto__: {a: 1}}`, `1:17: the key __proto__ says what an object inherits, which cannot be configured`},
+		{
+			`export default {__proto__: {a: 1}}`,
+			`1:17: the key __proto__ says what an object inherits, which cannot be configured`,
+		},
 		{`export default {get f: 1}`, `1:22: expected '(' after the name of a function, found ':'`},
 		{`export default {a: 010}`, `1:20: a number must not begin with 0`},
 		{`export default {a: 1__0}`, `1:21: expected the end of the number, found '_'`},
@@ -270,19 +313,46 @@ func TestParseJSNamesThePlace(t *testing.T) {
 		{`export default {} foo`, `1:19: expected ';' or the end of the line after the value, found 'f'`},
 		{`export default {}; export default {}`, `1:20: the module exports its configuration twice, first at 1:1`},
 		{`export default {}; module.exports = {}`, `1:20: the module exports twice: by export and by module.exports`},
-		{`export { default } from "./x"`, `1:10: the configuration is exported from another module; this program reads one file, without running it`},
-		{`export * as default from "./x"`, `1:13: the configuration is exported from another module; this program reads one file, without running it`},
+		{
+			`export { default } from "./x"`,
+			`1:10: the configuration is exported from another module; this program reads one file, without running it`,
+		},
+		{
+			`export * as default from "./x"`,
+			`1:13: the configuration is exported from another module; this program reads one file, without running it`,
+		},
 		{`const a = {b: a}; export default a`, `1:15: a is used before it has its value, at 1:17`},
 		{`const a = {b}; const b = {a}; export default a`, `1:12: b is used before it has its value, at 1:29`},
 		{`export default {b}; const b = 1`, `1:17: b is used before it has its value, at 1:32`},
-		{"const c = {}\nc.a = 1\nexport default c", `2:1: this statement is code that may change c, which is exported; this program reads configuration without running it`},
-		{"let c = 'a'\nc = 'b'\nexport default {c}", `2:1: this statement is code that may change c, which is exported; this program reads configuration without running it`},
-		{"const c = {}\nfunction f() { c.a = 1 }\nf()\nexport default c", `3:1: this statement is code that may change c, which is exported; this program reads configuration without running it`},
-		{"const c = {}\nconst f = () => { c.a = 1 }\nf()\nexport default c", `3:1: this statement is code that may change c, which is exported; this program reads configuration without running it`},
-		{"const c = {}\nconst x = Object.assign(c, {})\nexport default c", `2:7: this statement is code that may change c, which is exported; this program reads configuration without running it`},
-		{"module.exports = {}\nmodule.exports.a.b = 1", `2:1: this statement is code that may change module, which is exported; this program reads configuration without running it`},
+		{
+			"const c = {}\nc.a = 1\nexport default c",
+			`2:1: this statement is code that may change c, which is exported; this program reads configuration without running it`,
+		},
+		{
+			"let c = 'a'\nc = 'b'\nexport default {c}",
+			`2:1: this statement is code that may change c, which is exported; this program reads configuration without running it`,
+		},
+		{
+			"const c = {}\nfunction f() { c.a = 1 }\nf()\nexport default c",
+			`3:1: this statement is code that may change c, which is exported; this program reads configuration without running it`,
+		},
+		{
+			"const c = {}\nconst f = () => { c.a = 1 }\nf()\nexport default c",
+			`3:1: this statement is code that may change c, which is exported; this program reads configuration without running it`,
+		},
+		{
+			"const c = {}\nconst x = Object.assign(c, {})\nexport default c",
+			`2:7: this statement is code that may change c, which is exported; this program reads configuration without running it`,
+		},
+		{
+			"module.exports = {}\nmodule.exports.a.b = 1",
+			`2:1: this statement is code that may change module, which is exported; this program reads configuration without running it`,
+		},
 		{`module.exports = {}; exports.a = 1`, `1:22: exports.a has no effect after module.exports was set`},
-		{`module.exports = {}; return`, `1:22: this statement ends the module before its end; this program reads configuration without running it`},
+		{
+			`module.exports = {}; return`,
+			`1:22: this statement ends the module before its end; this program reads configuration without running it`,
+		},
 		{`exports = {}`, `1:1: exports = … exports nothing; write module.exports = …`},
 		{`import x from y; export default {}`, `1:16: expected the name of a module in quotes, found ';'`},
 		{`/* x`, `1:1: the comment is not closed with */`},
@@ -323,7 +393,11 @@ func TestParseJSIsBounded(t *testing.T) {
 		{laughs + "export default a60", "references make the value much larger"},
 		{nested + "export default n300", "nested deeper than 200 levels"},
 		{spread + "export default s60", "references make the value larger than"},
-		{"export default " + strings.Repeat("(", 190) + "f" + strings.Repeat("+1)", 190) + strings.Repeat(" ", 1<<16), ""},
+		{
+			"export default " + strings.Repeat("(", 190) + "f" + strings.Repeat("+1)", 190) + strings.Repeat(" ",
+				1<<16),
+			"",
+		},
 		{"export default {f: a" + strings.Repeat("<b,b,c", 100000) + "}", "nested deeper"},
 		{"export default [" + strings.Repeat(strings.Repeat("a<", 190)+strings.Repeat(">", 190)+"1,", 100) + "]", ""},
 		{"export default [" + strings.Repeat("a<(b),", 20000) + "]", ""},
@@ -360,7 +434,10 @@ func FuzzJS(f *testing.F) {
 	for _, c := range modules() {
 		f.Add([]byte(c.in))
 	}
-	for _, seed := range []string{`{"a": [1, {b: 'x'}], /* c */ d: +.5,}`, `export default {f: async <T>({a = 1}: X<Y>): Z => { /}/ }, g() {}}`, `{a: "\ud800", "b": -0x1}`} {
+	for _, seed := range []string{
+		`{"a": [1, {b: 'x'}], /* c */ d: +.5,}`,
+		`export default {f: async <T>({a = 1}: X<Y>): Z => { /}/ }, g() {}}`, `{a: "\ud800", "b": -0x1}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -16,7 +16,8 @@ func (p *js) typ() *SyntaxError {
 		}
 		switch {
 		case t.is("|", "&"):
-			if next := t.start + 1; next < len(p.data) && p.data[next] == p.data[t.start] { // || after a value with a type
+			// || after a value with a type
+			if next := t.start + 1; next < len(p.data) && p.data[next] == p.data[t.start] {
 				return nil
 			}
 			p.at = t.start + 1
@@ -63,7 +64,8 @@ func (p *js) simpleType() *SyntaxError {
 			if err != nil {
 				return err
 			}
-			begins := after.kind == wordToken && !after.is("extends", "is", "as", "satisfies") || t.is("keyof", "readonly", "new") && after.is("(", "[", "{", "<")
+			begins := after.kind == wordToken && !after.is("extends", "is", "as", "satisfies") ||
+				t.is("keyof", "readonly", "new") && after.is("(", "[", "{", "<")
 			if !begins || after.newline {
 				return p.typeSuffix()
 			}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// expression reads a value. What is no literal is passed over and becomes a Value of the kind Code; an object or a list with a part that
-// is code and could hold anything becomes that code.
+// expression reads a value. What is no literal is passed over and becomes a Value of the kind Code; an object or a list
+// with a part that is code and could hold anything becomes that code.
 func (p *js) expression(top bool) (Value, *SyntaxError) {
 	if err := p.space(); err != nil {
 		return Value{}, err
@@ -30,7 +30,10 @@ func (p *js) expression(top bool) (Value, *SyntaxError) {
 	if err := p.code(top); err != nil {
 		return Value{}, err
 	}
-	v = Value{Kind: Code, Pos: p.locate.pos(start), End: p.at, Str: shorten(strings.TrimSpace(firstLine(p.data[start:p.at])))}
+	v = Value{
+		Kind: Code, Pos: p.locate.pos(start), End: p.at,
+		Str: shorten(strings.TrimSpace(firstLine(p.data[start:p.at]))),
+	}
 	if name := string(p.data[start:p.at]); isName(name) {
 		p.uses = append(p.uses, use{name, start})
 	}
@@ -45,7 +48,8 @@ func firstLine(data []byte) string {
 	return s
 }
 
-// operand reads a literal with what TypeScript may say behind it; false when it is none, wherever the reader then stands.
+// operand reads a literal with what TypeScript may say behind it; false when it is none, wherever the reader then
+// stands.
 func (p *js) operand() (v Value, literal bool, err *SyntaxError) {
 	start := p.at
 	if p.ended() {
@@ -184,7 +188,8 @@ func (p *js) template() (string, bool, *SyntaxError) {
 			p.at += size
 		}
 	}
-	return "", false, p.failWith("`", p.at, "expected ` to close the template of %v, found end of input", p.locate.pos(start))
+	return "", false, p.failWith("`", p.at, "expected ` to close the template of %v, found end of input",
+		p.locate.pos(start))
 }
 
 // signedNumber reads a number with any space behind its sign; a sign before anything else is arithmetic.
@@ -196,7 +201,8 @@ func (p *js) signedNumber() (string, bool, *SyntaxError) {
 		if err := p.space(); err != nil {
 			return "", false, err
 		}
-		if p.ended() || !isDigit(p.data[p.at]) && (p.data[p.at] != '.' || p.at+1 >= len(p.data) || !isDigit(p.data[p.at+1])) {
+		if p.ended() || !isDigit(p.data[p.at]) && (p.data[p.at] != '.' || p.at+1 >= len(p.data) ||
+			!isDigit(p.data[p.at+1])) {
 			return "", false, nil
 		}
 	}
@@ -248,7 +254,8 @@ func (p *js) wordValue() (Value, bool, *SyntaxError) {
 	return v, true, p.typed()
 }
 
-// reference is the value of a name that was given a literal further up, or of a member of it. It keeps the place where it is written.
+// reference is the value of a name that was given a literal further up, or of a member of it. It keeps the place where
+// it is written.
 func (p *js) reference(name string) (Value, bool, *SyntaxError) {
 	b, known := p.bindings[name]
 	if !known || b.call || b.value.Kind == Code {
@@ -350,5 +357,6 @@ func (p *js) mark() mark {
 }
 
 func (p *js) reset(m mark) {
-	p.at, p.open, p.uses, p.words, p.used = m.at, p.open[:m.open], p.uses[:m.uses], p.words[:m.words], slices.Clip(p.used[:m.used])
+	p.at, p.open, p.uses, p.words, p.used = m.at, p.open[:m.open], p.uses[:m.uses], p.words[:m.words],
+		slices.Clip(p.used[:m.used])
 }

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// ParseJSON5 reads one value: JSON, and also comments, trailing commas, unquoted keys, single quotes, hexadecimal numbers, numbers
-// that begin or end with a dot, a leading plus, and lines continued with a backslash. The error is a *SyntaxError.
+// ParseJSON5 reads one value: JSON, and also comments, trailing commas, unquoted keys, single quotes, hexadecimal
+// numbers, numbers that begin or end with a dot, a leading plus, and lines continued with a backslash. The error is a
+// *SyntaxError.
 func ParseJSON5(data []byte) (Value, error) {
 	p := &json5{data: data, locate: newLocator(data)}
 	v, err := p.document()
@@ -229,7 +230,8 @@ func (p *json5) object() (Value, *SyntaxError) {
 			return Value{}, err
 		}
 		if first, twice := seen[m.Key]; twice {
-			return Value{}, &SyntaxError{Pos: m.KeyPos, Message: fmt.Sprintf("key %q is given twice, first at %v", shorten(m.Key), first)}
+			return Value{}, &SyntaxError{Pos: m.KeyPos, Message: fmt.Sprintf("key %q is given twice, first at %v",
+				shorten(m.Key), first)}
 		}
 		seen[m.Key] = m.KeyPos
 		v.Members = append(v.Members, m)

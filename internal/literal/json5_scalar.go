@@ -87,7 +87,8 @@ func (p *json5) decimal() *SyntaxError {
 func (p *json5) digits(is func(byte) bool) int {
 	count := 0
 	for ; !p.ended(); p.at++ {
-		separator := p.script && count > 0 && p.data[p.at] == '_' && is(p.data[p.at-1]) && p.at+1 < len(p.data) && is(p.data[p.at+1])
+		separator := p.script && count > 0 && p.data[p.at] == '_' && is(p.data[p.at-1]) && p.at+1 < len(p.data) &&
+			is(p.data[p.at+1])
 		switch {
 		case is(p.data[p.at]):
 			count++

@@ -1,13 +1,14 @@
-// Package literal reads values that people and models write by hand: JSON5, TOML, and what modules of JavaScript and TypeScript export
-// where it is a literal. One tree holds what was read, and every key and value in it knows its place, so that whoever finds a value
-// wrong can say where it stands.
+// Package literal reads values that people and models write by hand: JSON5, TOML, and what modules of JavaScript and
+// TypeScript export where it is a literal. One tree holds what was read, and every key and value in it knows its place,
+// so that whoever finds a value wrong can say where it stands.
 //
-// It promises that strict JSON reads as encoding/json reads it, that an error names one place and what was expected there, and that an
-// edit of a TOML file changes the bytes of the edited value and no others: comments, order, blank lines, indentation, line endings and
-// quoting stay. An edit is parsed again and compared before it is handed out; one that would do anything else is an error.
+// It promises that strict JSON reads as encoding/json reads it, that an error names one place and what was expected
+// there, and that an edit of a TOML file changes the bytes of the edited value and no others: comments, order, blank
+// lines, indentation, line endings and quoting stay. An edit is parsed again and compared before it is handed out; one
+// that would do anything else is an error.
 //
-// It refuses what cannot be meant: duplicate keys, Infinity and NaN in JSON5, invalid UTF-8, nesting beyond 200 levels. It reads no
-// files, runs nothing, and knows nothing of what the values are for.
+// It refuses what cannot be meant: duplicate keys, Infinity and NaN in JSON5, invalid UTF-8, nesting beyond 200 levels.
+// It reads no files, runs nothing, and knows nothing of what the values are for.
 package literal
 
 import (
@@ -150,8 +151,8 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil (code too), int64 for whole numbers, float64 for
-// others, and json.Number for those that neither can hold without loss.
+// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil (code too), int64 for whole
+// numbers, float64 for others, and json.Number for those that neither can hold without loss.
 func (v Value) Any() any {
 	switch v.Kind {
 	case Bool:
@@ -187,7 +188,8 @@ func (v Value) number() any {
 	return f
 }
 
-// JSON is the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become strings, code null.
+// JSON is the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become
+// strings, code null.
 func (v Value) JSON() []byte { return v.appendJSON(nil) }
 
 func (v Value) appendJSON(out []byte) []byte {
@@ -239,7 +241,8 @@ func strictNumber(num string) string {
 	if strings.HasPrefix(plain, ".") {
 		plain = "0" + plain
 	}
-	if dot := strings.IndexByte(plain, '.'); dot >= 0 && (dot+1 == len(plain) || plain[dot+1] < '0' || plain[dot+1] > '9') {
+	if dot := strings.IndexByte(plain, '.'); dot >= 0 && (dot+1 == len(plain) || plain[dot+1] < '0' ||
+		plain[dot+1] > '9') {
 		plain = plain[:dot] + plain[dot+1:]
 	}
 	return sign + plain

@@ -9,8 +9,8 @@ import (
 
 const byteOrderMark = "\uFEFF"
 
-// locator turns offsets into places. It knows where lines begin and remembers where it was last, because asking for the places of a
-// megabyte, in any order or all on one line, must not cost a megabyte each.
+// locator turns offsets into places. It knows where lines begin and remembers where it was last, because asking for the
+// places of a megabyte, in any order or all on one line, must not cost a megabyte each.
 type locator struct {
 	data  []byte
 	lines []int // offset of the first byte of each line
@@ -39,7 +39,8 @@ func (l *locator) pos(offset int) Pos {
 	}
 	for p.Offset < offset {
 		_, size := utf8.DecodeRune(l.data[p.Offset:])
-		if p.Offset > 0 || string(l.data[:size]) != byteOrderMark { // an editor does not show the mark, so it takes no column
+		// an editor does not show the mark, so it takes no column
+		if p.Offset > 0 || string(l.data[:size]) != byteOrderMark {
 			p.Col++
 		}
 		p.Offset += size

@@ -53,7 +53,8 @@ type statement struct {
 	lineStart, end int  // end is after the line's line feed
 }
 
-// tomlScanner walks the tree of go-toml's parser. The parser keeps no range for arrays, so a cursor follows the text along.
+// tomlScanner walks the tree of go-toml's parser. The parser keeps no range for arrays, so a cursor follows the text
+// along.
 type tomlScanner struct {
 	parser unstable.Parser
 	data   []byte // without the byte order mark, ending in a line feed
@@ -72,7 +73,8 @@ func scanTOML(data []byte) ([]statement, error) {
 	s.size = len(s.data)
 	s.base = len(data) - s.size
 	if !bytes.HasSuffix(s.data, []byte{'\r'}) {
-		// The parser moves a complaint about the end of the text onto the last character; a line feed gives it a place of its own.
+		// The parser moves a complaint about the end of the text onto the last character; a line feed gives it a place
+		// of its own.
 		s.data = append(s.data, '\n')
 	}
 	s.parser.Reset(s.data)
@@ -278,8 +280,8 @@ func scalar(n *unstable.Node, v *node) error {
 	return nil
 }
 
-// validDate knows the four forms of RFC 3339 that TOML has: a date and a time, with an offset or without, a date, a time. Seconds may
-// be missing, as TOML 1.1 has it.
+// validDate knows the four forms of RFC 3339 that TOML has: a date and a time, with an offset or without, a date, a
+// time. Seconds may be missing, as TOML 1.1 has it.
 func validDate(text string) bool {
 	date, clock, both := text, "", false
 	if len(text) > 10 && text[2] != ':' {

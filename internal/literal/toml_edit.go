@@ -11,9 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// SetTOML gives the key at the path a value: a string, bool, int64, float64 or []string. An existing key, dotted or in an inline table
-// too, keeps its line and what stands around it; one that has the value already changes nothing. A new key goes to the end of its
-// table, which is made at the end of the document if need be; a new key without a table goes before the first header.
+// SetTOML gives the key at the path a value: a string, bool, int64, float64 or []string. An existing key, dotted or in
+// an inline table too, keeps its line and what stands around it; one that has the value already changes nothing. A new
+// key goes to the end of its table, which is made at the end of the document if need be; a new key without a table goes
+// before the first header.
 //
 // It refuses to replace a table, and to reach into an array.
 func SetTOML(data []byte, path []string, value any) ([]byte, error) {
@@ -53,8 +54,8 @@ func SetTOML(data []byte, path []string, value any) ([]byte, error) {
 	return out, nil
 }
 
-// UnsetTOML takes the key at the path away, with the rest of its line. A table that has become empty stays: its header may be there
-// for a reason. found is false when there is no such key.
+// UnsetTOML takes the key at the path away, with the rest of its line. A table that has become empty stays: its header
+// may be there for a reason. found is false when there is no such key.
 func UnsetTOML(data []byte, path []string) (out []byte, found bool, err error) {
 	if err := checkPath(path); err != nil {
 		return nil, false, err
@@ -213,9 +214,11 @@ func encodePath(path []string) string {
 	return strings.Join(names, ".")
 }
 
-// sameValue compares what is meant and not how it is written. A whole number and a fraction differ even when they are equal.
+// sameValue compares what is meant and not how it is written. A whole number and a fraction differ even when they are
+// equal.
 func sameValue(a, b Value) bool {
-	if a.Kind != b.Kind || a.Str != b.Str || a.Bool != b.Bool || len(a.Items) != len(b.Items) || len(a.Members) != len(b.Members) {
+	if a.Kind != b.Kind || a.Str != b.Str || a.Bool != b.Bool || len(a.Items) != len(b.Items) ||
+		len(a.Members) != len(b.Members) {
 		return false
 	}
 	if a.Kind == Number && !sameNumber(a, b) {
@@ -246,7 +249,8 @@ func sameNumber(a, b Value) bool {
 	return f == g || math.IsNaN(f) && math.IsNaN(g)
 }
 
-// sameExcept says whether nothing but the key at the path differs. Tables that lead to it may have come or gone, if they hold nothing else.
+// sameExcept says whether nothing but the key at the path differs. Tables that lead to it may have come or gone, if
+// they hold nothing else.
 func sameExcept(before, after Value, path []string) bool {
 	if before.Kind != Object || after.Kind != Object {
 		return false

@@ -29,7 +29,10 @@ func TestSetTOML(t *testing.T) {
 		{"new table below another", "[a]\nx = 1\n", "a.b.c", int64(1), "[a]\nx = 1\n\n[a.b]\nc = 1\n"},
 		{"header of an implied table", "[a.b]\nx = 1\n", "a.c", int64(1), "[a.b]\nx = 1\n\n[a]\nc = 1\n"},
 		{"root key after root keys", "x = 1\n\n[a]\n", "y", int64(2), "x = 1\ny = 2\n\n[a]\n"},
-		{"root key before the first header", "# licence\n\n# about a\n[a]\nx = 1\n", "y", int64(2), "# licence\n\ny = 2\n\n# about a\n[a]\nx = 1\n"},
+		{
+			"root key before the first header", "# licence\n\n# about a\n[a]\nx = 1\n", "y", int64(2),
+			"# licence\n\ny = 2\n\n# about a\n[a]\nx = 1\n",
+		},
 		{"root key before a comment at the top", "# about a\n[a]\n", "y", int64(2), "y = 2\n\n# about a\n[a]\n"},
 		{"root key below a comment", "# just words", "y", int64(2), "# just words\ny = 2\n"},
 		{"CRLF", "a = 1\r\n[b]\r\nc = 2\r\n", "b.d", "x", "a = 1\r\n[b]\r\nc = 2\r\nd = \"x\"\r\n"},
@@ -47,7 +50,11 @@ func TestSetTOML(t *testing.T) {
 		{"new in empty inline", "a = {}\n", "a.c", int64(2), "a = { c = 2 }\n"},
 		{"new in inline of inline", "a = { b = { c = 1 } }\n", "a.b.d.e", int64(2), "a = { b = { c = 1, d.e = 2 } }\n"},
 		{"dotted within inline", "a = { b.c = 1 }\n", "a.b.c", int64(2), "a = { b.c = 2 }\n"},
-		{"list over lines", "a = [\n 1, # one\n]\nb = 1\n", "a", []string{"x", "y\"z"}, "a = [\"x\", \"y\\\"z\"]\nb = 1\n"},
+		{
+			"list over lines", "a = [\n 1, # one\n]\nb = 1\n", "a",
+			[]string{"x", "y\"z"},
+			"a = [\"x\", \"y\\\"z\"]\nb = 1\n",
+		},
 		{"quoted keys", "[context.\"my ctx\"]\n", "context.my ctx.a b", "x", "[context.\"my ctx\"]\n\"a b\" = \"x\"\n"},
 		{"new quoted table", "", "context.my ctx.a", "x", "[context.\"my ctx\"]\na = \"x\"\n"},
 		{"after a string over lines", "a = '''\n[x]\n'''\n[y]\n", "b", int64(1), "a = '''\n[x]\n'''\nb = 1\n[y]\n"},
@@ -102,8 +109,14 @@ func TestUnsetTOML(t *testing.T) {
 		{"last of inline", "x = { a = 1, b = 2 }\n", "x.b", "x = { a = 1 }\n"},
 		{"only of inline", "x = {a = 1}\n", "x.a", "x = {}\n"},
 		{"trailing comma", "x = { a = 1, b = 2, }\n", "x.b", "x = { a = 1, }\n"},
-		{"comments in inline", "x = {\n a = 1 # one\n , # two\n b = 2 # three\n}\n", "x.a", "x = {\n  # one\n # two\n b = 2 # three\n}\n"},
-		{"comments in inline, last", "x = {\n a = 1, # one\n b = 2 # two\n}\n", "x.b", "x = {\n a = 1 # one\n  # two\n}\n"},
+		{
+			"comments in inline", "x = {\n a = 1 # one\n , # two\n b = 2 # three\n}\n", "x.a",
+			"x = {\n  # one\n # two\n b = 2 # three\n}\n",
+		},
+		{
+			"comments in inline, last", "x = {\n a = 1, # one\n b = 2 # two\n}\n", "x.b",
+			"x = {\n a = 1 # one\n  # two\n}\n",
+		},
 		{"inline of inline", "x = {y = {a = 1, b = 2}, z = 1}\n", "x.y.a", "x = {y = {b = 2}, z = 1}\n"},
 	} {
 		got, found, err := UnsetTOML([]byte(c.in), strings.Split(c.path, "."))
@@ -119,24 +132,29 @@ func TestUnsetTOML(t *testing.T) {
 	}
 }
 
-// documents draws TOML as people write it: comments, odd spacing, quotes of all kinds, tables, dotted keys, inline tables.
+// documents draws TOML as people write it: comments, odd spacing, quotes of all kinds, tables, dotted keys, inline
+// tables.
 func documents() *rapid.Generator[string] {
 	key := rapid.SampledFrom([]string{"a", "b", "c", "'d e'", `"f"`})
 	value := rapid.SampledFrom([]string{
-		"1", "0x1F", "'x'", `"y\t"`, "true", "1.50", "2024-01-01", "[1, 2]", "[ # c\n 'x',\n]", "{}", "{ a = 1, b.c = 2 }", "{a={b={c=1}}}", "'''\n[a]\n'''",
+		"1", "0x1F", "'x'", `"y\t"`, "true", "1.50", "2024-01-01", "[1, 2]", "[ # c\n 'x',\n]", "{}",
+		"{ a = 1, b.c = 2 }", "{a={b={c=1}}}", "'''\n[a]\n'''",
 	})
 	return rapid.Custom(func(t *rapid.T) string {
 		feed := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "feed")
 		dotted := func() string {
-			return strings.Join(rapid.SliceOfN(key, 1, 3).Draw(t, "key"), rapid.SampledFrom([]string{".", " . "}).Draw(t, "dot"))
+			return strings.Join(rapid.SliceOfN(key, 1, 3).Draw(t, "key"),
+				rapid.SampledFrom([]string{".", " . "}).Draw(t, "dot"))
 		}
 		text := rapid.SampledFrom([]string{"", "\uFEFF"}).Draw(t, "mark")
 		for range rapid.IntRange(0, 8).Draw(t, "lines") {
-			line := rapid.SampledFrom([]string{"pair", "pair", "pair", "table", "array", "comment", "blank"}).Draw(t, "line")
+			line := rapid.SampledFrom([]string{"pair", "pair", "pair", "table", "array", "comment", "blank"}).Draw(t,
+				"line")
 			before := text
 			switch line {
 			case "pair":
-				text += rapid.SampledFrom([]string{"", "  ", "\t"}).Draw(t, "indent") + dotted() + " =" + value.Draw(t, "value")
+				text += rapid.SampledFrom([]string{"", "  ", "\t"}).Draw(t, "indent") + dotted() + " =" +
+					value.Draw(t, "value")
 			case "table":
 				text += "[" + dotted() + "]"
 			case "array":
@@ -160,7 +178,8 @@ func documents() *rapid.Generator[string] {
 func TestSetAndUnsetTouchOneKey(t *testing.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d e", "f", "g", "", "ä"})
 	value := rapid.OneOf(
-		rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Bool().AsAny(), rapid.Float64().AsAny(), rapid.SliceOfN(rapid.String(), 0, 3).AsAny())
+		rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Bool().AsAny(), rapid.Float64().AsAny(),
+		rapid.SliceOfN(rapid.String(), 0, 3).AsAny())
 	rapid.Check(t, func(t *rapid.T) {
 		before := documents().Draw(t, "document")
 		path := rapid.SliceOfN(name, 1, 4).Draw(t, "path")
@@ -195,7 +214,8 @@ func checkEdit(t fataler, before []byte, path []string, value any) {
 	}
 	if head, tail := around(before, after); head+tail < len(before) && !existed {
 		t.Fatalf("a new key took bytes away: %q %q -> %q", before, path, after)
-	} else if existed && !(bytes.HasPrefix(after, before[:was.Pos.Offset]) && bytes.HasSuffix(after, before[was.End:])) {
+	} else if existed && !(bytes.HasPrefix(after, before[:was.Pos.Offset]) &&
+		bytes.HasSuffix(after, before[was.End:])) {
 		t.Fatalf("bytes outside of the value changed: %q %q -> %q", before, path, after)
 	}
 	again, err := SetTOML(after, path, value)

@@ -39,8 +39,8 @@ func lineFeed(data []byte) string {
 	return "\n"
 }
 
-// insertInTable uses the table's own section, else the lines that make a table above the key with dotted keys: a table made so can
-// have no header.
+// insertInTable uses the table's own section, else the lines that make a table above the key with dotted keys: a table
+// made so can have no header.
 func insertInTable(data []byte, statements []statement, path []string, text string) ([]byte, bool) {
 	rest := path[len(path)-1:]
 	anchor, ok := sectionEnd(statements, path[:len(path)-1])
@@ -67,8 +67,8 @@ func sectionEnd(statements []statement, table []string) (last statement, ok bool
 	return last, ok
 }
 
-// dottedPlace finds the last line that makes the deepest table above the key, and what remains of the path in that section. When a
-// header reaches deeper, that table is no dotted one.
+// dottedPlace finds the last line that makes the deepest table above the key, and what remains of the path in that
+// section. When a header reaches deeper, that table is no dotted one.
 func dottedPlace(statements []statement, path []string) (anchor statement, rest []string, ok bool) {
 	var in []string
 	deepest, headers := 0, 0

@@ -84,7 +84,8 @@ func TestParseTOMLNamesThePlace(t *testing.T) {
 
 func TestTOMLValuesKnowTheirPlaces(t *testing.T) {
 	text := "\uFEFFa.b = 1\r\n\r\n[ t . 'u' ] # c\r\n  é = 0\n"
-	text = strings.Replace(text, "é", "\"é\"", 1) + "list = [ [1, 2], # x ]\n  {k = 'v'}, 2024-01-01 ]\n[[many]]\nx = 1\n"
+	text = strings.Replace(text, "é", "\"é\"", 1) +
+		"list = [ [1, 2], # x ]\n  {k = 'v'}, 2024-01-01 ]\n[[many]]\nx = 1\n"
 	v, err := ParseTOML([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +133,8 @@ func TestParsingIsNotQuadratic(t *testing.T) {
 // FuzzTOML holds the reader against go-toml's own decoder: the same documents are documents, and they say the same.
 func FuzzTOML(f *testing.F) {
 	for _, seed := range []string{
-		"a = 1\n[b]\nc.d = 'x'\n[[e]]\nf = {g = [1, 2.5, true, 2024-01-01]}\n", "[a.b]\n[a]\n", "a = 10:20\nb = 1979-05-27T07:32:00-08:00", "a = nan",
+		"a = 1\n[b]\nc.d = 'x'\n[[e]]\nf = {g = [1, 2.5, true, 2024-01-01]}\n", "[a.b]\n[a]\n",
+		"a = 10:20\nb = 1979-05-27T07:32:00-08:00", "a = nan",
 	} {
 		f.Add([]byte(seed))
 	}

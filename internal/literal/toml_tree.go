@@ -76,7 +76,8 @@ func (b *tomlTree) fail(key keyPart, format string, args ...any) *SyntaxError {
 }
 
 func (b *tomlTree) twice(key keyPart, what string, first *entry) *SyntaxError {
-	return b.fail(key, "%s %q is given twice, first at %v", what, shorten(key.name), newLocator(b.locate.data).pos(first.key.start))
+	return b.fail(key, "%s %q is given twice, first at %v", what, shorten(key.name),
+		newLocator(b.locate.data).pos(first.key.start))
 }
 
 func (b *tomlTree) header(root *table, st statement) (*table, *SyntaxError) {

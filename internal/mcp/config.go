@@ -15,8 +15,9 @@ import (
 
 const maxConfig = 1 << 20
 
-// ReadServers reads a file of servers in Claude's form, with the variables of the environment put in. It is for the user's own file: what
-// stands in it is run. problems are about single servers, which are left out; a file that is missing has none.
+// ReadServers reads a file of servers in Claude's form, with the variables of the environment put in. It is for the
+// user's own file: what stands in it is run. problems are about single servers, which are left out; a file that is
+// missing has none.
 func ReadServers(path string, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	data, err := workspace.ReadFile(path, maxConfig)
 	if errors.Is(err, fault.FileMissing) {
@@ -46,7 +47,8 @@ type entry struct {
 	Disabled bool              `json:"disabled"`
 }
 
-// ParseHosted reads the servers that a host names: the object mcpServers itself, or one that has it. Those of the type sdk live in the host.
+// ParseHosted reads the servers that a host names: the object mcpServers itself, or one that has it. Those of the type
+// sdk live in the host.
 func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	var outer map[string]json.RawMessage
 	if err := json.Unmarshal(data, &outer); err != nil {
@@ -72,7 +74,9 @@ func ParseServers(data []byte, lookup func(string) (string, bool)) (servers []Se
 	return parse(file.Servers, lookup, false)
 }
 
-func parse(all map[string]json.RawMessage, lookup func(string) (string, bool), host bool) (servers []Server, problems []error, err error) {
+func parse(all map[string]json.RawMessage, lookup func(string) (string, bool), host bool) (servers []Server,
+	problems []error, err error,
+) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var e entry
 		if err := json.Unmarshal(all[name], &e); err != nil {
@@ -117,9 +121,12 @@ func (e entry) server(name string, lookup func(string) (string, bool)) (Server, 
 	case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return s, wrong(fmt.Sprintf("%q", name), "has no name that can be used")
 	case len(x.missing) > 0:
-		return s, wrong(name, "needs %s, which is not set", strings.Join(x.missing, ", ")).Hint("Set it, or write ${%s:-something}.", x.missing[0])
+		return s, wrong(name, "needs %s, which is not set",
+			strings.Join(x.missing, ", ")).Hint("Set it, or write ${%s:-something}.", x.missing[0])
 	case kind == "sse":
-		return s, wrong(name, "is of the type sse, which is not supported").Hint(`Most such servers have an address for "type": "http" too.`)
+		return s, wrong(name,
+			"is of the type sse, which is not supported").Hint(
+			`Most such servers have an address for "type": "http" too.`)
 	case kind != "" && !slices.Contains([]string{"stdio", "http", "streamable-http", "streamablehttp"}, kind):
 		return s, wrong(name, "is of the type %q, which is not known", e.Type)
 	case kind == "stdio" && e.Command == "", kind != "stdio" && kind != "" && e.URL == "":
@@ -142,7 +149,8 @@ func (e entry) server(name string, lookup func(string) (string, bool)) (Server, 
 	return s, nil
 }
 
-// expander puts variables in: ${NAME} and ${NAME:-otherwise}. A bare $NAME stays as it is. What is put in is not looked at again.
+// expander puts variables in: ${NAME} and ${NAME:-otherwise}. A bare $NAME stays as it is. What is put in is not looked
+// at again.
 type expander struct {
 	lookup  func(string) (string, bool)
 	missing []string

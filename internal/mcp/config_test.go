@@ -40,11 +40,18 @@ func TestParseServers(t *testing.T) {
 	}
 	want := []Server{
 		{
-			Name: "files", Command: []string{"/opt/bin/files", "--key=t0ken", "$TOKEN", "other", "", "${TOKEN}", "a${", "${a b}"},
-			Env: map[string]string{"A": "xt0keny"}, Header: map[string]string{}, Dir: "/w", Call: 1500 * time.Millisecond,
+			Name: "files", Command: []string{
+				"/opt/bin/files", "--key=t0ken", "$TOKEN", "other", "", "${TOKEN}", "a${",
+				"${a b}",
+			},
+			Env: map[string]string{"A": "xt0keny"}, Header: map[string]string{}, Dir: "/w",
+			Call: 1500 * time.Millisecond,
 		},
 		{Name: "plain", URL: "https://h/mcp", Env: map[string]string{}, Header: map[string]string{}},
-		{Name: "web", URL: "https://h/mcp?k=t0ken", Env: map[string]string{}, Header: map[string]string{"Authorization": "Bearer t0ken"}},
+		{
+			Name: "web", URL: "https://h/mcp?k=t0ken", Env: map[string]string{},
+			Header: map[string]string{"Authorization": "Bearer t0ken"},
+		},
 	}
 	if !reflect.DeepEqual(servers, want) {
 		t.Errorf("got  %+v\nwant %+v", servers, want)
@@ -57,7 +64,10 @@ func TestParseServers(t *testing.T) {
 		all = append(all, p.Error())
 	}
 	text := strings.Join(all, "\n")
-	for _, part := range []string{"unset needs NOPE, ALSO", "sse is of the type sse", "carrier-pigeon", "neither must", "both must", "torn has not", "lacks is of", "header has", "variable has"} {
+	for _, part := range []string{
+		"unset needs NOPE, ALSO", "sse is of the type sse", "carrier-pigeon", "neither must",
+		"both must", "torn has not", "lacks is of", "header has", "variable has",
+	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not told in\n%s", part, text)
 		}
@@ -73,11 +83,15 @@ func TestReadServers(t *testing.T) {
 	if s, p, err := ReadServers(path, nil); err != nil || s != nil || p != nil {
 		t.Errorf("a missing file: %v %v %v", s, p, err)
 	}
-	for content, ok := range map[string]bool{`{"mcpServers":{"a":{"command":"x"}}}`: true, `{}`: true, `[]`: false, `{`: false, `{"mcpServers":[]}`: false} {
+	for content, ok := range map[string]bool{
+		`{"mcpServers":{"a":{"command":"x"}}}`: true, `{}`: true, `[]`: false,
+		`{`: false, `{"mcpServers":[]}`: false,
+	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := ReadServers(path, nil); (err == nil) != ok || err != nil && !errors.Is(err, fault.ConfigInvalid) {
+		if _, _, err := ReadServers(path, nil); (err == nil) != ok || err != nil &&
+			!errors.Is(err, fault.ConfigInvalid) {
 			t.Errorf("%s: %v", content, err)
 		}
 	}
@@ -97,7 +111,11 @@ func TestEnvironAndFind(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ name, dir, path string }{{"tool.exe", "", dir}, {path, "", ""}, {"." + string(filepath.Separator) + "tool.exe", dir, ""}} {
+	for _, c := range []struct{ name, dir, path string }{
+		{"tool.exe", "", dir},
+		{path, "", ""},
+		{"." + string(filepath.Separator) + "tool.exe", dir, ""},
+	} {
 		if got, err := find(c.name, c.dir, []string{"PATH=" + c.path}); got != path {
 			t.Errorf("%+v: got %s, %v", c, got, err)
 		}

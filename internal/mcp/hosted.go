@@ -10,7 +10,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Carry takes a message to a server that lives in the host of the conversation, and brings its answer. One to a notification is not looked at.
+// Carry takes a message to a server that lives in the host of the conversation, and brings its answer. One to a
+// notification is not looked at.
 type Carry func(ctx context.Context, server string, message []byte) ([]byte, error)
 
 // hosted is a server that is reached through the host: there is no wire of ours.
@@ -58,7 +59,8 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 			h.conn.failOne(id, fmt.Errorf("its answer has more than %d bytes", maxMessage))
 		default:
 			h.conn.receive(answer)
-			h.conn.failOne(id, errors.New("the host brought another answer")) // no other will come; one that was this answer is gone already
+			// no other will come; one that was this answer is gone already
+			h.conn.failOne(id, errors.New("the host brought another answer"))
 		}
 		done <- err
 	}()

@@ -63,7 +63,8 @@ func TestServerInTheHost(t *testing.T) {
 	if err != nil || got.Text != "3" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if said := strings.Join(h.heard, ", "); said != "calc initialize, calc notifications/initialized, calc tools/list, calc tools/call" {
+	if said := strings.Join(h.heard,
+		", "); said != "calc initialize, calc notifications/initialized, calc tools/list, calc tools/call" {
 		t.Error(said)
 	}
 	c.Close()
@@ -83,14 +84,21 @@ func TestBadHosts(t *testing.T) {
 		"error":   {func(context.Context, json.RawMessage) ([]byte, error) { return nil, errors.New("gone") }, "gone"},
 		"panic":   {func(context.Context, json.RawMessage) ([]byte, error) { panic("oh") }, "failed inside: oh"},
 		"nothing": {func(context.Context, json.RawMessage) ([]byte, error) { return nil, nil }, "no answer"},
-		"garbage": {func(context.Context, json.RawMessage) ([]byte, error) { return []byte("\x00{"), nil }, "another answer"},
+		"garbage": {
+			func(context.Context, json.RawMessage) ([]byte, error) { return []byte("\x00{"), nil },
+			"another answer",
+		},
 		"other": {func(context.Context, json.RawMessage) ([]byte, error) {
 			return []byte(`{"jsonrpc":"2.0","id":999,"result":{}}`), nil
 		}, "another answer"},
 		"huge": {func(_ context.Context, id json.RawMessage) ([]byte, error) {
-			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}`, id, strings.Repeat("x", maxMessage)), nil
+			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}`, id,
+				strings.Repeat("x", maxMessage)), nil
 		}, "more than"},
-		"slow":  {func(ctx context.Context, _ json.RawMessage) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }, "within 50ms"},
+		"slow": {
+			func(ctx context.Context, _ json.RawMessage) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() },
+			"within 50ms",
+		},
 		"stuck": {func(context.Context, json.RawMessage) ([]byte, error) { <-forever; return nil, nil }, "within 50ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +109,8 @@ func TestBadHosts(t *testing.T) {
 				answer, err := tt.odd(ctx, id)
 				return answer, err, true
 			}}
-			c, err := Open(t.Context(), Server{Name: "calc", Hosted: true, Call: 50 * time.Millisecond}, Options{Carry: h.carry, Rest: 100 * time.Millisecond})
+			c, err := Open(t.Context(), Server{Name: "calc", Hosted: true, Call: 50 * time.Millisecond},
+				Options{Carry: h.carry, Rest: 100 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +138,8 @@ func TestParseHosted(t *testing.T) {
 		`{"mcpServers":{"a":{"type":"sdk","name":"a"},"b":{"command":"b","args":["${X:-y}"]},"c":{"type":"http","url":"http://127.0.0.1/"},"d":{"type":"sse","url":"http://127.0.0.1/"}}}`,
 	} {
 		servers, problems, err := ParseHosted([]byte(text), nil)
-		if err != nil || len(servers) != 3 || !servers[0].Hosted || servers[1].Command[1] != "y" || servers[2].URL == "" {
+		if err != nil || len(servers) != 3 || !servers[0].Hosted || servers[1].Command[1] != "y" ||
+			servers[2].URL == "" {
 			t.Fatalf("%+v, %v", servers, err)
 		}
 		if len(problems) != 1 || !strings.Contains(problems[0].Error(), "sse") {

@@ -26,8 +26,8 @@ const (
 	longestPause = time.Minute
 )
 
-// remote is a server that is reached by Streamable HTTP: each message of ours is a request of its own, and what comes back is one message, or
-// a stream of them.
+// remote is a server that is reached by Streamable HTTP: each message of ours is a request of its own, and what comes
+// back is one message, or a stream of them.
 type remote struct {
 	conn   *Conn
 	url    string
@@ -55,14 +55,16 @@ func newHTTP(c *Conn) error {
 		*r.client = *c.options.HTTP
 	} else {
 		r.client.Transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
+			ForceAttemptHTTP2:   true,
 			TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeader,
 		}
 	}
 	// The headers that the person configured may be secret, and are for this host.
 	r.client.CheckRedirect = func(next *http.Request, before []*http.Request) error {
 		was := before[0]
-		if len(before) < 3 && next.URL.Host == was.URL.Host && next.URL.Scheme == was.URL.Scheme && next.Method == was.Method {
+		if len(before) < 3 && next.URL.Host == was.URL.Host && next.URL.Scheme == was.URL.Scheme &&
+			next.Method == was.Method {
 			return nil
 		}
 		return http.ErrUseLastResponse
@@ -104,7 +106,8 @@ func (r *remote) send(ctx context.Context, id int64, m []byte) error {
 	return nil
 }
 
-// post sends a message and reads what comes back. renew says that a session may be begun anew where the server has forgotten ours.
+// post sends a message and reads what comes back. renew says that a session may be begun anew where the server has
+// forgotten ours.
 func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error {
 	ctx, cancel := r.bound(ctx)
 	defer cancel()
@@ -217,7 +220,8 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err // the address may have a secret in it
 		}
-		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name, r.host).Because(err)
+		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name,
+			r.host).Because(err)
 	}
 	return response, nil
 }
@@ -230,10 +234,12 @@ func (r *remote) refused(response *http.Response) error {
 		if at, err := response.Location(); err == nil {
 			to = at.Scheme + "://" + at.Host + at.Path
 		}
-		return fault.New(fault.Down, "the MCP server %s has moved to %s", name, clean(to, 300)).Hint("Put that address into its configuration, if you trust it.")
+		return fault.New(fault.Down, "the MCP server %s has moved to %s", name,
+			clean(to, 300)).Hint("Put that address into its configuration, if you trust it.")
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return fault.New(fault.AuthRequired, "the MCP server %s wants a login (HTTP %d)", name, status).With("server", name).
+		return fault.New(fault.AuthRequired, "the MCP server %s wants a login (HTTP %d)", name, status).With("server",
+			name).
 			Hint(`Put a token into its configuration: "headers": {"Authorization": "Bearer ${VARIABLE}"}.`)
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxStderr))
@@ -241,7 +247,8 @@ func (r *remote) refused(response *http.Response) error {
 	if json.Unmarshal(body, &m) == nil && m.Error != nil {
 		return m.Error
 	}
-	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server", name).With("status", status)
+	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server",
+		name).With("status", status)
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 		f = f.Hint("Check the url. Servers of the old kind, of type sse, are not supported.")
 	}
@@ -276,7 +283,8 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	return r.post(ctx, 0, line, false)
 }
 
-// answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its events numbers.
+// answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its
+// events numbers.
 func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response) error {
 	at, pause := "", firstPause
 	for try := 0; ; try++ {
@@ -304,7 +312,8 @@ func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response
 		}
 		if response.StatusCode != http.StatusOK {
 			_ = response.Body.Close()
-			return fmt.Errorf("its stream ended before the answer, and it cannot be taken up (HTTP %d)", response.StatusCode)
+			return fmt.Errorf("its stream ended before the answer, and it cannot be taken up (HTTP %d)",
+				response.StatusCode)
 		}
 	}
 }
@@ -388,7 +397,8 @@ func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough
 			r.conn.log(fmt.Sprintf("an event of more than %d MiB is passed over", maxMessage>>20))
 		case len(line) == 0:
 			if large {
-				return fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", r.conn.server.Name, maxMessage>>20)
+				return fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB",
+					r.conn.server.Name, maxMessage>>20)
 			}
 			if len(data) > 0 {
 				r.conn.receive(data)

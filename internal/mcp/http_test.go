@@ -70,7 +70,8 @@ func (w *web) ServeHTTP(out http.ResponseWriter, q *http.Request) {
 	case first:
 		out.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", w.session.Add(1)))
 	case given != id:
-		http.Error(out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`, http.StatusNotFound)
+		http.Error(out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`,
+			http.StatusNotFound)
 		return
 	}
 	switch w.how {
@@ -208,7 +209,8 @@ func TestHTTP(t *testing.T) {
 			w.mu.Lock()
 			for i, h := range w.seen {
 				versioned := h.Get("MCP-Protocol-Version") == "2025-06-18" && h.Get("Mcp-Session-Id") == "s1"
-				if h.Get("Authorization") != "Bearer canary" || versioned == (i == 0) && how != "slash" || h.Get("Accept") != "application/json, text/event-stream" {
+				if h.Get("Authorization") != "Bearer canary" || versioned == (i == 0) && how != "slash" ||
+					h.Get("Accept") != "application/json, text/event-stream" {
 					t.Errorf("request %d: %v", i, h)
 				}
 			}
@@ -230,15 +232,23 @@ func TestHTTPServersThatDoNotOpen(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		"moved": {fault.Down, "http://elsewhere.example/mcp"}, "login": {fault.AuthRequired, "401"}, "old": {fault.Down, "405"},
-		"page": {fault.Down, "text/html"}, "accepted": {fault.Down, "no answer"}, "hangs": {fault.TimedOut, "within 300ms"},
+		"moved": {fault.Down, "http://elsewhere.example/mcp"}, "login": {fault.AuthRequired, "401"}, "old": {
+			fault.Down,
+			"405",
+		},
+		"page": {fault.Down, "text/html"}, "accepted": {fault.Down, "no answer"}, "hangs": {
+			fault.TimedOut,
+			"within 300ms",
+		},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			_, s := newWeb(t, how)
 			within(t, 20*time.Second, "to give up", func() {
-				_, err := Open(t.Context(), at(s), Options{Open: map[bool]time.Duration{true: 300 * time.Millisecond}[how == "hangs"]})
-				if !errors.Is(err, want.code) || !strings.Contains(err.Error(), want.says) || strings.Contains(err.Error(), "canary") {
+				_, err := Open(t.Context(), at(s),
+					Options{Open: map[bool]time.Duration{true: 300 * time.Millisecond}[how == "hangs"]})
+				if !errors.Is(err, want.code) || !strings.Contains(err.Error(), want.says) ||
+					strings.Contains(err.Error(), "canary") {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -248,7 +258,8 @@ func TestHTTPServersThatDoNotOpen(t *testing.T) {
 	s.Close()
 	server := at(s)
 	server.URL += "?token=canary"
-	if _, err := Open(t.Context(), server, Options{}); !errors.Is(err, fault.Down) || strings.Contains(err.Error(), "canary") {
+	if _, err := Open(t.Context(), server, Options{}); !errors.Is(err, fault.Down) ||
+		strings.Contains(err.Error(), "canary") {
 		t.Errorf("nobody there: %v", err)
 	}
 	if _, err := Open(t.Context(), Server{Name: "x", URL: "ftp://h"}, Options{}); !errors.Is(err, fault.ConfigInvalid) {
@@ -265,7 +276,8 @@ func TestHTTPSessionThatIsForgotten(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if r, err := c.Call(t.Context(), "echo", json.RawMessage(`{"b":2}`), nil); err != nil || r.Text != `{"b":2}` {
+			if r, err := c.Call(t.Context(), "echo", json.RawMessage(`{"b":2}`), nil); err != nil ||
+				r.Text != `{"b":2}` {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		})
@@ -314,7 +326,8 @@ func TestHTTPUnasked(t *testing.T) {
 	}
 }
 
-// TestHTTPUnaskedOfAForgottenSession: who listens begins the session anew where nobody else does, and goes on listening.
+// TestHTTPUnaskedOfAForgottenSession: who listens begins the session anew where nobody else does, and goes on
+// listening.
 func TestHTTPUnaskedOfAForgottenSession(t *testing.T) {
 	t.Parallel()
 	w, s := newWeb(t, "changing")
@@ -373,11 +386,15 @@ func TestHTTPCancelledAndClosed(t *testing.T) {
 func TestReadEvents(t *testing.T) {
 	t.Parallel()
 	var log logged
-	c := &Conn{server: Server{Name: "test"}, options: Options{Log: log.add}, pending: map[int64]*call{}, stop: make(chan struct{})}
+	c := &Conn{
+		server: Server{Name: "test"}, options: Options{Log: log.add}, pending: map[int64]*call{},
+		stop: make(chan struct{}),
+	}
 	one := &call{answer: make(chan message, 1), failed: make(chan error, 1)}
 	c.pending[1] = one
 	r := &remote{conn: c}
-	text := "\ufeffid: 7\nretry: 5\nretry: x\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":1,\"result\":{}}\n\ndata: rest\n\n"
+	text := "\ufeffid: 7\nretry: 5\nretry: x\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: " +
+		"\"id\":1,\"result\":{}}\n\ndata: rest\n\n"
 	var last string
 	pause := time.Second
 	if err := r.stream(strings.NewReader(text), &last, &pause, func() bool { return !c.waits(1) }); err != nil {
@@ -388,7 +405,8 @@ func TestReadEvents(t *testing.T) {
 	}
 	huge := "data: " + strings.Repeat("x", maxMessage+1000) + "\n\n"
 	for _, text := range []string{huge, strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 12) + "\n"} {
-		if err := r.stream(strings.NewReader(text), &last, &pause, func() bool { return false }); !errors.Is(err, fault.FieldTooLarge) {
+		if err := r.stream(strings.NewReader(text), &last, &pause, func() bool { return false }); !errors.Is(err,
+			fault.FieldTooLarge) {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
 	}

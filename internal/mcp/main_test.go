@@ -65,7 +65,8 @@ func (s *scripted) serve(in io.Reader) {
 		}
 		time.Sleep(time.Hour)
 	case "die":
-		fmt.Fprintln(os.Stderr, "a first line\ncannot open the database: \x1b[31mAPI_KEY=sk-canary0123456789abcdef0123456789abcdef01234567")
+		fmt.Fprintln(os.Stderr,
+			"a first line\ncannot open the database: \x1b[31mAPI_KEY=sk-canary0123456789abcdef0123456789abcdef01234567")
 		os.Exit(3)
 	case "early": // asks before it is asked
 		s.print(`{"jsonrpc":"2.0","id":"p0","method":"ping"}`)
@@ -109,7 +110,8 @@ func (s *scripted) handle(line []byte) string {
 	}
 	id := string(m.ID)
 	if s.role == "garbage" {
-		s.print("Server started on port 3000\n{\"half\":\n[1,2,\"x\"]\n\n{}\n{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}\n{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}\n\xff\xfe")
+		s.print("Server started on port " +
+			"3000\n{\"half\":\n[1,2,\"x\"]\n\n{}\n{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}\n{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}\n\xff\xfe")
 	}
 	switch m.Method {
 	case "initialize":
@@ -123,7 +125,8 @@ func (s *scripted) handle(line []byte) string {
 			s.print(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32001,"message":"no licence"}}`)
 			return ""
 		}
-		s.result(id, `{"protocolVersion":"`+version+`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"scripted","version":"1.2"},"instructions":"be kind\u001b[31m"}`)
+		s.result(id, `{"protocolVersion":"`+version+
+			`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"scripted","version":"1.2"},"instructions":"be kind\u001b[31m"}`)
 	case "tools/list":
 		s.list(id, m.Params.Cursor)
 	case "tools/call":
@@ -161,9 +164,10 @@ func (s *scripted) list(id, cursor string) {
 	case "none":
 		s.print(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"Method not found"}}`)
 	case "odd":
-		s.result(id, `{"tools":[{"name":"a b/ü","description":"one\u001b[2J\ntwo","inputSchema":{"properties":{"x":{}}},"annotations":{"readOnlyHint":true,"title":"T"}},`+
-			`{"name":"list","inputSchema":{"type":"array"}},{"name":"long","inputSchema":{"type":"object","description":"`+strings.Repeat("x", 200_000)+`"}},`+
-			`{"name":7},{"name":"a b/ü"},{"name":""},{"name":"a_b__","inputSchema":null}]}`)
+		s.result(id,
+			`{"tools":[{"name":"a b/ü","description":"one\u001b[2J\ntwo","inputSchema":{"properties":{"x":{}}},"annotations":{"readOnlyHint":true,"title":"T"}},`+
+				`{"name":"list","inputSchema":{"type":"array"}},{"name":"long","inputSchema":{"type":"object","description":"`+strings.Repeat("x", 200_000)+`"}},`+
+				`{"name":7},{"name":"a b/ü"},{"name":""},{"name":"a_b__","inputSchema":null}]}`)
 	case "split":
 		if cursor == "" {
 			s.result(id, `{"tools":[{"name":"first"}],"nextCursor":"2"}`)
@@ -173,7 +177,8 @@ func (s *scripted) list(id, cursor string) {
 	case "changing":
 		s.result(id, `{"tools":[{"name":"list`+strconv.Itoa(s.lists)+`"}]}`)
 	default:
-		s.result(id, `{"tools":[{"name":"echo","title":"Echo","description":"says it again","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}`)
+		s.result(id,
+			`{"tools":[{"name":"echo","title":"Echo","description":"says it again","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}`)
 	}
 }
 
@@ -189,24 +194,28 @@ func (s *scripted) call(id, name string, arguments json.RawMessage, token string
 		dir, _ := os.Getwd()
 		s.text(id, dir)
 	case "parts":
-		s.result(id, `{"content":[{"type":"text","text":"one"},{"type":"image","mimeType":"image/png","data":"AAEC"},{"type":"image","mimeType":"image/svg+xml","data":"AAEC"},`+
-			`{"type":"image","mimeType":"image/png","data":"%%"},{"type":"audio","mimeType":"audio/wav","data":"AAEC"},{"type":"resource_link","uri":"file:///x","name":"X"},`+
-			`{"type":"resource","resource":{"uri":"file:///y","text":"why"}},{"type":"resource","resource":{"uri":"file:///z","mimeType":"application/zip","blob":"AAEC"}},`+
-			`{"type":"resource","resource":{"uri":"file:///i","mimeType":"image/gif","blob":"AAEC"}},{"type":"hologram"},7],"structuredContent":{"a":1},"isError":true}`)
+		s.result(id,
+			`{"content":[{"type":"text","text":"one"},{"type":"image","mimeType":"image/png","data":"AAEC"},{"type":"image","mimeType":"image/svg+xml","data":"AAEC"},`+
+				`{"type":"image","mimeType":"image/png","data":"%%"},{"type":"audio","mimeType":"audio/wav","data":"AAEC"},{"type":"resource_link","uri":"file:///x","name":"X"},`+
+				`{"type":"resource","resource":{"uri":"file:///y","text":"why"}},{"type":"resource","resource":{"uri":"file:///z","mimeType":"application/zip","blob":"AAEC"}},`+
+				`{"type":"resource","resource":{"uri":"file:///i","mimeType":"image/gif","blob":"AAEC"}},{"type":"hologram"},7],"structuredContent":{"a":1},"isError":true}`)
 	case "structured":
 		s.result(id, `{"content":[],"structuredContent":{"a":[1,2]}}`)
 	case "refused":
-		s.print(`{"jsonrpc":"2.0","id":"` + id + `","error":{"code":-32602,"message":"wrong\u001b[31m arguments"}}`) // the id as a text
+		// the id as a text
+		s.print(`{"jsonrpc":"2.0","id":"` + id + `","error":{"code":-32602,"message":"wrong\u001b[31m arguments"}}`)
 	case "nothing":
 		s.print(`{"jsonrpc":"2.0","id":` + id + `}`)
 	case "twice":
 		s.text(id, "first")
 		s.text(id, "second")
 	case "batch":
-		s.print(`[{"jsonrpc":"2.0","method":"notifications/message","params":{}},{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"of a list"}]}}]`)
+		s.print(`[{"jsonrpc":"2.0","method":"notifications/message","params":{}},{"jsonrpc":"2.0","id":` + id +
+			`,"result":{"content":[{"type":"text","text":"of a list"}]}}]`)
 	case "progress":
 		for i := range 3 {
-			s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":` + strconv.Itoa(i+1) + `,"total":3,"message":"step"}}`)
+			s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token +
+				`,"progress":` + strconv.Itoa(i+1) + `,"total":3,"message":"step"}}`)
 		}
 		s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":999,"progress":1}}`)
 		s.text(id, "done")

@@ -1,10 +1,10 @@
 // Package mcp is the client's side of the Model Context Protocol: the tools of servers that a person has configured.
 //
-// It promises that a server, whatever it says or does not say, costs a bounded time and a bounded memory: every wait has a clock, every line,
-// list and result a limit, and what was left out is told; that a server which dies gives an error with the end of what it printed; and that
-// after Close nothing of it is left. It refuses what a server may ask for beside answers: to speak to the model, to ask the person, and to
-// see more than the directories that it was told. It starts nothing that a repository configured: whose configuration counts is the caller's
-// decision.
+// It promises that a server, whatever it says or does not say, costs a bounded time and a bounded memory: every wait
+// has a clock, every line, list and result a limit, and what was left out is told; that a server which dies gives an
+// error with the end of what it printed; and that after Close nothing of it is left. It refuses what a server may ask
+// for beside answers: to speak to the model, to ask the person, and to see more than the directories that it was told.
+// It starts nothing that a repository configured: whose configuration counts is the caller's decision.
 package mcp
 
 import (
@@ -44,11 +44,12 @@ type Options struct {
 	Environ []string                          // of programs; nil: what Environ picks of ours
 	Dir     string                            // where programs run; empty: ours
 	Roots   []string                          // directories that a server may be told of; nil: none
-	Log     func(string)                      // what a person may want to know, one line each; may be nil; may be called by several goroutines
-	Changed func(*Conn)                       // the list of tools is another one; may be nil
-	HTTP    *http.Client                      // nil: one of its own
-	Carry   Carry                             // to servers that live in the host; nil: there is none
-	Version string                            // ours, told to servers
+	// what a person may want to know, one line each; may be nil; may be called by several goroutines
+	Log     func(string)
+	Changed func(*Conn)  // the list of tools is another one; may be nil
+	HTTP    *http.Client // nil: one of its own
+	Carry   Carry        // to servers that live in the host; nil: there is none
+	Version string       // ours, told to servers
 
 	Open time.Duration // until a server has told its tools; 0: 30 s
 	Call time.Duration // of a call; 0: 10 minutes
@@ -127,7 +128,8 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 		s.Call = callTakes
 	}
 	c := &Conn{server: s, options: o, pending: map[int64]*call{}, stop: make(chan struct{})}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Open, slow{"did not say within " + o.Open.String() + " what tools it has"})
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Open,
+		slow{"did not say within " + o.Open.String() + " what tools it has"})
 	defer cancel()
 	var err error
 	switch {
@@ -171,7 +173,8 @@ func (c *Conn) Err() error {
 	return c.dead
 }
 
-// Close ends the server. It takes a few seconds at the most, whatever the server does; calls that are open get an error.
+// Close ends the server. It takes a few seconds at the most, whatever the server does; calls that are open get an
+// error.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	first := c.stop != nil
@@ -187,7 +190,8 @@ func (c *Conn) Close() {
 	c.group.Wait()
 }
 
-// The versions of the protocol that are understood, the offered one first. What changed between them does not concern tools.
+// The versions of the protocol that are understood, the offered one first. What changed between them does not concern
+// tools.
 func versions() []string { return []string{"2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05"} }
 
 // greeting is what a server says first.
@@ -226,7 +230,8 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 	}, &answer)
 	if err == nil && !slices.Contains(versions(), answer.ProtocolVersion) {
 		err = fault.New(fault.Down, "the MCP server %s speaks version %q of the protocol, which is not understood",
-			c.server.Name, clean(answer.ProtocolVersion, 40)).Hint("Use a version of the server that speaks %s.", strings.Join(versions(), ", "))
+			c.server.Name, clean(answer.ProtocolVersion, 40)).Hint("Use a version of the server that speaks %s.",
+			strings.Join(versions(), ", "))
 	}
 	return answer, err
 }

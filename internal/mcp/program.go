@@ -43,14 +43,18 @@ func startProgram(c *Conn) error {
 	dir := first(s.Dir, o.Dir)
 	path, err := find(s.Command[0], dir, env)
 	if err != nil {
-		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name, s.Command[0]).
+		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,
+			s.Command[0]).
 			With("server", s.Name).Because(err)
 	}
 	theirs, ours, err := os.Pipe()
 	if err != nil {
 		return fault.New(fault.Internal, "the MCP server %s cannot be started", s.Name).Because(err)
 	}
-	p := &program{conn: c, input: ours, queue: make(chan []byte, maxAnswers), ended: make(chan struct{}), over: make(chan struct{})}
+	p := &program{
+		conn: c, input: ours, queue: make(chan []byte, maxAnswers), ended: make(chan struct{}),
+		over: make(chan struct{}),
+	}
 	start := o.Start
 	if start == nil {
 		start = func(p process.Plan) (Child, error) { return process.Start(p) }
@@ -58,12 +62,14 @@ func startProgram(c *Conn) error {
 	errs := &tail{}
 	c.wire = p // the server may speak before Start returns
 	p.child, err = start(process.Plan{
-		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &lines{conn: c}, Stderr: errs, Grace: o.Rest,
+		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &lines{conn: c}, Stderr: errs,
+		Grace: o.Rest,
 	})
 	_ = theirs.Close()
 	if err != nil {
 		_ = ours.Close()
-		return fault.New(fault.Of(err).Code, "the MCP server %s cannot be started", s.Name).With("server", s.Name).Because(err)
+		return fault.New(fault.Of(err).Code, "the MCP server %s cannot be started", s.Name).With("server",
+			s.Name).Because(err)
 	}
 	go p.write()
 	go func() {
@@ -82,7 +88,8 @@ func ending(name string, e process.Ending, said string) error {
 	}
 	f := fault.New(fault.Down, "the MCP server %s ended %s", name, how).With("server", name)
 	if said != "" {
-		f = fault.New(fault.Down, "the MCP server %s ended %s; it printed: %s", name, how, said).With("server", name).With("stderr", said)
+		f = fault.New(fault.Down, "the MCP server %s ended %s; it printed: %s", name, how, said).With("server",
+			name).With("stderr", said)
 	}
 	return f.Hint("Run its command by hand to see why.")
 }
@@ -115,7 +122,8 @@ func (p *program) write() {
 				select {
 				case <-p.ended:
 				case <-time.After(closeTakes):
-					p.conn.fail(fault.New(fault.Down, "the MCP server %s reads no more", p.conn.server.Name).Because(err))
+					p.conn.fail(fault.New(fault.Down, "the MCP server %s reads no more",
+						p.conn.server.Name).Because(err))
 				}
 				_ = p.input.Close()
 				return
@@ -150,8 +158,8 @@ func (p *program) close() {
 	}
 }
 
-// lines cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its end are looked at, for
-// the id of what it answers.
+// lines cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its end
+// are looked at, for the id of what it answers.
 type lines struct {
 	conn *Conn
 	part []byte
@@ -195,11 +203,12 @@ func (l *lines) Write(data []byte) (int, error) {
 	return all, nil
 }
 
-// tooLarge ends the request that a message of more than maxMessage answers, as far as that can be seen from its ends. Where it cannot, all
-// that wait are ended: one of them would wait for nothing.
+// tooLarge ends the request that a message of more than maxMessage answers, as far as that can be seen from its ends.
+// Where it cannot, all that wait are ended: one of them would wait for nothing.
 func (c *Conn) tooLarge(head, end []byte) {
 	c.log(fmt.Sprintf("a message of more than %d MiB is passed over", maxMessage>>20))
-	err := fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", c.server.Name, maxMessage>>20).
+	err := fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", c.server.Name,
+		maxMessage>>20).
 		Hint("Ask for less at once.")
 	if id, ok := idIn(head); ok {
 		c.failOne(id, err)
@@ -248,13 +257,16 @@ func (t *tail) String() string {
 	return redact.String(strings.TrimSpace(said))
 }
 
-// Environ picks of an environment what programs need to run at all. Keys are not among it: what a server shall have of them stands in its
-// configuration.
+// Environ picks of an environment what programs need to run at all. Keys are not among it: what a server shall have of
+// them stands in its configuration.
 func Environ(all []string) []string {
 	names := []string{
-		"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER",
-		"NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS",
-		"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES",
+		"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",
+		"TMPDIR", "TZ", "USER",
+		"NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "DISPLAY", "WAYLAND_DISPLAY",
+		"DBUS_SESSION_BUS_ADDRESS",
+		"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+		"PROGRAMDATA", "PROGRAMFILES",
 		"PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR",
 	}
 	var out []string
@@ -278,7 +290,8 @@ func set(env []string, name, value string) []string {
 
 func get(env []string, name string) string {
 	for _, entry := range slices.Backward(env) {
-		if have, value, ok := strings.Cut(entry, "="); ok && (have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)) {
+		if have, value, ok := strings.Cut(entry, "="); ok && (have == name || runtime.GOOS == "windows" &&
+			strings.EqualFold(have, name)) {
 			return value
 		}
 	}

@@ -44,7 +44,10 @@ func as(t *testing.T, role string) Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Server{Name: "test", Command: []string{exe}, Env: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}}
+	return Server{
+		Name: "test", Command: []string{exe},
+		Env: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"},
+	}
 }
 
 // rest is short: a server that does not go by itself costs twice that.
@@ -91,7 +94,8 @@ func TestOpenAndCall(t *testing.T) {
 		t.Errorf("got %q %q %q %v", c.Protocol, c.Title, c.Instructions, c.Err())
 	}
 	tools := c.Tools()
-	if len(tools) != 1 || tools[0].Name != "echo" || tools[0].Title != "Echo" || !tools[0].Hints.Destructive || !strings.Contains(string(tools[0].Input), "properties") {
+	if len(tools) != 1 || tools[0].Name != "echo" || tools[0].Title != "Echo" || !tools[0].Hints.Destructive ||
+		!strings.Contains(string(tools[0].Input), "properties") {
 		t.Errorf("got %+v", tools)
 	}
 	for input, want := range map[string]string{`{"text":"hi"}`: `{"text":"hi"}`, "": "{}", " {} ": "{}"} {
@@ -118,7 +122,8 @@ func TestOpenAndCall(t *testing.T) {
 		t.Errorf("a long text: %d bytes, ends %q", len(long), long[len(long)-80:])
 	}
 	for name, says := range map[string]string{"refused": "wrong arguments (-32602)", "nothing": "neither"} {
-		if _, err := c.Call(t.Context(), name, nil, nil); !errors.Is(err, fault.AgentRefused) || !strings.Contains(err.Error(), says) {
+		if _, err := c.Call(t.Context(), name, nil, nil); !errors.Is(err, fault.AgentRefused) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -128,12 +133,15 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	c := open(t, as(t, "good"), Options{})
 	r, err := c.Call(t.Context(), "parts", nil, nil)
-	want := "one\n[an image of the kind image/svg+xml, which models do not see]\n[an image that cannot be decoded]\n[audio, audio/wav, 3 bytes, which cannot be heard here]\n" +
-		"[link to file:///x: X ]\n[file:///y]\nwhy\n[file:///z, application/zip, 3 bytes]\n[a part of the kind hologram, which is not known here]\n[a part that cannot be read]"
+	want := "one\n[an image of the kind image/svg+xml, which models do not see]\n[an image that cannot be " +
+		"decoded]\n[audio, audio/wav, 3 bytes, which cannot be heard here]\n" +
+		"[link to file:///x: X ]\n[file:///y]\nwhy\n[file:///z, application/zip, 3 bytes]\n[a part of the kind " +
+		"hologram, which is not known here]\n[a part that cannot be read]"
 	if err != nil || r.Text != want || !r.Failed || string(r.Structured) != `{"a":1}` {
 		t.Errorf("got %v, %+v\n%s", err, r, r.Text)
 	}
-	if len(r.Images) != 2 || r.Images[0].Media != "image/png" || string(r.Images[0].Data) != "\x00\x01\x02" || r.Images[1].Media != "image/gif" {
+	if len(r.Images) != 2 || r.Images[0].Media != "image/png" || string(r.Images[0].Data) != "\x00\x01\x02" ||
+		r.Images[1].Media != "image/gif" {
 		t.Errorf("images: %+v", r.Images)
 	}
 }
@@ -161,7 +169,8 @@ func TestWhatAServerMayAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for method, want := range map[string]string{
-		"ping": "{}", "roots/list": `"uri":"file:///work/a%20b"`, "sampling/createMessage": `"code":-32601`, "elicitation/create": `"code":-32601`,
+		"ping": "{}", "roots/list": `"uri":"file:///work/a%20b"`, "sampling/createMessage": `"code":-32601`,
+		"elicitation/create": `"code":-32601`,
 	} {
 		if answer := got[`"`+method+`"`]; !strings.Contains(answer, want) {
 			t.Errorf("%s: %s", method, answer)
@@ -171,7 +180,8 @@ func TestWhatAServerMayAsk(t *testing.T) {
 		t.Errorf("told %q", log.all)
 	}
 	c = open(t, as(t, "good"), Options{})
-	if text := callText(t, c, "asks", ""); strings.Contains(text, "uri") || !strings.Contains(text, "roots are not offered") {
+	if text := callText(t, c, "asks", ""); strings.Contains(text, "uri") ||
+		!strings.Contains(text, "roots are not offered") {
 		t.Errorf("without roots: %s", text)
 	}
 }
@@ -235,7 +245,11 @@ func TestServersThatDoNotOpen(t *testing.T) {
 		"refuses": {as(t, "refuses"), fault.AgentRefused, "no licence"},
 		"missing": {missing, fault.NotInstalled, "no-such-program-at-all"},
 		"neither": {Server{Name: "test"}, fault.ConfigInvalid, "command or a url"},
-		"both":    {Server{Name: "test", Command: []string{"x"}, URL: "http://x"}, fault.ConfigInvalid, "command or a url"},
+		"both": {
+			Server{Name: "test", Command: []string{"x"}, URL: "http://x"},
+			fault.ConfigInvalid,
+			"command or a url",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,14 +276,18 @@ func TestVersionsAndLists(t *testing.T) {
 		tools int
 		told  string
 	}{
-		"old": {1, ""}, "none": {0, ""}, "split": {2, ""}, "pages": {maxPages, "more than 64 pages"}, "circle": {2, "in a circle"},
+		"old": {1, ""}, "none": {0, ""}, "split": {2, ""}, "pages": {maxPages, "more than 64 pages"}, "circle": {
+			2,
+			"in a circle",
+		},
 		"many": {maxTools, "more than 512 tools"}, "odd": {2, "left out"}, "garbage": {1, "no message"},
 	} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			var log logged
 			c := open(t, as(t, role), Options{Log: log.add})
-			if len(c.Tools()) != want.tools || want.told != "" && !log.has(want.told) || want.told == "" && len(log.all) > 0 {
+			if len(c.Tools()) != want.tools || want.told != "" && !log.has(want.told) || want.told == "" &&
+				len(log.all) > 0 {
 				t.Errorf("%d tools, told %q", len(c.Tools()), log.all)
 			}
 			if role == "old" && c.Protocol != "2024-11-05" {
@@ -291,18 +309,21 @@ func TestOddTools(t *testing.T) {
 	d := open(t, as(t, "good"), Options{})
 	d.server.Name = strings.Repeat("very long ", 10)
 	o := NewOffer(c, d)
-	if len(o.Tools) != 3 || o.Tools[0].Name != "mcp__test__a_b__" || o.Tools[1].Name != "mcp__test__a_b___2" || len(o.Tools[2].Name) > maxName {
+	if len(o.Tools) != 3 || o.Tools[0].Name != "mcp__test__a_b__" || o.Tools[1].Name != "mcp__test__a_b___2" ||
+		len(o.Tools[2].Name) > maxName {
 		t.Fatalf("got %+v", o.Tools)
 	}
 	first := o.Tools[0]
-	if first.Description != "one\ntwo" || string(first.Input) != `{"properties":{"x":{}},"type":"object"}` || string(o.Tools[1].Input) != `{"type":"object"}` {
+	if first.Description != "one\ntwo" || string(first.Input) != `{"properties":{"x":{}},"type":"object"}` ||
+		string(o.Tools[1].Input) != `{"type":"object"}` {
 		t.Errorf("got %+v, %s", first, first.Input)
 	}
 	server, tool, ok := o.About(first.Name)
 	if !ok || server != "test" || tool.Name != "a b/ü" || !tool.Hints.ReadOnly || tool.Hints.Destructive {
 		t.Errorf("got %s %+v", server, tool)
 	}
-	if r, err := o.Call(t.Context(), o.Tools[2].Name, json.RawMessage(`{"x":2}`), nil); err != nil || r.Text != `{"x":2}` {
+	if r, err := o.Call(t.Context(), o.Tools[2].Name, json.RawMessage(`{"x":2}`), nil); err != nil ||
+		r.Text != `{"x":2}` {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	if _, err := o.Call(t.Context(), "mcp__test__echo", nil, nil); !errors.Is(err, fault.NotFoundCode) {
@@ -314,7 +335,8 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	c := open(t, as(t, "good"), Options{})
 	_, err := c.Call(t.Context(), "crash", nil, nil)
-	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "code 139") || !strings.HasSuffix(err.Error(), "segmentation fault") || len(err.Error()) > maxStderr+200 {
+	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "code 139") ||
+		!strings.HasSuffix(err.Error(), "segmentation fault") || len(err.Error()) > maxStderr+200 {
 		t.Errorf("got %v", err)
 	}
 	if _, again := c.Call(t.Context(), "echo", nil, nil); !errors.Is(again, fault.Down) || c.Err() == nil {
@@ -466,11 +488,15 @@ func (r *restless) send(_ context.Context, id int64, _ []byte) error {
 	return nil
 }
 
-// TestNoChangeOfAListIsLost: however long a server goes on to change its tools, the last of its lists is the one that counts.
+// TestNoChangeOfAListIsLost: however long a server goes on to change its tools, the last of its lists is the one that
+// counts.
 func TestNoChangeOfAListIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		c := &Conn{options: Options{Changed: func(*Conn) { told++ }}, pending: map[int64]*call{}, stop: make(chan struct{})}
+		c := &Conn{
+			options: Options{Changed: func(*Conn) { told++ }}, pending: map[int64]*call{},
+			stop: make(chan struct{}),
+		}
 		c.wire = &restless{c: c, changes: 100}
 		c.busy = maxAnswers // a flood of something else
 		c.relist()
@@ -489,7 +515,8 @@ func TestEnvironmentOfAServer(t *testing.T) {
 	s.Env["MINE"], s.Dir = "yes", t.TempDir()
 	c := open(t, s, Options{})
 	got := callText(t, c, "environment", "")
-	if strings.Contains(got, "canary") || !strings.Contains(got, `"MINE=yes"`) || !strings.Contains(got, `"PATH=`) || !strings.Contains(got, "LC_MEASUREMENT=x") {
+	if strings.Contains(got, "canary") || !strings.Contains(got, `"MINE=yes"`) || !strings.Contains(got, `"PATH=`) ||
+		!strings.Contains(got, "LC_MEASUREMENT=x") {
 		t.Errorf("got %s", got)
 	}
 	want, _ := filepath.EvalSymlinks(s.Dir)

@@ -22,7 +22,10 @@ func TestRealServer(t *testing.T) {
 		t.Skip(everything + " does not say where the real server is installed")
 	}
 	var log logged
-	s := Server{Name: "everything", Command: []string{filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")}}
+	s := Server{
+		Name:    "everything",
+		Command: []string{filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")},
+	}
 	c := open(t, s, Options{Log: log.add, Roots: []string{dir}, Rest: 5 * time.Second})
 	var names []string
 	for _, tool := range c.Tools() {
@@ -38,7 +41,8 @@ func TestRealServer(t *testing.T) {
 	}
 	var progress []string
 	long := json.RawMessage(`{"duration":1,"steps":4}`)
-	if _, err := c.Call(t.Context(), "trigger-long-running-operation", long, func(s string) { progress = append(progress, s) }); err != nil || len(progress) < 3 {
+	if _, err := c.Call(t.Context(), "trigger-long-running-operation", long,
+		func(s string) { progress = append(progress, s) }); err != nil || len(progress) < 3 {
 		t.Errorf("progress %q, %v", progress, err)
 	}
 	r, err = c.Call(t.Context(), "get-structured-content", json.RawMessage(`{"location":"New York"}`), nil)
@@ -50,7 +54,8 @@ func TestRealServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := c.Call(ctx, "trigger-long-running-operation", json.RawMessage(`{"duration":60,"steps":2}`), nil); err == nil {
+	if _, err := c.Call(ctx, "trigger-long-running-operation", json.RawMessage(`{"duration":60,"steps":2}`),
+		nil); err == nil {
 		t.Error("it was not given up")
 	}
 	within(t, 20*time.Second, "Close", c.Close)

@@ -80,7 +80,10 @@ func (c *Conn) askWith(ctx context.Context, method string, params, into any, pro
 	if err != nil {
 		return fault.New(fault.Internal, "the request to the MCP server %s is no JSON", c.server.Name).Because(err)
 	}
-	line, _ := json.Marshal(message{Version: "2.0", ID: json.RawMessage(strconv.FormatInt(id, 10)), Method: method, Params: raw})
+	line, _ := json.Marshal(message{
+		Version: "2.0", ID: json.RawMessage(strconv.FormatInt(id, 10)), Method: method,
+		Params: raw,
+	})
 	if err := c.wire.send(ctx, id, line); err != nil {
 		return err
 	}
@@ -132,8 +135,8 @@ func (c *Conn) tell(ctx context.Context, method string, params json.RawMessage) 
 	return c.wire.send(ctx, 0, line)
 }
 
-// background does something that nobody waits for, until the connection is closed. It has a clock. A server that asks faster than it reads
-// gets no more answers.
+// background does something that nobody waits for, until the connection is closed. It has a clock. A server that asks
+// faster than it reads gets no more answers.
 func (c *Conn) background(do func(context.Context)) bool {
 	return c.aside(false, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, openTakes)
@@ -142,7 +145,8 @@ func (c *Conn) background(do func(context.Context)) bool {
 	})
 }
 
-// aside does something until the connection is closed. alone: there is one of its kind at a time, which no flood keeps out.
+// aside does something until the connection is closed. alone: there is one of its kind at a time, which no flood keeps
+// out.
 func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 	c.mu.Lock()
 	stop, flood := c.stop, c.busy >= maxAnswers && !alone
@@ -354,7 +358,8 @@ func (c *Conn) because(err error) error {
 	case errors.Is(err, context.Canceled):
 		return fault.New(fault.Interrupted, "the call to the MCP server %s was given up", name).With("server", name)
 	case errors.As(err, &refused):
-		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s", name, refused.Error()).With("server", name)
+		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s", name, refused.Error()).With("server",
+			name)
 	}
 	return fault.New(fault.Down, "the MCP server %s failed: %s", name, clean(err.Error(), 500)).With("server", name)
 }

@@ -163,7 +163,8 @@ func (c *Conn) relist() {
 	}
 	started := c.aside(true, func(ctx context.Context) {
 		for more := true; more; {
-			round, cancel := context.WithTimeout(ctx, openTakes) // each has its own clock, so that none is the last while there are changes
+			// each has its own clock, so that none is the last while there are changes
+			round, cancel := context.WithTimeout(ctx, openTakes)
 			err := c.list(round)
 			cancel()
 			if err != nil && ctx.Err() == nil {
@@ -189,16 +190,18 @@ func (c *Conn) relist() {
 	}
 }
 
-// Call calls a tool by the server's own name for it. An error means that there is no result; a tool that failed is a Result. progress may be
-// nil; it is told while Call waits.
+// Call calls a tool by the server's own name for it. An error means that there is no result; a tool that failed is a
+// Result. progress may be nil; it is told while Call waits.
 func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
 	if input = bytes.TrimSpace(input); len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
 	if input[0] != '{' || !json.Valid(input) {
-		return Result{}, fault.New(fault.ArgError, "the input of %s is no JSON object", name).Hint("Give the arguments as members of one object.")
+		return Result{}, fault.New(fault.ArgError, "the input of %s is no JSON object",
+			name).Hint("Give the arguments as members of one object.")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call, slow{"did not finish " + clean(name, 60) + " within " + c.server.Call.String()})
+	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call,
+		slow{"did not finish " + clean(name, 60) + " within " + c.server.Call.String()})
 	defer cancel()
 	if progress == nil {
 		progress = func(string) {}
@@ -229,7 +232,8 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 	r.Text = strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
 	if len(r.Text) > maxText {
 		whole := len(r.Text)
-		r.Text = strings.TrimSuffix(cut(r.Text, maxText), "…") + fmt.Sprintf("\n[the result has %d bytes; this is its beginning]", whole)
+		r.Text = strings.TrimSuffix(cut(r.Text, maxText), "…") +
+			fmt.Sprintf("\n[the result has %d bytes; this is its beginning]", whole)
 	}
 	if len(r.Structured) > maxText {
 		r.Structured = nil
@@ -263,9 +267,11 @@ func (r *Result) add(raw json.RawMessage) string {
 	case "image":
 		return r.image(p.MimeType, p.Data, "an image")
 	case "audio":
-		return fmt.Sprintf("[audio, %s, %d bytes, which cannot be heard here]", clean(p.MimeType, 60), base64.StdEncoding.DecodedLen(len(p.Data)))
+		return fmt.Sprintf("[audio, %s, %d bytes, which cannot be heard here]", clean(p.MimeType, 60),
+			base64.StdEncoding.DecodedLen(len(p.Data)))
 	case "resource_link":
-		return strings.TrimSpace(fmt.Sprintf("[link to %s: %s %s]", clean(p.URI, 500), clean(p.Name, 200), clean(p.Description, 500)))
+		return strings.TrimSpace(fmt.Sprintf("[link to %s: %s %s]", clean(p.URI, 500), clean(p.Name, 200),
+			clean(p.Description, 500)))
 	case "resource":
 		of := p.Resource
 		switch {
@@ -274,7 +280,8 @@ func (r *Result) add(raw json.RawMessage) string {
 		case strings.HasPrefix(of.MimeType, "image/"):
 			return r.image(of.MimeType, of.Blob, clean(of.URI, 500))
 		}
-		return fmt.Sprintf("[%s, %s, %d bytes]", clean(of.URI, 500), clean(of.MimeType, 60), base64.StdEncoding.DecodedLen(len(of.Blob)))
+		return fmt.Sprintf("[%s, %s, %d bytes]", clean(of.URI, 500), clean(of.MimeType, 60),
+			base64.StdEncoding.DecodedLen(len(of.Blob)))
 	}
 	return "[a part of the kind " + clean(p.Type, 60) + ", which is not known here]"
 }

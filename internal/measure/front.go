@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// InFront builds, into dir, a stand-in for an agent that ends at once, and returns three programs: it alone, it behind Wrapper, it behind
-// the shim of the module at root. The home is an empty one.
+// InFront builds, into dir, a stand-in for an agent that ends at once, and returns three programs: it alone, it behind
+// Wrapper, it behind the shim of the module at root. The home is an empty one.
 func InFront(root, agent, dir string) ([]Program, error) {
 	home := filepath.Join(dir, "home")
 	if err := os.MkdirAll(home, 0o755); err != nil {

@@ -1,9 +1,9 @@
 // Package measure builds programs as they are released and measures their start: time, work done by package
 // initialisation, size. The tests of the budgets and the programs beneath bench share it, so that both mean the same.
 //
-// It promises that programs to compare are run in turn (A B A B …), so that a change in the machine's load meets both, that
-// the builds have no race detector, cgo or debug information, and that a run which fails is an error and not a fast run.
-// It refuses to judge: limits are the caller's.
+// It promises that programs to compare are run in turn (A B A B …), so that a change in the machine's load meets both,
+// that the builds have no race detector, cgo or debug information, and that a run which fails is an error and not a
+// fast run. It refuses to judge: limits are the caller's.
 package measure
 
 import (
@@ -26,8 +26,8 @@ const (
 	HTTP  = "package main\n\nimport _ \"net/http\"\n\nfunc main() {}\n"
 )
 
-// Wrapper is the least that can stand in front of another program: it starts it on its own streams, and ends as it ended. The program is its
-// first argument.
+// Wrapper is the least that can stand in front of another program: it starts it on its own streams, and ends as it
+// ended. The program is its first argument.
 const Wrapper = `package main
 
 import (
@@ -59,7 +59,14 @@ func Here() Target { return Target{runtime.GOOS, runtime.GOARCH} }
 
 // Targets are those that the program is released for.
 func Targets() []Target {
-	return []Target{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}}
+	return []Target{
+		{"darwin", "amd64"},
+		{"darwin", "arm64"},
+		{"linux", "amd64"},
+		{"linux", "arm64"},
+		{"windows", "amd64"},
+		{"windows", "arm64"},
+	}
 }
 
 // Build builds a package of the module at root into the folder dir.
@@ -91,7 +98,8 @@ func build(target Target, root, pkg, name, dir string) (Program, error) {
 		file += ".exe"
 	}
 	// Flags on the command line win over those of GOFLAGS.
-	cmd := exec.Command("go", "build", "-race=false", "-cover=false", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
+	cmd := exec.Command("go", "build", "-race=false", "-cover=false", "-buildvcs=false", "-trimpath", "-ldflags=-s -w",
+		"-o", file, pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.OS, "GOARCH="+target.Arch, "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -130,14 +138,14 @@ func (t Times) Median() time.Duration { return t[(len(t)-1)/2] }
 // Min is the shortest.
 func (t Times) Min() time.Duration { return t[0] }
 
-// Runs starts each program n times in turn, after one run each that does not count, and returns their times in the order
-// of the programs.
+// Runs starts each program n times in turn, after one run each that does not count, and returns their times in the
+// order of the programs.
 func Runs(n int, programs ...Program) ([]Times, error) {
 	return runs(n, false, programs)
 }
 
-// Work is as Runs, but of the time that the processors had for the program and all that it started and waited for. The load of the machine
-// changes that little.
+// Work is as Runs, but of the time that the processors had for the program and all that it started and waited for. The
+// load of the machine changes that little.
 func Work(n int, programs ...Program) ([]Times, error) {
 	return runs(n, true, programs)
 }

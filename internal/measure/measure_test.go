@@ -12,7 +12,8 @@ func TestParseTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(traced) != 2 || traced["runtime"] != 250*time.Microsecond || traced["example.com/x/y"] != 1500*time.Microsecond {
+	if len(traced) != 2 || traced["runtime"] != 250*time.Microsecond ||
+		traced["example.com/x/y"] != 1500*time.Microsecond {
 		t.Errorf("traced %v", traced)
 	}
 	if _, err := parseTrace("nothing\n"); err == nil {
@@ -46,7 +47,8 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(times[0]) != 3 || len(times[1]) != 3 || times[1].Min() < 50*time.Millisecond || times[1].Min() > times[1].Median() {
+	if len(times[0]) != 3 || len(times[1]) != 3 || times[1].Min() < 50*time.Millisecond ||
+		times[1].Min() > times[1].Median() {
 		t.Errorf("times %v", times)
 	}
 	inits, err := Inits(3, quick, slow)

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// WithProgram builds omniagent from the module at root, gives the file to run, which is the tests of a package, and takes it away. It returns
-// the exit status.
+// WithProgram builds omniagent from the module at root, gives the file to run, which is the tests of a package, and
+// takes it away. It returns the exit status.
 func WithProgram(root string, run func(file string) int) int {
 	dir, err := os.MkdirTemp("", "built-")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Builder puts an answer together from what a wire says piece by piece. Pieces of several blocks may come in any order: each block goes by a
-// key of the wire's own, and its place is that of its first piece.
+// Builder puts an answer together from what a wire says piece by piece. Pieces of several blocks may come in any order:
+// each block goes by a key of the wire's own, and its place is that of its first piece.
 type Builder struct {
 	Hear   func(Piece) // is told of text and thinking; may be nil
 	Wire   string      // goes into what is Opaque
@@ -76,7 +76,8 @@ func (b *Builder) Heard() bool { return b.heard }
 // Said are the blocks of text and thinking so far; calls that may be half are left out.
 func (b *Builder) Said() []Block { return b.collect(false) }
 
-// Blocks is the whole answer. Arguments that are no JSON object are kept as Broken. Blocks without any content are left out.
+// Blocks is the whole answer. Arguments that are no JSON object are kept as Broken. Blocks without any content are left
+// out.
 func (b *Builder) Blocks() []Block { return b.collect(true) }
 
 func (b *Builder) collect(calls bool) []Block {

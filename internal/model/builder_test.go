@@ -46,7 +46,8 @@ func TestBuilder(t *testing.T) {
 	if got := b.Said(); !reflect.DeepEqual(got, []model.Block{want[1], want[2], want[4]}) {
 		t.Errorf("%+v", got)
 	}
-	if want := []model.Piece{{model.Thinking, "th"}, {model.Thinking, "ink"}, {model.Text, "te\uFFFD"}}; !b.Heard() || !reflect.DeepEqual(heard, want) {
+	if want := []model.Piece{{model.Thinking, "th"}, {model.Thinking, "ink"}, {model.Text, "te\uFFFD"}}; !b.Heard() ||
+		!reflect.DeepEqual(heard, want) {
 		t.Errorf("%+v", heard)
 	}
 	err := b.Failure(errors.New("x"), model.Usage{Input: 3})
@@ -58,7 +59,10 @@ func TestBuilder(t *testing.T) {
 
 // Whatever comes as arguments, the call has an object, and what came is not lost.
 func FuzzArguments(f *testing.F) {
-	for _, s := range []string{"", " ", "{}", `{"a":1}`, `{"a":`, "[]", "null", "7", "\"{}\"", "{\"a\":\"\xff\"}", "{}{}", `{"a":1,"a":2}`} {
+	for _, s := range []string{
+		"", " ", "{}", `{"a":1}`, `{"a":`, "[]", "null", "7", "\"{}\"", "{\"a\":\"\xff\"}",
+		"{}{}", `{"a":1,"a":2}`,
+	} {
 		f.Add(s, 1)
 	}
 	f.Fuzz(func(t *testing.T, s string, at int) {
@@ -88,8 +92,16 @@ func FuzzArguments(f *testing.F) {
 }
 
 func TestComplete(t *testing.T) {
-	q := model.Request{Messages: []model.Message{{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Call, ID: "call_3"}, {Kind: model.Call, ID: "x"}}}}}
-	a := model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "12345"}, {Kind: model.Call}, {Kind: model.Call, ID: "x"}, {Kind: model.Call, ID: "own"}}}
+	q := model.Request{Messages: []model.Message{{
+		Role:   model.Assistant,
+		Blocks: []model.Block{{Kind: model.Call, ID: "call_3"}, {Kind: model.Call, ID: "x"}},
+	}}}
+	a := model.Answer{Blocks: []model.Block{
+		{Kind: model.Text, Text: "12345"},
+		{Kind: model.Call},
+		{Kind: model.Call, ID: "x"},
+		{Kind: model.Call, ID: "own"},
+	}}
 	a.Complete(q, "call")
 	seen := map[string]bool{"": true, "call_3": true, "x": true}
 	for _, c := range a.Calls() {
@@ -110,10 +122,16 @@ func TestComplete(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	for want, q := range map[int64]model.Request{
-		0:    {},
-		1:    {System: []string{"äöü"}},
-		3:    {System: []string{"four"}, Messages: []model.Message{{Blocks: []model.Block{{Kind: model.Text, Text: "five5"}}}}},
-		1502: {Messages: []model.Message{{Blocks: []model.Block{{Kind: model.Result, Text: "result", Parts: []model.Block{{Kind: model.Image, Data: make([]byte, 99)}}}}}}},
+		0: {},
+		1: {System: []string{"äöü"}},
+		3: {
+			System:   []string{"four"},
+			Messages: []model.Message{{Blocks: []model.Block{{Kind: model.Text, Text: "five5"}}}},
+		},
+		1502: {Messages: []model.Message{{Blocks: []model.Block{{
+			Kind: model.Result, Text: "result",
+			Parts: []model.Block{{Kind: model.Image, Data: make([]byte, 99)}},
+		}}}}},
 	} {
 		if got := model.Estimate(q); got != want {
 			t.Errorf("%d, want %d", got, want)

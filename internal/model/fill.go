@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// InWords stands for a picture or a document where a wire cannot carry it: a document that is text is its text, anything else a note.
+// InWords stands for a picture or a document where a wire cannot carry it: a document that is text is its text,
+// anything else a note.
 func (b Block) InWords() string {
 	name := b.Name
 	if name == "" {
@@ -22,8 +23,9 @@ func (b Block) InWords() string {
 	return fmt.Sprintf("[The file %s (%s) stood here; it cannot be shown to this model.]", name, b.Media)
 }
 
-// Complete fills in what the API left out: an id for each call that has none or one that the conversation knows already, and an estimate of
-// the usage. The ids are prefix_1, prefix_2 and so on, counted through the conversation, so that the same answer gets the same ids again.
+// Complete fills in what the API left out: an id for each call that has none or one that the conversation knows
+// already, and an estimate of the usage. The ids are prefix_1, prefix_2 and so on, counted through the conversation, so
+// that the same answer gets the same ids again.
 func (a *Answer) Complete(q Request, prefix string) {
 	a.identify(q, prefix)
 	u := &a.Usage

@@ -1,8 +1,8 @@
 // Package model is a language model behind any API: what is asked, what is answered, what can go wrong.
 //
-// It promises one form for every vendor's wire, so that whoever holds a conversation knows none of them; that an answer is whole or an
-// error, never half a tool call; and that an error says whether asking again makes sense. It refuses to run tools, to keep a
-// conversation, and to know where a key comes from.
+// It promises one form for every vendor's wire, so that whoever holds a conversation knows none of them; that an answer
+// is whole or an error, never half a tool call; and that an error says whether asking again makes sense. It refuses to
+// run tools, to keep a conversation, and to know where a key comes from.
 package model
 
 import (
@@ -16,8 +16,9 @@ import (
 
 // Client is one model behind one API with one account. Its methods may be called from several goroutines.
 type Client interface {
-	// Ask sends a conversation and reads the answer. hear is told of text and thinking as they come, in order, before Ask returns; nil
-	// where nobody listens. The answer is complete; an error is a *Error. A client asks once: Retrying asks again.
+	// Ask sends a conversation and reads the answer. hear is told of text and thinking as they come, in order, before
+	// Ask returns; nil where nobody listens. The answer is complete; an error is a *Error. A client asks once: Retrying
+	// asks again.
 	Ask(ctx context.Context, q Request, hear func(Piece)) (*Answer, error)
 	// Count tells how many tokens the request has, asking the API where it can count and estimating where it cannot.
 	Count(ctx context.Context, q Request) (tokens int64, exact bool, err error)
@@ -41,7 +42,8 @@ type Prices struct{ Input, Output, CacheRead, CacheWrite float64 }
 
 // Cost is what the tokens cost.
 func (p Prices) Cost(u Usage) float64 {
-	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite) / 1e6
+	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.CacheRead +
+		float64(u.CacheWrite)*p.CacheWrite) / 1e6
 }
 
 // Request is a conversation that waits for the model.
@@ -85,18 +87,20 @@ const (
 
 // Block is a part of a message.
 type Block struct {
-	Kind   Kind            `json:"kind"`
-	Text   string          `json:"text,omitempty"`
-	ID     string          `json:"id,omitempty"`
-	Name   string          `json:"name,omitempty"`
-	Input  json.RawMessage `json:"input,omitempty"`  // an object. Of a call whose arguments were no object: {}, with Broken
+	Kind Kind   `json:"kind"`
+	Text string `json:"text,omitempty"`
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+	// an object. Of a call whose arguments were no object: {}, with Broken
+	Input  json.RawMessage `json:"input,omitempty"`
 	Broken string          `json:"broken,omitempty"` // what came instead of a JSON object
 	Failed bool            `json:"failed,omitempty"`
 	Media  string          `json:"media,omitempty"` // such as image/png
 	Data   []byte          `json:"data,omitempty"`
 	Parts  []Block         `json:"parts,omitempty"` // of a result, beside its text: images
-	// Opaque is what the API wants back unchanged: the signature of thinking, an encrypted chain of thought, a thought's mark on a call. It
-	// belongs to the wire that Wire names; another wire leaves it out, and leaves thinking out with it.
+	// Opaque is what the API wants back unchanged: the signature of thinking, an encrypted chain of thought, a
+	// thought's mark on a call. It belongs to the wire that Wire names; another wire leaves it out, and leaves thinking
+	// out with it.
 	Opaque json.RawMessage `json:"opaque,omitempty"`
 	Wire   string          `json:"wire,omitempty"`
 }
@@ -164,7 +168,8 @@ type Usage struct {
 // Add is the sum; an estimate in it makes it one.
 func (u Usage) Add(o Usage) Usage {
 	return Usage{
-		Input: u.Input + o.Input, CacheRead: u.CacheRead + o.CacheRead, CacheWrite: u.CacheWrite + o.CacheWrite, Output: u.Output + o.Output,
+		Input: u.Input + o.Input, CacheRead: u.CacheRead + o.CacheRead, CacheWrite: u.CacheWrite +
+			o.CacheWrite, Output: u.Output + o.Output,
 		Reasoning: u.Reasoning + o.Reasoning, Searches: u.Searches + o.Searches, Estimated: u.Estimated || o.Estimated,
 	}
 }

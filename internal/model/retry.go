@@ -25,8 +25,9 @@ type Retry struct {
 	Error   *Error
 }
 
-// Retrying is a client that asks again when that may help. It never asks again once text was heard: nobody hears a text twice. Thinking
-// alone may be heard again. A connection that broke or fell silent is tried once more only. told may be nil; it is called before each wait.
+// Retrying is a client that asks again when that may help. It never asks again once text was heard: nobody hears a text
+// twice. Thinking alone may be heard again. A connection that broke or fell silent is tried once more only. told may be
+// nil; it is called before each wait.
 func Retrying(c Client, o RetryOptions, told func(Retry)) Client {
 	if o.Tries <= 0 {
 		o.Tries = 3
@@ -108,7 +109,10 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 		}
 		r.told(Retry{Attempt: attempt, Of: r.o.Tries, After: after, Error: e})
 		if !pause(ctx, after) {
-			return &Error{Trouble: Stopped, Message: "stopped while waiting to ask again: " + e.Message, Heard: e.Heard, Partial: e.Partial, Usage: e.Usage, Cause: context.Cause(ctx)}
+			return &Error{
+				Trouble: Stopped, Message: "stopped while waiting to ask again: " + e.Message, Heard: e.Heard,
+				Partial: e.Partial, Usage: e.Usage, Cause: context.Cause(ctx),
+			}
 		}
 		wait = min(2*wait, r.o.Max)
 	}

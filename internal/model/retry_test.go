@@ -70,38 +70,70 @@ func TestRetrying(t *testing.T) {
 		return attempt{err: &model.Error{Trouble: model.Limited, After: d}}
 	}
 	thought := attempt{hears: []model.Kind{model.Thinking}, err: &model.Error{Trouble: model.Broken, Heard: true}}
-	spoke := attempt{hears: []model.Kind{model.Thinking, model.Text}, err: &model.Error{Trouble: model.Overloaded, Heard: true}}
+	spoke := attempt{
+		hears: []model.Kind{model.Thinking, model.Text},
+		err:   &model.Error{Trouble: model.Overloaded, Heard: true},
+	}
 	for name, c := range map[string]struct {
 		o        model.RetryOptions
 		attempts []attempt
 		waits    []time.Duration
 		ok       bool
 	}{
-		"whole":                   {exact, nil, nil, true},
-		"once":                    {exact, fails(model.Limited), []time.Duration{s}, true},
-		"doubles":                 {exact, fails(model.Limited, model.Overloaded), []time.Duration{s, 2 * s}, true},
-		"spent, without a wait":   {exact, fails(model.Limited, model.Broken, model.Offline), []time.Duration{s, 2 * s}, false},
-		"gemini":                  {gemini, fails(model.Limited, model.Limited, model.Limited, model.Limited, model.Limited), []time.Duration{s / 2, s, 2 * s, 4 * s}, false},
-		"most":                    {model.RetryOptions{Tries: 5, First: 20 * s, Max: 30 * s, Jitter: -1}, fails(model.Broken, model.Broken, model.Broken), []time.Duration{20 * s, 30 * s, 30 * s}, true},
-		"first beyond the most":   {model.RetryOptions{First: 90 * s, Jitter: -1}, fails(model.Broken), []time.Duration{60 * s}, true},
-		"as the API says":         {exact, []attempt{later(7 * s), later(100 * s)}, []time.Duration{7 * s, 100 * s}, true},
-		"what it says is no step": {exact, append([]attempt{later(7 * s)}, fails(model.Broken)...), []time.Duration{7 * s, 2 * s}, true},
-		"too long":                {exact, []attempt{later(121 * s)}, nil, false},
-		"long, and wanted":        {model.RetryOptions{Limit: time.Hour, Jitter: -1}, []attempt{later(121 * s)}, []time.Duration{121 * s}, true},
-		"cut once":                {exact, fails(model.Cut), []time.Duration{s}, true},
-		"cut twice":               {exact, fails(model.Cut, model.Cut), []time.Duration{s}, false},
-		"cut, then stalled":       {exact, fails(model.Cut, model.Stalled), []time.Duration{s}, false},
-		"cut between":             {exact, fails(model.Overloaded, model.Stalled), []time.Duration{s, 2 * s}, true},
-		"thinking was heard":      {exact, []attempt{thought}, []time.Duration{s}, true},
-		"text was heard":          {exact, []attempt{spoke}, nil, false},
-		"text was heard later":    {exact, []attempt{thought, spoke}, []time.Duration{s}, false},
-		"not logged in":           {exact, fails(model.NoLogin), nil, false},
-		"quota":                   {exact, fails(model.Quota), nil, false},
-		"rejected":                {exact, fails(model.Rejected), nil, false},
-		"full":                    {exact, fails(model.Overflow), nil, false},
-		"garbage":                 {exact, fails(model.Garbage), nil, false},
-		"another's error":         {exact, []attempt{{err: errors.New("other")}}, nil, false},
-		"one try":                 {model.RetryOptions{Tries: 1}, fails(model.Limited), nil, false},
+		"whole":   {exact, nil, nil, true},
+		"once":    {exact, fails(model.Limited), []time.Duration{s}, true},
+		"doubles": {exact, fails(model.Limited, model.Overloaded), []time.Duration{s, 2 * s}, true},
+		"spent, without a wait": {
+			exact, fails(model.Limited, model.Broken, model.Offline),
+			[]time.Duration{s, 2 * s},
+			false,
+		},
+		"gemini": {gemini, fails(model.Limited, model.Limited, model.Limited, model.Limited,
+			model.Limited), []time.Duration{s / 2, s, 2 * s, 4 * s}, false},
+		"most": {
+			model.RetryOptions{Tries: 5, First: 20 * s, Max: 30 * s, Jitter: -1},
+			fails(model.Broken, model.Broken, model.Broken),
+			[]time.Duration{20 * s, 30 * s, 30 * s},
+			true,
+		},
+		"first beyond the most": {
+			model.RetryOptions{First: 90 * s, Jitter: -1},
+			fails(model.Broken),
+			[]time.Duration{60 * s},
+			true,
+		},
+		"as the API says": {
+			exact,
+			[]attempt{later(7 * s), later(100 * s)},
+			[]time.Duration{7 * s, 100 * s},
+			true,
+		},
+		"what it says is no step": {
+			exact, append([]attempt{later(7 * s)}, fails(model.Broken)...),
+			[]time.Duration{7 * s, 2 * s},
+			true,
+		},
+		"too long": {exact, []attempt{later(121 * s)}, nil, false},
+		"long, and wanted": {
+			model.RetryOptions{Limit: time.Hour, Jitter: -1},
+			[]attempt{later(121 * s)},
+			[]time.Duration{121 * s},
+			true,
+		},
+		"cut once":             {exact, fails(model.Cut), []time.Duration{s}, true},
+		"cut twice":            {exact, fails(model.Cut, model.Cut), []time.Duration{s}, false},
+		"cut, then stalled":    {exact, fails(model.Cut, model.Stalled), []time.Duration{s}, false},
+		"cut between":          {exact, fails(model.Overloaded, model.Stalled), []time.Duration{s, 2 * s}, true},
+		"thinking was heard":   {exact, []attempt{thought}, []time.Duration{s}, true},
+		"text was heard":       {exact, []attempt{spoke}, nil, false},
+		"text was heard later": {exact, []attempt{thought, spoke}, []time.Duration{s}, false},
+		"not logged in":        {exact, fails(model.NoLogin), nil, false},
+		"quota":                {exact, fails(model.Quota), nil, false},
+		"rejected":             {exact, fails(model.Rejected), nil, false},
+		"full":                 {exact, fails(model.Overflow), nil, false},
+		"garbage":              {exact, fails(model.Garbage), nil, false},
+		"another's error":      {exact, []attempt{{err: errors.New("other")}}, nil, false},
+		"one try":              {model.RetryOptions{Tries: 1}, fails(model.Limited), nil, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			client := &scripted{attempts: c.attempts}
@@ -120,7 +152,8 @@ func TestRetrying(t *testing.T) {
 				t.Errorf("%s: a wait of %s at the end", name, time.Since(end))
 			}
 			for i, r := range told {
-				if r.Attempt != i+1 || r.Of != max(3, c.o.Tries) || r.After != c.waits[i] || r.Error != c.attempts[i].err {
+				if r.Attempt != i+1 || r.Of != max(3, c.o.Tries) || r.After != c.waits[i] ||
+					r.Error != c.attempts[i].err {
 					t.Errorf("%s: %+v", name, r)
 				}
 			}
@@ -153,20 +186,28 @@ func TestRetryingStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		why := errors.New("why")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		client := &scripted{attempts: []attempt{{hears: []model.Kind{model.Thinking}, err: &model.Error{Trouble: model.Broken, Heard: true, Partial: []model.Block{{Kind: model.Thinking}}}}}}
+		client := &scripted{attempts: []attempt{{
+			hears: []model.Kind{model.Thinking},
+			err:   &model.Error{Trouble: model.Broken, Heard: true, Partial: []model.Block{{Kind: model.Thinking}}},
+		}}}
 		begin := time.Now()
 		time.AfterFunc(300*time.Millisecond, func() { cancel(why) })
 		_, err := model.Retrying(client, model.RetryOptions{}, nil).Ask(ctx, model.Request{}, nil)
 		var e *model.Error
-		if !errors.As(err, &e) || e.Trouble != model.Stopped || !errors.Is(err, why) || !e.Heard || len(e.Partial) != 1 || time.Since(begin) != 300*time.Millisecond {
+		if !errors.As(err, &e) || e.Trouble != model.Stopped || !errors.Is(err, why) || !e.Heard ||
+			len(e.Partial) != 1 || time.Since(begin) != 300*time.Millisecond {
 			t.Errorf("%#v after %s", err, time.Since(begin))
 		}
 		// What ended while it was stopped is no reason to wait.
 		ctx, cancel = context.WithCancelCause(t.Context())
-		client = &scripted{attempts: []attempt{{err: &model.Error{Trouble: model.Broken}, before: func() { cancel(why) }}}}
+		client = &scripted{attempts: []attempt{{
+			err:    &model.Error{Trouble: model.Broken},
+			before: func() { cancel(why) },
+		}}}
 		begin = time.Now()
 		told := func(r model.Retry) { t.Error("a wait was announced: ", r) }
-		if _, err := model.Retrying(client, model.RetryOptions{}, told).Ask(ctx, model.Request{}, nil); err != client.attempts[0].err || len(client.at) != 1 || time.Since(begin) != 0 {
+		if _, err := model.Retrying(client, model.RetryOptions{}, told).Ask(ctx, model.Request{},
+			nil); err != client.attempts[0].err || len(client.at) != 1 || time.Since(begin) != 0 {
 			t.Error(err, client.at)
 		}
 	})
@@ -174,14 +215,17 @@ func TestRetryingStops(t *testing.T) {
 
 func TestRetryingPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &scripted{attempts: append(fails(model.Limited), attempt{hears: []model.Kind{model.Thinking, model.Text}})}
+		client := &scripted{attempts: append(fails(model.Limited),
+			attempt{hears: []model.Kind{model.Thinking, model.Text}})}
 		r := model.Retrying(client, model.RetryOptions{}, nil)
-		if n, exact, err := r.Count(t.Context(), model.Request{}); n != 7 || !exact || err != nil || len(client.at) != 2 {
+		if n, exact, err := r.Count(t.Context(), model.Request{}); n != 7 || !exact || err != nil ||
+			len(client.at) != 2 {
 			t.Error(n, exact, err, client.at)
 		}
 		client.at = client.at[:1]
 		var heard []model.Piece
-		if _, err := r.Ask(t.Context(), model.Request{}, func(p model.Piece) { heard = append(heard, p) }); err != nil || len(heard) != 2 {
+		if _, err := r.Ask(t.Context(), model.Request{},
+			func(p model.Piece) { heard = append(heard, p) }); err != nil || len(heard) != 2 {
 			t.Error(heard, err)
 		}
 		if err := r.(interface{ Close() error }).Close(); err != nil || !client.closed || r.Profile().Model != "m" {

@@ -14,13 +14,13 @@ import (
 
 // Backend decides what a model says. A script is one; a recording and a real model behind any wire are others.
 type Backend interface {
-	// Answer says something with w; the end of the answer follows when it returns nil. An error that does not come from w
-	// becomes a failure with status 500. It may be called for several requests at once.
+	// Answer says something with w; the end of the answer follows when it returns nil. An error that does not come from
+	// w becomes a failure with status 500. It may be called for several requests at once.
 	Answer(ctx context.Context, r *Request, w Writer) error
 }
 
-// Writer turns what a Backend says into the bytes of the wire. Its methods return an error when nobody listens any more; the
-// Backend returns then.
+// Writer turns what a Backend says into the bytes of the wire. Its methods return an error when nobody listens any
+// more; the Backend returns then.
 type Writer interface {
 	Text(string) error   // more of the text; consecutive texts are one block
 	Think(string) error  // more of the thinking, where the wire has it; elsewhere nothing

@@ -47,7 +47,10 @@ func parseChat(body []byte) (*Request, error) {
 		if t.Type == "custom" {
 			name, description = t.Custom.Name, t.Custom.Description
 		}
-		r.Tools = append(r.Tools, Tool{Name: name, Kind: t.Type, Description: description, Schema: t.Function.Parameters})
+		r.Tools = append(r.Tools, Tool{
+			Name: name, Kind: t.Type, Description: description,
+			Schema: t.Function.Parameters,
+		})
 	}
 	var choice struct {
 		Function struct {
@@ -161,9 +164,11 @@ func (e *chatEncoder) open(b *block) [][]byte {
 	if b.kind != Calling {
 		return nil
 	}
-	c := object("index", e.calls, "id", b.call.ID, "type", "function", "function", object("name", b.call.Name, "arguments", ""))
+	c := object("index", e.calls, "id", b.call.ID, "type", "function", "function",
+		object("name", b.call.Name, "arguments", ""))
 	if b.call.Kind == "custom" {
-		c = object("index", e.calls, "id", b.call.ID, "type", "custom", "custom", object("name", b.call.Name, "input", ""))
+		c = object("index", e.calls, "id", b.call.ID, "type", "custom", "custom",
+			object("name", b.call.Name, "input", ""))
 	}
 	e.calls++
 	return [][]byte{e.chunk(object("tool_calls", []any{c}), nil)}
@@ -194,13 +199,15 @@ func chatStop(s *said) string {
 func chatUsage(u Usage) JSON {
 	in := u.Input + u.Cached
 	return object("prompt_tokens", in, "completion_tokens", u.Output, "total_tokens", in+u.Output,
-		"prompt_tokens_details", object("cached_tokens", u.Cached), "completion_tokens_details", object("reasoning_tokens", 0))
+		"prompt_tokens_details", object("cached_tokens", u.Cached), "completion_tokens_details",
+		object("reasoning_tokens", 0))
 }
 
 func (e *chatEncoder) end(s *said) [][]byte {
 	out := [][]byte{e.chunk(object(), chatStop(s))}
 	if e.r.usage {
-		out = append(out, data(object(append(e.head("chat.completion.chunk"), "choices", []any{}, "usage", chatUsage(s.usage))...)))
+		out = append(out,
+			data(object(append(e.head("chat.completion.chunk"), "choices", []any{}, "usage", chatUsage(s.usage))...)))
 	}
 	return append(out, data(JSON("[DONE]")))
 }
@@ -217,9 +224,11 @@ func (e *chatEncoder) whole(s *said) []byte {
 	for _, b := range s.blocks {
 		switch {
 		case b.kind == Calling && b.call.Kind == "custom":
-			calls = append(calls, object("id", b.call.ID, "type", "custom", "custom", object("name", b.call.Name, "input", b.text.String())))
+			calls = append(calls, object("id", b.call.ID, "type", "custom", "custom",
+				object("name", b.call.Name, "input", b.text.String())))
 		case b.kind == Calling:
-			calls = append(calls, object("id", b.call.ID, "type", "function", "function", object("name", b.call.Name, "arguments", b.text.String())))
+			calls = append(calls, object("id", b.call.ID, "type", "function", "function",
+				object("name", b.call.Name, "arguments", b.text.String())))
 		}
 	}
 	if len(calls) > 0 {
@@ -247,12 +256,15 @@ func openAIError(f Failure, model, input string) JSON {
 	case http.StatusUnauthorized:
 		kind, message, code = "invalid_request_error", "Incorrect API key provided.", "invalid_api_key"
 	case http.StatusForbidden:
-		kind, message, code = "invalid_request_error", "You are not allowed to use this model.", "insufficient_permissions"
+		kind, message, code = "invalid_request_error", "You are not allowed to use this model.",
+			"insufficient_permissions"
 	case http.StatusNotFound:
-		kind, message, code = "invalid_request_error", "The model `"+model+"` does not exist or you do not have access to it.", "model_not_found"
+		kind, message, code = "invalid_request_error", "The model `"+model+
+			"` does not exist or you do not have access to it.", "model_not_found"
 	case http.StatusTooManyRequests:
 		kind, code = "requests", "rate_limit_exceeded"
-		message = "Rate limit reached for " + model + ". Please try again in " + max(f.RetryAfter, time.Second).String() + "."
+		message = "Rate limit reached for " + model + ". Please try again in " + max(f.RetryAfter,
+			time.Second).String() + "."
 	case http.StatusServiceUnavailable, 529:
 		message, code = "The server is overloaded or not ready yet.", "server_is_overloaded"
 	}
@@ -260,7 +272,8 @@ func openAIError(f Failure, model, input string) JSON {
 		kind, param, code = "invalid_request_error", input, "context_length_exceeded"
 		message = "Your input exceeds the context window of this model. Please adjust your input and try again."
 		if input == "messages" {
-			message = "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. " +
+			message = "This model's maximum context length is 128000 tokens. However, your messages resulted in " +
+				"130000 tokens. " +
 				"Please reduce the length of the messages."
 		}
 	}

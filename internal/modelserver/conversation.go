@@ -77,10 +77,14 @@ func (c *conversation) heard(m Message) {
 // injectedTags wrap what agents put into messages of the user.
 func injectedTags() []string {
 	return []string{
-		"system-reminder", "environment_context", "session_context", "user_instructions", "current_datetime", "skills_instructions",
-		"permissions instructions", "collaboration_mode", "turn_aborted", "task-notification", "reminder", "system_reminder",
-		"system_notification", "hook_context", "context", "INSTRUCTIONS", "local-command-stdout", "local-command-caveat", "command-name",
-		"command-message", "command-args", "multi_agent_mode", "multi_agent_role", "subagent_notification", "user_shell_command",
+		"system-reminder", "environment_context", "session_context", "user_instructions", "current_datetime",
+		"skills_instructions",
+		"permissions instructions", "collaboration_mode", "turn_aborted", "task-notification", "reminder",
+		"system_reminder",
+		"system_notification", "hook_context", "context", "INSTRUCTIONS", "local-command-stdout",
+		"local-command-caveat", "command-name",
+		"command-message", "command-args", "multi_agent_mode", "multi_agent_role", "subagent_notification",
+		"user_shell_command",
 		"plan_mode", "tagged_files", "ide_context", "available_skills", "todo_status",
 	}
 }
@@ -129,7 +133,10 @@ func (c *conversation) errand() bool {
 	}
 	const beginning = 400 // an agent's own text may name such things further on
 	system := c.r.System[:min(len(c.r.System), beginning)]
-	for _, words := range []string{"title generator", "Task Routing AI", "conversation topic", "concise", "summariz", "compress"} {
+	for _, words := range []string{
+		"title generator", "Task Routing AI", "conversation topic", "concise", "summariz",
+		"compress",
+	} {
 		if strings.Contains(system, words) {
 			return true
 		}
@@ -142,7 +149,8 @@ func (c *conversation) gave(name string) bool { return c.given[name] }
 
 // dir is the working directory that the agent told the model, or "".
 func (c *conversation) dir() string {
-	named := regexp.MustCompile(`(?m)(?:[Ww]orking directory: |<cwd>|\*\*Workspace Directories:\*\*\n\s*- )(/[^\n<]*|[A-Za-z]:\\[^\n<]*)`)
+	named := regexp.MustCompile(
+		`(?m)(?:[Ww]orking directory: |<cwd>|\*\*Workspace Directories:\*\*\n\s*- )(/[^\n<]*|[A-Za-z]:\\[^\n<]*)`)
 	texts := []string{c.r.System}
 	for _, m := range c.r.Messages {
 		if m.Role == Assistant {

@@ -18,7 +18,8 @@ func fuzz(f *testing.F, w Wire, recordings ...string) {
 			f.Add([]byte(r.Raw))
 		}
 	}
-	f.Add([]byte(`{"tools":[{"name":"Bash","function":{"name":"Bash"},"input_schema":{"properties":{"command":null}}}],"messages":[{"content":[{}]}],"input":[{}],"contents":[{"parts":[{}]}]}`))
+	f.Add([]byte(
+		`{"tools":[{"name":"Bash","function":{"name":"Bash"},"input_schema":{"properties":{"command":null}}}],"messages":[{"content":[{}]}],"input":[{}],"contents":[{"parts":[{}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := w.parse(data, place{wire: w, model: "m", stream: len(data)%2 == 0, array: len(data)%3 == 0})
 		if err != nil {
@@ -34,7 +35,10 @@ func fuzz(f *testing.F, w Wire, recordings ...string) {
 				t.Fatal(err)
 			}
 			o := Options{name: randomName, now: time.Now}
-			a := &answer{ctx: context.Background(), w: httptest.NewRecorder(), r: r, enc: w.encoder(r, o), name: randomName}
+			a := &answer{
+				ctx: context.Background(), w: httptest.NewRecorder(), r: r, enc: w.encoder(r, o),
+				name: randomName,
+			}
 			if err := s.Answer(context.Background(), r, a); err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +56,8 @@ func FuzzGemini(f *testing.F)    { fuzz(f, Gemini, "gemini") }
 
 func FuzzScript(f *testing.F) {
 	f.Add([]byte(rehearsal))
-	f.Add([]byte(`{"steps":[{"error":429,"retry_after":1,"times":2},{"calls":[{"shell":"x"}],"cut":{"bytes":3},"slow":"1ms","usage":{"input":1}}]}`))
+	f.Add([]byte(
+		`{"steps":[{"error":429,"retry_after":1,"times":2},{"calls":[{"shell":"x"}],"cut":{"bytes":3},"slow":"1ms","usage":{"input":1}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := ParseScript(data)
 		if err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// parseGemini reads the body of generateContent and of streamGenerateContent. Which model and whether to stream is in the path.
+// parseGemini reads the body of generateContent and of streamGenerateContent. Which model and whether to stream is in
+// the path.
 func parseGemini(body []byte) (*Request, error) {
 	var in struct {
 		Contents []geminiContent `json:"contents"`
@@ -218,7 +219,8 @@ func geminiPart(b *block, text string) JSON {
 	case Thinking:
 		return object("text", text, "thought", true)
 	case Calling:
-		return object("functionCall", object("id", b.call.ID, "name", b.call.Name, "args", b.call.Input), "thoughtSignature", signature(true))
+		return object("functionCall", object("id", b.call.ID, "name", b.call.Name, "args", b.call.Input),
+			"thoughtSignature", signature(true))
 	}
 	return object("text", text)
 }
@@ -280,7 +282,8 @@ func (e *geminiEncoder) refuse(f Failure) []byte {
 	members := []any{"code", code, "message", message, "status", status}
 	if f.RetryAfter > 0 {
 		delay := strconv.FormatFloat(float64(f.RetryAfter)/float64(time.Second), 'f', -1, 64) + "s"
-		members = append(members, "details", []any{object("@type", "type.googleapis.com/google.rpc.RetryInfo", "retryDelay", delay)})
+		members = append(members, "details",
+			[]any{object("@type", "type.googleapis.com/google.rpc.RetryInfo", "retryDelay", delay)})
 	}
 	return object("error", object(members...))
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestMain serves by hand when it is asked to: OMNIAGENT_MODELSERVER_SCRIPT names a file with a script (empty: no script), _LOG a file that
-// gets a line for each request, and _KEY the key. The address is the first line of standard output; it ends with standard input.
+// TestMain serves by hand when it is asked to: OMNIAGENT_MODELSERVER_SCRIPT names a file with a script (empty: no
+// script), _LOG a file that gets a line for each request, and _KEY the key. The address is the first line of standard
+// output; it ends with standard input.
 func TestMain(m *testing.M) {
 	name, asked := os.LookupEnv("OMNIAGENT_MODELSERVER_SCRIPT")
 	if !asked {

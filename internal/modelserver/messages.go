@@ -121,7 +121,8 @@ func (e *messagesEncoder) event(name string, members ...any) []byte {
 }
 
 func messagesUsage(u Usage) JSON {
-	return object("input_tokens", u.Input, "cache_creation_input_tokens", 0, "cache_read_input_tokens", u.Cached, "output_tokens", u.Output)
+	return object("input_tokens", u.Input, "cache_creation_input_tokens", 0, "cache_read_input_tokens", u.Cached,
+		"output_tokens", u.Output)
 }
 
 func (e *messagesEncoder) message(content []any, stop any, u Usage) JSON {
@@ -179,7 +180,8 @@ func (e *messagesEncoder) delta(b *block, piece string) [][]byte {
 func (e *messagesEncoder) shut(b *block) [][]byte {
 	out := [][]byte{}
 	if b.kind == Thinking {
-		out = append(out, e.event("content_block_delta", "index", b.index, "delta", object("type", "signature_delta", "signature", signature(true))))
+		out = append(out, e.event("content_block_delta", "index", b.index, "delta",
+			object("type", "signature_delta", "signature", signature(true))))
 	}
 	return append(out, e.event("content_block_stop", "index", b.index))
 }
@@ -193,7 +195,8 @@ func messagesStop(s *said) string {
 
 func (e *messagesEncoder) end(s *said) [][]byte {
 	return [][]byte{
-		e.event("message_delta", "delta", object("stop_reason", messagesStop(s), "stop_sequence", nil), "usage", messagesUsage(s.usage)),
+		e.event("message_delta", "delta", object("stop_reason", messagesStop(s), "stop_sequence", nil), "usage",
+			messagesUsage(s.usage)),
 		e.event("message_stop"),
 	}
 }

@@ -99,7 +99,8 @@ func parseStep(v literal.Value) (step, error) {
 			continue
 		}
 		if first != "" {
-			return st, wrong(m.KeyPos, "a step does one thing: %s stands beside %s", m.Key, first).Hint("make two steps of it")
+			return st, wrong(m.KeyPos, "a step does one thing: %s stands beside %s", m.Key,
+				first).Hint("make two steps of it")
 		}
 		first = m.Key
 		if err := st.act(m); err != nil {
@@ -110,7 +111,8 @@ func parseStep(v literal.Value) (step, error) {
 		return st, err
 	}
 	if first == "" && len(st.faults) == 0 {
-		return st, wrong(v.Pos, "the step does nothing").Hint("steps are %s, stall and cut", strings.Join(actions(), ", "))
+		return st, wrong(v.Pos, "the step does nothing").Hint("steps are %s, stall and cut",
+			strings.Join(actions(), ", "))
 	}
 	return st, nil
 }

@@ -14,7 +14,10 @@ const lookup = "ToolSearch"
 func names(do action) []string {
 	switch do {
 	case shell:
-		return []string{"Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "container.exec", "local_shell"}
+		return []string{
+			"Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "container.exec",
+			"local_shell",
+		}
 	case write:
 		return []string{"Write", "write", "write_file", "create", "create_file", "apply_patch"}
 	case read:
@@ -86,7 +89,8 @@ func (c *conversation) structured() (Tool, bool) {
 
 // hostedSearch says whether the model's side is to search.
 func (c *conversation) hostedSearch() bool {
-	return slices.ContainsFunc(c.r.Tools, func(t Tool) bool { return t.Hosted() && strings.HasPrefix(t.Kind, "web_search") })
+	return slices.ContainsFunc(c.r.Tools,
+		func(t Tool) bool { return t.Hosted() && strings.HasPrefix(t.Kind, "web_search") })
 }
 
 func (c *conversation) find(name string) (Tool, bool) {
@@ -171,7 +175,8 @@ func (c *conversation) byShell(st step) (Call, bool) {
 	return c.own(step{do: shell, text: command})
 }
 
-// shellWords are the arguments that a tool without a member for a command line wants. Nothing here starts them: they are data for the agent.
+// shellWords are the arguments that a tool without a member for a command line wants. Nothing here starts them: they
+// are data for the agent.
 func shellWords(command string) []string {
 	const program = "bash"
 	return []string{program, "-lc", command}
@@ -224,8 +229,8 @@ func (c *conversation) values(t Tool, st step) map[string]any {
 	}
 }
 
-// fill makes the input of a tool from its schema: what the step gives, and something for all else that is required. It fails where the
-// schema has no place for what the step gives.
+// fill makes the input of a tool from its schema: what the step gives, and something for all else that is required. It
+// fails where the schema has no place for what the step gives.
 func (c *conversation) fill(t Tool, st step) (JSON, bool) {
 	values := c.values(t, st)
 	switch {
@@ -315,8 +320,9 @@ type schema struct {
 	LeastItems int                `json:"minItems"`
 }
 
-// Offers says whether the model could call an agent's own tool for a step of a script, such as "shell", "write", "web" or "search": at once, after
-// asking for a tool that is kept back, from a program, or, of a search, on the model's side.
+// Offers says whether the model could call an agent's own tool for a step of a script, such as "shell", "write", "web"
+// or "search": at once, after asking for a tool that is kept back, from a program, or, of a search, on the model's
+// side.
 func (r *Request) Offers(step string) bool {
 	c, do := converse(r, ""), action(step)
 	if do == search && c.hostedSearch() {

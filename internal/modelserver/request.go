@@ -80,9 +80,10 @@ type Block struct {
 
 // Tool is what the agent offers to the model.
 type Tool struct {
-	Name        string `json:"name"`
-	Namespace   string `json:"namespace,omitempty"`
-	Kind        string `json:"kind"` // function, custom, local_shell, or the wire's name of a tool that the model's side runs
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	// function, custom, local_shell, or the wire's name of a tool that the model's side runs
+	Kind        string `json:"kind"`
 	Description string `json:"description,omitempty"`
 	Schema      JSON   `json:"schema,omitempty"` // of the input
 }
@@ -96,7 +97,8 @@ func (t Tool) Hosted() bool {
 	return true
 }
 
-// add appends blocks to the turn of one side: wires that send one item for each block give the same messages as those that do not.
+// add appends blocks to the turn of one side: wires that send one item for each block give the same messages as those
+// that do not.
 func (r *Request) add(role string, blocks ...Block) {
 	if role != User && role != Assistant {
 		role = System

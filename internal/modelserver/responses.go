@@ -76,7 +76,10 @@ func addTools(r *Request, namespace string, tools []responsesTool, depth int) {
 		if name == "" {
 			name = t.Type
 		}
-		r.Tools = append(r.Tools, Tool{Name: name, Namespace: namespace, Kind: t.Type, Description: t.Description, Schema: t.Parameters})
+		r.Tools = append(r.Tools, Tool{
+			Name: name, Namespace: namespace, Kind: t.Type, Description: t.Description,
+			Schema: t.Parameters,
+		})
 	}
 }
 
@@ -193,9 +196,12 @@ func (e *responsesEncoder) response(status string, output []any, problem, usage 
 	if e.id == "" {
 		e.id, e.at = e.o.name("resp"), e.o.now().Unix()
 	}
-	return object("id", e.id, "object", "response", "created_at", e.at, "status", status, "background", false, "error", problem,
-		"incomplete_details", nil, "instructions", nil, "model", e.r.Model, "output", output, "parallel_tool_calls", true,
-		"previous_response_id", nil, "store", false, "tool_choice", "auto", "tools", []any{}, "usage", usage, "metadata", object())
+	return object("id", e.id, "object", "response", "created_at", e.at, "status", status, "background", false, "error",
+		problem,
+		"incomplete_details", nil, "instructions", nil, "model", e.r.Model, "output", output, "parallel_tool_calls",
+		true,
+		"previous_response_id", nil, "store", false, "tool_choice", "auto", "tools", []any{}, "usage", usage,
+		"metadata", object())
 }
 
 func (e *responsesEncoder) start() [][]byte {
@@ -222,7 +228,8 @@ func (e *responsesEncoder) item(b *block, whole bool) JSON {
 		}
 		return object("id", b.id, "type", "reasoning", "summary", content, "encrypted_content", signature(whole))
 	case searching:
-		return object("id", b.id, "type", "web_search_call", "status", status, "action", object("type", "search", "query", b.text.String()))
+		return object("id", b.id, "type", "web_search_call", "status", status, "action",
+			object("type", "search", "query", b.text.String()))
 	case Calling:
 		return callItem(b, status, text)
 	}
@@ -236,9 +243,15 @@ func callItem(b *block, status, input string) JSON {
 	case "local_shell":
 		return object("id", b.id, "type", "local_shell_call", "status", status, "call_id", c.ID, "action", c.Input)
 	case "custom":
-		members = []any{"id", b.id, "type", "custom_tool_call", "status", status, "call_id", c.ID, "name", c.Name, "input", input}
+		members = []any{
+			"id", b.id, "type", "custom_tool_call", "status", status, "call_id", c.ID, "name", c.Name,
+			"input", input,
+		}
 	default:
-		members = []any{"id", b.id, "type", "function_call", "status", status, "call_id", c.ID, "name", c.Name, "arguments", input}
+		members = []any{
+			"id", b.id, "type", "function_call", "status", status, "call_id", c.ID, "name", c.Name,
+			"arguments", input,
+		}
 	}
 	if c.Namespace != "" {
 		members = append(members, "namespace", c.Namespace)
@@ -250,9 +263,11 @@ func (e *responsesEncoder) open(b *block) [][]byte {
 	out := [][]byte{e.event("response.output_item.added", "output_index", b.index, "item", e.item(b, false))}
 	switch b.kind {
 	case Text:
-		return append(out, e.event("response.content_part.added", "item_id", b.id, "output_index", b.index, "content_index", 0, "part", outputText("")))
+		return append(out, e.event("response.content_part.added", "item_id", b.id, "output_index", b.index,
+			"content_index", 0, "part", outputText("")))
 	case Thinking:
-		return append(out, e.event("response.reasoning_summary_part.added", "item_id", b.id, "output_index", b.index, "summary_index", 0,
+		return append(out, e.event("response.reasoning_summary_part.added", "item_id", b.id, "output_index", b.index,
+			"summary_index", 0,
 			"part", object("type", "summary_text", "text", "")))
 	case searching:
 		for _, state := range []string{"in_progress", "searching", "completed"} {
@@ -276,14 +291,16 @@ func inputEvent(c Call) string {
 func (e *responsesEncoder) delta(b *block, piece string) [][]byte {
 	switch b.kind {
 	case Thinking:
-		return [][]byte{e.event("response.reasoning_summary_text.delta", "item_id", b.id, "output_index", b.index, "summary_index", 0, "delta", piece)}
+		return [][]byte{e.event("response.reasoning_summary_text.delta", "item_id", b.id, "output_index", b.index,
+			"summary_index", 0, "delta", piece)}
 	case Calling:
 		if name := inputEvent(b.call); name != "" {
 			return [][]byte{e.event(name+".delta", "item_id", b.id, "output_index", b.index, "delta", piece)}
 		}
 		return nil
 	}
-	return [][]byte{e.event("response.output_text.delta", "item_id", b.id, "output_index", b.index, "content_index", 0, "delta", piece, "logprobs", []any{})}
+	return [][]byte{e.event("response.output_text.delta", "item_id", b.id, "output_index", b.index, "content_index", 0,
+		"delta", piece, "logprobs", []any{})}
 }
 
 func (e *responsesEncoder) shut(b *block) [][]byte {
@@ -292,12 +309,16 @@ func (e *responsesEncoder) shut(b *block) [][]byte {
 	switch b.kind {
 	case Text:
 		out = append(out,
-			e.event("response.output_text.done", "item_id", b.id, "output_index", b.index, "content_index", 0, "text", text, "logprobs", []any{}),
-			e.event("response.content_part.done", "item_id", b.id, "output_index", b.index, "content_index", 0, "part", outputText(text)))
+			e.event("response.output_text.done", "item_id", b.id, "output_index", b.index, "content_index", 0, "text",
+				text, "logprobs", []any{}),
+			e.event("response.content_part.done", "item_id", b.id, "output_index", b.index, "content_index", 0, "part",
+				outputText(text)))
 	case Thinking:
 		out = append(out,
-			e.event("response.reasoning_summary_text.done", "item_id", b.id, "output_index", b.index, "summary_index", 0, "text", text),
-			e.event("response.reasoning_summary_part.done", "item_id", b.id, "output_index", b.index, "summary_index", 0,
+			e.event("response.reasoning_summary_text.done", "item_id", b.id, "output_index", b.index, "summary_index",
+				0, "text", text),
+			e.event("response.reasoning_summary_part.done", "item_id", b.id, "output_index", b.index, "summary_index",
+				0,
 				"part", object("type", "summary_text", "text", text)))
 	case Calling:
 		if name := inputEvent(b.call); name != "" {
@@ -313,7 +334,8 @@ func (e *responsesEncoder) shut(b *block) [][]byte {
 
 func responsesUsage(u Usage) JSON {
 	in := u.Input + u.Cached
-	return object("input_tokens", in, "input_tokens_details", object("cached_tokens", u.Cached), "output_tokens", u.Output,
+	return object("input_tokens", in, "input_tokens_details", object("cached_tokens", u.Cached), "output_tokens",
+		u.Output,
 		"output_tokens_details", object("reasoning_tokens", 0), "total_tokens", in+u.Output)
 }
 
@@ -351,6 +373,7 @@ func (e *responsesEncoder) fail(f Failure) [][]byte {
 	}
 	return [][]byte{
 		e.event("error", "error", whole),
-		e.event("response.failed", "response", e.response("failed", []any{}, object("code", problem.Code, "message", problem.Message), nil)),
+		e.event("response.failed", "response",
+			e.response("failed", []any{}, object("code", problem.Code, "message", problem.Message), nil)),
 	}
 }

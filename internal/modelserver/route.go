@@ -28,10 +28,14 @@ type place struct {
 
 // prefixes are the parts of a path that say nothing: every client adds its own to the base address, some of them twice.
 func prefixes() map[string]bool {
-	return map[string]bool{"": true, "v1": true, "v1beta": true, "v1alpha": true, "api": true, "openai": true, "anthropic": true}
+	return map[string]bool{
+		"": true, "v1": true, "v1beta": true, "v1alpha": true, "api": true, "openai": true,
+		"anthropic": true,
+	}
 }
 
-// route reads the path. An unknown one still has the wire that the client most likely speaks, so that its error can be read.
+// route reads the path. An unknown one still has the wire that the client most likely speaks, so that its error can be
+// read.
 func route(q *http.Request) place {
 	path := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
 	known := prefixes()
@@ -159,9 +163,11 @@ func listModels(w http.ResponseWriter, where place) {
 	for _, n := range names {
 		switch where.wire {
 		case Messages:
-			list = append(list, object("type", "model", "id", n, "display_name", n, "created_at", "2026-01-01T00:00:00Z"))
+			list = append(list, object("type", "model", "id", n, "display_name", n, "created_at",
+				"2026-01-01T00:00:00Z"))
 		case Gemini:
-			list = append(list, object("name", "models/"+n, "version", "1", "displayName", n, "inputTokenLimit", 1<<20, "outputTokenLimit", 1<<16,
+			list = append(list, object("name", "models/"+n, "version", "1", "displayName", n, "inputTokenLimit", 1<<20,
+				"outputTokenLimit", 1<<16,
 				"supportedGenerationMethods", []string{"generateContent", "countTokens"}))
 		default:
 			list = append(list, object("id", n, "object", "model", "created", 1767225600, "owned_by", "omniagent"))

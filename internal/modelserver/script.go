@@ -23,8 +23,8 @@ import (
 //
 // A step does one of these:
 //
-//	{"say": "text"}                  text; ${input} is the last message of the user, ${input.length} its length in characters,
-//	                                 ${result} what the last tool answered
+//	{"say": "text"}                  text; ${input} is the last message of the user, ${input.length} its length
+//	                                 in characters, ${result} what the last tool answered
 //	{"think": "text"}                thinking, where the wire has it
 //	{"shell": "command"}             the agent's own shell
 //	{"write": {"path": "p", "content": "c"}}
@@ -35,24 +35,29 @@ import (
 //	{"call": {"name": "n", "input": {}}}  any tool, also one that the agent does not offer
 //	{"calls": [ … ]}                 several of those at once
 //	{"json": {}}                     an answer in the form that the request asked for
-//	{"error": 429, "retry_after": 1} an error: 400, 401, 403, 404, 429, 500, 503, 529 or any other status from 400 to 599, or
-//	                                 "context_full"; "message" replaces the API's own words
-//	{"stall": "headers"}             nothing more comes: before the headers, after them ("start"), or half-way ("middle")
-//	{"cut": "middle"}                the connection drops: "headers", "start", "middle", {"events": 3} or {"bytes": 100}
+//	{"error": 429, "retry_after": 1} an error: any status from 400 to 599, or "context_full"; "message"
+//	                                 replaces the API's own words
+//	{"stall": "headers"}             nothing more comes: before the headers, after them ("start"),
+//	                                 or half-way ("middle")
+//	{"cut": "middle"}                the connection drops: "headers", "start", "middle", {"events": 3}
+//	                                 or {"bytes": 100}
 //
-// Stall and cut may also stand beside another action, whose answer then breaks. With "times": 2 an error, a stall or a cut happens to the
-// first two attempts only, and the third attempt gets the answer; without it, to all of them. Any step may have "slow": "50ms", a pause before
-// each piece, and "usage": {"input": 1, "output": 2, "cached": 3}, where input are the tokens that came from no cache.
+// Stall and cut may also stand beside another action, whose answer then breaks. With "times": 2 an error, a stall or a
+// cut happens to the first two attempts only, and the third attempt gets the answer; without it, to all of them. Any
+// step may have "slow": "50ms", a pause before each piece, and "usage": {"input": 1, "output": 2, "cached": 3}, where
+// input are the tokens that came from no cache.
 //
-// An answer of the model reaches up to the next call, so that text and thinking before a call are one answer with it. Where the agent offers
-// no such tool, the text "no shell tool is offered" takes the place of the call and the answer goes on. After the last step the model says
-// "Done."; an empty script says "ok".
+// An answer of the model reaches up to the next call, so that text and thinking before a call are one answer with it.
+// Where the agent offers no such tool, the text "no shell tool is offered" takes the place of the call and the answer
+// goes on. After the last step the model says "Done."; an empty script says "ok".
 //
-// An object with "steps" may stand in place of the array. With "toolless": true in it, requests without tools play the script as well.
+// An object with "steps" may stand in place of the array. With "toolless": true in it, requests without tools play the
+// script as well.
 //
-// A script has no state in a conversation: which step answers follows from the request alone, from the number of answers since the last message
-// of the user. So repeated requests and requests beside the conversation shift nothing. The latter (a title, a route, a summary of a page: all
-// that offers the model no tool to call) get "ok", or an answer that fits their schema. Only attempts, for "times", are counted.
+// A script has no state in a conversation: which step answers follows from the request alone, from the number of
+// answers since the last message of the user. So repeated requests and requests beside the conversation shift nothing.
+// The latter (a title, a route, a summary of a page: all that offers the model no tool to call) get "ok", or an answer
+// that fits their schema. Only attempts, for "times", are counted.
 type Script struct {
 	Dir string // the working directory, for agents that do not tell the model theirs
 
@@ -238,7 +243,8 @@ func (c *conversation) tell(w Writer, text string, line bool) error {
 
 // expand puts the conversation into a text.
 func (c *conversation) expand(text string) string {
-	return strings.NewReplacer("${input}", c.input, "${input.length}", strconv.Itoa(utf8.RuneCountInString(c.input)), "${result}", c.result).Replace(text)
+	return strings.NewReplacer("${input}", c.input, "${input.length}", strconv.Itoa(utf8.RuneCountInString(c.input)),
+		"${result}", c.result).Replace(text)
 }
 
 // beside says whether a request does not belong to the conversation.

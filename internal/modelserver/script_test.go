@@ -96,7 +96,9 @@ func TestRealAgents(t *testing.T) {
 	const first, last = "think I think about it.\nsay Look: \n", "say input=say hello 9"
 	const asked = `"description":"a step of a script"`
 	program := func(call string) string {
-		return "custom functions.exec " + string(encode("const r = await tools."+call+";\ntext(typeof r === \"object\" && r !== null && \"output\" in r ? r.output : r);\n"))
+		return "custom functions.exec " +
+			string(encode("const r = await tools."+call+
+				";\ntext(typeof r === \"object\" && r !== null && \"output\" in r ? r.output : r);\n"))
 	}
 	for name, want := range map[string][]string{
 		"claude": {
@@ -155,7 +157,8 @@ func TestRealAgents(t *testing.T) {
 }
 
 func TestToolsThatAreKeptBack(t *testing.T) {
-	s := script(t, `[{"search":"golang"},{"web":"https://example.com/"},{"ask":"Which?"},{"calls":[{"shell":"echo A"},{"shell":"echo B"}]},{"say":"end"}]`)
+	s := script(t,
+		`[{"search":"golang"},{"web":"https://example.com/"},{"ask":"Which?"},{"calls":[{"shell":"echo A"},{"shell":"echo B"}]},{"say":"end"}]`)
 	want := []string{
 		`function ToolSearch {"query":"select:WebSearch","max_results":1}`,
 		`function WebSearch {"query":"golang"}`,
@@ -178,14 +181,18 @@ func TestCodexAsksAndSearches(t *testing.T) {
 		`{"questions":[{"header":"ok","id":"ok","options":[{"description":"yes","label":"yes"},{"description":"no","label":"no"}],"question":"Which?"}]}` {
 		t.Error(got)
 	}
-	if got := play(t, script(t, `[{"call":{"name":"apply_patch","input":"*** x"}}]`), recorded(t, "codex")[0]); !strings.Contains(got, `tools.apply_patch(\"*** x\")`) {
+	if got := play(t, script(t, `[{"call":{"name":"apply_patch","input":"*** x"}}]`),
+		recorded(t, "codex")[0]); !strings.Contains(got, `tools.apply_patch(\"*** x\")`) {
 		t.Error(got)
 	}
 }
 
 // talk is a conversation: u user, a answer, c answer with a call, r result, i what an agent puts in.
 func talk(turns string) *Request {
-	r := &Request{Wire: Chat, Tools: []Tool{{Name: "bash", Kind: "function", Schema: JSON(`{"properties":{"command":{"type":"string"}}}`)}}}
+	r := &Request{
+		Wire:  Chat,
+		Tools: []Tool{{Name: "bash", Kind: "function", Schema: JSON(`{"properties":{"command":{"type":"string"}}}`)}},
+	}
 	for i, c := range turns {
 		switch c {
 		case 'u':
@@ -206,7 +213,8 @@ func talk(turns string) *Request {
 }
 
 func TestPositions(t *testing.T) {
-	s := script(t, `[{"shell":"1"},{"calls":[{"shell":"2"},{"shell":"2b"}]},{"shell":"3"},{"say":"${input}, ${result}"}]`)
+	s := script(t,
+		`[{"shell":"1"},{"calls":[{"shell":"2"},{"shell":"2b"}]},{"shell":"3"},{"say":"${input}, ${result}"}]`)
 	for turns, want := range map[string]string{
 		"u": `"1"`, "su": `"1"`, "ui": `"1"`, "iu": `"1"`, "ucr": `"2b"`, "ucri": `"2b"`, "usicr": `"2b"`,
 		"ucrccrr":     `"3"`, // two calls at once are one answer
@@ -267,7 +275,8 @@ func TestForms(t *testing.T) {
 	for i := range 20 {
 		again = append(again, fmt.Sprintf(`"p%d":{"$ref":"#/$defs/x"}`, i))
 	}
-	endless := JSON(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"object","properties":{` + strings.Join(again, ",") + `}}}}`)
+	endless := JSON(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"object","properties":{` + strings.Join(again, ",") +
+		`}}}}`)
 	if n := len(sample(endless)); n > 100_000 {
 		t.Errorf("a schema that refers to itself gives %d bytes", n)
 	}
@@ -289,7 +298,8 @@ func TestRequestsBesideTheConversation(t *testing.T) {
 }
 
 func TestUsageAndTheLastWord(t *testing.T) {
-	if got := play(t, script(t, `[{"say":"a","usage":{"input":1,"output":2,"cached":3}},{"web":"u"},{"say":"b"}]`), talk("u")); got !=
+	if got := play(t, script(t, `[{"say":"a","usage":{"input":1,"output":2,"cached":3}},{"web":"u"},{"say":"b"}]`),
+		talk("u")); got !=
 		"usage {1 2 3}\nsay a\nsay \nno web tool is offered\nsay \nb" {
 		t.Errorf("%q", got)
 	}
@@ -297,7 +307,8 @@ func TestUsageAndTheLastWord(t *testing.T) {
 		t.Error(got)
 	}
 	n := &notes{}
-	if err := script(t, `[{"stall":"middle"}]`).Answer(context.Background(), talk("u"), n); err != nil || n.broke != (Break{At: Middle, Hold: true}) || len(n.lines) != 1 {
+	if err := script(t, `[{"stall":"middle"}]`).Answer(context.Background(), talk("u"), n); err != nil ||
+		n.broke != (Break{At: Middle, Hold: true}) || len(n.lines) != 1 {
 		t.Error(err, n)
 	}
 }
@@ -358,7 +369,8 @@ func TestScriptsThatAreWrong(t *testing.T) {
 	} {
 		_, err := ParseScript([]byte(text))
 		var f *fault.Fault
-		if !errors.As(err, &f) || !strings.HasPrefix(f.Message, "script:"+want) || f.Suggestion == "" || f.Code != fault.Invalid {
+		if !errors.As(err, &f) || !strings.HasPrefix(f.Message, "script:"+want) || f.Suggestion == "" ||
+			f.Code != fault.Invalid {
 			t.Errorf("%s\n got %v\nwant %s", text, err, want)
 		}
 	}
@@ -391,7 +403,8 @@ func TestServingByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, text := body(Chat, false)
-	if _, got, err := post(t, strings.TrimSpace(url)+path, text); err != nil || !bytes.Contains(got, []byte("by hand")) {
+	if _, got, err := post(t, strings.TrimSpace(url)+path, text); err != nil ||
+		!bytes.Contains(got, []byte("by hand")) {
 		t.Errorf("%v %s", err, got)
 	}
 	_ = in.Close()
@@ -406,7 +419,8 @@ func TestServingByHand(t *testing.T) {
 // What an agent offers is known of each wire, also where the tools are kept back or called from a program.
 func TestOffers(t *testing.T) {
 	for file, want := range map[string]string{
-		"claude-web": "shell write web search", "codex": "shell write", "codex-m": "shell search", "gemini": "shell write web search", "copilot": "shell write", "opencode": "shell write web",
+		"claude-web": "shell write web search", "codex": "shell write", "codex-m": "shell search",
+		"gemini": "shell write web search", "copilot": "shell write", "opencode": "shell write web",
 	} {
 		var last *Request
 		for _, r := range recorded(t, file) {

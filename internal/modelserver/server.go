@@ -1,12 +1,15 @@
-// Package modelserver is the wires of model APIs from the server's side, on loopback: Anthropic Messages, OpenAI Responses, OpenAI Chat
-// Completions and Gemini. Who decides what the model says is a Backend; Script is one, for rehearsals.
+// Package modelserver is the wires of model APIs from the server's side, on loopback: Anthropic Messages, OpenAI
+// Responses, OpenAI Chat Completions and Gemini. Who decides what the model says is a Backend; Script is one, for
+// rehearsals.
 //
-// It promises that an agent that speaks one of these wires can be pointed at it: streams and whole answers, parallel calls, thinking, usage
-// and errors have the form that the vendor gives them, and an answer can be slow, stall or break at a chosen place. It promises that no
-// request makes it panic, that what it keeps is bounded, and that Close leaves no goroutine and no connection.
+// It promises that an agent that speaks one of these wires can be pointed at it: streams and whole answers, parallel
+// calls, thinking, usage and errors have the form that the vendor gives them, and an answer can be slow, stall or break
+// at a chosen place. It promises that no request makes it panic, that what it keeps is bounded, and that Close leaves
+// no goroutine and no connection.
 //
-// It refuses to listen beyond loopback, to answer a page in a browser (a Host that is not loopback, or an Origin), and, where a key is
-// set, anybody without it. It knows no agent: which tools an agent calls by which names is known by the script alone.
+// It refuses to listen beyond loopback, to answer a page in a browser (a Host that is not loopback, or an Origin), and,
+// where a key is set, anybody without it. It knows no agent: which tools an agent calls by which names is known by the
+// script alone.
 package modelserver
 
 import (
@@ -34,9 +37,10 @@ const (
 
 // Options are what a server may be told.
 type Options struct {
-	Key   string         // what the client must give as its API key; empty: any
-	Log   func(*Request) // called for each request that could be read, before it is answered; not at once for several
-	Hurry bool           // an error that says no time of its own asks for the next attempt at once, of the clients that listen
+	Key string         // what the client must give as its API key; empty: any
+	Log func(*Request) // called for each request that could be read, before it is answered; not at once for several
+	// an error that says no time of its own asks for the next attempt at once, of the clients that listen
+	Hurry bool
 
 	name func(prefix string) string // fixed ids, for tests
 	now  func() time.Time
@@ -147,7 +151,10 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 func (s *Server) ask(ctx context.Context, r *Request, a *answer) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = a.Fail(Failure{Status: http.StatusInternalServerError, Message: fmt.Sprint("the backend failed: ", p)})
+			err = a.Fail(Failure{
+				Status:  http.StatusInternalServerError,
+				Message: fmt.Sprint("the backend failed: ", p),
+			})
 		}
 	}()
 	switch err := s.backend.Answer(ctx, r, a); {
@@ -205,7 +212,8 @@ func readBody(w http.ResponseWriter, q *http.Request) ([]byte, *Failure) {
 		}
 		in = z
 	default:
-		return nil, &Failure{Status: http.StatusUnsupportedMediaType, Message: "the body's encoding " + encoding + " is not known"}
+		return nil, &Failure{Status: http.StatusUnsupportedMediaType, Message: "the body's encoding " + encoding +
+			" is not known"}
 	}
 	body, err := io.ReadAll(io.LimitReader(in, maxBody+1))
 	var large *http.MaxBytesError

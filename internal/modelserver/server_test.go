@@ -65,7 +65,8 @@ func TestStalls(t *testing.T) {
 func TestCuts(t *testing.T) {
 	for _, w := range wires() {
 		path, text := body(w, true)
-		_, whole, err := post(t, start(t, script(t, `[{"say":"some words that are long enough to have a middle"}]`), fixed()).URL()+path, text)
+		_, whole, err := post(t, start(t, script(t, `[{"say":"some words that are long enough to have a middle"}]`),
+			fixed()).URL()+path, text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,9 +75,13 @@ func TestCuts(t *testing.T) {
 			`"start"`:      func(n int) bool { return n == 0 },
 			`"middle"`:     func(n int) bool { return n > len(whole)/10 && n < len(whole) },
 			`{"bytes":37}`: func(n int) bool { return n == 37 },
-			`{"events":2}`: func(n int) bool { return n > 0 && n < len(whole) && bytes.Count(whole[:n], []byte("data: ")) == 2 },
+			`{"events":2}`: func(n int) bool {
+				return n > 0 && n < len(whole) &&
+					bytes.Count(whole[:n], []byte("data: ")) == 2
+			},
 		} {
-			s := start(t, script(t, `[{"say":"some words that are long enough to have a middle","cut":`+cut+`}]`), fixed())
+			s := start(t, script(t, `[{"say":"some words that are long enough to have a middle","cut":`+cut+`}]`),
+				fixed())
 			resp, got, err := post(t, s.URL()+path, text)
 			switch {
 			case err == nil:
@@ -129,20 +134,35 @@ func TestWhoIsRefused(t *testing.T) {
 		status int
 		change func(*http.Request)
 	}{
-		"x-api-key":    {200, func(q *http.Request) { q.Header.Set("X-Api-Key", "right") }},
-		"bearer":       {200, func(q *http.Request) { q.Header.Set("Authorization", "Bearer right") }},
-		"goog":         {200, func(q *http.Request) { q.Header.Set("X-Goog-Api-Key", "right") }},
-		"query":        {200, func(q *http.Request) { q.URL.RawQuery = "key=right" }},
-		"localhost":    {200, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Host = "localhost:1" }},
-		"v6":           {200, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Host = "[::1]:80" }},
-		"none":         {401, func(*http.Request) {}},
-		"wrong":        {401, func(q *http.Request) { q.Header.Set("X-Api-Key", "righ") }},
-		"host":         {403, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Host = "evil.example" }},
-		"look-alike":   {403, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Host = "127.0.0.1.evil.example" }},
-		"origin":       {403, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Header.Set("Origin", "http://localhost") }},
-		"encoding":     {415, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Header.Set("Content-Encoding", "zstd") }},
-		"not gzip":     {400, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Header.Set("Content-Encoding", "gzip") }},
-		"unknown path": {404, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.URL.Path = "/v1/embeddings" }},
+		"x-api-key": {200, func(q *http.Request) { q.Header.Set("X-Api-Key", "right") }},
+		"bearer":    {200, func(q *http.Request) { q.Header.Set("Authorization", "Bearer right") }},
+		"goog":      {200, func(q *http.Request) { q.Header.Set("X-Goog-Api-Key", "right") }},
+		"query":     {200, func(q *http.Request) { q.URL.RawQuery = "key=right" }},
+		"localhost": {200, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Host = "localhost:1" }},
+		"v6":        {200, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Host = "[::1]:80" }},
+		"none":      {401, func(*http.Request) {}},
+		"wrong":     {401, func(q *http.Request) { q.Header.Set("X-Api-Key", "righ") }},
+		"host":      {403, func(q *http.Request) { q.Header.Set("X-Api-Key", "right"); q.Host = "evil.example" }},
+		"look-alike": {403, func(q *http.Request) {
+			q.Header.Set("X-Api-Key", "right")
+			q.Host = "127.0.0.1.evil.example"
+		}},
+		"origin": {403, func(q *http.Request) {
+			q.Header.Set("X-Api-Key", "right")
+			q.Header.Set("Origin", "http://localhost")
+		}},
+		"encoding": {415, func(q *http.Request) {
+			q.Header.Set("X-Api-Key", "right")
+			q.Header.Set("Content-Encoding", "zstd")
+		}},
+		"not gzip": {400, func(q *http.Request) {
+			q.Header.Set("X-Api-Key", "right")
+			q.Header.Set("Content-Encoding", "gzip")
+		}},
+		"unknown path": {404, func(q *http.Request) {
+			q.Header.Set("X-Api-Key", "right")
+			q.URL.Path = "/v1/embeddings"
+		}},
 		"unknown paths": {404, func(q *http.Request) {
 			q.Header.Set("X-Api-Key", "right")
 			q.URL.Path = "/v1beta/models/m:embedContent"
@@ -177,7 +197,10 @@ func TestGarbageIsRefusedInTheShapeOfTheWire(t *testing.T) {
 	s := start(t, &Script{}, Options{})
 	for _, w := range wires() {
 		path, _ := body(w, true)
-		for _, text := range []string{"", "{", "[]", `"x"`, "\x00\xff", `{"messages":3,"input":3,"contents":3}`, `{"tools":7}`} {
+		for _, text := range []string{
+			"", "{", "[]", `"x"`, "\x00\xff", `{"messages":3,"input":3,"contents":3}`,
+			`{"tools":7}`,
+		} {
 			resp, got, err := post(t, s.URL()+path, text)
 			if err != nil || resp.StatusCode != 400 {
 				t.Errorf("%s %q: %v %v", w, text, resp, err)
@@ -185,7 +208,8 @@ func TestGarbageIsRefusedInTheShapeOfTheWire(t *testing.T) {
 			var e struct {
 				Error struct{ Message, Type, Status string }
 			}
-			if json.Unmarshal(got, &e) != nil || e.Error.Type != "invalid_request_error" && e.Error.Status != "INVALID_ARGUMENT" {
+			if json.Unmarshal(got, &e) != nil || e.Error.Type != "invalid_request_error" &&
+				e.Error.Status != "INVALID_ARGUMENT" {
 				t.Errorf("%s %q: %s", w, text, got)
 			}
 		}
@@ -223,8 +247,10 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	for _, r := range kept {
 		sum += len(r.Raw)
 	}
-	if len(kept) != maxKept || sum > maxBytes || sum != s.bytes || kept[maxKept-1].Number != maxKept+50 || len(kept[maxKept-1].Raw) == 0 {
-		t.Errorf("%d requests with %d bytes (%d counted), the last is number %d", len(kept), sum, s.bytes, kept[len(kept)-1].Number)
+	if len(kept) != maxKept || sum > maxBytes || sum != s.bytes || kept[maxKept-1].Number != maxKept+50 ||
+		len(kept[maxKept-1].Raw) == 0 {
+		t.Errorf("%d requests with %d bytes (%d counted), the last is number %d", len(kept), sum, s.bytes,
+			kept[len(kept)-1].Number)
 	}
 }
 
@@ -245,7 +271,8 @@ func TestPathsAndLists(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"/v1/models": `"object":"list"`, "/v1beta/models": `"models":[{"name":"models/`, "/v1/models/x": `{"id":"x"`, "/v1beta/models/x": `"models/x"`,
+		"/v1/models": `"object":"list"`, "/v1beta/models": `"models":[{"name":"models/`, "/v1/models/x": `{"id":"x"`,
+		"/v1beta/models/x": `"models/x"`,
 	} {
 		resp, err := http.Get(s.URL() + path)
 		if err != nil {
@@ -278,7 +305,8 @@ func TestABackendThatFails(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[int]bool{}
-	s := start(t, script(t, `[{"say":"you said ${input}"}]`), Options{Log: func(r *Request) { mu.Lock(); seen[r.Number] = true; mu.Unlock() }})
+	s := start(t, script(t, `[{"say":"you said ${input}"}]`),
+		Options{Log: func(r *Request) { mu.Lock(); seen[r.Number] = true; mu.Unlock() }})
 	var all sync.WaitGroup
 	const n = 40
 	for i := range n {

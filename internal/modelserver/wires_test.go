@@ -135,7 +135,10 @@ func TestEveryWireByteForByte(t *testing.T) {
 				t.Fatalf("%s %s: %v %v", w, name, resp, err)
 			}
 			golden(t, string(w)+"-"+name+".txt", got)
-			if want := map[bool]string{true: "text/event-stream", false: "application/json"}[stream]; !strings.HasPrefix(resp.Header.Get("Content-Type"), want) {
+			if want := map[bool]string{
+				true:  "text/event-stream",
+				false: "application/json",
+			}[stream]; !strings.HasPrefix(resp.Header.Get("Content-Type"), want) {
 				t.Errorf("%s %s: content type %s", w, name, resp.Header.Get("Content-Type"))
 			}
 		}
@@ -232,7 +235,8 @@ func TestErrorsOfEveryWire(t *testing.T) {
 	for _, w := range wires() {
 		var out bytes.Buffer
 		for _, step := range []string{
-			`{"error":400}`, `{"error":401}`, `{"error":403}`, `{"error":404}`, `{"error":429,"retry_after":1.5}`, `{"error":500}`,
+			`{"error":400}`, `{"error":401}`, `{"error":403}`, `{"error":404}`, `{"error":429,"retry_after":1.5}`,
+			`{"error":500}`,
 			`{"error":503}`, `{"error":529}`, `{"error":"context_full"}`, `{"error":418,"message":"short and stout"}`,
 		} {
 			s := start(t, script(t, "["+step+"]"), fixed())

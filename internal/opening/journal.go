@@ -30,8 +30,9 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 		}
 	}
 	o := conversation.Options{
-		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience, First: p.request.First,
-		Log: p.env.Log,
+		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience,
+		First: p.request.First,
+		Log:   p.env.Log,
 	}
 	if p.driver == nil {
 		p.native.Kept, p.native.Mode, o.Recorded = kept, cli.ModeOf(o.Spec), true
@@ -69,7 +70,8 @@ func (p *Plan) resumeMode(state session.State) {
 	}
 	if p.request.Mode {
 		p.env.Log(
-			"the session is in mode %s, which stays: resuming it opens nothing. Change the mode in the conversation, or begin another",
+			"the session is in mode %s, which stays: resuming it opens nothing. Change the mode in the conversation, "+
+				"or begin another",
 			mode,
 		)
 	}

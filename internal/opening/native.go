@@ -16,7 +16,8 @@ import (
 // Provider chooses the model API of the native agent.
 func (e Env) Provider(r Request) (provider.Choice, error) {
 	return provider.Choose(provider.Options{
-		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home, First: e.Own.First, Idle: e.Own.Idle,
+		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home,
+		First: e.Own.First, Idle: e.Own.Idle,
 	})
 }
 
@@ -44,13 +45,16 @@ func (p *Plan) own() error {
 	}
 	s := r.Spec
 	p.native = native.Options{
-		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, ID: s.Fresh, Resume: s.Resume, History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
-		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp, Trusted: e.Trusted, Log: e.Log, Rules: rules,
+		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, ID: s.Fresh, Resume: s.Resume,
+		History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
+		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp,
+		Trusted: e.Trusted, Log: e.Log, Rules: rules,
 		Sandbox: cmp.Or(
 			string(s.Shared.Sandbox.Value),
 			e.Own.Sandbox,
 		), Network: cmp.Or(s.Terms.Network, e.Own.Network), Memory: e.Own.Memory,
-		Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: e.Lookup, Version: e.Version,
+		Home: e.Home, State: e.State, Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD},
+		Lookup: e.Lookup, Version: e.Version,
 		Terms: s.Terms, Services: r.Services, Schema: s.Schema,
 	}
 	if e.Config != "" {

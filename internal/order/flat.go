@@ -1,4 +1,5 @@
-// Package order holds streams against the rules of the dialect that they are in, whatever they say. The tests of everything that speaks one share it.
+// Package order holds streams against the rules of the dialect that they are in, whatever they say. The tests of
+// everything that speaks one share it.
 //
 // It promises that a stream which breaks a rule is an error that names the line. It refuses to know an agent.
 package order
@@ -9,9 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Flat is the order of the flat dialect: init first and once, unless the call never began; ids unique; a call directly followed by its result; text of
-// sub-agents marked; a question about a call directly behind the call, and once; usage above zero; usage, result, message_stop at the end of each turn; an
-// error only in front of a result that is one; no two equal lines of text.
+// Flat is the order of the flat dialect: init first and once, unless the call never began; ids unique; a call directly
+// followed by its result; text of sub-agents marked; a question about a call directly behind the call, and once; usage
+// above zero; usage, result, message_stop at the end of each turn; an error only in front of a result that is one; no
+// two equal lines of text.
 //
 // Long because it is the list of the rules.
 func Flat(lines []string) error {

@@ -42,9 +42,10 @@ type scene struct {
 	seen   map[string]bool // identifiers of lines
 }
 
-// Nested is the order of the nested dialect: init first of every turn, and result its last line and its only one, unless there is no conversation; each
-// call with exactly one result, behind it and in the turn; lines of an assistant with an id of their message, one block each; an identifier of its own
-// on every line; a failed turn that says why; no line of a type that a host would not know.
+// Nested is the order of the nested dialect: init first of every turn, and result its last line and its only one,
+// unless there is no conversation; each call with exactly one result, behind it and in the turn; lines of an assistant
+// with an id of their message, one block each; an identifier of its own on every line; a failed turn that says why; no
+// line of a type that a host would not know.
 func Nested(lines []string) error {
 	s := scene{ended: map[string]bool{}, seen: map[string]bool{}}
 	for i, line := range lines {
@@ -71,7 +72,8 @@ func Nested(lines []string) error {
 
 func (s *scene) next(l nested) error {
 	switch l.Type {
-	case "control_request", "control_response", "control_cancel_request", "command_lifecycle": // they stand anywhere, and have an identifier of another kind
+	// they stand anywhere, and have an identifier of another kind
+	case "control_request", "control_response", "control_cancel_request", "command_lifecycle":
 		return nil
 	case "user", "assistant", "system", "stream_event", "result":
 	default:
@@ -113,7 +115,8 @@ func (s *scene) message(l nested) error {
 		Role    string  `json:"role"`
 		Content []block `json:"content"`
 	}
-	if err := json.Unmarshal(l.Message, &m); err != nil || m.Role != l.Type || l.Type == "assistant" && m.ID == "" || len(m.Content) != 1 {
+	if err := json.Unmarshal(l.Message, &m); err != nil || m.Role != l.Type || l.Type == "assistant" && m.ID == "" ||
+		len(m.Content) != 1 {
 		return fmt.Errorf("no message with a role, an id and one block: %v", err)
 	}
 	b := m.Content[0]
@@ -141,7 +144,10 @@ func (s *scene) message(l nested) error {
 
 // whole says what a result lacks.
 func (l nested) whole() error {
-	reasons := []string{"success", "error_during_execution", "error_max_turns", "error_max_budget_usd", "error_max_structured_output_retries"}
+	reasons := []string{
+		"success", "error_during_execution", "error_max_turns", "error_max_budget_usd",
+		"error_max_structured_output_retries",
+	}
 	switch {
 	case !slices.Contains(reasons, l.Subtype):
 		return fmt.Errorf("an unknown subtype")

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCaptures: what each agent has ever printed in a capture is, in both dialects, a stream that keeps the rules; one of each is there to be read.
+// TestCaptures: what each agent has ever printed in a capture is, in both dialects, a stream that keeps the rules; one
+// of each is there to be read.
 func TestCaptures(t *testing.T) {
 	for _, tt := range []struct {
 		driver agent.Driver
@@ -52,7 +53,8 @@ func TestCaptures(t *testing.T) {
 				}
 				facts := event.Facts{Agent: name, Mode: setting.Prompt, Dir: "/w"}
 				for _, cut := range []int{len(data), len(data) / 2} { // and as if it had died in the middle
-					flat, nested, err := order.Told(order.Read(tt.driver.Decode(setting.StreamJSON), data[:cut], agent.Exit{}), facts)
+					flat, nested, err := order.Told(order.Read(tt.driver.Decode(setting.StreamJSON), data[:cut],
+						agent.Exit{}), facts)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -120,7 +122,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestQuestions: a question stands directly behind its call, also where the call was kept back, and is about a call that waits.
+// TestQuestions: a question stands directly behind its call, also where the call was kept back, and is about a call
+// that waits.
 func TestQuestions(t *testing.T) {
 	call := func(id string) event.Event {
 		return event.Event{Kind: event.ToolCall, Call: &event.Call{ID: id, Name: "n"}}
@@ -129,19 +132,28 @@ func TestQuestions(t *testing.T) {
 		return event.Event{Kind: event.ToolResult, Result: &event.Result{ID: id}}
 	}
 	ask := func(id string) event.Event {
-		return event.Event{Kind: event.Question, Ask: &event.Ask{ID: "w" + id, Text: "may it?", Options: []string{"allow", "deny"}, Tool: &event.Call{ID: id, Name: "n"}}}
+		return event.Event{Kind: event.Question, Ask: &event.Ask{
+			ID: "w" + id, Text: "may it?",
+			Options: []string{"allow", "deny"}, Tool: &event.Call{ID: id, Name: "n"},
+		}}
 	}
 	ended := event.Event{Kind: event.Ended, End: &event.End{OK: true}}
-	flat, _, err := order.Told([]event.Event{call("a"), call("b"), call("c"), ask("a"), ask("b"), ask("c"), result("c"), result("a"), result("b"), ended}, event.Facts{})
+	flat, _, err := order.Told([]event.Event{
+		call("a"), call("b"), call("c"), ask("a"), ask("b"), ask("c"), result("c"),
+		result("a"), result("b"), ended,
+	}, event.Facts{})
 	if err == nil {
 		err = order.Flat(flat)
 	}
 	all := strings.Join(flat, "\n")
 	for _, want := range []string{
-		`"id":"a","name":"n","input":{}}` + "\n" + `{"type":"system","subtype":"permission_request","tool_use_id":"a","question_id":"q1.1","text":"may it?","options":["allow","deny"]}`,
-		`"id":"b","name":"n","input":{}}` + "\n" + `{"type":"system","subtype":"permission_request","tool_use_id":"b","question_id":"q1.2"`,
+		`"id":"a","name":"n","input":{}}` + "\n" +
+			`{"type":"system","subtype":"permission_request","tool_use_id":"a","question_id":"q1.1","text":"may it?","options":["allow","deny"]}`,
+		`"id":"b","name":"n","input":{}}` + "\n" +
+			`{"type":"system","subtype":"permission_request","tool_use_id":"b","question_id":"q1.2"`,
 	} {
-		if !strings.Contains(all, want) || strings.Contains(all, "q1.3") { // c has its result before anybody could hear of its question
+		// c has its result before anybody could hear of its question
+		if !strings.Contains(all, want) || strings.Contains(all, "q1.3") {
 			t.Errorf("%v: no %s in\n%s", err, want, all)
 		}
 	}
@@ -153,12 +165,17 @@ func TestQuestions(t *testing.T) {
 		end   = `{"type":"result","is_error":false}` + `{"type":"message_stop"}`
 	)
 	for lines, want := range map[string]string{
-		begin + use + q + back + end:                                                                    "",
-		begin + use + q + q + back + end:                                                                "not one question",
-		begin + q + use + back + end:                                                                    "about no call",
-		begin + use + back + q + end:                                                                    "about no call",
-		begin + use + `{"type":"system","subtype":"steered"}` + q + back + end:                          "does not follow",
-		begin + use + strings.Replace(q, `,"options":[]`, "", 1) + back + end:                           "not one question",
+		begin + use + q + back + end: "",
+		begin + use + q + q + back +
+			end: "not one question",
+		begin + q + use + back +
+			end: "about no call",
+		begin + use + back + q +
+			end: "about no call",
+		begin + use + `{"type":"system","subtype":"steered"}` + q + back +
+			end: "does not follow",
+		begin + use + strings.Replace(q, `,"options":[]`, "", 1) + back +
+			end: "not one question",
 		begin + `{"type":"system","subtype":"permission_request","question_id":"q","options":[]}` + end: "",
 	} {
 		err := order.Flat(strings.Split(strings.ReplaceAll(lines, "}{", "}\n{"), "\n"))

@@ -67,7 +67,8 @@ func Recorded(said []event.Event) ([]event.Event, error) {
 	}
 }
 
-// Told is what hosts of both dialects hear of a conversation in which an agent said that: the flat lines, and the nested ones.
+// Told is what hosts of both dialects hear of a conversation in which an agent said that: the flat lines, and the
+// nested ones.
 func Told(said []event.Event, f event.Facts) (flat, nested []string, err error) {
 	events, err := Recorded(said)
 	if err != nil {
@@ -94,7 +95,8 @@ func Golden(lines []string) string {
 	for _, line := range lines {
 		var m map[string]json.RawMessage
 		if json.Unmarshal([]byte(line), &m) == nil && string(m["subtype"]) == `"init"` {
-			line = fmt.Sprintf(`{"type":"system","subtype":"init","session_id":%s,"model":%s,…}`, m["session_id"], m["model"])
+			line = fmt.Sprintf(`{"type":"system","subtype":"init","session_id":%s,"model":%s,…}`, m["session_id"],
+				m["model"])
 		}
 		b.WriteString(line + "\n")
 	}

@@ -13,15 +13,18 @@ import (
 	"omniagent/internal/fault"
 )
 
-// transport is for one request, and keeps nothing. Where the environment names a proxy for it, it is the proxy that connects.
+// transport is for one request, and keeps nothing. Where the environment names a proxy for it, it is the proxy that
+// connects.
 func (f *Fetcher) transport(r *http.Request) (t *http.Transport, proxy string, err error) {
 	dialer := &net.Dialer{Timeout: MaxTime}
 	t = &http.Transport{
-		DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 256 << 10, TLSHandshakeTimeout: 15 * time.Second,
+		DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 256 << 10,
+		TLSHandshakeTimeout: 15 * time.Second,
 	}
 	through, err := http.ProxyFromEnvironment(r)
 	if err != nil {
-		return nil, "", fault.New(fault.ConfigInvalid, "the proxy that the environment names cannot be used").Because(err).
+		return nil, "", fault.New(fault.ConfigInvalid,
+			"the proxy that the environment names cannot be used").Because(err).
 			Hint("Correct HTTPS_PROXY or HTTP_PROXY.")
 	}
 	if through != nil {
@@ -88,7 +91,8 @@ func (f *Fetcher) judgeName(host string) error {
 	}
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		// What such a host is to the proxy is decided after us: １２７.１ may become an address.
-		return fault.New(fault.ArgError, "%s is not written in ASCII, and a proxy would decide what it is", shorten(host)).Hint("Give it in its form that begins with xn--.")
+		return fault.New(fault.ArgError, "%s is not written in ASCII, and a proxy would decide what it is",
+			shorten(host)).Hint("Give it in its form that begins with xn--.")
 	}
 	for _, suffix := range []string{"localhost", "local", "internal", "localdomain", "lan", "home.arpa"} {
 		if name == suffix || strings.HasSuffix(name, "."+suffix) {

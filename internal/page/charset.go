@@ -47,8 +47,10 @@ func binaryMedia(media string) bool {
 		return true
 	}
 	switch media {
-	case "application/pdf", "application/zip", "application/gzip", "application/x-gzip", "application/x-tar", "application/x-7z-compressed",
-		"application/x-bzip2", "application/x-xz", "application/wasm", "application/java-archive", "application/vnd.rar":
+	case "application/pdf", "application/zip", "application/gzip", "application/x-gzip", "application/x-tar",
+		"application/x-7z-compressed",
+		"application/x-bzip2", "application/x-xz", "application/wasm", "application/java-archive",
+		"application/vnd.rar":
 		return true
 	}
 	return strings.HasPrefix(media, "application/vnd.openxmlformats") || strings.HasPrefix(media, "application/vnd.ms-")
@@ -80,8 +82,9 @@ func wideOf(body []byte, charset string) (order binary.ByteOrder, wide bool) {
 	return nil, false
 }
 
-// decode makes UTF-8 of a body. The mark at its beginning counts first, then what the server says, then what the page says, then what it looks
-// like. unknown is the name of a charset that is not understood. cut: the end may be in the middle of a character.
+// decode makes UTF-8 of a body. The mark at its beginning counts first, then what the server says, then what the page
+// says, then what it looks like. unknown is the name of a charset that is not understood. cut: the end may be in the
+// middle of a character.
 func decode(body []byte, charset string, cut bool) (text, unknown string) {
 	if order, wide := wideOf(body, charset); wide {
 		return decodeWide(body, order), ""
@@ -93,7 +96,8 @@ func decode(body []byte, charset string, cut bool) (text, unknown string) {
 		charset = declared(body[:min(len(body), sniffed)])
 	}
 	switch strings.ToLower(charset) {
-	case "iso-8859-1", "iso8859-1", "iso-8859-15", "latin1", "latin-1", "l1", "windows-1252", "cp1252", "us-ascii", "ascii":
+	case "iso-8859-1", "iso8859-1", "iso-8859-15", "latin1", "latin-1", "l1", "windows-1252", "cp1252", "us-ascii",
+		"ascii":
 		if !utf8.Valid(body) || ascii(body) { // as it is said; but many say so and send UTF-8
 			return decodeWestern(body), ""
 		}

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// toText makes text of HTML: headings, lists, links, code and tables roughly as in Markdown, everything else as plain text. It stops soon after
-// most bytes.
+// toText makes text of HTML: headings, lists, links, code and tables roughly as in Markdown, everything else as plain
+// text. It stops soon after most bytes.
 func toText(page string, base *url.URL, most int) (title, text string, cut bool) {
 	w := &writer{base: base}
 	for z := newScanner(page); ; {
@@ -31,8 +31,8 @@ const maxDepth = 12
 
 const maxAddress = 2000 // bytes of an address that is shown
 
-// writer puts text together from the tags as they come. It keeps no tree: an end tag without a beginning, and the other way round, costs no
-// more than a wrong indentation.
+// writer puts text together from the tags as they come. It keeps no tree: an end tag without a beginning, and the other
+// way round, costs no more than a wrong indentation.
 type writer struct {
 	base  *url.URL
 	title strings.Builder
@@ -79,7 +79,8 @@ type row struct {
 // passed says whether an element is passed over with all that is in it.
 func passed(name string) bool {
 	switch name {
-	case "script", "style", "template", "svg", "select", "datalist", "textarea", "iframe", "noembed", "noframes", "canvas", "audio", "video":
+	case "script", "style", "template", "svg", "select", "datalist", "textarea", "iframe", "noembed", "noframes",
+		"canvas", "audio", "video":
 		return true
 	}
 	return false
@@ -90,8 +91,10 @@ func lines(name string) int {
 	switch name {
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table", "hr", "dl", "figure", "fieldset":
 		return 2
-	case "div", "section", "article", "main", "header", "footer", "nav", "aside", "form", "figcaption", "address", "details", "summary", "dt", "dd",
-		"hgroup", "center", "body", "html", "head", "legend", "caption", "thead", "tbody", "tfoot", "search", "option", "ul", "ol", "menu", "li", "xmp", "listing":
+	case "div", "section", "article", "main", "header", "footer", "nav", "aside", "form", "figcaption", "address",
+		"details", "summary", "dt", "dd",
+		"hgroup", "center", "body", "html", "head", "legend", "caption", "thead", "tbody", "tfoot", "search", "option",
+		"ul", "ol", "menu", "li", "xmp", "listing":
 		return 1
 	}
 	return 0
@@ -166,7 +169,8 @@ func (w *writer) start(t token) {
 		}
 	case "a":
 		w.endLink()
-		if to := w.resolve(t.attributes["href"]); to != nil && w.inPre == 0 && !strings.HasPrefix(t.attributes["href"], "#") {
+		if to := w.resolve(t.attributes["href"]); to != nil && w.inPre == 0 &&
+			!strings.HasPrefix(t.attributes["href"], "#") {
 			w.link = target(to)
 		}
 	case "img":
@@ -385,7 +389,8 @@ func longestRun(s string, c byte) int {
 func language(t token) string {
 	for class := range strings.FieldsSeq(t.attributes["class"]) {
 		for _, prefix := range []string{"language-", "lang-", "highlight-source-"} {
-			if name, ok := strings.CutPrefix(class, prefix); ok && len(name) < 30 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-") == "" {
+			if name, ok := strings.CutPrefix(class, prefix); ok && len(name) < 30 &&
+				strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-") == "" {
 				return name
 			}
 		}

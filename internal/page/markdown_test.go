@@ -23,26 +23,30 @@ func render(t testing.TB, page string) string {
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]string{
-		"<h1>A</h1><h2>B <a href='#b'></a></h2><h3></h3>x":                                "# A\n\n## B\n\nx",
-		"a  b\n\tc&nbsp;d<br>e":                                                           "a b c d\ne",
-		"<p>one<p>two</p></p><div>three</div><div>four</div>":                             "one\n\ntwo\n\nthree\nfour",
-		"a<b>b</b>c <i>d</i>":                                                             "abc d",
-		"<ul><li>a<li>b<ol start=9><li>x<li>y</ol><li>c</ul>d":                            "- a\n- b\n  9. x\n  10. y\n- c\n\nd",
-		"<ul><li><p>a</p><p>b</p></li></ul>":                                              "- a\n\n  b",
-		"<blockquote>a<p>b</blockquote>c":                                                 "> a\n>\n> b\n\nc",
-		"see <a href='../x y?a=1&copy=2&amp;d=(3)'>the <b>link</b></a>.":                  "see [the link](https://example.org/x%20y?a=1&copy=2&d=%283%29).",
+		"<h1>A</h1><h2>B <a href='#b'></a></h2><h3></h3>x":    "# A\n\n## B\n\nx",
+		"a  b\n\tc&nbsp;d<br>e":                               "a b c d\ne",
+		"<p>one<p>two</p></p><div>three</div><div>four</div>": "one\n\ntwo\n\nthree\nfour",
+		"a<b>b</b>c <i>d</i>":                                 "abc d",
+		"<ul><li>a<li>b<ol start=9><li>x<li>y</ol><li>c</ul>d": "- a\n- b\n  9. x\n  10. " +
+			"y\n- c\n\nd",
+		"<ul><li><p>a</p><p>b</p></li></ul>": "- a\n\n  b",
+		"<blockquote>a<p>b</blockquote>c":    "> a\n>\n> b\n\nc",
+		"see <a href='../x y?a=1&copy=2&amp;d=(3)'>the <b>link</b></a>.": "see [the " +
+			"link](https://example.org/x%20y?a=1&copy=2&d=%283%29).",
 		"<base href='https://other.org/'><a href=z>z</a>":                                 "[z](https://other.org/z)",
 		"<a href='javascript:x()'>a</a> <a href='#x'>b</a> <a>c</a> <a href=data:x>d</a>": "a b c d",
 		"<a href=/x><img src=i.png></a><a href=/y>y<a href=/z>z":                          "[y](https://example.org/y)[z](https://example.org/z)",
 		"<img alt='two  words' src=/i.png>":                                               "![two words](https://example.org/i.png)",
 		"run <code>go  test</code> or <code></code><kbd>x</kbd>":                          "run `go test` or `x`",
-		"<pre>\n  a &lt; b\n\n<b>c</b>  \n</pre>d":                                        "```\n  a < b\n\nc\n```\n\nd",
-		"<pre><code class='x language-go'>f()</code></pre>":                               "```go\nf()\n```",
+		"<pre>\n  a &lt; b\n\n<b>c</b>  \n</pre>d": "```\n  a < " +
+			"b\n\nc\n```\n\nd",
+		"<pre><code class='x language-go'>f()</code></pre>": "```go\nf()\n```",
 		"<pre>```</pre>":                "````\n```\n````",
 		"<ul><li>x<pre>a\nb</pre></ul>": "- x\n\n  ```\n  a\n  b\n  ```",
-		"<table><tr><th>A<th>B<tr><td>1<td>2<tr><td><td><p>4</p></table>e":                                                               "A | B\n--- | ---\n1 | 2\n| 4\n\ne",
-		"<table><tr><td><div>a</div><td><p>b</p><td>c</tr></table>":                                                                      "a | b | c",
-		"<script>if (a<b) '</p>'</script><style>x</style>a<template>no</template><svg><title>t</title></svg><select><option>o</select>b": "ab",
+		"<table><tr><th>A<th>B<tr><td>1<td>2<tr><td><td><p>4</p></table>e": "A | B\n--- | ---\n1 | 2\n| 4\n\ne",
+		"<table><tr><td><div>a</div><td><p>b</p><td>c</tr></table>":        "a | b | c",
+		"<script>if (a<b) " +
+			"'</p>'</script><style>x</style>a<template>no</template><svg><title>t</title></svg><select><option>o</select>b": "ab",
 
 		"<script>x</scripty></script >a":                            "a",
 		"a<!-- <p> -- > -->b<!-->c<!---->d<!doctype x><?pi?></ x>e": "abcde",
@@ -76,8 +80,10 @@ func TestLongPagesAreCut(t *testing.T) {
 func TestTimeGrowsWithTheLength(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
-		"<", "<a", "<a ", "<!--", "<!-- --", "</", "&", "&#", "&amp", "<b x=", "<b x='", "<title>", "<script>", "<script></", "<div>", "<ul><li>", "<table><tr><td>",
-		"<blockquote>", "<a href=x>", "<pre>", "<code>", "</li>", "<svg>", "<td>", "<p>\n", "-", "<![CDATA[", "<x a=1 b=2 c=3 ", "`", "<pre>`</pre>", "<pre><div>",
+		"<", "<a", "<a ", "<!--", "<!-- --", "</", "&", "&#", "&amp", "<b x=", "<b x='", "<title>", "<script>",
+		"<script></", "<div>", "<ul><li>", "<table><tr><td>",
+		"<blockquote>", "<a href=x>", "<pre>", "<code>", "</li>", "<svg>", "<td>", "<p>\n", "-", "<![CDATA[",
+		"<x a=1 b=2 c=3 ", "`", "<pre>`</pre>", "<pre><div>",
 	} {
 		base, _ := url.Parse("https://example.org/")
 		page := strings.Repeat(unit, (1<<19)/len(unit))

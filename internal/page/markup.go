@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// scanner divides HTML into tags and text, in one pass and without a tree, as the tokenizer of the standard does where it matters for text:
-// comments, attributes with and without quotes, elements whose content is no markup, and characters by name. It never fails, and its time
-// grows with the length of the page only.
+// scanner divides HTML into tags and text, in one pass and without a tree, as the tokenizer of the standard does where
+// it matters for text: comments, attributes with and without quotes, elements whose content is no markup, and
+// characters by name. It never fails, and its time grows with the length of the page only.
 type scanner struct {
 	s   string
 	at  int
@@ -137,7 +137,8 @@ func (z *scanner) rawText() (t token, ok bool) {
 		}
 		from += n
 		name := rest[from+2:]
-		if len(name) >= len(z.raw) && strings.EqualFold(name[:len(z.raw)], z.raw) && (len(name) == len(z.raw) || strings.IndexByte(" \t\n\r\f/>", name[len(z.raw)]) >= 0) {
+		if len(name) >= len(z.raw) && strings.EqualFold(name[:len(z.raw)], z.raw) &&
+			(len(name) == len(z.raw) || strings.IndexByte(" \t\n\r\f/>", name[len(z.raw)]) >= 0) {
 			end = from
 			break
 		}

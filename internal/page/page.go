@@ -1,13 +1,13 @@
 // Package page fetches a page of the web for a model and makes text of it.
 //
-// It promises that only public addresses are connected to, decided on the very address that is dialled, so that a name which changes its
-// meaning in between gains nothing; that a page takes limited time, memory and redirects; that another host is never gone to without being
-// asked for; and that what is returned is valid text, says where it came from and whether it is all. Nothing of the user's goes along: no
-// credentials, no cookies, no referrer.
+// It promises that only public addresses are connected to, decided on the very address that is dialled, so that a name
+// which changes its meaning in between gains nothing; that a page takes limited time, memory and redirects; that
+// another host is never gone to without being asked for; and that what is returned is valid text, says where it came
+// from and whether it is all. Nothing of the user's goes along: no credentials, no cookies, no referrer.
 //
-// It refuses other methods than GET, addresses with credentials in them, and what is no text. It does not run scripts, does not judge what a
-// page says, and where a proxy is set in the environment it is the proxy that resolves names: only what the address itself shows is judged
-// then, and Page.Proxy says so.
+// It refuses other methods than GET, addresses with credentials in them, and what is no text. It does not run scripts,
+// does not judge what a page says, and where a proxy is set in the environment it is the proxy that resolves names:
+// only what the address itself shows is judged then, and Page.Proxy says so.
 package page
 
 import (
@@ -102,16 +102,20 @@ func (f *Fetcher) read(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fault.New(fault.ArgError, "%q is no address of a page", shorten(address)).Hint("Give one such as https://example.com/page.")
+		return nil, fault.New(fault.ArgError, "%q is no address of a page",
+			shorten(address)).Hint("Give one such as https://example.com/page.")
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fault.New(fault.ArgError, "%q is no address that begins with http:// or https://", shorten(u.Redacted())).
+		return nil, fault.New(fault.ArgError, "%q is no address that begins with http:// or https://",
+			shorten(u.Redacted())).
 			Hint("Give one such as https://example.com/page.")
 	case u.User != nil:
-		return nil, fault.New(fault.ArgError, "the address of %s has credentials in it", u.Hostname()).Hint("Give it without them.")
+		return nil, fault.New(fault.ArgError, "the address of %s has credentials in it",
+			u.Hostname()).Hint("Give it without them.")
 	case u.Hostname() == "" || u.Opaque != "":
-		return nil, fault.New(fault.ArgError, "%q names no host", shorten(address)).Hint("Give one such as https://example.com/page.")
+		return nil, fault.New(fault.ArgError, "%q names no host",
+			shorten(address)).Hint("Give one such as https://example.com/page.")
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if err := f.judgeHost(u.Hostname()); err != nil {
@@ -125,7 +129,8 @@ func sameHost(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
 	}
-	return from.Scheme == to.Scheme && portOf(from) == portOf(to) || portOf(from) == "80" && to.Scheme == "https" && portOf(to) == "443"
+	return from.Scheme == to.Scheme && portOf(from) == portOf(to) || portOf(from) == "80" && to.Scheme == "https" &&
+		portOf(to) == "443"
 }
 
 func portOf(u *url.URL) string {
@@ -192,7 +197,8 @@ func (p *Page) fill(r *http.Response) error {
 	}
 	decoded, unknown := decode(body, charset, p.Cut)
 	if unknown != "" {
-		p.Note = fmt.Sprintf("It is written in %s, which is not understood here: what is no UTF-8 was replaced.", shorten(unknown))
+		p.Note = fmt.Sprintf("It is written in %s, which is not understood here: what is no UTF-8 was replaced.",
+			shorten(unknown))
 	}
 	if isHTML(p.Media, decoded) {
 		cut := false

@@ -79,14 +79,23 @@ func TestPagesOfAllKinds(t *testing.T) {
 		text    string
 		title   string
 	}{
-		"html":         {answer("text/html; charset=utf-8", []byte("<title>T&eacute;</title><h1>Hi</h1><p>a <b>b</b>\x1b[31m")), "# Hi\n\na b", "Té"},
-		"json":         {answer("application/json", []byte(`{"a": "<b>"}`)), `{"a": "<b>"}`, ""},
-		"plain":        {answer("text/plain", []byte("<h1>as it is</h1>\r\n")), "<h1>as it is</h1>\n", ""},
-		"no type":      {answer("", []byte("<!DOCTYPE html><p>x")), "x", ""},
-		"torn type":    {answer("text/html; charset=\"utf-8", []byte("<p>x")), "x", ""},
-		"latin1":       {answer("text/html; charset=ISO-8859-1", []byte("<p>caf\xe9 \x80 \x93q\x94")), "café € “q”", ""},
-		"meta":         {answer("text/html", []byte("<meta charset=windows-1252><p>caf\xe9")), "café", ""},
-		"old meta":     {answer("text/html", []byte(`<META http-equiv="Content-Type" content="text/html; charset=iso-8859-1"><p>`+"caf\xe9")), "café", ""},
+		"html": {answer("text/html; charset=utf-8",
+			[]byte("<title>T&eacute;</title><h1>Hi</h1><p>a <b>b</b>\x1b[31m")), "# Hi\n\na b", "Té"},
+		"json":      {answer("application/json", []byte(`{"a": "<b>"}`)), `{"a": "<b>"}`, ""},
+		"plain":     {answer("text/plain", []byte("<h1>as it is</h1>\r\n")), "<h1>as it is</h1>\n", ""},
+		"no type":   {answer("", []byte("<!DOCTYPE html><p>x")), "x", ""},
+		"torn type": {answer("text/html; charset=\"utf-8", []byte("<p>x")), "x", ""},
+		"latin1": {
+			answer("text/html; charset=ISO-8859-1", []byte("<p>caf\xe9 \x80 \x93q\x94")), "café € “q”",
+			"",
+		},
+		"meta": {answer("text/html", []byte("<meta charset=windows-1252><p>caf\xe9")), "café", ""},
+		"old meta": {
+			answer("text/html",
+				[]byte(`<META http-equiv="Content-Type" content="text/html; charset=iso-8859-1"><p>`+"caf\xe9")),
+			"café",
+			"",
+		},
 		"header first": {answer("text/html; charset=utf-8", []byte("<meta charset=windows-1252><p>café")), "café", ""},
 		"guess":        {answer("text/html", []byte("<p>caf\xe9")), "café", ""},
 		"utf-8 bad":    {answer("text/plain; charset=utf-8", []byte("caf\xe9!")), "caf\uFFFD!", ""},
@@ -105,7 +114,8 @@ func TestPagesOfAllKinds(t *testing.T) {
 			address := serve(t, c.handler)
 			p, err := fetch(t, address+"/x?y=1#frag")
 			check(t, err)
-			if p.Text != c.text || p.Title != c.title || p.Status != 200 || p.URL != address+"/x?y=1" || p.Cut || p.Moved != "" || p.Proxy != "" {
+			if p.Text != c.text || p.Title != c.title || p.Status != 200 || p.URL != address+"/x?y=1" || p.Cut ||
+				p.Moved != "" || p.Proxy != "" {
 				t.Errorf("got %+v", p)
 			}
 			if (p.Note != "") != (name == "other") {
@@ -143,15 +153,18 @@ func TestNothingOfTheUsersIsSent(t *testing.T) {
 func TestBinariesAreRefused(t *testing.T) {
 	t.Parallel()
 	for contentType, body := range map[string]string{
-		"image/png": "\x89PNG", "application/pdf": "%PDF", "application/octet-stream": "a\x00b", "text/plain": "a\x00b", "": "\x7fELF\x00\x01",
+		"image/png": "\x89PNG", "application/pdf": "%PDF", "application/octet-stream": "a\x00b", "text/plain": "a\x00b",
+		"": "\x7fELF\x00\x01",
 	} {
 		_, err := fetch(t, serve(t, answer(contentType, []byte(body))))
 		wantCode(t, err, fault.Unsafe)
-		if message := err.Error(); !strings.Contains(message, fmt.Sprintf("of %d bytes", len(body))) || !strings.Contains(message, contentType) {
+		if message := err.Error(); !strings.Contains(message, fmt.Sprintf("of %d bytes", len(body))) ||
+			!strings.Contains(message, contentType) {
 			t.Error(message)
 		}
 	}
-	_, err := fetch(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br") }))
+	_, err := fetch(t,
+		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "br") }))
 	wantCode(t, err, fault.Unsafe)
 }
 
@@ -168,7 +181,8 @@ func TestSizeIsLimited(t *testing.T) {
 	})
 	p, err := fetch(t, address)
 	check(t, err)
-	if len(p.Text) > MaxText || len(p.Text) < MaxText-4 || !p.Cut || !utf8.ValidString(p.Text) || strings.Contains(p.Text, "\uFFFD") {
+	if len(p.Text) > MaxText || len(p.Text) < MaxText-4 || !p.Cut || !utf8.ValidString(p.Text) ||
+		strings.Contains(p.Text, "\uFFFD") {
 		t.Errorf("%d bytes, cut %v", len(p.Text), p.Cut)
 	}
 	if sent.Load() > 30<<20 {
@@ -192,7 +206,8 @@ func TestSizeIsLimited(t *testing.T) {
 
 func TestStatusIsToldWithThePage(t *testing.T) {
 	t.Parallel()
-	p, err := fetch(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not here", http.StatusNotFound) }))
+	p, err := fetch(t,
+		serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not here", http.StatusNotFound) }))
 	check(t, err)
 	if p.Status != 404 || p.Text != "not here\n" {
 		t.Errorf("%+v", p)
@@ -205,8 +220,9 @@ func TestRedirects(t *testing.T) {
 	var hops atomic.Int64
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		to := map[string]string{
-			"/a": "b", "/b": "/c?d=1", "/other": other + "/x#y", "/file": "file:///etc/passwd", "/script": "javascript:alert(1)",
-			"/user": "http://u:secret@127.0.0.1/", "/torn": "http://[::1", "/loop": "/loop",
+			"/a": "b", "/b": "/c?d=1", "/other": other + "/x#y", "/file": "file:///etc/passwd",
+			"/script": "javascript:alert(1)",
+			"/user":   "http://u:secret@127.0.0.1/", "/torn": "http://[::1", "/loop": "/loop",
 		}[r.URL.Path]
 		if r.URL.Path == "/loop" {
 			hops.Add(1)
@@ -228,7 +244,10 @@ func TestRedirects(t *testing.T) {
 	if p.Moved != other+"/x" || p.Text != "" || p.Status != 301 {
 		t.Errorf("%+v", p)
 	}
-	for path, code := range map[string]fault.Code{"/file": fault.ArgError, "/script": fault.ArgError, "/user": fault.ArgError, "/torn": fault.Down, "/loop": fault.Down} {
+	for path, code := range map[string]fault.Code{
+		"/file": fault.ArgError, "/script": fault.ArgError,
+		"/user": fault.ArgError, "/torn": fault.Down, "/loop": fault.Down,
+	} {
 		_, err = fetch(t, address+path)
 		wantCode(t, err, code)
 		if strings.Contains(err.Error(), "secret") {
@@ -273,12 +292,17 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	check(t, err)
 	f := New(Options{})
 	for _, address := range []string{
-		site, "http://localhost:" + port, "http://127.0.0.1:" + port, "http://[::ffff:127.0.0.1]:" + port, "http://[::1]:" + port, "http://0.0.0.0:" + port,
-		"http://127.1:" + port, "http://2130706433:" + port, "http://0x7f000001:" + port, "http://0x7f.1:" + port, "http://127.0.0.1.:" + port,
-		"http://169.254.169.254/latest/meta-data", "http://[fe80::1%25lo]:" + port, "http://10.0.0.1", "http://u:p@example.com/", "file:///etc/passwd",
-		"ftp://example.com", "example.com", "", "https://", "http:///x", "gopher://x", "http://[::", "javascript:alert(1)", "https:example.com",
+		site, "http://localhost:" + port, "http://127.0.0.1:" + port, "http://[::ffff:127.0.0.1]:" +
+			port, "http://[::1]:" + port, "http://0.0.0.0:" + port,
+		"http://127.1:" + port, "http://2130706433:" + port, "http://0x7f000001:" + port, "http://0x7f.1:" +
+			port, "http://127.0.0.1.:" + port,
+		"http://169.254.169.254/latest/meta-data", "http://[fe80::1%25lo]:" +
+			port, "http://10.0.0.1", "http://u:p@example.com/", "file:///etc/passwd",
+		"ftp://example.com", "example.com", "", "https://", "http:///x", "gopher://x", "http://[::",
+		"javascript:alert(1)", "https:example.com",
 	} {
-		if _, err := f.Fetch(t.Context(), address); !errors.Is(err, fault.PermissionDenied) && !errors.Is(err, fault.ArgError) && !errors.Is(err, fault.NotFoundCode) {
+		if _, err := f.Fetch(t.Context(), address); !errors.Is(err, fault.PermissionDenied) &&
+			!errors.Is(err, fault.ArgError) && !errors.Is(err, fault.NotFoundCode) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -286,14 +310,18 @@ func TestAddressesThatAreRefused(t *testing.T) {
 		t.Error("it was asked")
 	}
 	// A name that leads here is refused where it is dialled.
-	if _, err := f.Fetch(t.Context(), "http://localhost:"+port); !errors.Is(err, fault.PermissionDenied) || !strings.Contains(err.Error(), "this machine") {
+	if _, err := f.Fetch(t.Context(), "http://localhost:"+port); !errors.Is(err, fault.PermissionDenied) ||
+		!strings.Contains(err.Error(), "this machine") {
 		t.Error(err)
 	}
 }
 
 func TestDialledAddresses(t *testing.T) {
 	t.Parallel()
-	for dialled, public := range map[string]bool{"1.1.1.1:80": true, "[::ffff:10.0.0.1]:80": false, "somewhere": false} {
+	for dialled, public := range map[string]bool{
+		"1.1.1.1:80": true, "[::ffff:10.0.0.1]:80": false,
+		"somewhere": false,
+	} {
 		if err := judgeDialled(dialled); (err == nil) != public {
 			t.Errorf("%s: %v", dialled, err)
 		}
@@ -355,14 +383,16 @@ func TestProxyIsAsked(t *testing.T) {
 	exe, err := os.Executable()
 	check(t, err)
 	for address, want := range map[string]string{
-		"http://example.invalid/x":      strings.TrimPrefix(proxy, "http://") + "|proxy has http://example.invalid/x|<nil>",
+		"http://example.invalid/x": strings.TrimPrefix(proxy, "http://") +
+			"|proxy has http://example.invalid/x|<nil>",
 		"http://metadata.internal/x":    "||metadata.internal is",
 		"http://169.254.169.254/x":      "||169.254.169.254 is",
 		"http://0xa9fea9fe/x":           "||0xa9fea9fe is",
 		"http://[::ffff:169.254.1.1]/x": "||::ffff:169.254.1.1 is",
 	} {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), proxiedVariable+"="+address, "HTTP_PROXY="+proxy, "http_proxy="+proxy, "NO_PROXY=", "no_proxy=", "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), proxiedVariable+"="+address, "HTTP_PROXY="+proxy, "http_proxy="+proxy,
+			"NO_PROXY=", "no_proxy=", "GORACE=atexit_sleep_ms=0")
 		out, err := cmd.Output()
 		if err != nil || !strings.HasPrefix(string(out), want) {
 			t.Errorf("%s: %q %v", address, out, err)

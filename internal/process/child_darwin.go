@@ -18,7 +18,8 @@ func track(*syscall.SysProcAttr, *int) {}
 // rescueFork cannot see here whether a fork is stuck.
 func rescueFork() (rescued func() bool) { return func() bool { return false } }
 
-// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it leaves to takeStop.
+// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it
+// leaves to takeStop.
 func awaitChange(pid int, stops bool) (exited bool) {
 	if !stops {
 		(&group{pid}).waitLeader()
@@ -32,7 +33,8 @@ func awaitChange(pid int, stops bool) (exited bool) {
 	}
 }
 
-// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left nothing.
+// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left
+// nothing.
 func takeStop(pid int) (by syscall.Signal, is bool) {
 	info, err := waitid(pid, unix.WSTOPPED|unix.WNOHANG)
 	return syscall.Signal(info.status), err == nil && info.pid == int32(pid)
@@ -52,7 +54,8 @@ const (
 )
 
 func waitid(pid, options int) (info siginfo, err error) {
-	_, _, number := unix.Syscall6(unix.SYS_WAITID, idOfProcess, uintptr(pid), uintptr(unsafe.Pointer(&info)), uintptr(options), 0, 0)
+	_, _, number := unix.Syscall6(unix.SYS_WAITID, idOfProcess, uintptr(pid), uintptr(unsafe.Pointer(&info)),
+		uintptr(options), 0, 0)
 	if number != 0 {
 		err = number
 	}
@@ -61,8 +64,8 @@ func waitid(pid, options int) (info siginfo, err error) {
 
 func maxRSS(u syscall.Rusage) int64 { return u.Maxrss }
 
-// stopSelf stops this process, if there is somebody to continue it. The runtime keeps a handler that was once installed, so the signal that
-// can be handled would do nothing.
+// stopSelf stops this process, if there is somebody to continue it. The runtime keeps a handler that was once
+// installed, so the signal that can be handled would do nothing.
 func stopSelf(syscall.Signal) {
 	if !signal.Ignored(syscall.SIGTSTP) && !orphaned() {
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)

@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of every descendant whose own parent has died. It stays so: whether the last child has ended
-// could only be known with a count that belongs to the whole process.
+// adoptOrphans makes this process the parent of every descendant whose own parent has died. It stays so: whether the
+// last child has ended could only be known with a count that belongs to the whole process.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // track keeps a pidfd of what is started. That we hold one tells a child of our own from one that was adopted.
 func track(attr *syscall.SysProcAttr, fd *int) { attr.PidFD = fd }
 
-// rescueFork kills what this thread forks if it is stopped before it has become another program: the terminal was ours when we asked, and
-// when the child takes it, a shell has taken it back. The fork would wait for ever. The function that is returned ends the watch, and says
-// whether the child was killed; fork does not know.
+// rescueFork kills what this thread forks if it is stopped before it has become another program: the terminal was ours
+// when we asked, and when the child takes it, a shell has taken it back. The fork would wait for ever. The function
+// that is returned ends the watch, and says whether the child was killed; fork does not know.
 func rescueFork() (rescued func() bool) {
 	children := fmt.Sprintf("/proc/self/task/%d/children", unix.Gettid())
 	forked, watched, killed := make(chan struct{}), make(chan struct{}), false
@@ -62,7 +62,8 @@ func sameProgram(pid int) bool {
 	return err == nil && errOurs == nil && theirs == ours
 }
 
-// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it leaves to takeStop.
+// awaitChange waits until the process has exited, which it leaves to be reaped, or, if asked for, is stopped, which it
+// leaves to takeStop.
 func awaitChange(pid int, stops bool) (exited bool) {
 	options := unix.WEXITED
 	if stops {
@@ -78,11 +79,13 @@ func awaitChange(pid int, stops bool) (exited bool) {
 			return true
 		}
 		info = unix.Siginfo{}
-		return unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != nil || info.Signo != 0
+		return unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != nil ||
+			info.Signo != 0
 	}
 }
 
-// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left nothing.
+// takeStop takes what a stop has left behind, or it would be seen again and again. A process that goes on has left
+// nothing.
 func takeStop(pid int) (by syscall.Signal, is bool) {
 	var info unix.Siginfo
 	if unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) != nil || info.Signo == 0 {
@@ -99,11 +102,12 @@ func stoppedBy(info *unix.Siginfo) syscall.Signal {
 
 func maxRSS(u syscall.Rusage) int64 { return int64(u.Maxrss) << 10 }
 
-// stopSelf stops this process, and all of its group so that a shell sees the job stopped, and returns when it goes on. In a group that is
-// orphaned, and where the signal was ignored from the beginning, it returns at once.
+// stopSelf stops this process, and all of its group so that a shell sees the job stopped, and returns when it goes on.
+// In a group that is orphaned, and where the signal was ignored from the beginning, it returns at once.
 //
-// The runtime keeps a handler that was once installed, also after signal.Reset, and the signal then does nothing. So the system itself is
-// told, for this moment, to ignore the signal, which the group gets, and then to do what it does by default.
+// The runtime keeps a handler that was once installed, also after signal.Reset, and the signal then does nothing. So
+// the system itself is told, for this moment, to ignore the signal, which the group gets, and then to do what it does
+// by default.
 func stopSelf(by syscall.Signal) {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return
@@ -127,11 +131,13 @@ type disposition struct {
 // set returns what was there before.
 func (d *disposition) set(s syscall.Signal) *disposition {
 	before := &disposition{}
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(d)), uintptr(unsafe.Pointer(before)), 8, 0, 0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(d)),
+		uintptr(unsafe.Pointer(before)), 8, 0, 0)
 	return before
 }
 
-// raise sends this thread a signal. It has been delivered when the call returns; sent to the process, it might stop us a little later.
+// raise sends this thread a signal. It has been delivered when the call returns; sent to the process, it might stop us
+// a little later.
 func raise(s syscall.Signal) { _ = unix.Tgkill(unix.Getpid(), unix.Gettid(), s) }
 
 // withoutTTOU runs f on a thread that is not stopped for what it does to a terminal from the background.

@@ -60,8 +60,8 @@ func (c *Child) start() (err error) {
 	return nil
 }
 
-// supervise has the thread that started the child for itself until all is over: the kernel sends the parent-death signal when that thread
-// ends.
+// supervise has the thread that started the child for itself until all is over: the kernel sends the parent-death
+// signal when that thread ends.
 func (c *Child) supervise() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -151,8 +151,8 @@ func (c *Child) watch() {
 	}
 }
 
-// hangUp ends a child that waits for a terminal which nobody can give it any more, as the kernel does with a group that is orphaned while
-// it is stopped.
+// hangUp ends a child that waits for a terminal which nobody can give it any more, as the kernel does with a group that
+// is orphaned while it is stopped.
 func (c *Child) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

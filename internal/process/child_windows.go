@@ -23,7 +23,8 @@ func (c *Child) start() error {
 	c.mark = newMark()
 	p := c.plan
 	c.cmd = &exec.Cmd{
-		Path: p.Path, Args: p.Argv, Dir: p.Dir, Env: markedWhole(p.Env, c.mark), Stdout: p.Stdout, Stderr: p.Stderr, WaitDelay: drainFor,
+		Path: p.Path, Args: p.Argv, Dir: p.Dir, Env: markedWhole(p.Env, c.mark), Stdout: p.Stdout, Stderr: p.Stderr,
+		WaitDelay: drainFor,
 	}
 	var input io.WriteCloser
 	if f, ok := p.Stdin.(*os.File); ok && f != nil {

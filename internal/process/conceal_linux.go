@@ -9,10 +9,11 @@ import (
 	"unsafe"
 )
 
-// Conceal takes the values of secret variables out of what other processes can read of our environment (/proc/PID/environ), and returns how
-// many there were. We have them still, and so has whom we hand them to. What the kernel shows there is the memory that it filled when this
-// program began, of which the runtime has made a copy; so it is overwritten. Making the process not dumpable would hide all of it, but then
-// /proc/PID belongs to root: a process without privileges could map no user into a namespace, and a guard around us could not see our mark.
+// Conceal takes the values of secret variables out of what other processes can read of our environment
+// (/proc/PID/environ), and returns how many there were. We have them still, and so has whom we hand them to. What the
+// kernel shows there is the memory that it filled when this program began, of which the runtime has made a copy; so it
+// is overwritten. Making the process not dumpable would hide all of it, but then /proc/PID belongs to root: a process
+// without privileges could map no user into a namespace, and a guard around us could not see our mark.
 //
 // A debugger of the same user still reads the copy, where the system lets it attach.
 func Conceal(secret func(entry string) bool) int {
@@ -41,7 +42,9 @@ func environmentBlock() []byte {
 		return nil
 	}
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	var place [4]uint64 // proc(5): arg_start, arg_end, env_start and env_end are the fields 48 to 51; the third is the first behind the name
+	// proc(5): arg_start, arg_end, env_start and env_end are the fields 48 to 51; the third is the first behind the
+	// name
+	var place [4]uint64
 	for i := range place {
 		if at := 48 - 3 + i; at < len(fields) {
 			place[i], _ = strconv.ParseUint(fields[at], 10, 64)

@@ -25,7 +25,8 @@ func concealed([]string) error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"n": n, "again": again, "a": os.Getenv("A_TOKEN"), "b": os.Getenv("B_TOKEN"), "plain": os.Getenv("PLAIN"), "seen": string(seen), "handed": string(handed),
+		"n": n, "again": again, "a": os.Getenv("A_TOKEN"), "b": os.Getenv("B_TOKEN"), "plain": os.Getenv("PLAIN"),
+		"seen": string(seen), "handed": string(handed),
 	})
 }
 
@@ -35,8 +36,10 @@ func TestConceal(t *testing.T) {
 	check(t, err)
 	ours, theirs, err := os.Pipe()
 	check(t, err)
-	env := append(roleEnvironment("concealed"), "A_TOKEN=secret-1", "PLAIN=x", "B_TOKEN=secret-2", "B_TOKEN=secret-3", "EMPTY_TOKEN=", "LAST=y")
-	p, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{Env: env, Files: []*os.File{nil, theirs, os.Stderr}}) // exec.Cmd would leave out a name that is there twice
+	env := append(roleEnvironment("concealed"), "A_TOKEN=secret-1", "PLAIN=x", "B_TOKEN=secret-2", "B_TOKEN=secret-3",
+		"EMPTY_TOKEN=", "LAST=y")
+	// exec.Cmd would leave out a name that is there twice
+	p, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{Env: env, Files: []*os.File{nil, theirs, os.Stderr}})
 	check(t, err)
 	check(t, theirs.Close())
 	out, err := io.ReadAll(ours)
@@ -49,10 +52,12 @@ func TestConceal(t *testing.T) {
 		Seen, Handed, ErrText string
 	}
 	check(t, json.Unmarshal(out, &got))
-	if got.A != "secret-1" || got.B != "secret-2" && got.B != "secret-3" || got.Plain != "x" || !strings.Contains(got.Handed, "A_TOKEN=secret-1\n") {
+	if got.A != "secret-1" || got.B != "secret-2" && got.B != "secret-3" || got.Plain != "x" ||
+		!strings.Contains(got.Handed, "A_TOKEN=secret-1\n") {
 		t.Errorf("%+v", got)
 	}
-	if strings.Contains(got.Seen, "secret") || !strings.Contains(got.Seen, "PLAIN=x\x00") || !strings.Contains(got.Seen, "LAST=y") {
+	if strings.Contains(got.Seen, "secret") || !strings.Contains(got.Seen, "PLAIN=x\x00") ||
+		!strings.Contains(got.Seen, "LAST=y") {
 		t.Errorf("others see %q", got.Seen)
 	}
 	if got.N != 4 || got.Again != 0 {

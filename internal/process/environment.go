@@ -16,8 +16,9 @@ type EnvOptions struct {
 	Extra          map[string]string // set last, over all else
 }
 
-// Environment is base with what keeps a child from waiting or decorating: no pager, unbuffered output, and, unless Interactive, no
-// editor and no prompt. Each name is in the result once, the last value wins, and the order is that of first appearance.
+// Environment is base with what keeps a child from waiting or decorating: no pager, unbuffered output, and, unless
+// Interactive, no editor and no prompt. Each name is in the result once, the last value wins, and the order is that of
+// first appearance.
 func Environment(base []string, o EnvOptions) []string {
 	set := []string{
 		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "LESS=-F -X -R", "MORE=", "PYTHONUNBUFFERED=1",

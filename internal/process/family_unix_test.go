@@ -18,7 +18,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// familyThat is the leader of a family: "exits" leaves a grandchild behind, "escapes" one that has left the session, "stays" waits.
+// familyThat is the leader of a family: "exits" leaves a grandchild behind, "escapes" one that has left the session,
+// "stays" waits.
 func familyThat(how, file string) error {
 	attr := &syscall.SysProcAttr{Setsid: how == "escapes" || how == "escapes-stays"}
 	if err := startGrandchild(file, attr); err != nil || how == "exits" || how == "escapes" {
@@ -162,7 +163,8 @@ func TestRecordLastsAsLongAsTheChild(t *testing.T) {
 				check := func() bool {
 					children, _ := Sessions(dir)
 					return slices.ContainsFunc(children, func(c SessionChild) bool {
-						return c.PID == pid && c.Alive && c.File == record && c.Argv0 != "" && time.Since(c.Started) < time.Minute
+						return c.PID == pid && c.Alive && c.File == record && c.Argv0 != "" &&
+							time.Since(c.Started) < time.Minute
 					})
 				}
 				soon, stop := context.WithTimeout(ctx, 10*time.Second)

@@ -14,7 +14,8 @@ func dieWithParent(*syscall.SysProcAttr) {}
 
 func markAllDescriptors() error { return errors.ErrUnsupported }
 
-// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not given away.
+// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not
+// given away.
 func (g *group) waitLeader() {
 	queue, err := unix.Kqueue()
 	if err != nil {

@@ -17,7 +17,8 @@ func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL
 // markAllDescriptors does it in one call, since Linux 5.11.
 func markAllDescriptors() error { return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
-// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not given away.
+// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not
+// given away.
 func (g *group) waitLeader() {
 	for {
 		err := unix.Waitid(unix.P_PID, g.leader, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -125,8 +126,8 @@ func hasMark(pid int, mark string) bool {
 	return marked
 }
 
-// lookForMark looks into the environment that a process was started with. between: it has none at this moment, because it has left one
-// program and not yet entered the next, or is on its way out.
+// lookForMark looks into the environment that a process was started with. between: it has none at this moment, because
+// it has left one program and not yet entered the next, or is on its way out.
 func lookForMark(pid int, mark string) (marked, between bool) {
 	place := "/proc/" + strconv.Itoa(pid)
 	text, err := readWhole(place + "/environ")

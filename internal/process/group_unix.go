@@ -14,8 +14,8 @@ import (
 // group is a running child with all that it starts.
 type group struct{ leader int }
 
-// startGroup starts the child in a session of its own. That makes a group, as Setpgid would, and takes the terminal away too: a program
-// that asks for a password on /dev/tty fails at once instead of being stopped for ever.
+// startGroup starts the child in a session of its own. That makes a group, as Setpgid would, and takes the terminal
+// away too: a program that asks for a password on /dev/tty fails at once instead of being stopped for ever.
 func startGroup(cmd *exec.Cmd) (*group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	dieWithParent(cmd.SysProcAttr)
@@ -26,8 +26,9 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 	return &group{cmd.Process.Pid}, nil
 }
 
-// keepDescriptors keeps what we inherited ourselves from going on to the child. Go marks what it opens, but not what was open when we
-// began: a lock or the write end of a pipe that a careless parent left would live as long as the child.
+// keepDescriptors keeps what we inherited ourselves from going on to the child. Go marks what it opens, but not what
+// was open when we began: a lock or the write end of a pipe that a careless parent left would live as long as the
+// child.
 func keepDescriptors() {
 	if markAllDescriptors() == nil {
 		return
@@ -51,7 +52,8 @@ func (g *group) terminate() {
 	_ = syscall.Kill(-g.leader, syscall.SIGCONT)
 }
 
-// othersAlive says whether the group has members that run. Zombies do not: where process 1 collects nobody they stay for ever.
+// othersAlive says whether the group has members that run. Zombies do not: where process 1 collects nobody they stay
+// for ever.
 func (g *group) othersAlive() bool {
 	return syscall.Kill(-g.leader, 0) == nil && groupRuns(g.leader)
 }

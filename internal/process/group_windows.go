@@ -10,15 +10,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a running child with all that it starts: a job object. The job also ends with us, which is what the parent-death signal does
-// on Linux.
+// group is a running child with all that it starts: a job object. The job also ends with us, which is what the
+// parent-death signal does on Linux.
 type group struct {
 	leader  uint32
 	process windows.Handle
 	job     windows.Handle
 }
 
-// startGroup starts the child and puts it into a job. What the child starts before it is in the job, which takes microseconds, escapes.
+// startGroup starts the child and puts it into a job. What the child starts before it is in the job, which takes
+// microseconds, escapes.
 func startGroup(cmd *exec.Cmd) (*group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

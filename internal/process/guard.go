@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/vigil"
 )
 
-// The guard is this program again, started under another name with one argument. No flag of ours and none of a test binary is called so:
-// where main does not ask IsGuard, the second process ends with a usage error.
+// The guard is this program again, started under another name with one argument. No flag of ours and none of a test
+// binary is called so: where main does not ask IsGuard, the second process ends with a usage error.
 const (
 	guardName     = vigil.Name
 	guardArgument = "--omniagent-guard"

@@ -14,8 +14,8 @@ const (
 	cleanScans = 3                // so many in a row find nothing before the guard believes it
 )
 
-// end kills the group at once, and then what is found, until nothing is: one may fork while we look, and one that is between two programs
-// has no environment for a moment.
+// end kills the group at once, and then what is found, until nothing is: one may fork while we look, and one that is
+// between two programs has no environment for a moment.
 func (w *ward) end() {
 	if w.group > 1 {
 		_ = syscall.Kill(-w.group, syscall.SIGKILL)
@@ -38,8 +38,8 @@ func (w *ward) end() {
 	}
 }
 
-// scan kills what has the mark, what is in the group or the session, and what any of these has started. A group or session that was seen
-// empty is not looked for again: its number may be given to somebody else.
+// scan kills what has the mark, what is in the group or the session, and what any of these has started. A group or
+// session that was seen empty is not looked for again: its number may be given to somebody else.
 func (w *ward) scan(own stat) (found, unsure bool) {
 	all := map[int]stat{}
 	for _, pid := range everyProcess() {

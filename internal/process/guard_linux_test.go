@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// brood is a family of all the kinds that are hard to be rid of. Each has the cookie of its test in its environment. $1 is written when
-// all of them are under way; $2 says whether the leader stays.
+// brood is a family of all the kinds that are hard to be rid of. Each has the cookie of its test in its environment. $1
+// is written when all of them are under way; $2 says whether the leader stays.
 const brood = `
 trap '' TERM INT HUP
 sleep 1000 &
@@ -34,7 +34,8 @@ const cookieVariable = "OMNIAGENT_PROCESS_TEST_COOKIE"
 
 func newCookie() string { return cookieVariable + "=" + newMark() }
 
-// survivors are the processes with the cookie. Those that were killed may take a moment to be gone; within it they do not run.
+// survivors are the processes with the cookie. Those that were killed may take a moment to be gone; within it they do
+// not run.
 func survivors(cookie string) []string {
 	var all []string
 	for _, p := range withMark(cookie) {
@@ -180,7 +181,10 @@ func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
 	born := 0
 	for n := range moments(40) {
 		cookie, file := newCookie(), temporary(t, "ready")
-		cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", brood, "sh", file, "stays"}, Env: []string{cookie}})
+		cmd := startStarter(t, started{
+			Argv: []string{"/bin/sh", "-c", brood, "sh", file, "stays"},
+			Env:  []string{cookie},
+		})
 		if n%2 == 0 { // from the first moment on
 			time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
 		} else {
@@ -207,7 +211,10 @@ func TestGuardIsReplaced(t *testing.T) {
 	t.Parallel()
 	for range moments(10) {
 		cookie, file := newCookie(), temporary(t, "ready")
-		cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", brood, "sh", file, "stays"}, Env: []string{cookie}})
+		cmd := startStarter(t, started{
+			Argv: []string{"/bin/sh", "-c", brood, "sh", file, "stays"},
+			Env:  []string{cookie},
+		})
 		pollUntilDone(t.Context(), func() bool { _, err := os.Stat(file); return err == nil })
 		for range 1 + rand.IntN(3) {
 			before := guardOf(t, cmd.Process.Pid)
@@ -230,7 +237,8 @@ func guardOf(t *testing.T, parent int) (found int) {
 	pollUntil(func() bool {
 		for _, pid := range everyProcess() {
 			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if s, ok := statOf(pid); ok && s.parent == parent && s.runs() && strings.HasPrefix(string(name), guardName+"\x00") {
+			if s, ok := statOf(pid); ok && s.parent == parent && s.runs() &&
+				strings.HasPrefix(string(name), guardName+"\x00") {
 				found = pid
 			}
 		}
@@ -254,7 +262,8 @@ func TestGuardHoldsNothingOfOurs(t *testing.T) {
 		return string(text) == guardName+"\n"
 	}, over.C)
 	for n, want := range []string{"/dev/null", "/dev/null", "/dev/null", "socket:"} {
-		if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", c.guard.pid, n)); err != nil || !strings.HasPrefix(to, want) {
+		if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", c.guard.pid, n)); err != nil ||
+			!strings.HasPrefix(to, want) {
 			t.Errorf("descriptor %d is %q: %v", n, to, err)
 		}
 	}
@@ -265,7 +274,10 @@ func TestGuardHoldsNothingOfOurs(t *testing.T) {
 		t.Errorf("its session is %d: %v", own, err)
 	}
 	ignored := ignoredSignals(t, c.guard.pid)
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGPIPE} {
+	for _, s := range []syscall.Signal{
+		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
+		syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGPIPE,
+	} {
 		if ignored&(1<<(s-1)) == 0 { // what is ignored is dropped while kill runs: nothing has to be waited for
 			t.Errorf("it does not ignore %s", unix.SignalName(s))
 		}
@@ -318,7 +330,11 @@ func TestStopOfTheParentStopsTheChild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// The group must not be orphaned, or the signal would do nothing: this process is its parent, in another group.
-	cmd := startStarter(t, started{Argv: []string{"/bin/sh", "-c", `echo $$ >"$1/pid"; : >"$1/ready"; exec sleep 1000`, "sh", dir}}) // a shell that forks may be stopped in the middle of that
+	// a shell that forks may be stopped in the middle of that
+	cmd := startStarter(t, started{Argv: []string{
+		"/bin/sh", "-c", `echo $$ >"$1/pid"; : >"$1/ready"; exec sleep 1000`,
+		"sh", dir,
+	}})
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	pollUntilDone(t.Context(), func() bool { _, err := os.Stat(dir + "/ready"); return err == nil })
 	text, err := os.ReadFile(dir + "/pid")
@@ -346,8 +362,8 @@ func wantState(t *testing.T, pid int, stopped bool) {
 	}
 }
 
-// BenchmarkStart is for people: plain is what os/exec takes for the same program. The processor time includes that of all processes, and is
-// what counts on a machine that is busy.
+// BenchmarkStart is for people: plain is what os/exec takes for the same program. The processor time includes that of
+// all processes, and is what counts on a machine that is busy.
 func BenchmarkStart(b *testing.B) {
 	used := func() (total time.Duration) {
 		for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

@@ -19,8 +19,8 @@ import (
 	"omniagent/internal/vigil"
 )
 
-// guardian is our side of the guard of one child: a second process of this program that holds one end of a pair of sockets. When ours is
-// closed without a farewell, we have died, and it kills what we cannot.
+// guardian is our side of the guard of one child: a second process of this program that holds one end of a pair of
+// sockets. When ours is closed without a farewell, we have died, and it kills what we cannot.
 type guardian struct {
 	mu      sync.Mutex
 	mark    string
@@ -33,7 +33,8 @@ type guardian struct {
 	reaped  bool
 }
 
-// A guard that is killed is replaced at once. One that ends right after its start cannot work here, and is tried again less and less often.
+// A guard that is killed is replaced at once. One that ends right after its start cannot work here, and is tried again
+// less and less often.
 const (
 	guardIsYoung  = 200 * time.Millisecond
 	youngDeaths   = 5
@@ -81,7 +82,8 @@ func (g *guardian) spawn() error {
 	return nil
 }
 
-// forkOurselves runs our own program: the one that runs, even when its file has been replaced, if the system can say which.
+// forkOurselves runs our own program: the one that runs, even when its file has been replaced, if the system can say
+// which.
 func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 	if runtime.GOOS == "linux" {
 		if pid, err := syscall.ForkExec("/proc/self/exe", argv, attr); !errors.Is(err, syscall.ENOENT) {
@@ -95,9 +97,11 @@ func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 	return syscall.ForkExec(path, argv, attr)
 }
 
-// guardEnvironment has no secrets to keep. The marks of those who run us stand in it: to them the guard is one of theirs.
+// guardEnvironment has no secrets to keep. The marks of those who run us stand in it: to them the guard is one of
+// theirs.
 func guardEnvironment() []string {
-	env := []string{vigil.Variable + "=1", "GOMAXPROCS=1", "GOTRACEBACK=none"} // one is started faster, and waits most of its life
+	// one is started faster, and waits most of its life
+	env := []string{vigil.Variable + "=1", "GOMAXPROCS=1", "GOTRACEBACK=none"}
 	if outer := os.Getenv(markVariable); outer != "" {
 		env = append(env, markVariable+"="+outer)
 	}
@@ -211,7 +215,8 @@ func (g *guardian) dismiss() {
 	g.reap()
 }
 
-// Guard is what the guard does: it waits for the end of the process that started it, kills what that was guarding, and returns its exit code.
+// Guard is what the guard does: it waits for the end of the process that started it, kills what that was guarding, and
+// returns its exit code.
 func Guard() int {
 	signal.Ignore() // all that can be
 	var w ward

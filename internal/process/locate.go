@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// locate finds the program of argv. A name without a separator is looked for in the absolute directories of PATH, as env has it: a
-// relative one would mean another program in every directory. A name with a separator is seen from dir.
+// locate finds the program of argv. A name without a separator is looked for in the absolute directories of PATH, as
+// env has it: a relative one would mean another program in every directory. A name with a separator is seen from dir.
 func locate(argv []string, dir string, env []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", fault.New(fault.MissingArgument, "no program was given")
@@ -34,7 +34,8 @@ func locate(argv []string, dir string, env []string) (string, error) {
 			return found, nil
 		}
 		if denied {
-			return "", fault.New(fault.PermissionDenied, "%s may not be executed", path).With("program", name).With("path", path)
+			return "", fault.New(fault.PermissionDenied, "%s may not be executed", path).With("program",
+				name).With("path", path)
 		}
 		return "", missing(argv, []string{filepath.Dir(path)})
 	}
@@ -55,13 +56,15 @@ func locate(argv []string, dir string, env []string) (string, error) {
 func missing(argv, searched []string) error {
 	if name := argv[0]; len(argv) == 1 && strings.ContainsAny(name, " \t\r\n|&;<>()$`\"'*?[]{}~#!") {
 		return fault.New(fault.ShellString, "%q is a command for a shell, and no program has that name", name).
-			With("program", name).Hint("Give the program and each argument by itself: [\"git\", \"status\"], not [\"git status\"].")
+			With("program",
+				name).Hint("Give the program and each argument by itself: [\"git\", \"status\"], not [\"git status\"].")
 	}
 	return fault.New(fault.NotInstalled, "%s is not installed, or not on PATH", argv[0]).
 		With("program", argv[0]).With("searched", searched)
 }
 
-// executable returns path, on Windows with the extension that makes it a program, if it can be run. denied: it is a file, but not for us.
+// executable returns path, on Windows with the extension that makes it a program, if it can be run. denied: it is a
+// file, but not for us.
 func executable(path string, env []string) (found string, denied bool) {
 	for _, extension := range extensions(path, env) {
 		info, err := os.Stat(path + extension)

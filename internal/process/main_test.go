@@ -63,7 +63,8 @@ func as(t *testing.T, role string, args ...string) Spec {
 
 // roleEnvironment also spares us the second that a program with the race detector sleeps before it exits.
 func roleEnvironment(role string) []string {
-	return Environment(os.Environ(), EnvOptions{Extra: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}})
+	return Environment(os.Environ(),
+		EnvOptions{Extra: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"}})
 }
 
 func flood(args []string) error {

@@ -1,13 +1,14 @@
 // Package process runs other programs to their end.
 //
-// It promises that a program gets exactly the arguments that it was given, as a list and never as a string for a shell; that its input
-// is a given text or nothing, so that it cannot wait for somebody to type; that its output is drained however much there is, and kept
-// up to a limit; and that when Run returns, the program and all that it started in its process group (on Windows: its job) is dead
-// and reaped.
+// It promises that a program gets exactly the arguments that it was given, as a list and never as a string for a shell;
+// that its input is a given text or nothing, so that it cannot wait for somebody to type; that its output is drained
+// however much there is, and kept up to a limit; and that when Run returns, the program and all that it started in its
+// process group (on Windows: its job) is dead and reaped.
 //
-// It refuses to leave a child behind, to run without an end once the context has ended, and to look for programs in directories
-// that depend on where it runs. What it does not see is a descendant that makes a session of its own: on Linux such a one is found by
-// a mark in its environment when the Spec names a PIDFile, else it escapes. Containing programs that try to is the guard's work.
+// It refuses to leave a child behind, to run without an end once the context has ended, and to look for programs in
+// directories that depend on where it runs. What it does not see is a descendant that makes a session of its own: on
+// Linux such a one is found by a mark in its environment when the Spec names a PIDFile, else it escapes. Containing
+// programs that try to is the guard's work.
 package process
 
 import (
@@ -30,11 +31,12 @@ const (
 	defaultMaxOutput = 1 << 20
 	defaultGrace     = 5 * time.Second
 
-	// How long a pipe that somebody outside the group keeps open is read after the group is dead. What the group itself wrote is in
-	// the pipe by then and is read at once.
+	// How long a pipe that somebody outside the group keeps open is read after the group is dead. What the group itself
+	// wrote is in the pipe by then and is read at once.
 	drainFor = time.Second
 
-	// How long the kernel gets to take away what was killed. A process in an uninterruptible call may need longer; nothing helps then.
+	// How long the kernel gets to take away what was killed. A process in an uninterruptible call may need longer;
+	// nothing helps then.
 	deathTakes = 2 * time.Second
 )
 
@@ -61,8 +63,9 @@ type Result struct {
 	PID             int           //
 }
 
-// Run runs a program to its end. A non-zero exit is a Result, not an error. An error means that the program could not be started, or
-// that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end, killed after Grace, and the Result is what there is.
+// Run runs a program to its end. A non-zero exit is a Result, not an error. An error means that the program could not
+// be started, or that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end, killed after Grace, and
+// the Result is what there is.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	if s.Env == nil {
 		s.Env = Environment(os.Environ(), EnvOptions{})
@@ -113,8 +116,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	return r, nil
 }
 
-// runGroup starts the child and returns when nothing of it is left. stopped says that ctx ended it. The error is a fault, or what
-// cmd.Wait says.
+// runGroup starts the child and returns when nothing of it is left. stopped says that ctx ended it. The error is a
+// fault, or what cmd.Wait says.
 func runGroup(ctx context.Context, s Spec, cmd *exec.Cmd) (stopped bool, err error) {
 	// The kernel sends the parent-death signal when the thread that started the child ends, so this thread has to stay.
 	runtime.LockOSThread()
@@ -151,9 +154,9 @@ func runGroup(ctx context.Context, s Spec, cmd *exec.Cmd) (stopped bool, err err
 	return stopped, err
 }
 
-// waitOrEnd returns when the leader has exited, and says whether ctx had ended it. The leader is not reaped yet, so its number and that
-// of the group belong to nobody else. When ctx ended it, the rest of the group gets what is left of the grace: a shell dies of
-// SIGTERM long before the git beneath it has removed its lock.
+// waitOrEnd returns when the leader has exited, and says whether ctx had ended it. The leader is not reaped yet, so its
+// number and that of the group belong to nobody else. When ctx ended it, the rest of the group gets what is left of the
+// grace: a shell dies of SIGTERM long before the git beneath it has removed its lock.
 func (g *group) waitOrEnd(ctx context.Context, grace time.Duration) (stopped bool) {
 	exited, watched := make(chan struct{}), make(chan bool)
 	go func() {
@@ -195,7 +198,8 @@ func (g *group) reap(cmd *exec.Cmd) error {
 	return err
 }
 
-// pollUntil asks until the answer is yes or time is up. Nothing tells a process that a group is empty, so it has to ask.
+// pollUntil asks until the answer is yes or time is up. Nothing tells a process that a group is empty, so it has to
+// ask.
 func pollUntil(yes func() bool, over <-chan time.Time) {
 	for gap := time.Millisecond; !yes(); gap = min(2*gap, 25*time.Millisecond) {
 		select {
@@ -206,7 +210,8 @@ func pollUntil(yes func() bool, over <-chan time.Time) {
 	}
 }
 
-// head keeps the beginning of a stream and counts the rest. os/exec writes to it from one goroutine and ends before it is read.
+// head keeps the beginning of a stream and counts the rest. os/exec writes to it from one goroutine and ends before it
+// is read.
 type head struct {
 	max  int64
 	kept []byte
@@ -243,7 +248,8 @@ func notStarted(s Spec, err error) error {
 	code, program := fault.Internal, s.Argv[0]
 	switch {
 	case s.Dir != "" && !isDirectory(s.Dir):
-		return fault.New(fault.FileMissing, "%s is no directory to run %s in", s.Dir, program).With("path", s.Dir).Because(err)
+		return fault.New(fault.FileMissing, "%s is no directory to run %s in", s.Dir, program).With("path",
+			s.Dir).Because(err)
 	case errors.Is(err, fs.ErrPermission):
 		code = fault.PermissionDenied
 	case errors.Is(err, syscall.E2BIG):
@@ -256,15 +262,17 @@ func notStarted(s Spec, err error) error {
 	return fault.New(code, "cannot start %s", program).With("program", program).Because(err)
 }
 
-// passableArguments refuses what a Windows batch file would not get as it was given: cmd.exe reads its whole command line as code
-// (CVE-2024-24576), and there is no way of quoting that holds for every batch file.
+// passableArguments refuses what a Windows batch file would not get as it was given: cmd.exe reads its whole command
+// line as code (CVE-2024-24576), and there is no way of quoting that holds for every batch file.
 func passableArguments(program string, argv []string) error {
-	if extension := strings.ToLower(filepath.Ext(program)); runtime.GOOS != "windows" || extension != ".bat" && extension != ".cmd" {
+	if extension := strings.ToLower(filepath.Ext(program)); runtime.GOOS != "windows" || extension != ".bat" &&
+		extension != ".cmd" {
 		return nil
 	}
 	for _, argument := range argv[1:] {
 		if strings.ContainsAny(argument, "\"%!^&|<>()\r\n") {
-			return fault.New(fault.ArgError, "%s is a batch file, and %q cannot be handed to one safely", program, argument)
+			return fault.New(fault.ArgError, "%s is a batch file, and %q cannot be handed to one safely", program,
+				argument)
 		}
 	}
 	return nil

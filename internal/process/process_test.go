@@ -17,7 +17,10 @@ import (
 )
 
 func TestArgumentsArriveAsTheyAre(t *testing.T) {
-	want := []string{"*", "$(touch x)", "`id`", "a b", "", "two\nlines", `quo"ted`, "it's", `back\slash\`, "%PATH%", "; rm -rf", "-x", "\x01é😀"}
+	want := []string{
+		"*", "$(touch x)", "`id`", "a b", "", "two\nlines", `quo"ted`, "it's", `back\slash\`, "%PATH%",
+		"; rm -rf", "-x", "\x01é😀",
+	}
 	r, err := Run(t.Context(), as(t, "arguments", want...))
 	check(t, err)
 	var got []string
@@ -183,7 +186,10 @@ func TestEnvironment(t *testing.T) {
 		{
 			"all",
 			EnvOptions{TraceID: "t1", NoColor: true, Extra: map[string]string{"CI": "0", "B": "2", "A": "1"}},
-			[]string{kept, always, strings.Replace(quiet, "CI=1", "CI=0", 1), locale, "OMNIAGENT_TRACE_ID=t1 NO_COLOR=1 A=1 B=2"},
+			[]string{
+				kept, always, strings.Replace(quiet, "CI=1", "CI=0", 1), locale,
+				"OMNIAGENT_TRACE_ID=t1 NO_COLOR=1 A=1 B=2",
+			},
 		},
 	} {
 		got := Environment(base, c.o)

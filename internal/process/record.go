@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// The mark is a random value in the environment of a recorded child. What the child starts inherits it, also after it has left the
-	// group or its parent is dead.
+	// The mark is a random value in the environment of a recorded child. What the child starts inherits it, also after
+	// it has left the group or its parent is dead.
 	markVariable = "OMNIAGENT_CHILD_MARK"
 
 	maxPIDFile    = 1 << 20
@@ -50,8 +50,8 @@ type entry struct {
 	Ended    bool      `json:"ended,omitempty"`
 }
 
-// Sessions lists the children on record in the PID files of dir that are not recorded as ended. A dir that does not exist has none;
-// what is no PID file is passed over.
+// Sessions lists the children on record in the PID files of dir that are not recorded as ended. A dir that does not
+// exist has none; what is no PID file is passed over.
 func Sessions(dir string) ([]SessionChild, error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +77,9 @@ func Sessions(dir string) ([]SessionChild, error) {
 	return children, nil
 }
 
-// EndSession ends the children on record in pidFile that still run, and what they started: asked first, killed after grace or when ctx
-// ends. It returns those that it ended and removes the file. Should one survive, the file stays and the fault names it.
+// EndSession ends the children on record in pidFile that still run, and what they started: asked first, killed after
+// grace or when ctx ends. It returns those that it ended and removes the file. Should one survive, the file stays and
+// the fault names it.
 func EndSession(ctx context.Context, pidFile string, grace time.Duration) ([]SessionChild, error) {
 	entries, err := readEntries(pidFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +107,8 @@ func EndSession(ctx context.Context, pidFile string, grace time.Duration) ([]Ses
 	var ended []SessionChild
 	for _, e := range entries {
 		if e.alive() {
-			return ended, fault.New(fault.PermissionDenied, "process %d (%s) cannot be ended", e.PID, e.Argv0).With("pid", e.PID)
+			return ended, fault.New(fault.PermissionDenied, "process %d (%s) cannot be ended", e.PID,
+				e.Argv0).With("pid", e.PID)
 		}
 		ended = append(ended, SessionChild{pidFile, e.PID, e.Argv0, e.Started, false, e})
 	}
@@ -142,7 +144,8 @@ func (e entry) alive() bool {
 	return len(heirs) > 0
 }
 
-// heirs are the processes that carry the mark. A line that has none, or not one of ours, must not match half the machine.
+// heirs are the processes that carry the mark. A line that has none, or not one of ours, must not match half the
+// machine.
 func (e entry) heirs() []*os.Process {
 	if raw, err := hex.DecodeString(e.Mark); err != nil || len(raw) != markBytes {
 		return nil
@@ -180,7 +183,8 @@ func newMark() string {
 	return hex.EncodeToString(random[:])
 }
 
-// marked adds the mark to those of the runs that we are ourselves part of, so that an outer one still finds what we start.
+// marked adds the mark to those of the runs that we are ourselves part of, so that an outer one still finds what we
+// start.
 func marked(env []string, mark string) []string {
 	if outer := valueOf(env, markVariable); outer != "" {
 		mark = outer + "," + mark
@@ -261,8 +265,8 @@ func (e entry) write(path string) error {
 	}
 }
 
-// settle removes the file when all in it have ended. There is no lock: the file is moved away first, which makes a writer who has it
-// open see that it must write again, and what was written before the move goes back.
+// settle removes the file when all in it have ended. There is no lock: the file is moved away first, which makes a
+// writer who has it open see that it must write again, and what was written before the move goes back.
 func settle(path string) {
 	if open, err := readEntries(path); err != nil || len(open) > 0 {
 		return

@@ -4,8 +4,8 @@ package process
 
 import "sync"
 
-// Standby is a guard that has no child yet. To start one takes about as long as to find out what it will guard, so both can be done at the
-// same time.
+// Standby is a guard that has no child yet. To start one takes about as long as to find out what it will guard, so both
+// can be done at the same time.
 type Standby struct {
 	mark  string
 	ready chan struct{} // closed when guard and err are set
@@ -14,7 +14,8 @@ type Standby struct {
 	taken sync.Once
 }
 
-// Prepare begins to start a guard, and returns at once. Dismiss has to be called, whether a child is started with it or not.
+// Prepare begins to start a guard, and returns at once. Dismiss has to be called, whether a child is started with it or
+// not.
 func Prepare() *Standby {
 	s := &Standby{mark: newMark(), ready: make(chan struct{})}
 	go func() {

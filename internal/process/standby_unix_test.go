@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestStandby: the first child takes the guard that waits, the second gets another, and one that nobody took is dismissed.
+// TestStandby: the first child takes the guard that waits, the second gets another, and one that nobody took is
+// dismissed.
 func TestStandby(t *testing.T) {
 	s := Prepare()
 	<-s.ready

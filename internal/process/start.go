@@ -19,9 +19,10 @@ type Plan struct {
 	Dir  string   // empty: ours
 	Env  []string // handed on whole, with a mark added; nil: ours
 
-	// An *os.File is handed on as it is: a terminal stays one, and no byte passes through us. Any other is relayed through a pipe. nil is
-	// the null device. A Stdin that blocks or never ends does not hold Wait up, which is why it may still be read from when Wait returns;
-	// that the child does not read it is no error. A Stdout that blocks holds the child up, as it should, and Wait until a second after End.
+	// An *os.File is handed on as it is: a terminal stays one, and no byte passes through us. Any other is relayed
+	// through a pipe. nil is the null device. A Stdin that blocks or never ends does not hold Wait up, which is why it
+	// may still be read from when Wait returns; that the child does not read it is no error. A Stdout that blocks holds
+	// the child up, as it should, and Wait until a second after End.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
@@ -31,10 +32,12 @@ type Plan struct {
 	Standby  *Standby      // a guard that waits already, for one child; nil, or taken: another is started
 
 	// For who puts another program around this one.
-	Name  string                     // what the program is called in messages; empty: the first of Argv
-	Shape func(*syscall.SysProcAttr) // adds to how the process is made, on Unix; sessions, groups and the signal at our end are not its business
-	Files []*os.File                 // become the descriptors from 3 on, on Unix; they stay the caller's
-	After func(*Ending)              // called once, before Wait returns, when nothing of the child is left, and may correct the ending; nil: not started
+	Name string // what the program is called in messages; empty: the first of Argv
+	// adds to how the process is made, on Unix; sessions, groups and the signal at our end are not its business
+	Shape func(*syscall.SysProcAttr)
+	Files []*os.File // become the descriptors from 3 on, on Unix; they stay the caller's
+	// called once, before Wait returns, when nothing of the child is left, and may correct the ending; nil: not started
+	After func(*Ending)
 }
 
 // Ending is how a child ended.
@@ -67,10 +70,12 @@ type Child struct {
 	system // what it takes on this system
 }
 
-// Start starts a program. It fails when the program cannot be started, with a fault that says why, or when the guard cannot.
+// Start starts a program. It fails when the program cannot be started, with a fault that says why, or when the guard
+// cannot.
 //
-// As long as the child runs, this process is what it has for a parent: SIGTSTP and SIGCONT are handled here, nobody else may be notified
-// of them, and the terminal, if there is one, is not ours to read or write. SIGINT, SIGTERM and SIGHUP are the caller's, who calls End.
+// As long as the child runs, this process is what it has for a parent: SIGTSTP and SIGCONT are handled here, nobody
+// else may be notified of them, and the terminal, if there is one, is not ours to read or write. SIGINT, SIGTERM and
+// SIGHUP are the caller's, who calls End.
 func Start(p Plan) (*Child, error) {
 	c, err := start(p)
 	if err != nil && p.After != nil {
@@ -117,8 +122,8 @@ func (c *Child) Signal(s os.Signal) {
 	}
 }
 
-// End asks the group to end, with s, and kills it when the grace is over, or when End is called again; Wait then returns. On a program
-// that has exited it only ends the wait for those who read what it wrote.
+// End asks the group to end, with s, and kills it when the grace is over, or when End is called again; Wait then
+// returns. On a program that has exited it only ends the wait for those who read what it wrote.
 func (c *Child) End(s os.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,8 +161,8 @@ func (c *Child) killNow() {
 	}
 }
 
-// graceFor waits for the rest of a group whose leader has exited, until the grace is over: a shell dies of SIGTERM long before the git
-// beneath it has removed its lock.
+// graceFor waits for the rest of a group whose leader has exited, until the grace is over: a shell dies of SIGTERM long
+// before the git beneath it has removed its lock.
 func (c *Child) graceFor(left func() bool) {
 	over, enough := make(chan time.Time), make(chan struct{})
 	defer close(enough)
@@ -171,8 +176,8 @@ func (c *Child) graceFor(left func() bool) {
 	pollUntil(func() bool { return !left() }, over)
 }
 
-// Wait returns when the program has exited, nothing that it started is left (but see Detach), and what it wrote was handed on. It may be
-// called by many, and again.
+// Wait returns when the program has exited, nothing that it started is left (but see Detach), and what it wrote was
+// handed on. It may be called by many, and again.
 func (c *Child) Wait() Ending {
 	<-c.done
 	return c.final
@@ -191,7 +196,8 @@ func markedWhole(env []string, mark string) []string {
 	if outer := valueOf(env, markVariable); outer != "" {
 		mark = outer + "," + mark
 	}
-	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return strings.HasPrefix(entry, markVariable+"=") })
+	env = slices.DeleteFunc(slices.Clone(env),
+		func(entry string) bool { return strings.HasPrefix(entry, markVariable+"=") })
 	return append(env, markVariable+"="+mark)
 }
 

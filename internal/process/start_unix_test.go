@@ -45,10 +45,12 @@ func begin(t *testing.T, p Plan) *Child {
 func TestStartedEnding(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]Ending{
-		"exit 0": {}, "exit 42": {ExitCode: 42}, "kill -9 $$": {ExitCode: -1, Signal: "SIGKILL"}, "kill -TERM $$": {ExitCode: -1, Signal: "SIGTERM"},
+		"exit 0": {}, "exit 42": {ExitCode: 42}, "kill -9 $$": {ExitCode: -1, Signal: "SIGKILL"},
+		"kill -TERM $$": {ExitCode: -1, Signal: "SIGTERM"},
 	} {
 		e := ends(t, begin(t, shell(script)))
-		if e.ExitCode != want.ExitCode || e.Signal != want.Signal || e.Ended || e.Duration <= 0 || e.MaxRSS < 100<<10 || e.Lost != nil {
+		if e.ExitCode != want.ExitCode || e.Signal != want.Signal || e.Ended || e.Duration <= 0 || e.MaxRSS < 100<<10 ||
+			e.Lost != nil {
 			t.Errorf("%s: got %+v", script, e)
 		}
 	}
@@ -74,10 +76,14 @@ func TestWhatCannotStart(t *testing.T) {
 func TestStartedEnvironmentIsWhole(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := Plan{Argv: []string{"another name"}, Path: "/usr/bin/env", Env: []string{"B=1", "B=2", "odd", markVariable + "=outer"}, Stdout: &out}
+	p := Plan{
+		Argv: []string{"another name"}, Path: "/usr/bin/env",
+		Env: []string{"B=1", "B=2", "odd", markVariable + "=outer"}, Stdout: &out,
+	}
 	ends(t, begin(t, p))
 	text := out.String()
-	if !strings.Contains(text, "B=1\n") || !strings.Contains(text, "B=2\nodd\n"+markVariable+"=outer,") || strings.Count(text, markVariable) != 1 {
+	if !strings.Contains(text, "B=1\n") || !strings.Contains(text, "B=2\nodd\n"+markVariable+"=outer,") ||
+		strings.Count(text, markVariable) != 1 {
 		t.Errorf("got %q", text)
 	}
 }
@@ -226,7 +232,10 @@ func TestEndAsksThenKills(t *testing.T) {
 		least        time.Duration
 	}{
 		{"polite", `trap 'exit 7' TERM; : >$1; while :; do sleep 0.01; done`, time.Minute, 1, "", 0},
-		{"stubborn", `trap '' TERM; : >$1; while :; do sleep 0.01; done`, 200 * time.Millisecond, 1, "SIGKILL", 200 * time.Millisecond},
+		{
+			"stubborn", `trap '' TERM; : >$1; while :; do sleep 0.01; done`, 200 * time.Millisecond, 1, "SIGKILL",
+			200 * time.Millisecond,
+		},
 		{"again", `trap '' TERM; : >$1; while :; do sleep 0.01; done`, time.Minute, 2, "SIGKILL", 0},
 		{"stopped", `: >$1; kill -STOP $$`, time.Minute, 1, "SIGTERM", 0},
 	} {
@@ -242,7 +251,8 @@ func TestEndAsksThenKills(t *testing.T) {
 				child.End(syscall.SIGTERM)
 			}
 			e := ends(t, child)
-			if took := time.Since(asked); !e.Ended || e.Signal != c.signal || c.signal == "" && e.ExitCode != 7 || took < c.least || took > 10*time.Second {
+			if took := time.Since(asked); !e.Ended || e.Signal != c.signal || c.signal == "" && e.ExitCode != 7 ||
+				took < c.least || took > 10*time.Second {
 				t.Errorf("%+v after %v", e, took)
 			}
 			child.End(syscall.SIGTERM) // nothing to end, and its number is somebody else's

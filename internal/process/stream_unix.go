@@ -160,8 +160,8 @@ func (p *pump) drain() error {
 	return nil
 }
 
-// finish waits, when the child and its own are dead, until what they wrote was handed on. A pipe that a stranger keeps open is read for
-// drainFor; a writer that blocks is waited for, until asked says that the caller wants an end.
+// finish waits, when the child and its own are dead, until what they wrote was handed on. A pipe that a stranger keeps
+// open is read for drainFor; a writer that blocks is waited for, until asked says that the caller wants an end.
 func (s *streams) finish(asked <-chan struct{}, hurry <-chan struct{}) (lost error) {
 	if s.input != nil {
 		_ = s.input.Close()

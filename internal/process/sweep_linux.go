@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a dead process leaves behind becomes ours. When the program has exited, each living descendant therefore is a child of ours, or
-// beneath one: as long as we have no child that we did not start, nothing is left.
+// What a dead process leaves behind becomes ours. When the program has exited, each living descendant therefore is a
+// child of ours, or beneath one: as long as we have no child that we did not start, nothing is left.
 
 // betweenTakes is how long one that is between two programs is waited for, to see whose it is.
 const betweenTakes = 100 * time.Millisecond
@@ -56,7 +56,8 @@ func awaitDeath(pid int, over time.Time) {
 	} else {
 		defer unix.Close(fd)
 		for {
-			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(max(0, time.Until(over)/time.Millisecond)))
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
+				int(max(0, time.Until(over)/time.Millisecond)))
 			if err != unix.EINTR {
 				break
 			}
@@ -77,8 +78,8 @@ func (c *Child) groupLeft() bool {
 
 func (c *Child) reapAdopted() { c.adopted() }
 
-// adopted returns the living processes that came to us from this child. Dead ones are taken away on the way, whoever they came from:
-// nobody else waits for them.
+// adopted returns the living processes that came to us from this child. Dead ones are taken away on the way, whoever
+// they came from: nobody else waits for them.
 func (c *Child) adopted() []int {
 	candidates := ourChildren()
 	guard := c.guard.process()
@@ -111,8 +112,8 @@ func (c *Child) adopted() []int {
 	return found
 }
 
-// inGroup needs neither the process's environment, which a dying one has lost, nor to know who else looks at it. The number of the group
-// is ours as long as it has a member.
+// inGroup needs neither the process's environment, which a dying one has lost, nor to know who else looks at it. The
+// number of the group is ours as long as it has a member.
 func (c *Child) inGroup(pid int) bool {
 	at, err := syscall.Getpgid(pid)
 	return err == nil && at == c.pid
@@ -128,11 +129,13 @@ func (c *Child) onlyMarked(pids []int) []int {
 	return found
 }
 
-// owns tells what came from this child from what came from another. One that has cleared its environment belongs to the only child, or to
-// the last of several. The guard of another program that was killed has its work to do, and ends by itself.
+// owns tells what came from this child from what came from another. One that has cleared its environment belongs to the
+// only child, or to the last of several. The guard of another program that was killed has its work to do, and ends by
+// itself.
 func (c *Child) owns(pid int, held map[int]bool) bool {
 	marked, between := lookForMark(pid, c.mark)
-	for over := time.Now().Add(betweenTakes); between && time.Now().Before(over); marked, between = lookForMark(pid, c.mark) {
+	for over := time.Now().Add(betweenTakes); between && time.Now().Before(over); marked, between = lookForMark(pid,
+		c.mark) {
 		if reaped, _ := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); reaped == pid {
 			return false
 		}
@@ -162,7 +165,8 @@ func isGuard(pid int) bool {
 	return err == nil && bytes.HasPrefix(name, []byte(guardName+"\x00"))
 }
 
-// ourChildren are those of the first thread, to whom orphans are given. A kernel that does not list them is asked the long way.
+// ourChildren are those of the first thread, to whom orphans are given. A kernel that does not list them is asked the
+// long way.
 func ourChildren() []int {
 	pid := strconv.Itoa(os.Getpid())
 	text, err := readWhole("/proc/self/task/" + pid + "/children")
@@ -188,7 +192,8 @@ func numbers(text []byte) []int {
 	return all
 }
 
-// heldByPidfd are the processes that somebody in this process waits for: os.StartProcess holds a pidfd of each, and so do we.
+// heldByPidfd are the processes that somebody in this process waits for: os.StartProcess holds a pidfd of each, and so
+// do we.
 func heldByPidfd() map[int]bool {
 	held := map[int]bool{}
 	names, _ := os.ReadDir("/proc/self/fdinfo")

@@ -79,17 +79,22 @@ func sit(t *testing.T, argv ...string) *console {
 	check(t, err)
 	c := &console{t: t, cookie: newCookie()}
 	text, err := json.Marshal(started{
-		Argv: []string{exe, "screen"}, Env: []string{roleVariable + "=screen", c.cookie}, Terminal: true, Grace: 100 * time.Millisecond,
+		Argv: []string{exe, "screen"}, Env: []string{roleVariable + "=screen", c.cookie}, Terminal: true,
+		Grace: 100 * time.Millisecond,
 	})
 	check(t, err)
 	run := filepath.Join(t.TempDir(), "run")
-	script := fmt.Sprintf("#!/bin/sh\nexport %s=starter GORACE=atexit_sleep_ms=0\nexec '%s' '%s'\n", roleVariable, exe, text)
+	script := fmt.Sprintf("#!/bin/sh\nexport %s=starter GORACE=atexit_sleep_ms=0\nexec '%s' '%s'\n", roleVariable, exe,
+		text)
 	check(t, os.WriteFile(run, []byte(script), 0o700))
 	if len(argv) == 0 {
 		argv = []string{run}
 	}
 	c.cmd = exec.Command(argv[0], argv[1:]...)
-	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TERM=xterm", "PS1=ready> ", "run=" + run, "HISTFILE="}
+	c.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TERM=xterm", "PS1=ready> ", "run=" + run,
+		"HISTFILE=",
+	}
 	master, err := pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	check(t, err)
 	// Asked for its descriptor, as pty does, a file blocks, and Close then waits for the reader below.
@@ -390,7 +395,8 @@ func TestOrphanedInTheBackgroundEnds(t *testing.T) {
 	over := time.NewTimer(10 * time.Second)
 	defer over.Stop()
 	pollUntil(func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", parent)); return err != nil }, over.C)
-	eventually(t, c.cookie) // it waited for a terminal that nobody will give it, or was hung up even before it was in front of one
+	// it waited for a terminal that nobody will give it, or was hung up even before it was in front of one
+	eventually(t, c.cookie)
 	c.types("echo shell $((40+2))\n")
 	c.expect("shell 42")
 	c.lacks(leaveScreen)

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lent is the terminal that a child works on in our place. A shell that runs us sees one job: what happens to the child is done to us too.
+// lent is the terminal that a child works on in our place. A shell that runs us sees one job: what happens to the child
+// is done to us too.
 type lent struct {
 	file  *os.File
 	fd    int
@@ -25,7 +26,8 @@ type lent struct {
 
 func lend(f *os.File) *lent { return &lent{file: f, fd: int(f.Fd()), own: syscall.Getpgrp()} }
 
-// foreground is the group that the terminal listens to, 0 when there is none to be known: it is not our controlling terminal, or is gone.
+// foreground is the group that the terminal listens to, 0 when there is none to be known: it is not our controlling
+// terminal, or is gone.
 func (l *lent) foreground() int {
 	id, err := unix.IoctlGetInt(l.fd, unix.TIOCGPGRP)
 	if err != nil {
@@ -37,7 +39,8 @@ func (l *lent) foreground() int {
 // ours says whether it is ours to give.
 func (l *lent) ours() bool { return l.foreground() == l.own }
 
-// save keeps the modes, if the terminal is lent for the first time. Not earlier: in the background they are those of the shell's editor.
+// save keeps the modes, if the terminal is lent for the first time. Not earlier: in the background they are those of
+// the shell's editor.
 func (l *lent) save() {
 	if l.before == nil {
 		l.before, _ = unix.IoctlGetTermios(l.fd, getModes)
@@ -48,7 +51,8 @@ func (l *lent) give(group int) {
 	withoutTTOU(func() { _ = unix.IoctlSetPointerInt(l.fd, unix.TIOCSPGRP, group) })
 }
 
-// takeBack makes us the foreground, if the child has it. What anybody else has stays theirs: when we are in the background, the shell.
+// takeBack makes us the foreground, if the child has it. What anybody else has stays theirs: when we are in the
+// background, the shell.
 func (l *lent) takeBack() {
 	at := l.foreground()
 	if at == 0 || at == l.own || l.before == nil {
@@ -66,8 +70,8 @@ func (l *lent) set(modes *unix.Termios) {
 	}
 }
 
-// stopped stops us as the child was stopped, and lets it go on when we go on. hangs says that the child waits for the terminal and that
-// there is no shell to give it.
+// stopped stops us as the child was stopped, and lets it go on when we go on. hangs says that the child waits for the
+// terminal and that there is no shell to give it.
 func (l *lent) stopped() (hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +79,8 @@ func (l *lent) stopped() (hangs bool) {
 	if !is { // continued has been quicker
 		return false
 	}
-	// A shell that brings a running job to the front does not tell it. The child had to ask for the terminal to be noticed.
+	// A shell that brings a running job to the front does not tell it. The child had to ask for the terminal to be
+	// noticed.
 	if l.ours() {
 		l.resume()
 		return false
@@ -108,7 +113,8 @@ func (l *lent) resume() {
 	_ = syscall.Kill(-l.child, syscall.SIGCONT)
 }
 
-// continued is for when we were stopped by something that could not be handled. A shell that brought us back gave us the terminal.
+// continued is for when we were stopped by something that could not be handled. A shell that brought us back gave us
+// the terminal.
 func (l *lent) continued() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +123,8 @@ func (l *lent) continued() {
 	}
 }
 
-// giveBack leaves the terminal as it was, when the child is dead. A child that was killed could not tidy up, so that is done for it.
+// giveBack leaves the terminal as it was, when the child is dead. A child that was killed could not tidy up, so that is
+// done for it.
 func (l *lent) giveBack(killed bool, env []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +153,9 @@ func (l *lent) write(text string) {
 	}
 }
 
-// resetSequences turn off what a program may have turned on. The cursor is saved before the alternate screen is left, because leaving
-// restores it even where that screen was not used. The keyboard mode is taken off the stack of either screen.
+// resetSequences turn off what a program may have turned on. The cursor is saved before the alternate screen is left,
+// because leaving restores it even where that screen was not used. The keyboard mode is taken off the stack of either
+// screen.
 const resetSequences = "\x1b[<u" + "\x1b7\x1b[?1049l" + "\x1b[<u" + // kitty keyboard, alternate screen
 	"\x1b[>4;0m" + // modifyOtherKeys
 	"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l" + // mouse
@@ -155,8 +163,8 @@ const resetSequences = "\x1b[<u" + "\x1b7\x1b[?1049l" + "\x1b[<u" + // kitty key
 	"\x1b[?1l\x1b>" + // application keys
 	"\x1b[m\x1b[?25h" // colours, cursor
 
-// orphaned says whether our group has nobody to continue it: nobody in it has a parent in another group of the session. Only we and our
-// ancestors in the group are looked at; the others of a pipeline have the same parent as we.
+// orphaned says whether our group has nobody to continue it: nobody in it has a parent in another group of the session.
+// Only we and our ancestors in the group are looked at; the others of a pipeline have the same parent as we.
 func orphaned() bool {
 	session, err := unix.Getsid(0)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unheard returns a channel that is closed when nobody reads any more what is written to a pipe, a socket or a terminal, although nothing is being
-// written. Of anything else it is never closed.
+// Unheard returns a channel that is closed when nobody reads any more what is written to a pipe, a socket or a
+// terminal, although nothing is being written. Of anything else it is never closed.
 func Unheard(out io.Writer) <-chan struct{} {
 	gone := make(chan struct{})
 	f, ok := out.(*os.File)

@@ -43,7 +43,8 @@ func (c Choice) Client() model.Client {
 	return client
 }
 
-// Secrets are what is sent to prove who asks, for whoever keeps it out of texts. A token that has to be asked for first is not among them.
+// Secrets are what is sent to prove who asks, for whoever keeps it out of texts. A token that has to be asked for first
+// is not among them.
 func (c Choice) Secrets() []string {
 	var all []string
 	for _, s := range []Secret{c.credential.key, c.credential.token} {
@@ -76,7 +77,8 @@ func (c Choice) bearer() func(context.Context) (string, error) {
 	return nil
 }
 
-// connection is the address without its query, and a client that adds what the wires do not know. nil leaves the wire its own.
+// connection is the address without its query, and a client that adds what the wires do not know. nil leaves the wire
+// its own.
 func (c Choice) connection() (string, *http.Client) {
 	u, err := url.Parse(c.Endpoint.URL)
 	if err != nil || u.RawQuery == "" && c.credential.google == nil {
@@ -91,8 +93,8 @@ func (c Choice) connection() (string, *http.Client) {
 	return u.String(), client
 }
 
-// dress adds to each request for the endpoint: the query that was written behind its address, which comes behind the path that a wire adds,
-// and the project that Google charges.
+// dress adds to each request for the endpoint: the query that was written behind its address, which comes behind the
+// path that a wire adds, and the project that Google charges.
 type dress struct {
 	under  http.RoundTripper
 	query  string

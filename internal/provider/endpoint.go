@@ -22,7 +22,10 @@ const (
 )
 
 func (l Layer) String() string {
-	names := [...]string{"an untrusted project", "the project", "the user's configuration", "the environment", "the command line", "this program"}
+	names := [...]string{
+		"an untrusted project", "the project", "the user's configuration", "the environment",
+		"the command line", "this program",
+	}
 	if l < 0 || int(l) >= len(names) {
 		return "nowhere"
 	}
@@ -79,32 +82,37 @@ func (c Credential) none() bool { return c.key.text == nil && c.token.text == ni
 
 // Travel says why a credential may not go to an endpoint; nil: it may.
 //
-// Whoever names the endpoint gets the credential. So the endpoint must come from the same layer or a more trusted one: a repository must not
-// send the user's key to its own server. Over a network it also needs TLS, unless the address was typed for this very call: a variable or a
-// file may have been set long ago, and by somebody else, while typing http:// is a decision that is made with open eyes.
+// Whoever names the endpoint gets the credential. So the endpoint must come from the same layer or a more trusted one:
+// a repository must not send the user's key to its own server. Over a network it also needs TLS, unless the address was
+// typed for this very call: a variable or a file may have been set long ago, and by somebody else, while typing http://
+// is a decision that is made with open eyes.
 func Travel(c Credential, e Endpoint) error {
 	switch {
 	case c.none():
 		return nil
 	case e.Layer < c.Layer:
-		return fault.New(fault.PermissionDenied, "%s is from %s, and %s, from %s, is not sent to what is declared with less trust than itself",
+		return fault.New(fault.PermissionDenied,
+			"%s is from %s, and %s, from %s, is not sent to what is declared with less trust than itself",
 			c.Source, c.Layer, e.URL, e.Layer).With("endpoint", e.URL).With("declared_by", e.From).
 			Hint("Give the address with --api-base, or declare the key where the address is declared.")
 	case strings.HasPrefix(e.URL, "http://") && !e.Loopback() && e.Layer != Flag:
-		return fault.New(fault.PermissionDenied, "%s is not sent to %s (from %s): everybody on the way could read it", c.Source, e.URL, e.From).
+		return fault.New(fault.PermissionDenied, "%s is not sent to %s (from %s): everybody on the way could read it",
+			c.Source, e.URL, e.From).
 			With("endpoint", e.URL).Hint("Use https, or type the address with --api-base if that network is yours.")
 	}
 	return nil
 }
 
-// endpoint is where to ask. A profile that has an address or a key of its own is a unit: the environment's address was not meant for its key.
+// endpoint is where to ask. A profile that has an address or a key of its own is a unit: the environment's address was
+// not meant for its key.
 func (o Options) endpoint(provider string) (Endpoint, error) {
 	if o.Base != "" {
 		return parse(o.Base, Flag, "--api-base")
 	}
 	if p := o.Profile; p != nil && p.Base != "" {
 		if p.Layer <= Untrusted {
-			return Endpoint{}, fault.New(fault.PermissionDenied, "%s sets an address, and the project is not trusted", p.name()).
+			return Endpoint{}, fault.New(fault.PermissionDenied, "%s sets an address, and the project is not trusted",
+				p.name()).
 				Hint("Look at it, then run: omniagent trust")
 		}
 		return parse(p.Base, p.Layer, p.name())
@@ -141,7 +149,8 @@ func vendorBase(provider string) string {
 // parse reads an address. It is used as it is but for slashes at the end of its path.
 func parse(given string, layer Layer, from string) (Endpoint, error) {
 	wrong := func(why string) (Endpoint, error) {
-		return Endpoint{}, fault.New(fault.ArgError, "the address from %s %s", from, why).Hint("It looks like https://host/v1.")
+		return Endpoint{}, fault.New(fault.ArgError, "the address from %s %s", from,
+			why).Hint("It looks like https://host/v1.")
 	}
 	given = strings.TrimSpace(given)
 	u, err := url.Parse(given)

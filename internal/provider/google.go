@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	googleScope    = "https://www.googleapis.com/auth/cloud-platform https://www.googleapis.com/auth/generative-language"
+	googleScope = "https://www.googleapis.com/auth/cloud-platform " +
+		"https://www.googleapis.com/auth/generative-language"
 	googleTokenURI = "https://oauth2.googleapis.com/token"
 	tokenTakes     = 30 * time.Second
 	gcloudLasts    = 5 * time.Minute // gcloud does not say how long; it never hands out a token that ends sooner
@@ -66,7 +67,8 @@ func (g *google) bearer(ctx context.Context) (string, error) {
 	}
 	return "", &model.Error{
 		Trouble: model.NoLogin, Cause: errors.Join(failed...),
-		Message: "no login of Google gave a token: " + joined(failed) + "; set GEMINI_API_KEY, or run gcloud auth login",
+		Message: "no login of Google gave a token: " + joined(failed) +
+			"; set GEMINI_API_KEY, or run gcloud auth login",
 	}
 }
 
@@ -82,7 +84,10 @@ func (g *google) fromGcloud(ctx context.Context) (string, time.Duration, error) 
 	if g.gcloud == "" {
 		return "", 0, nil
 	}
-	r, err := process.Run(ctx, process.Spec{Argv: []string{g.gcloud, "auth", "print-access-token"}, MaxOutput: 64 << 10, Grace: time.Second})
+	r, err := process.Run(ctx, process.Spec{
+		Argv: []string{g.gcloud, "auth", "print-access-token"}, MaxOutput: 64 << 10,
+		Grace: time.Second,
+	})
 	token := strings.TrimSpace(string(r.Stdout))
 	switch {
 	case err != nil:
@@ -136,7 +141,8 @@ func (g *google) fromFile(ctx context.Context) (string, time.Duration, error) {
 			g.project = c.QuotaProject
 		}
 	default:
-		return "", 0, fault.New(fault.AuthRequired, "%s has credentials of the kind %q, which only gcloud can use", g.file, c.Type).
+		return "", 0, fault.New(fault.AuthRequired, "%s has credentials of the kind %q, which only gcloud can use",
+			g.file, c.Type).
 			Hint("Run: gcloud auth login")
 	}
 	return g.exchange(ctx, c.tokenURI(), form)
@@ -172,7 +178,8 @@ func (c credentials) assertion(now time.Time) (string, error) {
 		header["kid"] = c.PrivateKeyID
 	}
 	signed := part(header) + "." + part(map[string]any{
-		"iss": c.ClientEmail, "scope": googleScope, "aud": c.tokenURI(), "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+		"iss": c.ClientEmail, "scope": googleScope, "aud": c.tokenURI(), "iat": now.Unix(),
+		"exp": now.Add(time.Hour).Unix(),
 	})
 	sum := sha256.Sum256([]byte(signed))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
@@ -182,9 +189,11 @@ func (c credentials) assertion(now time.Time) (string, error) {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
 }
 
-// exchange gives a proof for a token. The address stands in the same file as the proof; it still has to be one that nobody can listen to.
+// exchange gives a proof for a token. The address stands in the same file as the proof; it still has to be one that
+// nobody can listen to.
 func (g *google) exchange(ctx context.Context, address string, form url.Values) (string, time.Duration, error) {
-	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopbackURL(address)) {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "https" &&
+		(u.Scheme != "http" || !loopbackURL(address)) {
 		return "", 0, fault.New(fault.AuthRequired, "the token_uri in %s is no https address", g.file)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
@@ -212,9 +221,11 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 	case err != nil:
 		return "", 0, fault.New(fault.Down, "%s broke off", request.URL.Host).Because(err)
 	case json.Unmarshal(body, &answer) != nil || answer.Token == "" && answer.Error == "":
-		return "", 0, fault.New(fault.AuthRequired, "%s answered with HTTP %d and no token", request.URL.Host, response.StatusCode)
+		return "", 0, fault.New(fault.AuthRequired, "%s answered with HTTP %d and no token", request.URL.Host,
+			response.StatusCode)
 	case answer.Token == "" || response.StatusCode != http.StatusOK || usable(answer.Token, "the token") != nil:
-		return "", 0, fault.New(fault.CredentialsExpired, "%s refuses the credentials in %s: %s", request.URL.Host, g.file, oneLine(answer.Error, answer.Because)).
+		return "", 0, fault.New(fault.CredentialsExpired, "%s refuses the credentials in %s: %s", request.URL.Host,
+			g.file, oneLine(answer.Error, answer.Because)).
 			Hint("Run: gcloud auth application-default login")
 	}
 	lasts := time.Duration(answer.Lasts)*time.Second - time.Minute

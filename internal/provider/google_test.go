@@ -75,12 +75,15 @@ func TestServiceAccount(t *testing.T) {
 			Iss, Aud, Scope string
 			Iat, Exp        int64
 		}
-		return rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, sum[:], signature) == nil && json.Unmarshal(claims, &of) == nil &&
-			of.Iss == "me@example" && of.Aud == "http://"+q.Host+"/token" && of.Exp == of.Iat+3600 && strings.Contains(of.Scope, "cloud-platform") &&
+		return rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, sum[:], signature) == nil &&
+			json.Unmarshal(claims, &of) == nil &&
+			of.Iss == "me@example" && of.Aud == "http://"+q.Host+"/token" && of.Exp == of.Iat+3600 &&
+			strings.Contains(of.Scope, "cloud-platform") &&
 			strings.Contains(string(header), `"kid":"k1"`) && strings.Contains(string(header), `"alg":"RS256"`)
 	})
 	c := login(t, "", map[string]string{
-		"type": "service_account", "client_email": "me@example", "private_key_id": "k1", "token_uri": address + "/token",
+		"type": "service_account", "client_email": "me@example", "private_key_id": "k1", "token_uri": address +
+			"/token",
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 	})
 	if c.Login != "the credentials in GOOGLE_APPLICATION_CREDENTIALS" || *count != 0 {
@@ -101,10 +104,12 @@ func TestAuthorizedUser(t *testing.T) {
 	t.Parallel()
 	address, _ := tokens(t, func(q *http.Request) bool {
 		f := q.PostForm
-		return f.Get("grant_type") == "refresh_token" && f.Get("refresh_token") == canary && f.Get("client_id") == "id" && f.Get("client_secret") == "s"
+		return f.Get("grant_type") == "refresh_token" && f.Get("refresh_token") == canary &&
+			f.Get("client_id") == "id" && f.Get("client_secret") == "s"
 	})
 	file := map[string]string{
-		"type": "authorized_user", "client_id": "id", "client_secret": "s", "refresh_token": canary, "quota_project_id": "payer", "token_uri": address,
+		"type": "authorized_user", "client_id": "id", "client_secret": "s", "refresh_token": canary,
+		"quota_project_id": "payer", "token_uri": address,
 	}
 	c := login(t, "", file)
 	if token, err := c.bearer()(t.Context()); err != nil || token != "token-1" {
@@ -128,7 +133,8 @@ func TestAuthorizedUser(t *testing.T) {
 	file["refresh_token"] = "old"
 	_, err := login(t, "", file).bearer()(t.Context())
 	var trouble *model.Error
-	if !errors.As(err, &trouble) || trouble.Trouble != model.NoLogin || !strings.Contains(trouble.Message, "expired") || strings.Contains(trouble.Message, "\x1b") {
+	if !errors.As(err, &trouble) || trouble.Trouble != model.NoLogin || !strings.Contains(trouble.Message, "expired") ||
+		strings.Contains(trouble.Message, "\x1b") {
 		t.Errorf("an old token: %v", err)
 	}
 }
@@ -194,8 +200,11 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 	for name, content := range map[string]map[string]string{
 		"external_account": {"type": "external_account"},
 		"key":              {"type": "service_account", "private_key": canary},
-		"http":             {"type": "authorized_user", "refresh_token": canary, "token_uri": "http://example.com/token"},
-		"nothing":          {},
+		"http": {
+			"type": "authorized_user", "refresh_token": canary,
+			"token_uri": "http://example.com/token",
+		},
+		"nothing": {},
 	} {
 		_, err := login(t, "", content).bearer()(t.Context())
 		var trouble *model.Error
@@ -216,7 +225,8 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 	if err != nil || c.Login != "the application default credentials" || c.credential.Layer != User {
 		t.Fatalf("got %+v, %v", c, err)
 	}
-	if _, err = c.bearer()(t.Context()); err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), canary) {
+	if _, err = c.bearer()(t.Context()); err == nil || !strings.Contains(err.Error(), path) ||
+		strings.Contains(err.Error(), canary) {
 		t.Errorf("got %v", err)
 	}
 }

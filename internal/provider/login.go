@@ -8,7 +8,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// credential is the first that there is for the provider and may go to the endpoint. A server on this machine needs none.
+// credential is the first that there is for the provider and may go to the endpoint. A server on this machine needs
+// none.
 func (o Options) credential(provider string, e Endpoint) (Credential, error) {
 	c, err := o.find(provider)
 	if err == nil && !c.none() {
@@ -59,8 +60,8 @@ func (o Options) find(provider string) (Credential, error) {
 	return Credential{}, nil
 }
 
-// ofProfile is the key that a profile holds, or the one in the variable that it names. A user's profile that names a variable has bound the
-// key to its own address; a project cannot bind what belongs to the user.
+// ofProfile is the key that a profile holds, or the one in the variable that it names. A user's profile that names a
+// variable has bound the key to its own address; a project cannot bind what belongs to the user.
 func (o Options) ofProfile(p *Profile) (Credential, error) {
 	if value, ok := o.get(p.Variable); p.Variable != "" && ok {
 		layer := Environment
@@ -80,8 +81,8 @@ type variable struct {
 	token bool
 }
 
-// variables are those that may hold a provider's key, first come first served. Of Anthropic's the token wins, as it does in Claude Code: who
-// sets it has a gateway. Of Gemini's the order is that of Google's own libraries.
+// variables are those that may hold a provider's key, first come first served. Of Anthropic's the token wins, as it
+// does in Claude Code: who sets it has a gateway. Of Gemini's the order is that of Google's own libraries.
 func variables(provider string) []variable {
 	switch provider {
 	case Anthropic:
@@ -95,7 +96,8 @@ func variables(provider string) []variable {
 // usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
 func usable(key, from string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return fault.New(fault.AuthRequired, "what %s holds has blanks, line breaks or other characters that no key has", from).
+		return fault.New(fault.AuthRequired,
+			"what %s holds has blanks, line breaks or other characters that no key has", from).
 			Hint("Set %s to the key alone.", from)
 	}
 	return nil
@@ -117,12 +119,16 @@ func (o Options) missing(provider string, e Endpoint) error {
 	f := fault.New(fault.AuthRequired, "there is no credential for %s: %s", provider, unset).
 		With("auth_methods", names).With("provider", provider)
 	if provider == Gemini {
-		return f.Hint("Set %s, run gcloud auth login, or point GOOGLE_APPLICATION_CREDENTIALS to a file of credentials.", strings.Join(names, " or "))
+		return f.Hint(
+			"Set %s, run gcloud auth login, or point GOOGLE_APPLICATION_CREDENTIALS to a file of credentials.",
+			strings.Join(names, " or "))
 	}
 	if e.Layer != Builtin {
-		return f.Hint("Set %s to the key for %s. A server on this machine (127.0.0.1) needs none.", strings.Join(names, " or "), e.URL)
+		return f.Hint("Set %s to the key for %s. A server on this machine (127.0.0.1) needs none.",
+			strings.Join(names, " or "), e.URL)
 	}
-	return f.Hint("Set %s, or choose another provider with --provider %s.", strings.Join(names, " or "), strings.Join(others(provider), ", "))
+	return f.Hint("Set %s, or choose another provider with --provider %s.", strings.Join(names, " or "),
+		strings.Join(others(provider), ", "))
 }
 
 func others(provider string) []string {
@@ -137,8 +143,8 @@ func others(provider string) []string {
 
 // googleLogin is a login that has to be asked for a token, which happens when the first request is made.
 //
-// The order is gcloud, then the application default credentials. A key that somebody set comes before both: it is an explicit decision, it
-// works at once, and gcloud takes about a second to start, whatever it then answers.
+// The order is gcloud, then the application default credentials. A key that somebody set comes before both: it is an
+// explicit decision, it works at once, and gcloud takes about a second to start, whatever it then answers.
 func (o Options) googleLogin() Credential {
 	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
 	var names []string
@@ -189,7 +195,8 @@ func (o Options) wellKnown() string {
 	return path
 }
 
-// program is the file of a program on PATH, "" where there is none. Directories that depend on where we run do not count.
+// program is the file of a program on PATH, "" where there is none. Directories that depend on where we run do not
+// count.
 func (o Options) program(name string) string {
 	value, _ := o.get("PATH")
 	for _, dir := range filepath.SplitList(value) {
@@ -198,7 +205,8 @@ func (o Options) program(name string) string {
 		}
 		for _, extension := range extensions() {
 			path := filepath.Join(dir, name+extension)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (extension != "" || info.Mode().Perm()&0o111 != 0) {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
+				(extension != "" || info.Mode().Perm()&0o111 != 0) {
 				return path
 			}
 		}

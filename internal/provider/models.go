@@ -6,9 +6,10 @@ import (
 	"omniagent/internal/model"
 )
 
-// TableOf is the date of what is known of models: from the pages of the vendors on models and prices. Prices are list prices for prompts of ordinary length, in
-// USD for a million tokens. Some models cost more where a prompt is longer than 100,000 (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000
-// tokens (gpt-5.4 and later); what is told as the cost of such a prompt is too little.
+// TableOf is the date of what is known of models: from the pages of the vendors on models and prices. Prices are list
+// prices for prompts of ordinary length, in USD for a million tokens. Some models cost more where a prompt is longer
+// than 100,000 (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); what is told as the
+// cost of such a prompt is too little.
 const TableOf = "2026-11-21"
 
 // row is what is known of the models whose names begin with a prefix.
@@ -20,7 +21,8 @@ type row struct {
 	prices  []float64
 }
 
-// cost is input, output, cache read, cache write. Where a vendor has no price of its own for the cache, it is the price of input.
+// cost is input, output, cache read, cache write. Where a vendor has no price of its own for the cache, it is the price
+// of input.
 func cost(all ...float64) []float64 {
 	for len(all) < 4 {
 		all = append(all, all[0])
@@ -28,8 +30,8 @@ func cost(all ...float64) []float64 {
 	return all
 }
 
-// rows are in no order: the longest prefix counts. A row without prices is a family, whose new members may cost anything.
-// Long because it is a table.
+// rows are in no order: the longest prefix counts. A row without prices is a family, whose new members may cost
+// anything. Long because it is a table.
 func rows() []row {
 	const k, million = 1_000, 1_000_000
 	return []row{
@@ -127,7 +129,8 @@ func rows() []row {
 	}
 }
 
-// Default is the model of a provider where none was named. Of OpenAI's it is the newest that takes tools through Chat Completions.
+// Default is the model of a provider where none was named. Of OpenAI's it is the newest that takes tools through Chat
+// Completions.
 func Default(provider string) string {
 	switch provider {
 	case Anthropic:
@@ -145,7 +148,8 @@ func onlyResponses(name string) bool {
 	return strings.HasPrefix(name, "gpt-5.6") || strings.HasPrefix(name, "gpt-6")
 }
 
-// Known is what is known of a model, by the longest prefix of its name. Of one that nobody knows it is a careful guess, without a price.
+// Known is what is known of a model, by the longest prefix of its name. Of one that nobody knows it is a careful guess,
+// without a price.
 func Known(provider, name string) model.Profile {
 	p := model.Profile{
 		Provider: provider, Model: name, Window: 128_000, Output: 8192, Compact: 0.6,
@@ -172,7 +176,10 @@ func Known(provider, name string) model.Profile {
 		p.Compact = best.compact
 	}
 	if best.prices != nil && same(plain[len(best.prefix):]) {
-		p.Prices = &model.Prices{Input: best.prices[0], Output: best.prices[1], CacheRead: best.prices[2], CacheWrite: best.prices[3]}
+		p.Prices = &model.Prices{
+			Input: best.prices[0], Output: best.prices[1], CacheRead: best.prices[2],
+			CacheWrite: best.prices[3],
+		}
 	}
 	return p
 }
@@ -190,11 +197,12 @@ func bare(name string) string {
 // begins says that a name is of a family. gpt-5 is no prefix of gpt-50, and of gpt-5.9 neither.
 func begins(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
-	return ok && (rest == "" || strings.HasSuffix(prefix, "-") || strings.ContainsRune("-@:[", rune(rest[0])) || prefix == "gpt-6" || prefix == "gemini-3")
+	return ok && (rest == "" || strings.HasSuffix(prefix, "-") || strings.ContainsRune("-@:[", rune(rest[0])) ||
+		prefix == "gpt-6" || prefix == "gemini-3")
 }
 
-// same says that what follows the name of a model names a version of it, and no other model: -20250929, -2024-08-06, -001, -latest,
-// -preview-05-06, @20250514, -v1:0, [1m]. claude-opus-4-9 is no version of claude-opus-4.
+// same says that what follows the name of a model names a version of it, and no other model: -20250929, -2024-08-06,
+// -001, -latest, -preview-05-06, @20250514, -v1:0, [1m]. claude-opus-4-9 is no version of claude-opus-4.
 func same(rest string) bool {
 	loose := false
 	for rest != "" && rest != "[1m]" {

@@ -47,14 +47,15 @@ func TestKnownModels(t *testing.T) {
 		if p.Prices != nil {
 			input = p.Prices.Input
 		}
-		if p.Provider != c.provider || p.Model != c.name || p.Window != c.window || p.Output != c.output || p.Compact != c.compact || input != c.input {
+		if p.Provider != c.provider || p.Model != c.name || p.Window != c.window || p.Output != c.output ||
+			p.Compact != c.compact || input != c.input {
 			t.Errorf("%s: got %+v, input %v", c.name, p, input)
 		}
 	}
 }
 
-// Every row must be reachable under its own name, and its prices in order: reading from the cache is no dearer than reading, and answers
-// are dearer than questions.
+// Every row must be reachable under its own name, and its prices in order: reading from the cache is no dearer than
+// reading, and answers are dearer than questions.
 func TestTableOfModels(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -64,10 +65,12 @@ func TestTableOfModels(t *testing.T) {
 		}
 		seen[r.prefix] = true
 		p := Known(OpenAI, r.prefix)
-		if p.Window != r.window || p.Output != r.output || (p.Prices == nil) != (r.prices == nil) || r.output > r.window {
+		if p.Window != r.window || p.Output != r.output || (p.Prices == nil) != (r.prices == nil) ||
+			r.output > r.window {
 			t.Errorf("%s: got %+v", r.prefix, p)
 		}
-		if q := p.Prices; q != nil && (q.Input <= 0 || q.Output <= q.Input || q.CacheRead > q.Input || q.CacheRead <= 0 || q.CacheWrite < q.Input) {
+		if q := p.Prices; q != nil && (q.Input <= 0 || q.Output <= q.Input || q.CacheRead > q.Input ||
+			q.CacheRead <= 0 || q.CacheWrite < q.Input) {
 			t.Errorf("%s: %+v", r.prefix, *q)
 		}
 	}
@@ -115,7 +118,8 @@ func TestPricesOfTheDocuments(t *testing.T) {
 		}
 	}
 	for kind, name := range map[string]string{
-		"claude": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "gemini-thinking": "gemini-2.0-flash-thinking", "openai": "gpt-4o",
+		"claude": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "gemini-thinking": "gemini-2.0-flash-thinking",
+		"openai": "gpt-4o",
 	} {
 		if want, _ := v.Compact[kind].(float64); want == 0 || Known("", name).Compact != want {
 			t.Errorf("%s: %v, not %v", kind, Known("", name).Compact, want)

@@ -37,7 +37,8 @@ func (p *Profile) name() string {
 // speaks says that the profile is about that provider. OpenAI's two APIs have one address and one key.
 func (p *Profile) speaks(provider string) bool {
 	of := strings.ToLower(p.Provider)
-	return of == "" || of == provider || of == "claude" && provider == Anthropic || of == "google" && provider == Gemini ||
+	return of == "" || of == provider || of == "claude" && provider == Anthropic || of == "google" &&
+		provider == Gemini ||
 		of == OpenAI && provider == Codex || of == Codex && provider == OpenAI
 }
 
@@ -79,10 +80,13 @@ type eidolonProfile struct {
 	Input    int64  `json:"maxInputChars"`
 }
 
-// ReadEidolon reads the profiles of a person and of the workspace; later files win, a profile replaces one of the same name as a whole. The
-// workspace's files count only while trusted says so of their content; of others only the name of the active profile counts, which chooses
-// among what the person has. Files that are missing or no JSON are passed over.
-func ReadEidolon(home, dir string, trusted func(path string, content []byte) bool, lookup func(string) (string, bool)) Profiles {
+// ReadEidolon reads the profiles of a person and of the workspace; later files win, a profile replaces one of the same
+// name as a whole. The workspace's files count only while trusted says so of their content; of others only the name of
+// the active profile counts, which chooses among what the person has. Files that are missing or no JSON are passed
+// over.
+func ReadEidolon(home, dir string, trusted func(path string, content []byte) bool,
+	lookup func(string) (string, bool),
+) Profiles {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
 	}
@@ -165,17 +169,20 @@ func eidolonFiles(home, dir string) []eidolonPlace {
 		if at.path == "" || at.layer == Project && home != "" && filepath.Clean(dir) == filepath.Clean(home) {
 			continue
 		}
-		all = append(all, eidolonPlace{filepath.Join(at.path, ".eidolon", "config.json"), at.layer}, eidolonPlace{filepath.Join(at.path, ".eidolon.json"), at.layer})
+		all = append(all, eidolonPlace{filepath.Join(at.path, ".eidolon", "config.json"), at.layer},
+			eidolonPlace{filepath.Join(at.path, ".eidolon.json"), at.layer})
 	}
 	return all
 }
 
-// profile fills what is not said. The variable of SiliconFlow replaces the key of a profile of SiliconFlow, and serves one that has no key;
-// it is not handed to another vendor in place of that one's own key.
+// profile fills what is not said. The variable of SiliconFlow replaces the key of a profile of SiliconFlow, and serves
+// one that has no key; it is not handed to another vendor in place of that one's own key.
 func (r eidolonProfile) profile(layer Layer, path string, lookup func(string) (string, bool)) Profile {
 	p := Profile{
-		Name: r.Name, Provider: OpenAI, Vendor: cmp.Or(r.Provider, eidolonVendor), Model: cmp.Or(r.Model, eidolonModel), Base: r.BaseURL,
-		Key: Hide(r.APIKey), Output: cmp.Or(max(r.Output, 0), eidolonLimit), Input: cmp.Or(max(r.Input, 0), eidolonLimit), Layer: layer, From: path,
+		Name: r.Name, Provider: OpenAI, Vendor: cmp.Or(r.Provider, eidolonVendor), Model: cmp.Or(r.Model, eidolonModel),
+		Base: r.BaseURL,
+		Key:  Hide(r.APIKey), Output: cmp.Or(max(r.Output, 0), eidolonLimit), Input: cmp.Or(max(r.Input, 0),
+			eidolonLimit), Layer: layer, From: path,
 	}
 	if r.APIKind == Anthropic {
 		p.Provider = Anthropic

@@ -44,11 +44,13 @@ func TestEidolonProfiles(t *testing.T) {
 			write(t, at, text)
 		}
 		if c.ID == "legacy-single-model" {
-			c.Resolved["apiKey"], c.Resolved["baseUrl"] = "sk", "https://api.siliconflow.cn/v1" // the reference passes the old form over
+			// the reference passes the old form over
+			c.Resolved["apiKey"], c.Resolved["baseUrl"] = "sk", "https://api.siliconflow.cn/v1"
 		}
 		p := ReadEidolon(home, dir, func(string, []byte) bool { return true }, nil).Active
 		got := map[string]any{
-			"provider": p.Vendor, "model": p.Model, "apiKind": p.Provider, "maxOutputTokens": float64(p.Output), "maxInputChars": float64(p.Input),
+			"provider": p.Vendor, "model": p.Model, "apiKind": p.Provider, "maxOutputTokens": float64(p.Output),
+			"maxInputChars": float64(p.Input),
 		}
 		for name, value := range map[string]string{"name": p.Name, "apiKey": p.Key.Reveal(), "baseUrl": p.Base} {
 			if _, wanted := c.Resolved[name]; wanted || value != "" && name != "baseUrl" {
@@ -68,16 +70,19 @@ func TestEidolonOfAProject(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(home, ".eidolon", "config.json"), `{"models":{"active":"a","profiles":[
 		{"name":"a","provider":"siliconflow","model":"m","apiKey":"`+canary+`"},{"name":"b","provider":"x","model":"n","apiKey":"k","baseUrl":"https://mine/v1"}]}}`)
-	write(t, filepath.Join(dir, ".eidolon.json"), `{"models":{"active":"b","profiles":[{"name":"b","provider":"siliconflow","model":"evil","baseUrl":"https://evil/v1"}]}}`)
+	write(t, filepath.Join(dir, ".eidolon.json"),
+		`{"models":{"active":"b","profiles":[{"name":"b","provider":"siliconflow","model":"evil","baseUrl":"https://evil/v1"}]}}`)
 	lookup := env("SILICONFLOW_API_KEY=env-" + canary)
 
 	// Untrusted: it may choose among what the user has, and nothing else.
 	all := ReadEidolon(home, dir, nil, lookup)
-	if all.Active.Base != "https://mine/v1" || all.Active.Key.Reveal() != "k" || len(all.All) != 2 || len(all.Problems) != 1 {
+	if all.Active.Base != "https://mine/v1" || all.Active.Key.Reveal() != "k" || len(all.All) != 2 ||
+		len(all.Problems) != 1 {
 		t.Errorf("untrusted: got %+v", all)
 	}
 	// Trusted: its profile replaces the user's as a whole, and still gets no key of the user's.
-	all = ReadEidolon(home, dir, func(path string, _ []byte) bool { return path == filepath.Join(dir, ".eidolon.json") }, lookup)
+	all = ReadEidolon(home, dir,
+		func(path string, _ []byte) bool { return path == filepath.Join(dir, ".eidolon.json") }, lookup)
 	if all.Active.Base != "https://evil/v1" || all.Active.Key.Reveal() != "" || all.Active.Layer != Project {
 		t.Errorf("trusted: got %+v", all.Active)
 	}

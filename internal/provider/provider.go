@@ -1,9 +1,10 @@
 // Package provider decides which model is asked, behind which API, with which credential.
 //
-// It promises that the choice is made of what was typed, then of a profile, then of the one key that the environment has, and never of what
-// happens to listen or to be installed; that a credential goes only to an endpoint which was named at least as reliably as the credential
-// itself, never in the clear over a network that nobody vouched for, and into no text of ours; and that an error names what would choose. It
-// refuses to store anything, to guess between two accounts, and to invent a price.
+// It promises that the choice is made of what was typed, then of a profile, then of the one key that the environment
+// has, and never of what happens to listen or to be installed; that a credential goes only to an endpoint which was
+// named at least as reliably as the credential itself, never in the clear over a network that nobody vouched for, and
+// into no text of ours; and that an error names what would choose. It refuses to store anything, to guess between two
+// accounts, and to invent a price.
 package provider
 
 import (
@@ -86,12 +87,15 @@ func Choose(o Options) (Choice, error) {
 	return c, nil
 }
 
-// With is the same choice with another model: the same API, at the same address, with the same credential. Of Anthropic's families their names alone
-// will do, for the newest of each; any other name is taken as it is.
+// With is the same choice with another model: the same API, at the same address, with the same credential. Of
+// Anthropic's families their names alone will do, for the newest of each; any other name is taken as it is.
 func (c Choice) With(name string) (Choice, error) {
 	o := c.options
 	if o.Model = name; c.Provider == Anthropic {
-		o.Model = cmp.Or(map[string]string{"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"}[strings.ToLower(name)], name)
+		o.Model = cmp.Or(map[string]string{
+			"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5",
+			"haiku": "claude-haiku-5-5",
+		}[strings.ToLower(name)], name)
 	}
 	if strings.TrimSpace(name) == "" {
 		return Choice{}, fault.New(fault.ArgError, "no model is named")
@@ -146,7 +150,8 @@ func (o Options) provider() (word, how string, err error) {
 			flags = append(flags, flag)
 		}
 	}
-	return "", "", fault.New(fault.MissingArgument, "the environment has %s, and which one to use was not said", strings.Join(have, " and ")).
+	return "", "", fault.New(fault.MissingArgument, "the environment has %s, and which one to use was not said",
+		strings.Join(have, " and ")).
 		Hint("Choose with %s.", strings.Join(flags, " or ")).With("found", have).With("choices", Names())
 }
 
@@ -162,11 +167,14 @@ func (o Options) word(given string) (string, error) {
 	case "copilot":
 		if !o.onPath("copilot") {
 			return "", fault.New(fault.NotInstalled, "copilot is a program and no model API, and it is not installed").
-				With("program", "copilot").Hint("Install it with: npm install -g @github/copilot; then use --agent copilot.")
+				With("program",
+					"copilot").Hint("Install it with: npm install -g @github/copilot; then use --agent copilot.")
 		}
-		return "", fault.New(fault.ArgError, "copilot is a program and no model API").Hint("Drive the installed program with --agent copilot.")
+		return "", fault.New(fault.ArgError,
+			"copilot is a program and no model API").Hint("Drive the installed program with --agent copilot.")
 	default:
-		f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.", strings.Join(Names(), ", "))
+		f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.",
+			strings.Join(Names(), ", "))
 		if near := text.Nearest(word, Names()); near != "" {
 			f = f.Hint("Did you mean %s? There are %s.", near, strings.Join(Names(), ", "))
 		}
@@ -200,10 +208,15 @@ func (s sign) chooses(o Options) bool {
 // nothingChosen lists what would choose.
 func (o Options) nothingChosen() error {
 	return fault.New(fault.AuthRequired, "no model was chosen, and the environment has no key that would").
-		With("auth_methods", []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}).
+		With("auth_methods", []string{
+			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY",
+			"GOOGLE_API_KEY",
+		}).
 		With("choices", Names()).
-		Hint("Set ANTHROPIC_API_KEY (anthropic), OPENAI_API_KEY (openai, codex) or GEMINI_API_KEY (gemini); or use --provider gemini with a login of " +
-			"gcloud; or --provider openai --api-base http://127.0.0.1:PORT/v1 --model NAME for a server on this machine.")
+		Hint("Set ANTHROPIC_API_KEY (anthropic), OPENAI_API_KEY (openai, codex) or GEMINI_API_KEY (gemini); or use " +
+			"--provider gemini with a login of " +
+			"gcloud; or --provider openai --api-base http://127.0.0.1:PORT/v1 --model NAME for a server on this " +
+			"machine.")
 }
 
 // model is the model's name.
@@ -214,13 +227,16 @@ func (o Options) model(provider string, e Endpoint) (string, error) {
 	}
 	if name == "" {
 		if provider == OpenAI && e.Layer != Builtin {
-			// Servers that are only compatible have models of their own; asking for OpenAI's would fail later and say less.
-			return "", fault.New(fault.MissingArgument, "%s has models of its own, and none was named", e.URL).Hint("Name one with --model.")
+			// Servers that are only compatible have models of their own; asking for OpenAI's would fail later and say
+			// less.
+			return "", fault.New(fault.MissingArgument, "%s has models of its own, and none was named",
+				e.URL).Hint("Name one with --model.")
 		}
 		return Default(provider), nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }) {
-		return "", fault.New(fault.ArgError, "%q, from %s, is no name of a model", name, from).Hint("The default is %s.", Default(provider))
+		return "", fault.New(fault.ArgError, "%q, from %s, is no name of a model", name,
+			from).Hint("The default is %s.", Default(provider))
 	}
 	return name, nil
 }

@@ -47,36 +47,157 @@ func TestChoose(t *testing.T) {
 	}{
 		"one key": {
 			Options{Lookup: env("ANTHROPIC_API_KEY" + key)},
-			Anthropic, Default(Anthropic), "https://api.anthropic.com", "ANTHROPIC_API_KEY in the environment", "the key in ANTHROPIC_API_KEY",
+			Anthropic, Default(Anthropic), "https://api.anthropic.com", "ANTHROPIC_API_KEY in the environment",
+			"the key in ANTHROPIC_API_KEY",
 		},
-		"one token":         {Options{Lookup: env("ANTHROPIC_AUTH_TOKEN" + key)}, Anthropic, Default(Anthropic), "https://api.anthropic.com", "ANTHROPIC_AUTH_TOKEN in the environment", "the token in ANTHROPIC_AUTH_TOKEN"},
-		"two of one":        {Options{Lookup: env("ANTHROPIC_AUTH_TOKEN"+key, "ANTHROPIC_API_KEY=x")}, Anthropic, Default(Anthropic), "https://api.anthropic.com", "ANTHROPIC_AUTH_TOKEN in the environment", "the token in ANTHROPIC_AUTH_TOKEN"},
-		"openai":            {Options{Lookup: env("OPENAI_API_KEY" + key)}, OpenAI, Default(OpenAI), "https://api.openai.com/v1", "OPENAI_API_KEY in the environment", "the key in OPENAI_API_KEY"},
-		"gemini":            {Options{Lookup: env("GEMINI_API_KEY" + key)}, Gemini, Default(Gemini), "https://generativelanguage.googleapis.com", "GEMINI_API_KEY in the environment", "the key in GEMINI_API_KEY"},
-		"both of Google":    {Options{Lookup: env("GEMINI_API_KEY=x", "GOOGLE_API_KEY"+key)}, Gemini, Default(Gemini), "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY in the environment", "the key in GOOGLE_API_KEY"},
-		"empty is not set":  {Options{Lookup: env("OPENAI_API_KEY= ", "GEMINI_API_KEY"+key)}, Gemini, Default(Gemini), "https://generativelanguage.googleapis.com", "GEMINI_API_KEY in the environment", "the key in GEMINI_API_KEY"},
-		"codex":             {Options{Provider: "Codex", Lookup: env("OPENAI_API_KEY" + key)}, Codex, Default(Codex), "https://api.openai.com/v1", "--provider", "the key in OPENAI_API_KEY"},
-		"claude":            {Options{Provider: "claude", Model: "claude-x", Lookup: env("ANTHROPIC_API_KEY"+key, "OPENAI_API_KEY=x")}, Anthropic, "claude-x", "https://api.anthropic.com", "--provider", "the key in ANTHROPIC_API_KEY"},
-		"typed address":     {Options{Provider: "openai", Model: "m", Base: "https://h/x//", Lookup: env("OPENAI_API_KEY"+key, "OPENAI_BASE_URL=https://other/v1")}, OpenAI, "m", "https://h/x", "--provider", "the key in OPENAI_API_KEY"},
-		"kept query":        {Options{Provider: "openai", Model: "m", Base: "https://h/openai/?api-version=1", Lookup: env("OPENAI_API_KEY" + key)}, OpenAI, "m", "https://h/openai?api-version=1", "--provider", "the key in OPENAI_API_KEY"},
-		"address of env":    {Options{Provider: "anthropic", Lookup: env("ANTHROPIC_API_KEY"+key, "ANTHROPIC_BASE_URL=https://gate/anthropic")}, Anthropic, Default(Anthropic), "https://gate/anthropic", "--provider", "the key in ANTHROPIC_API_KEY"},
-		"local needs none":  {Options{Provider: "openai", Model: "m", Base: "http://127.0.0.1:1/v1", Lookup: env()}, OpenAI, "m", "http://127.0.0.1:1/v1", "--provider", "no key: the server is on this machine"},
-		"local by variable": {Options{Model: "m", Lookup: env("OPENAI_BASE_URL=http://localhost:1/v1/")}, OpenAI, "m", "http://localhost:1/v1", "OPENAI_BASE_URL in the environment", "no key: the server is on this machine"},
-		"local with a key":  {Options{Model: "m", Lookup: env("OPENAI_BASE_URL=http://[::1]:1", "OPENAI_API_KEY"+key)}, OpenAI, "m", "http://[::1]:1", "OPENAI_API_KEY in the environment", "the key in OPENAI_API_KEY"},
-		"typed http":        {Options{Provider: "openai", Model: "m", Base: "http://10.0.0.5:8000/v1", Lookup: env("OPENAI_API_KEY" + key)}, OpenAI, "m", "http://10.0.0.5:8000/v1", "--provider", "the key in OPENAI_API_KEY"},
-		"profile":           {Options{Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1", Key: Hide(canary), Layer: User}, Lookup: env("ANTHROPIC_API_KEY=x", "OPENAI_BASE_URL=https://other")}, OpenAI, "m", "https://h/v1", "the profile p", "the key of the profile p"},
-		"own key, no base":  {Options{Profile: &Profile{Name: "p", Provider: "openai", Key: Hide(canary), Layer: User}, Lookup: env("OPENAI_BASE_URL=https://other", "OPENAI_API_KEY=x")}, OpenAI, Default(OpenAI), "https://api.openai.com/v1", "the profile p", "the key of the profile p"},
-		"profile binds":     {Options{Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1", Variable: "MINE", Layer: User}, Lookup: env("MINE"+key, "OPENAI_API_KEY=x")}, OpenAI, "m", "https://h/v1", "the profile p", "the key in MINE"},
-		"typed model":       {Options{Model: "n", Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1", Key: Hide(canary), Layer: User}}, OpenAI, "n", "https://h/v1", "the profile p", "the key of the profile p"},
-		"another profile":   {Options{Provider: "gemini", Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1", Key: Hide("x"), Layer: User}, Lookup: env("GEMINI_API_KEY" + key)}, Gemini, Default(Gemini), "https://generativelanguage.googleapis.com", "--provider", "the key in GEMINI_API_KEY"},
-		"local, project":    {Options{Profile: &Profile{Provider: "openai", Model: "m", Base: "http://127.0.0.1:9/v1", Layer: Project}, Lookup: env("OPENAI_API_KEY=x")}, OpenAI, "m", "http://127.0.0.1:9/v1", "the model in the configuration", "no key: the server is on this machine"},
+		"one token": {
+			Options{Lookup: env("ANTHROPIC_AUTH_TOKEN" + key)},
+			Anthropic, Default(Anthropic),
+			"https://api.anthropic.com", "ANTHROPIC_AUTH_TOKEN in the environment",
+			"the token in ANTHROPIC_AUTH_TOKEN",
+		},
+		"two of one": {
+			Options{Lookup: env("ANTHROPIC_AUTH_TOKEN"+key, "ANTHROPIC_API_KEY=x")},
+			Anthropic,
+			Default(Anthropic), "https://api.anthropic.com", "ANTHROPIC_AUTH_TOKEN in the environment",
+			"the token in ANTHROPIC_AUTH_TOKEN",
+		},
+		"openai": {
+			Options{Lookup: env("OPENAI_API_KEY" + key)},
+			OpenAI, Default(OpenAI),
+			"https://api.openai.com/v1", "OPENAI_API_KEY in the environment", "the key in OPENAI_API_KEY",
+		},
+		"gemini": {
+			Options{Lookup: env("GEMINI_API_KEY" + key)},
+			Gemini, Default(Gemini),
+			"https://generativelanguage.googleapis.com", "GEMINI_API_KEY in the environment",
+			"the key in GEMINI_API_KEY",
+		},
+		"both of Google": {
+			Options{Lookup: env("GEMINI_API_KEY=x", "GOOGLE_API_KEY"+key)},
+			Gemini, Default(Gemini),
+			"https://generativelanguage.googleapis.com", "GOOGLE_API_KEY in the environment",
+			"the key in GOOGLE_API_KEY",
+		},
+		"empty is not set": {
+			Options{Lookup: env("OPENAI_API_KEY= ", "GEMINI_API_KEY"+key)},
+			Gemini, Default(Gemini),
+			"https://generativelanguage.googleapis.com", "GEMINI_API_KEY in the environment",
+			"the key in GEMINI_API_KEY",
+		},
+		"codex": {
+			Options{Provider: "Codex", Lookup: env("OPENAI_API_KEY" + key)},
+			Codex, Default(Codex),
+			"https://api.openai.com/v1", "--provider", "the key in OPENAI_API_KEY",
+		},
+		"claude": {
+			Options{
+				Provider: "claude", Model: "claude-x",
+				Lookup: env("ANTHROPIC_API_KEY"+key, "OPENAI_API_KEY=x"),
+			},
+			Anthropic, "claude-x",
+			"https://api.anthropic.com", "--provider", "the key in ANTHROPIC_API_KEY",
+		},
+		"typed address": {
+			Options{
+				Provider: "openai", Model: "m", Base: "https://h/x//",
+				Lookup: env("OPENAI_API_KEY"+key, "OPENAI_BASE_URL=https://other/v1"),
+			},
+			OpenAI, "m", "https://h/x",
+			"--provider", "the key in OPENAI_API_KEY",
+		},
+		"kept query": {
+			Options{
+				Provider: "openai", Model: "m", Base: "https://h/openai/?api-version=1",
+				Lookup: env("OPENAI_API_KEY" + key),
+			},
+			OpenAI, "m", "https://h/openai?api-version=1", "--provider",
+			"the key in OPENAI_API_KEY",
+		},
+		"address of env": {
+			Options{
+				Provider: "anthropic",
+				Lookup:   env("ANTHROPIC_API_KEY"+key, "ANTHROPIC_BASE_URL=https://gate/anthropic"),
+			},
+			Anthropic,
+			Default(Anthropic), "https://gate/anthropic", "--provider", "the key in ANTHROPIC_API_KEY",
+		},
+		"local needs none": {
+			Options{Provider: "openai", Model: "m", Base: "http://127.0.0.1:1/v1", Lookup: env()},
+			OpenAI, "m", "http://127.0.0.1:1/v1", "--provider", "no key: the server is on this machine",
+		},
+		"local by variable": {
+			Options{Model: "m", Lookup: env("OPENAI_BASE_URL=http://localhost:1/v1/")},
+			OpenAI, "m",
+			"http://localhost:1/v1", "OPENAI_BASE_URL in the environment", "no key: the server is on this machine",
+		},
+		"local with a key": {
+			Options{Model: "m", Lookup: env("OPENAI_BASE_URL=http://[::1]:1", "OPENAI_API_KEY"+key)},
+			OpenAI, "m", "http://[::1]:1", "OPENAI_API_KEY in the environment", "the key in OPENAI_API_KEY",
+		},
+		"typed http": {
+			Options{
+				Provider: "openai", Model: "m", Base: "http://10.0.0.5:8000/v1",
+				Lookup: env("OPENAI_API_KEY" + key),
+			},
+			OpenAI, "m", "http://10.0.0.5:8000/v1", "--provider",
+			"the key in OPENAI_API_KEY",
+		},
+		"profile": {
+			Options{Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
+				Key: Hide(canary), Layer: User,
+			}, Lookup: env("ANTHROPIC_API_KEY=x", "OPENAI_BASE_URL=https://other")},
+			OpenAI, "m", "https://h/v1", "the profile p", "the key of the profile p",
+		},
+		"own key, no base": {
+			Options{
+				Profile: &Profile{Name: "p", Provider: "openai", Key: Hide(canary), Layer: User},
+				Lookup:  env("OPENAI_BASE_URL=https://other", "OPENAI_API_KEY=x"),
+			},
+			OpenAI, Default(OpenAI),
+			"https://api.openai.com/v1", "the profile p", "the key of the profile p",
+		},
+		"profile binds": {
+			Options{Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
+				Variable: "MINE", Layer: User,
+			}, Lookup: env("MINE"+key, "OPENAI_API_KEY=x")},
+			OpenAI, "m", "https://h/v1",
+			"the profile p", "the key in MINE",
+		},
+		"typed model": {
+			Options{Model: "n", Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m",
+				Base: "https://h/v1", Key: Hide(canary), Layer: User,
+			}},
+			OpenAI, "n", "https://h/v1", "the profile p",
+			"the key of the profile p",
+		},
+		"another profile": {
+			Options{Provider: "gemini", Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m",
+				Base: "https://h/v1", Key: Hide("x"), Layer: User,
+			}, Lookup: env("GEMINI_API_KEY" + key)},
+			Gemini,
+			Default(Gemini), "https://generativelanguage.googleapis.com", "--provider", "the key in GEMINI_API_KEY",
+		},
+		"local, project": {
+			Options{Profile: &Profile{
+				Provider: "openai", Model: "m", Base: "http://127.0.0.1:9/v1",
+				Layer: Project,
+			}, Lookup: env("OPENAI_API_KEY=x")},
+			OpenAI, "m", "http://127.0.0.1:9/v1",
+			"the model in the configuration", "no key: the server is on this machine",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Choose(c.o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Provider != c.provider || got.Model != c.model || got.Endpoint.URL != c.url || got.How != c.how || got.Login != c.log {
+			if got.Provider != c.provider || got.Model != c.model || got.Endpoint.URL != c.url || got.How != c.how ||
+				got.Login != c.log {
 				t.Errorf("got %s %s %s, by %s, with %s", got.Provider, got.Model, got.Endpoint.URL, got.How, got.Login)
 			}
 			secret := got.credential.key.Reveal() + got.credential.token.Reveal()
@@ -84,7 +205,10 @@ func TestChoose(t *testing.T) {
 				t.Errorf("the credential is %q, not %q", secret, want)
 			}
 			printed, _ := json.Marshal(got)
-			for _, text := range []string{fmt.Sprintf("%v %+v %#v", got, got, got), fmt.Sprint(got.credential, got.credential.key), string(printed)} {
+			for _, text := range []string{
+				fmt.Sprintf("%v %+v %#v", got, got, got),
+				fmt.Sprint(got.credential, got.credential.key), string(printed),
+			} {
 				if strings.Contains(text, canary) {
 					t.Errorf("the key is printed: %s", text)
 				}
@@ -102,31 +226,138 @@ func TestChooseRefuses(t *testing.T) {
 		code fault.Code
 		says []string // in the message or the hint
 	}{
-		"nothing":          {Options{Lookup: env()}, fault.AuthRequired, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "--provider"}},
-		"only an address":  {Options{Lookup: env("OPENAI_BASE_URL=https://h/v1")}, fault.AuthRequired, []string{"no model was chosen"}},
-		"no lookup":        {Options{}, fault.AuthRequired, []string{"OPENAI_API_KEY"}},
-		"two":              {Options{Lookup: env("OPENAI_API_KEY="+canary, "ANTHROPIC_API_KEY="+canary)}, fault.MissingArgument, []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "--provider anthropic or --provider openai"}},
-		"missing openai":   {Options{Provider: "openai", Lookup: env("ANTHROPIC_API_KEY=" + canary)}, fault.AuthRequired, []string{"OPENAI_API_KEY", "anthropic"}},
-		"missing codex":    {Options{Provider: "codex", Lookup: env()}, fault.AuthRequired, []string{"OPENAI_API_KEY"}},
-		"missing claude":   {Options{Provider: "claude", Lookup: env()}, fault.AuthRequired, []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"}},
-		"missing gemini":   {Options{Provider: "gemini", Lookup: env("PATH=" + empty), Home: empty}, fault.AuthRequired, []string{"GEMINI_API_KEY", "gcloud"}},
-		"unknown":          {Options{Provider: "opnai", Lookup: env()}, fault.ArgError, []string{"opnai", "openai"}},
-		"copilot":          {Options{Provider: "copilot", Lookup: env("PATH=" + withCopilot)}, fault.ArgError, []string{"--agent copilot"}},
-		"copilot missing":  {Options{Provider: "copilot", Lookup: env("PATH=" + empty)}, fault.NotInstalled, []string{"npm install -g @github/copilot"}},
-		"local model":      {Options{Provider: "openai", Base: "http://127.0.0.1:1", Lookup: env()}, fault.MissingArgument, []string{"--model"}},
-		"plain http":       {Options{Provider: "anthropic", Lookup: env("ANTHROPIC_API_KEY="+canary, "ANTHROPIC_BASE_URL=http://gate")}, fault.PermissionDenied, []string{"https", "--api-base"}},
-		"loopback's name":  {Options{Provider: "anthropic", Lookup: env("ANTHROPIC_API_KEY="+canary, "ANTHROPIC_BASE_URL=http://127.0.0.1.evil.example")}, fault.PermissionDenied, []string{"https"}},
-		"remote, no key":   {Options{Provider: "openai", Model: "m", Base: "https://h/v1", Lookup: env()}, fault.AuthRequired, []string{"OPENAI_API_KEY", "https://h/v1"}},
-		"user's address":   {Options{Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1", Layer: User}, Lookup: env("OPENAI_API_KEY=" + canary)}, fault.PermissionDenied, []string{"OPENAI_API_KEY", "https://h/v1", "--api-base"}},
-		"project's":        {Options{Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1", Variable: "OPENAI_API_KEY", Layer: Project}, Lookup: env("OPENAI_API_KEY=" + canary)}, fault.PermissionDenied, []string{"the project"}},
-		"untrusted":        {Options{Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "http://127.0.0.1:1", Layer: Untrusted}, Lookup: env("OPENAI_API_KEY=" + canary)}, fault.PermissionDenied, []string{"omniagent trust"}},
-		"variable not set": {Options{Profile: &Profile{Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1", Variable: "MINE", Layer: User}, Lookup: env("OPENAI_API_KEY=" + canary)}, fault.AuthRequired, []string{"MINE is not set"}},
-		"torn key":         {Options{Provider: "openai", Lookup: env("OPENAI_API_KEY=" + canary + "\nsecond")}, fault.AuthRequired, []string{"OPENAI_API_KEY"}},
-		"no URL":           {Options{Provider: "openai", Model: "m", Base: "api.example.com/v1", Lookup: env()}, fault.ArgError, []string{"--api-base", "https://"}},
-		"password in it":   {Options{Provider: "openai", Model: "m", Base: "https://u:" + canary + "@h/v1", Lookup: env()}, fault.ArgError, []string{"password"}},
-		"broken URL":       {Options{Provider: "openai", Model: "m", Base: "https://" + canary + "%zz", Lookup: env()}, fault.ArgError, []string{"no URL"}},
-		"file":             {Options{Provider: "openai", Model: "m", Base: "file:///etc/passwd", Lookup: env()}, fault.ArgError, []string{"https://"}},
-		"no model's name":  {Options{Provider: "openai", Model: "a b", Lookup: env("OPENAI_API_KEY=" + canary)}, fault.ArgError, []string{"a b"}},
+		"nothing": {Options{Lookup: env()}, fault.AuthRequired, []string{
+			"ANTHROPIC_API_KEY", "OPENAI_API_KEY",
+			"GEMINI_API_KEY", "--provider",
+		}},
+		"only an address": {
+			Options{Lookup: env("OPENAI_BASE_URL=https://h/v1")},
+			fault.AuthRequired,
+			[]string{"no model was chosen"},
+		},
+		"no lookup": {Options{}, fault.AuthRequired, []string{"OPENAI_API_KEY"}},
+		"two": {
+			Options{Lookup: env("OPENAI_API_KEY="+canary, "ANTHROPIC_API_KEY="+canary)},
+			fault.MissingArgument,
+			[]string{
+				"OPENAI_API_KEY", "ANTHROPIC_API_KEY",
+				"--provider anthropic or --provider openai",
+			},
+		},
+		"missing openai": {
+			Options{Provider: "openai", Lookup: env("ANTHROPIC_API_KEY=" + canary)},
+			fault.AuthRequired,
+			[]string{"OPENAI_API_KEY", "anthropic"},
+		},
+		"missing codex": {Options{Provider: "codex", Lookup: env()}, fault.AuthRequired, []string{"OPENAI_API_KEY"}},
+		"missing claude": {
+			Options{Provider: "claude", Lookup: env()},
+			fault.AuthRequired,
+			[]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"},
+		},
+		"missing gemini": {
+			Options{Provider: "gemini", Lookup: env("PATH=" + empty), Home: empty},
+			fault.AuthRequired,
+			[]string{"GEMINI_API_KEY", "gcloud"},
+		},
+		"unknown": {Options{Provider: "opnai", Lookup: env()}, fault.ArgError, []string{"opnai", "openai"}},
+		"copilot": {
+			Options{Provider: "copilot", Lookup: env("PATH=" + withCopilot)},
+			fault.ArgError,
+			[]string{"--agent copilot"},
+		},
+		"copilot missing": {
+			Options{Provider: "copilot", Lookup: env("PATH=" + empty)},
+			fault.NotInstalled,
+			[]string{"npm install -g @github/copilot"},
+		},
+		"local model": {
+			Options{Provider: "openai", Base: "http://127.0.0.1:1", Lookup: env()},
+			fault.MissingArgument,
+			[]string{"--model"},
+		},
+		"plain http": {
+			Options{
+				Provider: "anthropic",
+				Lookup:   env("ANTHROPIC_API_KEY="+canary, "ANTHROPIC_BASE_URL=http://gate"),
+			},
+			fault.PermissionDenied,
+			[]string{"https", "--api-base"},
+		},
+		"loopback's name": {
+			Options{
+				Provider: "anthropic",
+				Lookup:   env("ANTHROPIC_API_KEY="+canary, "ANTHROPIC_BASE_URL=http://127.0.0.1.evil.example"),
+			},
+			fault.PermissionDenied,
+			[]string{"https"},
+		},
+		"remote, no key": {
+			Options{Provider: "openai", Model: "m", Base: "https://h/v1", Lookup: env()},
+			fault.AuthRequired,
+			[]string{"OPENAI_API_KEY", "https://h/v1"},
+		},
+		"user's address": {
+			Options{Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
+				Layer: User,
+			}, Lookup: env("OPENAI_API_KEY=" + canary)},
+			fault.PermissionDenied,
+			[]string{"OPENAI_API_KEY", "https://h/v1", "--api-base"},
+		},
+		"project's": {
+			Options{Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
+				Variable: "OPENAI_API_KEY", Layer: Project,
+			}, Lookup: env("OPENAI_API_KEY=" + canary)},
+			fault.PermissionDenied,
+			[]string{"the project"},
+		},
+		"untrusted": {
+			Options{Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m",
+				Base: "http://127.0.0.1:1", Layer: Untrusted,
+			}, Lookup: env("OPENAI_API_KEY=" + canary)},
+			fault.PermissionDenied,
+			[]string{"omniagent trust"},
+		},
+		"variable not set": {
+			Options{Profile: &Profile{
+				Name: "p", Provider: "openai", Model: "m", Base: "https://h/v1",
+				Variable: "MINE", Layer: User,
+			}, Lookup: env("OPENAI_API_KEY=" + canary)},
+			fault.AuthRequired,
+			[]string{"MINE is not set"},
+		},
+		"torn key": {
+			Options{Provider: "openai", Lookup: env("OPENAI_API_KEY=" + canary + "\nsecond")},
+			fault.AuthRequired,
+			[]string{"OPENAI_API_KEY"},
+		},
+		"no URL": {
+			Options{Provider: "openai", Model: "m", Base: "api.example.com/v1", Lookup: env()},
+			fault.ArgError,
+			[]string{"--api-base", "https://"},
+		},
+		"password in it": {Options{
+			Provider: "openai", Model: "m", Base: "https://u:" + canary + "@h/v1",
+			Lookup: env(),
+		}, fault.ArgError, []string{"password"}},
+		"broken URL": {
+			Options{Provider: "openai", Model: "m", Base: "https://" + canary + "%zz", Lookup: env()},
+			fault.ArgError,
+			[]string{"no URL"},
+		},
+		"file": {
+			Options{Provider: "openai", Model: "m", Base: "file:///etc/passwd", Lookup: env()},
+			fault.ArgError,
+			[]string{"https://"},
+		},
+		"no model's name": {
+			Options{Provider: "openai", Model: "a b", Lookup: env("OPENAI_API_KEY=" + canary)},
+			fault.ArgError,
+			[]string{"a b"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Choose(c.o)
@@ -154,7 +385,8 @@ func TestTravel(t *testing.T) {
 	t.Parallel()
 	for layer := Project; layer <= Flag; layer++ {
 		for at := Untrusted; at <= Builtin; at++ {
-			err := Travel(Credential{Layer: layer, Source: "a key", key: Hide(canary)}, Endpoint{URL: "https://h", Layer: at, From: "x"})
+			err := Travel(Credential{Layer: layer, Source: "a key", key: Hide(canary)},
+				Endpoint{URL: "https://h", Layer: at, From: "x"})
 			if (err == nil) != (at >= layer) {
 				t.Errorf("a credential of %v to an endpoint of %v: %v", layer, at, err)
 			}

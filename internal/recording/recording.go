@@ -112,7 +112,10 @@ func (g *Recording) tell(e event.Event) {
 		if r := &l.Request; json.Unmarshal(e.Raw, &l) == nil && r.Subtype == "can_use_tool" {
 			e.Kind, e.Text = event.Question, ""
 			e.Ask = &event.Ask{
-				ID: l.ID, Text: r.Reason, Options: []string{event.Allow, event.Deny}, Tool: &event.Call{ID: r.Call, Name: r.Tool, Input: r.Input},
+				ID: l.ID, Text: r.Reason, Options: []string{event.Allow, event.Deny}, Tool: &event.Call{
+					ID:   r.Call,
+					Name: r.Tool, Input: r.Input,
+				},
 			}
 		}
 	}

@@ -93,8 +93,10 @@ func TestRecorded(t *testing.T) {
 	said := user("one") + `>{"type":"keep_alive"}` + "\n" + init1 + call + question +
 		`>{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":{"behavior":"allow"}}}` + "\n" + result + user("two") + spoken + end +
 		init1 + "garbage\n" + spoken + end + user("three") + init1 + call
-	want := "1 prompt one; 0 started; 1 turn; 1 tool_call Bash; 1 question q1.1; 1 answer q1.1 allow; 1 tool_result; 2 prompt two; 1 text done; 1 end success; " +
-		"2 turn; 2 text done; 2 end success; 3 prompt three; 3 turn; 3 tool_call Bash; 3 tool_result; 3 failed; 3 end error_during_execution"
+	want := "1 prompt one; 0 started; 1 turn; 1 tool_call Bash; 1 question q1.1; 1 answer q1.1 allow; 1 tool_result; " +
+		"2 prompt two; 1 text done; 1 end success; " +
+		"2 turn; 2 text done; 2 end success; 3 prompt three; 3 turn; 3 tool_call Bash; 3 tool_result; 3 failed; 3 " +
+		"end error_during_execution"
 	for _, cut := range []int{1 << 20, 7, 1} {
 		if got := strings.Join(record(t, said, cut), "; "); got != want {
 			t.Errorf("cut at %d:\n%s\nnot\n%s", cut, got, want)

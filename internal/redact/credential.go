@@ -2,9 +2,10 @@ package redact
 
 import "strings"
 
-// Credentials masks what is a credential by its own look, for texts that somebody works with: program text, settings, differences. It is
-// String, but a name or a place beside a value is not enough; the value must look like a key, too: long, without blanks, letters and digits
-// mixed, no placeholder. So `password: hunter2` in a file and `token = next()` in a program stay as they are. n is how many were masked.
+// Credentials masks what is a credential by its own look, for texts that somebody works with: program text, settings,
+// differences. It is String, but a name or a place beside a value is not enough; the value must look like a key, too:
+// long, without blanks, letters and digits mixed, no placeholder. So `password: hunter2` in a file and `token = next()`
+// in a program stay as they are. n is how many were masked.
 func Credentials(s string) (masked string, n int) { return mask(s, fits) }
 
 // How long a value must be to look like a key, by what says that it is one.

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// HighEntropy masks in an output field what can hardly be anything but a credential or a blob, and says so: a JSON Web Token becomes
-// its subject and expiry, a key its first eight characters, base64 of 40 characters and more its size.
+// HighEntropy masks in an output field what can hardly be anything but a credential or a blob, and says so: a JSON Web
+// Token becomes its subject and expiry, a key its first eight characters, base64 of 40 characters and more its size.
 //
-// Length and alphabet are not enough: version strings, host names, paths, URLs, hashes, UUIDs and identifiers would be hit (F-058
-// read literally). What counts as base64 must also be as mixed as random text, see random.
+// Length and alphabet are not enough: version strings, host names, paths, URLs, hashes, UUIDs and identifiers would be
+// hit (F-058 read literally). What counts as base64 must also be as mixed as random text, see random.
 func HighEntropy(s string) (masked string, found bool) {
 	if len(s) < shortestKey {
 		return s, false
@@ -58,7 +58,8 @@ func nextBlob(s string, low int) (start, end int, with string) {
 	return start, end, "[KEY: " + s[start:start+8] + "...]"
 }
 
-// tokenSummary shows who a token is for and until when. A subject that is itself a secret, or too strange to print, is left out.
+// tokenSummary shows who a token is for and until when. A subject that is itself a secret, or too strange to print, is
+// left out.
 func tokenSummary(token string) string {
 	var claims struct {
 		Sub string  `json:"sub"`
@@ -89,8 +90,8 @@ func printable(s string) bool {
 	return true
 }
 
-// findBase64 is the first run of base64 between low and high. It looks at every fortieth byte and back from there: in text there is
-// always a space on the way.
+// findBase64 is the first run of base64 between low and high. It looks at every fortieth byte and back from there: in
+// text there is always a space on the way.
 func findBase64(s string, low, high int) (start, end int, with string) {
 	start = low
 	for start+shortestBlob <= high {
@@ -136,10 +137,10 @@ func trim(s string, from, to int) (start, end int) {
 	return start, end
 }
 
-// random: could the text be random base64? Three things tell it from words, paths and identifiers. Its neighbours differ in kind
-// (small, capital, digit) six times in ten, where words do so one time in four. It has few runs of four small letters, where words
-// are made of them. And it has no parts of one kind between its slashes and dashes. The limits let pass about one random string of
-// 40 in 500, and fewer of the longer ones.
+// random: could the text be random base64? Three things tell it from words, paths and identifiers. Its neighbours
+// differ in kind (small, capital, digit) six times in ten, where words do so one time in four. It has few runs of four
+// small letters, where words are made of them. And it has no parts of one kind between its slashes and dashes. The
+// limits let pass about one random string of 40 in 500, and fewer of the longer ones.
 func random(s string) bool {
 	var counts [128]int
 	var uppers, lowers, digits, symbols, changes, inWords, run, part, plainParts int
@@ -204,7 +205,8 @@ func entropy(counts *[128]int, n int) float64 {
 	return bits
 }
 
-// excused: the run is part of something that is allowed to look random: a URL, a path, a hash with its name, a cursor of our own.
+// excused: the run is part of something that is allowed to look random: a URL, a path, a hash with its name, a cursor
+// of our own.
 func excused(s string, low, start, end int) bool {
 	from := start
 	for from > low && start-from < 2048 && !space(s[from-1]) && strings.IndexByte("\"'`<>()[]{},;", s[from-1]) < 0 {
@@ -242,8 +244,8 @@ func hashName(before string) bool {
 	return false
 }
 
-// pathLike: the word begins like a path: ./ ../ ~/ or a first directory in letters of one kind. Of three letters only directories
-// that are common: in base64 three small letters before a slash are not rare enough.
+// pathLike: the word begins like a path: ./ ../ ~/ or a first directory in letters of one kind. Of three letters only
+// directories that are common: in base64 three small letters before a slash are not rare enough.
 func pathLike(word string) bool {
 	if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/") {
 		return true
@@ -253,7 +255,8 @@ func pathLike(word string) bool {
 		return false
 	}
 	switch first {
-	case "api", "app", "bin", "cmd", "dev", "doc", "etc", "lib", "mnt", "opt", "pkg", "run", "src", "sys", "tmp", "usr", "var", "www":
+	case "api", "app", "bin", "cmd", "dev", "doc", "etc", "lib", "mnt", "opt", "pkg", "run", "src", "sys", "tmp", "usr",
+		"var", "www":
 		return true
 	}
 	if len(first) < 4 {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// LooksSecret says whether the value is, as a whole, a secret in a well-known format, and which. It is for refusing secrets on a
-// command line, so it makes no guess: a text that merely mentions a secret, and a random string, are none. A leading "Bearer " and
-// NAME= are looked through.
+// LooksSecret says whether the value is, as a whole, a secret in a well-known format, and which. It is for refusing
+// secrets on a command line, so it makes no guess: a text that merely mentions a secret, and a random string, are none.
+// A leading "Bearer " and NAME= are looked through.
 func LooksSecret(value string) (kind string, ok bool) {
 	value = strings.TrimSpace(value)
 	if len(value) > 7 && strings.EqualFold(value[:7], "bearer ") {
@@ -43,8 +43,8 @@ func findFormat(s string, low int) (start, end int, kind string) {
 	return 0, 0, ""
 }
 
-// format tells a well-known secret by the byte at i that its prefix ends with (or, for capital A, begins with). It does not begin
-// before low.
+// format tells a well-known secret by the byte at i that its prefix ends with (or, for capital A, begins with). It does
+// not begin before low.
 func format(s string, low, i int) (start, end int, kind string) {
 	switch s[i] {
 	case '-':
@@ -76,8 +76,8 @@ const (
 	threeSort        // capitals, small letters and digits
 )
 
-// body takes the letters, digits and extra bytes from i on, if they are at least so many and meet the demand. The demand looks at
-// the first 96 bytes only, lest a text of nothing but prefixes take quadratic time.
+// body takes the letters, digits and extra bytes from i on, if they are at least so many and meet the demand. The
+// demand looks at the first 96 bytes only, lest a text of nothing but prefixes take quadratic time.
 func body(s string, start, i, least int, extra string, want demand, kind string) (int, int, string) {
 	end := i
 	var digits, uppers, lowers bool
@@ -201,8 +201,8 @@ func capital(s string, i int) (int, int, string) {
 	return 0, 0, ""
 }
 
-// jwt is a JSON Web Token whose first part ends at the dot at i. The bytes before the dot must decode to a JSON object with "alg":
-// three words with dots between them are not enough.
+// jwt is a JSON Web Token whose first part ends at the dot at i. The bytes before the dot must decode to a JSON object
+// with "alg": three words with dots between them are not enough.
 func jwt(s string, low, dot int) (int, int, string) {
 	start := dot
 	for start > low && dot-start < maxJWTHeader && urlByte(s[start-1]) {
@@ -230,8 +230,8 @@ func jwt(s string, low, dot int) (int, int, string) {
 
 const maxJWTHeader = 4096
 
-// jwtStart finds where the first part begins: a brace encodes to "e" and one of few letters. What stands before may be the letter of
-// an escape or a word that a dash or an underscore ties to it.
+// jwtStart finds where the first part begins: a brace encodes to "e" and one of few letters. What stands before may be
+// the letter of an escape or a word that a dash or an underscore ties to it.
 func jwtStart(s string, start, dot int) int {
 	if start > 0 && s[start-1] == '\\' {
 		start++

@@ -12,18 +12,20 @@ import (
 // leastKnown is how short a value may be that is masked wherever it stands. A shorter one is a part of too many words.
 const leastKnown = 8
 
-// piece is how long the parts are by which a long value is known: a part of a private key on a line of its own is one as well.
+// piece is how long the parts are by which a long value is known: a part of a private key on a line of its own is one
+// as well.
 const piece = 64
 
 // codedPiece is that of what was encoded: nine bytes of a value in base64, six in hexadecimal digits.
 const codedPiece = 12
 
-// Values are secrets that somebody knows: the key in use, what a variable of the user's holds. They are masked by what they are, in a text of
-// any form, also where they were encoded: base64 at each of its three offsets, percent signs, hexadecimal digits, escapes of JSON. A nil
-// *Values knows none. It is read-only, so that it may be used by many at once.
+// Values are secrets that somebody knows: the key in use, what a variable of the user's holds. They are masked by what
+// they are, in a text of any form, also where they were encoded: base64 at each of its three offsets, percent signs,
+// hexadecimal digits, escapes of JSON. A nil *Values knows none. It is read-only, so that it may be used by many at
+// once.
 //
-// It refuses values shorter than eight bytes, and it does not find what somebody hides on purpose: a value that was turned round, or printed
-// one character a line, is not seen.
+// It refuses values shorter than eight bytes, and it does not find what somebody hides on purpose: a value that was
+// turned round, or printed one character a line, is not seen.
 type Values struct {
 	pairs   [1 << 10]uint64     // which two bytes some spelling begins with
 	index   map[string][]string // spellings by their first four bytes, the longest first
@@ -185,7 +187,8 @@ func (v *Values) Count(s string) (masked string, n int) {
 // Stream masks a text that comes in pieces.
 func (v *Values) Stream() *Stream { return &Stream{values: v} }
 
-// Stream keeps back what may be the beginning of a value until it is known not to be one. It is for one text, and for one goroutine.
+// Stream keeps back what may be the beginning of a value until it is known not to be one. It is for one text, and for
+// one goroutine.
 type Stream struct {
 	values *Values
 	held   string
@@ -238,9 +241,9 @@ func (v *Values) open(text string) int {
 	return len(text)
 }
 
-// Secrets are the values of an environment that are secret: those of variables whose name says so or whose value has a well-known format, and
-// the passwords in addresses. What is an ordinary word, a number, a path or an address under such a name is none: it would be masked in every
-// text that speaks of it.
+// Secrets are the values of an environment that are secret: those of variables whose name says so or whose value has a
+// well-known format, and the passwords in addresses. What is an ordinary word, a number, a path or an address under
+// such a name is none: it would be masked in every text that speaks of it.
 func Secrets(environ []string) []string {
 	var all []string
 	for _, entry := range environ {
@@ -274,7 +277,8 @@ func passwordOf(value string) (password string, is bool) {
 
 // rare says whether a value is none that a text would have by chance.
 func rare(value string) bool {
-	if len(value) < leastKnown || strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.HasPrefix(value, "./") || len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {
+	if len(value) < leastKnown || strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") ||
+		strings.HasPrefix(value, "./") || len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {
 		return false
 	}
 	var kinds [4]bool // digits, small letters, capitals, others

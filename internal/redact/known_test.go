@@ -22,11 +22,13 @@ func TestKnown(t *testing.T) {
 	known := Known("short", canary, "second-value-81")
 	quoted, _ := json.Marshal(canary)
 	forms := []string{
-		canary, url.QueryEscape(canary), url.PathEscape(canary), lowerEscapes(url.QueryEscape(canary)), hex.EncodeToString([]byte(canary)),
+		canary, url.QueryEscape(canary), url.PathEscape(canary), lowerEscapes(url.QueryEscape(canary)),
+		hex.EncodeToString([]byte(canary)),
 		strings.ToUpper(hex.EncodeToString([]byte(canary))), string(quoted), "second-value-81",
 	}
 	for _, around := range []string{"", "a", "ab", "abc", "user:", "pass=x"} {
-		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(around+canary+around)), base64.URLEncoding.EncodeToString([]byte(around+canary+"\n")))
+		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(around+canary+around)),
+			base64.URLEncoding.EncodeToString([]byte(around+canary+"\n")))
 	}
 	for _, form := range forms {
 		for _, text := range []string{form, "x" + form, form + form, "before " + form + " after\nshort\n" + form} {
@@ -67,7 +69,8 @@ func TestKnownOfNothing(t *testing.T) {
 		if none != nil {
 			t.Errorf("got %v", none)
 		}
-		if got := none.String("1234567"); got != "1234567" || string(none.Bytes([]byte(got))) != got || none.Stream().Feed(got) != got || none.Stream().End() != "" {
+		if got := none.String("1234567"); got != "1234567" || string(none.Bytes([]byte(got))) != got ||
+			none.Stream().Feed(got) != got || none.Stream().End() != "" {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -76,9 +79,15 @@ func TestKnownOfNothing(t *testing.T) {
 // TestKnownOfLines: a key of several lines is found as a whole, and each of its lines with something in front.
 func TestKnownOfLines(t *testing.T) {
 	t.Parallel()
-	lines := []string{"-----BEGIN X PRIVATE KEY-----", strings.Repeat("Ab9+", 16), strings.Repeat("cD8/", 16), "eF7=eF7=eF7=eF7=eF7=eF7=", "-----END X PRIVATE KEY-----"}
+	lines := []string{
+		"-----BEGIN X PRIVATE KEY-----", strings.Repeat("Ab9+", 16), strings.Repeat("cD8/", 16),
+		"eF7=eF7=eF7=eF7=eF7=eF7=", "-----END X PRIVATE KEY-----",
+	}
 	known := Known(strings.Join(lines, "\n"))
-	for _, text := range []string{strings.Join(lines, "\n"), "1\t" + strings.Join(lines, "\n2\t"), strings.Join(lines, `\n`)} {
+	for _, text := range []string{
+		strings.Join(lines, "\n"), "1\t" + strings.Join(lines, "\n2\t"),
+		strings.Join(lines, `\n`),
+	} {
 		masked := known.String(text)
 		for _, line := range lines[1:4] {
 			if strings.Contains(masked, line) {
@@ -90,7 +99,8 @@ func TestKnownOfLines(t *testing.T) {
 	if masked := Known(long).String("<" + long + ">"); masked != "<"+Mask+">" {
 		t.Errorf("%q", masked)
 	}
-	if masked := Known(long).String(long[:150]); strings.Contains(masked, long[:64]) || strings.Contains(masked, long[64:128]) {
+	if masked := Known(long).String(long[:150]); strings.Contains(masked, long[:64]) ||
+		strings.Contains(masked, long[64:128]) {
 		t.Errorf("the beginning of a long one: %q", masked)
 	}
 }
@@ -99,7 +109,8 @@ func TestKnownOfLines(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	known := Known(canary, "sk-abc-0123456789")
-	text := "one " + canary + " two s sk sk-abc" + "sk-abc-0123456789" + "sk-abc-012345678\nthree " + base64.StdEncoding.EncodeToString([]byte("u:"+canary)) + " K"
+	text := "one " + canary + " two s sk sk-abc" + "sk-abc-0123456789" + "sk-abc-012345678\nthree " +
+		base64.StdEncoding.EncodeToString([]byte("u:"+canary)) + " K"
 	want := known.String(text)
 	if strings.Count(want, Mask) != 3 {
 		t.Fatalf("%q", want)
@@ -125,12 +136,17 @@ func TestStream(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	got := Secrets([]string{
-		"FOO_TOKEN=canary-4711-xyz", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", "DATABASE_URL=postgres://ann:s3cret-pass@db/x", "PLAIN=AKIA" + "IOSFODNN7EXAMPLE",
+		"FOO_TOKEN=canary-4711-xyz", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
+		"DATABASE_URL=postgres://ann:s3cret-pass@db/x", "PLAIN=AKIA" + "IOSFODNN7EXAMPLE",
 		"HTTPS_PROXY=http://ann:hunter22@proxy:1", "DB_PASSWORD=correct horse battery",
-		"API_SERVER=localhost:8080", "API_MODE=production", "AUTH_TOKEN_FILE=/run/secret", "SECRET_KEY=/etc/key", "API_PASSWORD=password", "SECRET=", "PASS=12345678", "HOME=/home/ann",
+		"API_SERVER=localhost:8080", "API_MODE=production", "AUTH_TOKEN_FILE=/run/secret", "SECRET_KEY=/etc/key",
+		"API_PASSWORD=password", "SECRET=", "PASS=12345678", "HOME=/home/ann",
 		"GITHUB_TOKEN_URL=https://a/b", "API_URL=https://example.com/v1", "AUTH=true", "torn",
 	})
-	want := []string{"canary-4711-xyz", "wJalrXUtnFEMI/K7MDENG", "s3cret-pass", "AKIA" + "IOSFODNN7EXAMPLE", "hunter22", "correct horse battery"}
+	want := []string{
+		"canary-4711-xyz", "wJalrXUtnFEMI/K7MDENG", "s3cret-pass", "AKIA" + "IOSFODNN7EXAMPLE", "hunter22",
+		"correct horse battery",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -147,7 +163,8 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"api_key = \"9f8e7d6c5b4a39281706f5e4\"", "Authorization: Bearer abc.def-1234567", "curl --token 9f8e7d6c5b4a39281706f5e4 x", "postgres://ann:tr0ub4dor@db/x",
+		"api_key = \"9f8e7d6c5b4a39281706f5e4\"", "Authorization: Bearer abc.def-1234567",
+		"curl --token 9f8e7d6c5b4a39281706f5e4 x", "postgres://ann:tr0ub4dor@db/x",
 		`{"password":"9f8e7d6c5b4a39281706f5e4"}`,
 	} {
 		if masked, n := Credentials(text); n != 1 || masked == text {
@@ -155,9 +172,12 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"password: hunter2", "token = next()", "const token = lexer.scanIdentifierOrKeyword", "if token == other {", "--token TOKEN", "api_key: ${API_KEY}",
-		"postgres://postgres:postgres@localhost/db", "https://user:%s@host/", "the bearer of news", "Authorization: Bearer <your token here>", "secret := os.Getenv(\"SECRET_NAME_2\")",
-		"passwordHash := sha256.Sum256(password)", "API_BASE=https://api.example.com", "", "token_limit = 200000000000000000000",
+		"password: hunter2", "token = next()", "const token = lexer.scanIdentifierOrKeyword", "if token == other {",
+		"--token TOKEN", "api_key: ${API_KEY}",
+		"postgres://postgres:postgres@localhost/db", "https://user:%s@host/", "the bearer of news",
+		"Authorization: Bearer <your token here>", "secret := os.Getenv(\"SECRET_NAME_2\")",
+		"passwordHash := sha256.Sum256(password)", "API_BASE=https://api.example.com", "",
+		"token_limit = 200000000000000000000",
 	} {
 		if masked, n := Credentials(text); n != 0 || masked != text {
 			t.Errorf("%q becomes %q", text, masked)
@@ -165,8 +185,9 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestDocumentedPatterns: what another program masks in what its model sees, and what of it we do. The exceptions are meant: an address without
-// a password, the word bearer in a sentence, a value that is one letter repeated, and formats of another length than real ones have.
+// TestDocumentedPatterns: what another program masks in what its model sees, and what of it we do. The exceptions are
+// meant: an address without a password, the word bearer in a sentence, a value that is one letter repeated, and formats
+// of another length than real ones have.
 func TestDocumentedPatterns(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/yume.json")
@@ -217,7 +238,8 @@ func TestKnownIsFast(t *testing.T) {
 
 func BenchmarkKnown(b *testing.B) {
 	known := Known(canary, "sk-abc-0123456789", "canary-4711-xyz", "wJalrXUtnFEMI/K7MDENG")
-	text := strings.Repeat("func (s *Stream) Feed(text string) string { return s.values.String(s.held + text) }\n", 12_000)
+	text := strings.Repeat("func (s *Stream) Feed(text string) string { return s.values.String(s.held + text) }\n",
+		12_000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		known.String(text)

@@ -2,9 +2,10 @@ package redact
 
 // Name says whether a field, flag or variable of this name holds a secret.
 //
-// The name is split into words (snake, kebab, camel, dots), so that author is not auth and tokenizer is not token. Case and the
-// style of separation do not matter. A secret word is outweighed by what follows it (token_limit, auth_methods, key_name,
-// password-from-env: they describe a secret, they do not hold one) and by what leads it (has_token, requires_auth, page_token).
+// The name is split into words (snake, kebab, camel, dots), so that author is not auth and tokenizer is not token. Case
+// and the style of separation do not matter. A secret word is outweighed by what follows it (token_limit, auth_methods,
+// key_name, password-from-env: they describe a secret, they do not hold one) and by what leads it (has_token,
+// requires_auth, page_token).
 func Name(name string) bool {
 	if !promising(name) {
 		return false
@@ -38,8 +39,8 @@ func Name(name string) bool {
 	return false
 }
 
-// promising sees from two letters that a name cannot be secret. It saves the splitting of nine names in ten, and a JSON text is full
-// of names. Every word of secretWord, and api, has one of these pairs.
+// promising sees from two letters that a name cannot be secret. It saves the splitting of nine names in ten, and a JSON
+// text is full of names. Every word of secretWord, and api, has one of these pairs.
 func promising(name string) bool {
 	var before byte
 	for i := 0; i < len(name); i++ {
@@ -86,8 +87,8 @@ func promising(name string) bool {
 // word is a part of the lowered text.
 type word struct{ start, end int }
 
-// split lowers the name into text and marks its words. Digits at the end of a word are left out (token2, oauth2), and a word of
-// digits only is none.
+// split lowers the name into text and marks its words. Digits at the end of a word are left out (token2, oauth2), and a
+// word of digits only is none.
 func split(name string, text []byte, words []word) ([]byte, []word) {
 	start := 0
 	flush := func() {
@@ -119,10 +120,12 @@ func split(name string, text []byte, words []word) ([]byte, []word) {
 	return text, words
 }
 
-// unglue parts words that people write as one: apikey, authtoken, pgpassword, publickey. It also joins what camel case tears: OAuth.
+// unglue parts words that people write as one: apikey, authtoken, pgpassword, publickey. It also joins what camel case
+// tears: OAuth.
 func unglue(text []byte, words []word, w word) []word {
 	s := text[w.start:w.end]
-	if n := len(words); n > 0 && string(s) == "auth" && words[n-1].end-words[n-1].start == 1 && text[words[n-1].start] == 'o' {
+	if n := len(words); n > 0 && string(s) == "auth" && words[n-1].end-words[n-1].start == 1 &&
+		text[words[n-1].start] == 'o' {
 		words[n-1] = w
 		return words
 	}
@@ -147,7 +150,8 @@ func unglue(text []byte, words []word, w word) []word {
 // secretWord judges one word by itself and by the word before it.
 func secretWord(w, before []byte, last bool) bool {
 	switch string(w) {
-	case "secret", "secrets", "password", "passwords", "passwd", "passwds", "pass", "passphrase", "passphrases", "passcode",
+	case "secret", "secrets", "password", "passwords", "passwd", "passwds", "pass", "passphrase", "passphrases",
+		"passcode",
 		"credential", "credentials", "cred", "creds", "auth", "auths", "oauth", "authorization", "cookie", "cookies",
 		"apikey", "apikeys", "bearer", "jwt":
 		return true
@@ -171,14 +175,21 @@ func secretWord(w, before []byte, last bool) bool {
 // describes: last words that make the name one about a secret.
 func describes(w []byte) bool {
 	switch string(w) {
-	case "count", "counts", "limit", "limits", "offset", "offsets", "length", "size", "rate", "budget", "usage", "used", "window",
-		"remaining", "total", "max", "min", "cost", "price", "bucket", "index", "position", "ids", "estimate", "details",
-		"type", "types", "kind", "method", "methods", "mode", "modes", "scheme", "format", "pattern", "name", "names", "ref", "refs",
-		"env", "var", "vars", "variable", "variables", "file", "files", "path", "paths", "dir", "store", "storage", "backend", "helper",
+	case "count", "counts", "limit", "limits", "offset", "offsets", "length", "size", "rate", "budget", "usage", "used",
+		"window",
+		"remaining", "total", "max", "min", "cost", "price", "bucket", "index", "position", "ids", "estimate",
+		"details",
+		"type", "types", "kind", "method", "methods", "mode", "modes", "scheme", "format", "pattern", "name", "names",
+		"ref", "refs",
+		"env", "var", "vars", "variable", "variables", "file", "files", "path", "paths", "dir", "store", "storage",
+		"backend", "helper",
 		"source", "provider", "providers", "command", "commands", "prompt", "hint", "help",
-		"status", "state", "required", "supported", "available", "present", "valid", "enabled", "disabled", "error", "errors", "level",
-		"version", "versions", "url", "urls", "base", "endpoint", "host", "port", "region", "model", "timeout", "retries", "requests",
-		"calls", "request", "response", "ms", "seconds", "duration", "ttl", "age", "expiry", "expires", "expiration", "expired", "at",
+		"status", "state", "required", "supported", "available", "present", "valid", "enabled", "disabled", "error",
+		"errors", "level",
+		"version", "versions", "url", "urls", "base", "endpoint", "host", "port", "region", "model", "timeout",
+		"retries", "requests",
+		"calls", "request", "response", "ms", "seconds", "duration", "ttl", "age", "expiry", "expires", "expiration",
+		"expired", "at",
 		"in", "through", "fds":
 		return true
 	}
@@ -188,7 +199,8 @@ func describes(w []byte) bool {
 // asks: first words of a name that is a question about a secret, or says what to do with secrets.
 func asks(w []byte) bool {
 	switch string(w) {
-	case "has", "is", "no", "requires", "require", "needs", "supports", "without", "missing", "mask", "unmask", "redact":
+	case "has", "is", "no", "requires", "require", "needs", "supports", "without", "missing", "mask", "unmask",
+		"redact":
 		return true
 	}
 	return false
@@ -197,8 +209,10 @@ func asks(w []byte) bool {
 // keyKind: a key of this kind is a secret wherever it stands in the name.
 func keyKind(w []byte) bool {
 	switch string(w) {
-	case "api", "private", "access", "secret", "signing", "encryption", "decryption", "ssh", "client", "license", "licence", "auth",
-		"oauth", "master", "account", "session", "service", "deploy", "shared", "gpg", "pgp", "rsa", "aes", "hmac", "webhook", "admin":
+	case "api", "private", "access", "secret", "signing", "encryption", "decryption", "ssh", "client", "license",
+		"licence", "auth",
+		"oauth", "master", "account", "session", "service", "deploy", "shared", "gpg", "pgp", "rsa", "aes", "hmac",
+		"webhook", "admin":
 		return true
 	}
 	return false
@@ -207,9 +221,12 @@ func keyKind(w []byte) bool {
 // publicKey: a key of this kind is an ordinary value.
 func publicKey(w []byte) bool {
 	switch string(w) {
-	case "idempotency", "primary", "public", "foreign", "sort", "partition", "cache", "config", "missing", "unknown", "map", "object",
-		"lookup", "group", "dedupe", "dedup", "natural", "unique", "composite", "hot", "shortcut", "json", "field", "row", "column",
-		"routing", "translation", "label", "env", "parent", "index", "host", "registry", "setting", "metadata", "any", "each", "by":
+	case "idempotency", "primary", "public", "foreign", "sort", "partition", "cache", "config", "missing", "unknown",
+		"map", "object",
+		"lookup", "group", "dedupe", "dedup", "natural", "unique", "composite", "hot", "shortcut", "json", "field",
+		"row", "column",
+		"routing", "translation", "label", "env", "parent", "index", "host", "registry", "setting", "metadata", "any",
+		"each", "by":
 		return true
 	}
 	return false
@@ -218,7 +235,8 @@ func publicKey(w []byte) bool {
 // tokenKind: tokens of this kind grant something.
 func tokenKind(w []byte) bool {
 	switch string(w) {
-	case "access", "api", "auth", "oauth", "refresh", "bearer", "secret", "session", "id", "personal", "csrf", "xsrf", "login",
+	case "access", "api", "auth", "oauth", "refresh", "bearer", "secret", "session", "id", "personal", "csrf", "xsrf",
+		"login",
 		"private", "security", "service", "bot", "deploy", "device", "client", "github", "gitlab", "slack", "npm", "hf":
 		return true
 	}
@@ -228,8 +246,10 @@ func tokenKind(w []byte) bool {
 // quantity: what stands before token when it is text or a place in a list.
 func quantity(w []byte) bool {
 	switch string(w) {
-	case "page", "cursor", "next", "continuation", "per", "stop", "eos", "bos", "pad", "unk", "sep", "end", "start", "first", "last",
-		"special", "unexpected", "each", "max", "min", "input", "output", "total", "prompt", "completion", "cached", "reasoning":
+	case "page", "cursor", "next", "continuation", "per", "stop", "eos", "bos", "pad", "unk", "sep", "end", "start",
+		"first", "last",
+		"special", "unexpected", "each", "max", "min", "input", "output", "total", "prompt", "completion", "cached",
+		"reasoning":
 		return true
 	}
 	return false

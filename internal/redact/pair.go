@@ -11,7 +11,8 @@ type quote struct {
 	slashes int
 }
 
-// pair judges what stands around the colon or equals sign at i: NAME=value, "name": "value", name: value, Header: value.
+// pair judges what stands around the colon or equals sign at i: NAME=value, "name": "value", name: value, Header:
+// value.
 func pair(s string, low, i int) (span, bool) {
 	end := i
 	for end > low && (s[end-1] == ' ' || s[end-1] == '\t') {
@@ -93,8 +94,8 @@ func value(s string, i, nameStart int, p place) (span, bool) {
 
 func nonEmpty(start, end int) (span, bool) { return span{start, end, Mask}, end > start }
 
-// assignment tells `password: hunter2` and `token = abc` from prose and from program text. The value is a single word at the end of
-// its line. After a colon the name begins the line too, or the word has something that words have not.
+// assignment tells `password: hunter2` and `token = abc` from prose and from program text. The value is a single word
+// at the end of its line. After a colon the name begins the line too, or the word has something that words have not.
 func assignment(s string, i, nameStart, k, end int) bool {
 	after := end
 	for after < len(s) && strings.IndexByte(" \t\r,;", s[after]) >= 0 {
@@ -179,7 +180,8 @@ func flag(s string, i int) (span, bool) {
 	if q, after, ok := openQuote(s, k); ok { // "--token","value"
 		for k = after; k < len(s) && (s[k] == ' ' || s[k] == ','); k++ {
 		}
-		if other, inside, ok := openQuote(s, k); ok && other == q && k > after && s[inside-1] == q.mark && !strings.HasPrefix(s[inside:], "--") {
+		if other, inside, ok := openQuote(s, k); ok && other == q && k > after && s[inside-1] == q.mark &&
+			!strings.HasPrefix(s[inside:], "--") {
 			return nonEmpty(inside, closeQuote(s, inside, q))
 		}
 		return span{}, false
@@ -206,8 +208,10 @@ func flag(s string, i int) (span, bool) {
 // prose: words that follow a flag in a sentence about it.
 func prose(w string) bool {
 	switch w {
-	case "is", "was", "are", "to", "and", "or", "not", "of", "in", "for", "on", "with", "must", "can", "cannot", "has", "needs",
-		"takes", "from", "by", "as", "if", "when", "the", "a", "an", "may", "instead", "given", "there", "would", "where":
+	case "is", "was", "are", "to", "and", "or", "not", "of", "in", "for", "on", "with", "must", "can", "cannot", "has",
+		"needs",
+		"takes", "from", "by", "as", "if", "when", "the", "a", "an", "may", "instead", "given", "there", "would",
+		"where":
 		return true
 	}
 	return false
@@ -241,8 +245,8 @@ func tokenEnd(s string, k int, inQuery bool) int {
 	return end
 }
 
-// headerEnd is the end of a header's value: the end of the line, or of the quotation that the header stands in. A quotation mark
-// after an equals sign opens a parameter, as in Digest username="x".
+// headerEnd is the end of a header's value: the end of the line, or of the quotation that the header stands in. A
+// quotation mark after an equals sign opens a parameter, as in Digest username="x".
 func headerEnd(s string, k int) int {
 	end := k
 	for end < len(s) && s[end] != '\n' && s[end] != '\r' {
@@ -277,8 +281,9 @@ func openQuote(s string, k int) (q quote, inside int, ok bool) {
 	return q, k + 1, true
 }
 
-// closeQuote is where the quotation ends, before the backslashes of its mark; an open one takes all the rest. Each level of quoting
-// doubles the backslashes, so the count decides whether a mark is the end of this level or text within it.
+// closeQuote is where the quotation ends, before the backslashes of its mark; an open one takes all the rest. Each
+// level of quoting doubles the backslashes, so the count decides whether a mark is the end of this level or text within
+// it.
 func closeQuote(s string, k int, q quote) int {
 	run := 0
 	for i := k; i < len(s); i++ {

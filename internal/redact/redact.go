@@ -1,13 +1,15 @@
 // Package redact keeps secrets out of logs, streams and argument lists.
 //
-// It promises that what it recognises is gone from what it returns, that masking twice changes nothing more, that text without a
-// secret comes back as it was and costs no allocation, and that its time grows with the length of the text only. It recognises
-// secrets by the name beside them, by the place (an authorization header, the password of a URL) and by well-known formats.
+// It promises that what it recognises is gone from what it returns, that masking twice changes nothing more, that text
+// without a secret comes back as it was and costs no allocation, and that its time grows with the length of the text
+// only. It recognises secrets by the name beside them, by the place (an authorization header, the password of a URL)
+// and by well-known formats.
 //
-// What somebody knows to be a secret is found by its value (Known), whatever stands around it and in the usual encodings.
+// What somebody knows to be a secret is found by its value (Known), whatever stands around it and in the usual
+// encodings.
 //
-// It refuses to guess: entropy alone is a reason only in HighEntropy, which is for output fields and can be turned off by the
-// caller. It never changes what it is given, and it is no proof that a text is clean.
+// It refuses to guess: entropy alone is a reason only in HighEntropy, which is for output fields and can be turned off
+// by the caller. It never changes what it is given, and it is no proof that a text is clean.
 package redact
 
 import "strings"
@@ -21,14 +23,15 @@ type span struct {
 	with       string
 }
 
-// String masks the secrets in a text: header lines, NAME=value, "name": "value", --name value, URLs, bearer tokens and well-known
-// formats. JSON in the text nearly always stays JSON; who has the tree and needs certainty uses Value.
+// String masks the secrets in a text: header lines, NAME=value, "name": "value", --name value, URLs, bearer tokens and
+// well-known formats. JSON in the text nearly always stays JSON; who has the tree and needs certainty uses Value.
 func String(s string) string {
 	masked, _ := mask(s, nil)
 	return masked
 }
 
-// mask replaces what is found, and counts it. Where fits is there, a name or a place is not enough: the value must fit too.
+// mask replaces what is found, and counts it. Where fits is there, a name or a place is not enough: the value must fit
+// too.
 func mask(s string, fits func(s string, i int, found span) bool) (masked string, n int) {
 	found, ok := find(s, 0, fits)
 	if !ok {
@@ -47,8 +50,8 @@ func mask(s string, fits func(s string, i int, found span) bool) (masked string,
 	return b.String(), n
 }
 
-// The bytes at which a secret can be told; everything else is passed over. Two words of bits instead of a table: a table would be
-// a global, and this is what a clean text costs.
+// The bytes at which a secret can be told; everything else is passed over. Two words of bits instead of a table: a
+// table would be a global, and this is what a clean text costs.
 const (
 	triggersLow  = 1<<'-' | 1<<'.' | 1<<':' | 1<<'='
 	triggersHigh = 1<<('A'-64) | 1<<('B'-64) | 1<<('b'-64) | 1<<('_'-64)
@@ -123,7 +126,8 @@ func bearer(s string, i int) (span, bool) {
 		end--
 	}
 	switch strings.ToLower(s[start:min(end, start+16)]) {
-	case "token", "tokens", "auth", "authentication", "authorization", "scheme", "credential", "credentials", "format", "header":
+	case "token", "tokens", "auth", "authentication", "authorization", "scheme", "credential", "credentials", "format",
+		"header":
 		return span{}, false
 	}
 	if s[i] == 'b' && !digits {
@@ -132,7 +136,8 @@ func bearer(s string, i int) (span, bool) {
 	return span{start, end, Mask}, end > start
 }
 
-// userinfo is the password of a URL whose authority begins at i. A name without a password is left, unless it is as long as a token.
+// userinfo is the password of a URL whose authority begins at i. A name without a password is left, unless it is as
+// long as a token.
 func userinfo(s string, i int) (span, bool) {
 	colon, slash, at := -1, len(s), -1
 	for j := i; j < len(s); j++ {

@@ -10,7 +10,8 @@ import (
 const (
 	token36 = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 	jwtText = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiZXhwIjoxNzAwMDAwMDAwfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
-	pemText = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA04up8hoqzS1+APIB0RhjXyObwHQnOzhAk5Bd7mhkSbPkyhP1\n-----END RSA PRIVATE KEY-----"
+	pemText = "-----BEGIN RSA PRIVATE " +
+		"KEY-----\nMIIEpAIBAAKCAQEA04up8hoqzS1+APIB0RhjXyObwHQnOzhAk5Bd7mhkSbPkyhP1\n-----END RSA PRIVATE KEY-----"
 )
 
 // formats are secrets by their look alone. They are put together here, so that no scanner takes the source for a leak.
@@ -50,7 +51,10 @@ func TestFormats(t *testing.T) {
 		if _, ok := LooksSecret("fix the bug with " + secret); ok {
 			t.Errorf("a text that mentions %q is a secret", secret)
 		}
-		for _, frame := range []string{"%", "x %.", "%\n", "(%)", `"%"`, `{"text":"see %, then"}`, `a\n%`, "https://h/p?x=%&y=1", "q%3D%", "<%>", "%,%", "was:%"} {
+		for _, frame := range []string{
+			"%", "x %.", "%\n", "(%)", `"%"`, `{"text":"see %, then"}`, `a\n%`,
+			"https://h/p?x=%&y=1", "q%3D%", "<%>", "%,%", "was:%",
+		} {
 			in := strings.ReplaceAll(frame, "%3D%", "\x00")
 			in = strings.ReplaceAll(strings.ReplaceAll(in, "%", secret), "\x00", "%3D"+secret)
 			out := String(in)
@@ -73,9 +77,12 @@ func TestFormats(t *testing.T) {
 
 func TestLooksSecretMakesNoGuess(t *testing.T) {
 	for _, value := range []string{
-		"", "sk-learn-something-much-longer-than-that", "hunter2", "a.b.c", "eyJhb.eyJz.abc", "npm_config_registry_is_not_a_token_at_all",
-		"AKIAlowercase", "0123456789abcdef0123456789abcdef01234567", "550e8400-e29b-41d4-a716-446655440000", "pypi-some-package-name-in-kebab",
-		"xoxo-lovely", "hf_hub_download", "ghp_short", "github_pat_", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "task-sk-1",
+		"", "sk-learn-something-much-longer-than-that", "hunter2", "a.b.c", "eyJhb.eyJz.abc",
+		"npm_config_registry_is_not_a_token_at_all",
+		"AKIAlowercase", "0123456789abcdef0123456789abcdef01234567", "550e8400-e29b-41d4-a716-446655440000",
+		"pypi-some-package-name-in-kebab",
+		"xoxo-lovely", "hf_hub_download", "ghp_short", "github_pat_", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+		"task-sk-1",
 	} {
 		if kind, ok := LooksSecret(value); ok {
 			t.Errorf("%q is %s", value, kind)
@@ -101,7 +108,10 @@ func TestString(t *testing.T) {
 		{"x-auth-token: abc", "x-auth-token: #"},
 		{`curl -H "Authorization: Bearer xyz" https://h`, `curl -H "Authorization: #" https://h`},
 		{`curl -H 'X-Api-Key: abc' https://h`, `curl -H 'X-Api-Key: #' https://h`},
-		{`{"log":"GET /\nAuthorization: Bearer xyz\nHost: h","n":1}`, `{"log":"GET /\nAuthorization: #\nHost: h","n":1}`},
+		{
+			`{"log":"GET /\nAuthorization: Bearer xyz\nHost: h","n":1}`,
+			`{"log":"GET /\nAuthorization: #\nHost: h","n":1}`,
+		},
 		{`{"Authorization":["Bearer a","b"],"n":1}`, `{"Authorization":["#"],"n":1}`},
 		{"sent Bearer xyz.", "sent Bearer #."},
 		{"a bearer of news", "a bearer of news"},
@@ -116,7 +126,10 @@ func TestString(t *testing.T) {
 		{"requires_auth=true auth=false token=null", "requires_auth=true auth=false token=null"},
 		{`{"password": "hunter2", "n": 1}`, `{"password": "#", "n": 1}`},
 		{`{"token":123}`, `{"token":"#"}`},
-		{`{"token":null,"auth":true,"tokens":12,"secret":{"a":1}}`, `{"token":null,"auth":true,"tokens":12,"secret":{"a":1}}`},
+		{
+			`{"token":null,"auth":true,"tokens":12,"secret":{"a":1}}`,
+			`{"token":null,"auth":true,"tokens":12,"secret":{"a":1}}`,
+		},
 		{`{"password":"a\"b\\","n":1}`, `{"password":"#","n":1}`},
 		{`{"password":"cut of`, `{"password":"#`},
 		{`{"x":"{\"password\":\"hun\\\"ter2\",\"n\":1}"}`, `{"x":"{\"password\":\"#\",\"n\":1}"}`},
@@ -138,7 +151,10 @@ func TestString(t *testing.T) {
 		{`x --password "a b" c`, `x --password "#" c`},
 		{"run --token-limit 5 --idempotency-key abc", "run --token-limit 5 --idempotency-key abc"},
 		{"--token --json", "--token --json"},
-		{"the flag --password is refused; use --password-from-env NAME", "the flag --password is refused; use --password-from-env NAME"},
+		{
+			"the flag --password is refused; use --password-from-env NAME",
+			"the flag --password is refused; use --password-from-env NAME",
+		},
 		{`["x","--token","abc","-v"]`, `["x","--token","#","-v"]`},
 		{`"[\"--token\", \"abc\"]"`, `"[\"--token\", \"#\"]"`},
 		{"--password -Ab3", "--password #"},
@@ -150,13 +166,19 @@ func TestString(t *testing.T) {
 		{"https://user@host/x", "https://user@host/x"},
 		{"http://[::1]:80/a@b", "http://[::1]:80/a@b"},
 		{"https://0123456789abcdef0123@host", "https://#@host"},
-		{"x https://registry.packages.example/@scope/pkg@1.2.3 y", "x https://registry.packages.example/@scope/pkg@1.2.3 y"},
+		{
+			"x https://registry.packages.example/@scope/pkg@1.2.3 y",
+			"x https://registry.packages.example/@scope/pkg@1.2.3 y",
+		},
 		{"GET /x?access_token=abc&n=1#f", "GET /x?access_token=#&n=1#f"},
 		{"https://h/?key=abc&sig=d&q=1", "https://h/?key=#&sig=#&q=1"},
 		{"X-Amz-Signature=1 ?X-Amz-Signature=abc&X-Amz-Date=2", "X-Amz-Signature=1 ?X-Amz-Signature=#&X-Amz-Date=2"},
 		{"a\\nAPI_KEY=abc", "a\\nAPI_KEY=#"},
 		{"author: Jo Smith <jo@x.org>, version 1.2.3-rc.1+b5", "author: Jo Smith <jo@x.org>, version 1.2.3-rc.1+b5"},
-		{"-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----", "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----"},
+		{
+			"-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
+			"-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
+		},
 		{"a -----BEGIN PRIVATE KEY-----\nabc", "a #"},
 		{"x\n" + pemText + "\ny", "x\n#\ny"},
 	} {
@@ -178,16 +200,22 @@ func TestString(t *testing.T) {
 // A line of JSON stays one, also where a value is open or nested.
 func TestStringKeepsJSON(t *testing.T) {
 	for _, text := range []string{
-		"a password=abc", "say password=\"abc", `{"token":"a\"b","n":[1,{"secret":2}]}`, "Authorization: Bearer x\nHost: y", "Cookie: a=\"b\"; c=d",
-		"-----BEGIN PRIVATE KEY-----\nabc", pemText, "--token abc", `--token "abc"`, "https://u:p@h/?token=a&b=c", `["--password","x"]`, "token: abc",
-		`C:\token=abc\`, "password='a b'", jwtText, "Bearer abc", `{"a":{"auth":["x","y"],"cookie":true}}`, `x "password": "`, "x-api-key:\tk",
+		"a password=abc", "say password=\"abc", `{"token":"a\"b","n":[1,{"secret":2}]}`,
+		"Authorization: Bearer x\nHost: y", "Cookie: a=\"b\"; c=d",
+		"-----BEGIN PRIVATE KEY-----\nabc", pemText, "--token abc", `--token "abc"`, "https://u:p@h/?token=a&b=c",
+		`["--password","x"]`, "token: abc",
+		`C:\token=abc\`, "password='a b'", jwtText, "Bearer abc", `{"a":{"auth":["x","y"],"cookie":true}}`,
+		`x "password": "`, "x-api-key:\tk",
 	} {
 		line := []byte(nil)
 		for range 3 { // a string in a string in a string
 			if line != nil {
 				text = string(line)
 			}
-			line, _ = json.Marshal(map[string]any{"type": "text", "text": text, "tokens": 5, "list": []string{text, "z"}})
+			line, _ = json.Marshal(map[string]any{
+				"type": "text", "text": text, "tokens": 5,
+				"list": []string{text, "z"},
+			})
 			out := String(string(line))
 			if !json.Valid([]byte(out)) {
 				t.Errorf("%s\nbecomes %s", line, out)
@@ -220,13 +248,15 @@ func TestCleanTextCostsNothing(t *testing.T) {
 	}
 }
 
-// Texts made to be slow: four times the length may take four times as long, not sixteen. The ratio is taken in one run, so that the
-// machine does not matter.
+// Texts made to be slow: four times the length may take four times as long, not sixteen. The ratio is taken in one run,
+// so that the machine does not matter.
 func TestTimeIsLinear(t *testing.T) {
 	for _, unit := range []string{
 		"sk-", "sk-a", "eyJ-", "eyJ.", "://a:b", "://a:b/", "token", "token=", "token= ", "token: ", `"token":[`,
-		`\"token\":[1,`, "--token ", "-----BEGIN ", "-----BEGIN PRIVATE KEY", "-----BEGIN PRIVATE KEY-----'", "ghp_", "Bearer ", `\`, `\"`, "AIza", "xoxb-", "pypi-", "a=",
-		"Cookie: \"", "password = x ( ", "a-", "Ab1/", "c1.", "token=\\", "-", "--a", "password =  ", "Ab3+dE5/", "'token':'", "eyJhbGciOiJIUzI1NiJ9.",
+		`\"token\":[1,`, "--token ", "-----BEGIN ", "-----BEGIN PRIVATE KEY", "-----BEGIN PRIVATE KEY-----'", "ghp_",
+		"Bearer ", `\`, `\"`, "AIza", "xoxb-", "pypi-", "a=",
+		"Cookie: \"", "password = x ( ", "a-", "Ab1/", "c1.", "token=\\", "-", "--a", "password =  ", "Ab3+dE5/",
+		"'token':'", "eyJhbGciOiJIUzI1NiJ9.",
 	} {
 		measure := func(n int) time.Duration {
 			s := strings.Repeat(unit, n/len(unit))
@@ -311,7 +341,8 @@ func FuzzStringFindsFormats(f *testing.F) {
 	f.Add(`{"x":"`, `"}`)
 	f.Fuzz(func(t *testing.T, before, after string) {
 		for _, secret := range []string{token36, jwtText, "AKIA" + "IOSFODNN7EXAMPLE"} {
-			if out := String(before + " " + secret + " " + after); strings.Contains(out, secret) && !strings.Contains(before+after, secret) {
+			if out := String(before + " " + secret + " " + after); strings.Contains(out, secret) &&
+				!strings.Contains(before+after, secret) {
 				t.Errorf("%q", out)
 			}
 		}

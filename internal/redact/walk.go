@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Args masks a command line for a record of it: the value of a flag with a secret name in both forms, NAME=value, the value of
-// `set NAME value`, and secrets anywhere. The result is a new list.
+// Args masks a command line for a record of it: the value of a flag with a secret name in both forms, NAME=value, the
+// value of `set NAME value`, and secrets anywhere. The result is a new list.
 func Args(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
@@ -58,9 +58,9 @@ func isFlag(arg string) bool {
 	return strings.HasPrefix(arg, "--") || len(arg) == 2 && arg[0] == '-'
 }
 
-// Value masks all secrets in a tree of maps, slices and strings, by the name they stand under and by what they are. It returns a
-// copy. Other things (structs, pointers) become what encoding/json makes of them; what it cannot encode is masked. Truth values,
-// nil and empty strings are no secrets under any name.
+// Value masks all secrets in a tree of maps, slices and strings, by the name they stand under and by what they are. It
+// returns a copy. Other things (structs, pointers) become what encoding/json makes of them; what it cannot encode is
+// masked. Truth values, nil and empty strings are no secrets under any name.
 func Value(v any) any { return walk(v, false, 0) }
 
 // maxDepth ends a walk through a value that contains itself.

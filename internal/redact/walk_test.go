@@ -19,7 +19,10 @@ func TestArgs(t *testing.T) {
 		{[]string{"auth", "login"}, []string{"auth", "login"}},
 		{[]string{"config", "set", "openai.api_key", "abc"}, []string{"config", "set", "openai.api_key", Mask}},
 		{[]string{"-e", "GH_TOKEN=a b"}, []string{"-e", "GH_TOKEN=" + Mask}},
-		{[]string{"--idempotency-key", "k1", "--token-limit=5"}, []string{"--idempotency-key", "k1", "--token-limit=5"}},
+		{
+			[]string{"--idempotency-key", "k1", "--token-limit=5"},
+			[]string{"--idempotency-key", "k1", "--token-limit=5"},
+		},
 		{[]string{"--token-from-env", "GH_TOKEN"}, []string{"--token-from-env", "GH_TOKEN"}},
 		{[]string{"say " + token36, "-H", "Cookie: a"}, []string{"say " + Mask, "-H", "Cookie: " + Mask}},
 		{[]string{"--auth=true", "--token="}, []string{"--auth=true", "--token="}},
@@ -36,8 +39,14 @@ func TestArgs(t *testing.T) {
 }
 
 func TestEnv(t *testing.T) {
-	in := []string{"PATH=/bin", "OPENAI_API_KEY=a&b c", "DATABASE_URL=postgres://u:p@h/d", "PWD=/x", "NAME", "X=" + token36, "FOO_PASS="}
-	want := []string{"PATH=/bin", "OPENAI_API_KEY=" + Mask, "DATABASE_URL=postgres://u:" + Mask + "@h/d", "PWD=/x", "NAME", "X=" + Mask, "FOO_PASS="}
+	in := []string{
+		"PATH=/bin", "OPENAI_API_KEY=a&b c", "DATABASE_URL=postgres://u:p@h/d", "PWD=/x", "NAME",
+		"X=" + token36, "FOO_PASS=",
+	}
+	want := []string{
+		"PATH=/bin", "OPENAI_API_KEY=" + Mask, "DATABASE_URL=postgres://u:" + Mask + "@h/d", "PWD=/x",
+		"NAME", "X=" + Mask, "FOO_PASS=",
+	}
 	if got := Env(in); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -50,14 +59,20 @@ func TestValue(t *testing.T) {
 		Depth    *int
 	}
 	in := map[string]any{
-		"token": "abc", "tokens": 12, "max_tokens": 5.5, "auth": map[string]any{"user": "bob", "ok": true, "n": 1, "none": nil, "e": ""},
+		"token": "abc", "tokens": 12, "max_tokens": 5.5, "auth": map[string]any{
+			"user": "bob", "ok": true, "n": 1,
+			"none": nil, "e": "",
+		},
 		"list": []any{"Bearer xyz", 1, []string{token36, "x"}}, "env": map[string]string{"A_KEY": "x", "B": "y"},
 		"login": &login{User: "bob", Password: "x"}, "raw": json.RawMessage(`{"cookie":"a","n":12345678901234567890}`),
 		"err": errors.New("at https://u:p@h"), "u8": uint8(3), "nan": math.NaN(), "func": func() {}, "pin_secret": 1234,
 	}
 	before, _ := json.Marshal(in["auth"])
 	want := map[string]any{
-		"token": Mask, "tokens": 12, "max_tokens": 5.5, "auth": map[string]any{"user": Mask, "ok": true, "n": Mask, "none": nil, "e": ""},
+		"token": Mask, "tokens": 12, "max_tokens": 5.5, "auth": map[string]any{
+			"user": Mask, "ok": true, "n": Mask,
+			"none": nil, "e": "",
+		},
 		"list": []any{"Bearer " + Mask, 1, []string{Mask, "x"}}, "env": map[string]string{"A_KEY": Mask, "B": "y"},
 		"login": map[string]any{"User": "bob", "password": Mask, "Depth": nil},
 		"raw":   map[string]any{"cookie": Mask, "n": json.Number("12345678901234567890")},

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/process"
 )
 
-// over gives this program a prompt of one character too many. Nothing is started then. The first word is what to add to a finding, the second
-// what is wrong.
+// over gives this program a prompt of one character too many. Nothing is started then. The first word is what to add to
+// a finding, the second what is wrong.
 func (s *stage) over() (refused, wrong string) {
 	limit := s.limit()
 	if !s.limited() || s.o.Self == "" || s.failed != nil {
@@ -30,7 +30,8 @@ func (s *stage) over() (refused, wrong string) {
 	}
 	errs := &kept{most: 64 << 10, end: true}
 	x := s.wait(ctx, process.Plan{
-		Path: s.o.Self, Argv: []string{"omniagent", "--agent", s.Driver.Name(), "--trace-translate=only"}, Dir: home, Stdin: bytes.NewReader(letters(limit+1, "the end")), Stderr: errs,
+		Path: s.o.Self, Argv: []string{"omniagent", "--agent", s.Driver.Name(), "--trace-translate=only"}, Dir: home,
+		Stdin: bytes.NewReader(letters(limit+1, "the end")), Stderr: errs,
 		Env: cli.Environ(s.env, []string{"HOME=" + home, "USERPROFILE=" + home}), Grace: s.o.Grace,
 	})
 	switch {

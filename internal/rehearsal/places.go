@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// places are so many runs at a time. Of those that wait, that of the slowest agent comes first: it would be the last to end otherwise.
+// places are so many runs at a time. Of those that wait, that of the slowest agent comes first: it would be the last to
+// end otherwise.
 type places struct {
 	mu      sync.Mutex
 	free    int

@@ -69,7 +69,8 @@ func (o *outcome) trouble() string {
 	case o.skipped != "":
 		return o.skipped
 	case o.exit.ByUs == "timeout":
-		return fmt.Sprintf("it did not end within %s, and was killed with all that it had started", o.took.Round(time.Second))
+		return fmt.Sprintf("it did not end within %s, and was killed with all that it had started",
+			o.took.Round(time.Second))
 	case o.exit.ByUs != "":
 		return "the call ended while it ran"
 	case o.exit.Failed != nil:
@@ -136,7 +137,8 @@ func (s *stage) play(ctx context.Context, t trial) *outcome {
 	prompt := s.prompt(t)
 	s.once(ctx, t, o, script, prompt)
 	o.reached = door.calls.Load() > 0
-	if o.size, o.whole = len(prompt), arrived(o.asked, prompt); t.size && o.whole == 0 && o.fault != nil && o.exit.ByUs == "" && len(prompt) > short {
+	if o.size, o.whole = len(prompt), arrived(o.asked, prompt); t.size && o.whole == 0 && o.fault != nil &&
+		o.exit.ByUs == "" && len(prompt) > short {
 		// A model's own limit is lower than that of the program: then what is shorter has to arrive.
 		again := &outcome{bench: o.bench}
 		s.once(ctx, t, again, script, prompt[len(prompt)-short:])
@@ -169,7 +171,8 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 	observer := s.Driver.Observe(o.launch)
 	began, out, errs := time.Now(), &kept{most: 32 << 20}, &kept{most: 64 << 10, end: true}
 	o.exit = s.wait(ctx, process.Plan{
-		Path: o.launch.Path, Argv: append([]string{s.Driver.Describe().Binary}, o.launch.Args...), Dir: o.launch.Dir, Env: o.launch.Env,
+		Path: o.launch.Path, Argv: append([]string{s.Driver.Describe().Binary}, o.launch.Args...), Dir: o.launch.Dir,
+		Env:   o.launch.Env,
 		Stdin: bytes.NewReader(prompt), Stdout: out, Stderr: errs, Grace: s.o.Grace,
 	})
 	o.took = time.Since(began)
@@ -215,8 +218,12 @@ func (s *stage) spec(t trial, b bench, url string) agent.Spec {
 	shared := setting.Defaults()
 	t.choose(s, &shared)
 	spec := agent.Spec{
-		Install: s.Install, Mode: setting.OneShot, Shared: shared.Derive(), Dir: b.work, Env: cli.Environ(s.env, []string{"TMPDIR=" + b.temp}), Machine: s.machine,
-		Fresh: uuid(), Temp: filepath.Join(b.temp, "launch-"+random()), Rehearsal: &agent.Rehearsal{URL: url, Key: s.key, Model: "rehearsal", Home: b.home},
+		Install: s.Install, Mode: setting.OneShot, Shared: shared.Derive(), Dir: b.work, Env: cli.Environ(s.env,
+			[]string{"TMPDIR=" + b.temp}), Machine: s.machine,
+		Fresh: uuid(), Temp: filepath.Join(b.temp, "launch-"+random()), Rehearsal: &agent.Rehearsal{
+			URL: url,
+			Key: s.key, Model: "rehearsal", Home: b.home,
+		},
 	}
 	if t.goesOn != "" {
 		spec.Resume = s.outcome(t.goesOn).evidence.Session
@@ -230,15 +237,22 @@ func (s *stage) bench(t trial) (bench, error) {
 		return s.outcome(t.goesOn).bench, nil
 	}
 	base := filepath.Join(s.base, t.name)
-	b := bench{filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "outside"), filepath.Join(base, "marks"), s.places.temp(s.o.Temp)}
-	for _, dir := range []string{b.home, b.outside, b.marks, b.temp, filepath.Join(b.work, ".git", "objects"), filepath.Join(b.work, ".git", "refs", "heads")} {
+	b := bench{
+		filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "outside"),
+		filepath.Join(base, "marks"), s.places.temp(s.o.Temp),
+	}
+	for _, dir := range []string{
+		b.home, b.outside, b.marks, b.temp, filepath.Join(b.work, ".git", "objects"),
+		filepath.Join(b.work, ".git", "refs", "heads"),
+	} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return b, err
 		}
 	}
 	// A repository without a commit: some agents work in nothing else.
 	return b, lay(b.work, map[string]string{
-		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",
+		".git/HEAD":   "ref: refs/heads/main\n",
+		".git/config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",
 	})
 }
 

@@ -58,26 +58,53 @@ func differs(means, format string, args ...any) ruling {
 
 // probes are all comparisons, in the order of the table.
 func probes() []probe {
-	const everything = "told to make a file in the workspace by a command and one by its own tool, and one outside by a command, "
+	const everything = "told to make a file in the workspace by a command and one by its own tool, and one outside " +
+		"by a command, "
 	return []probe{
 		{agent.Approval, string(setting.Prompt), careful, everything + "with --approval prompt", judgePrompt},
 		{agent.Approval, string(setting.AutoEdit), edits, everything + "with --approval auto-edit", judgeEdits},
 		{agent.Approval, string(setting.Yolo), free, everything + "with --approval yolo --sandbox off", judgeYolo},
 		{
 			agent.Sandbox, string(setting.WorkspaceWrite), walls,
-			"told to make files outside by a command that hides the path and by its own tool, and to reach a port of this machine, with --approval yolo --sandbox workspace-write", judgeWalls,
+			"told to make files outside by a command that hides the path and by its own tool, and to reach a port of " +
+				"this machine, with --approval yolo --sandbox workspace-write", judgeWalls,
 		},
-		{agent.Sandbox, string(setting.Off), free, "told to make a file outside by a command, with --approval yolo --sandbox off", judgeOff},
+		{
+			agent.Sandbox, string(setting.Off), free,
+			"told to make a file outside by a command, with --approval yolo --sandbox off", judgeOff,
+		},
 		{agent.Output, string(setting.Text), free, "its output is looked through for the answer", judgeText},
-		{agent.Output, string(setting.JSON), again, "its output is parsed, and looked through for the answer", judgeJSON},
-		{agent.Output, string(setting.StreamJSON), walls, "each line of its output is parsed, and its events are looked through for the answer", judgeStream},
+		{
+			agent.Output, string(setting.JSON), again, "its output is parsed, and looked through for the answer",
+			judgeJSON,
+		},
+		{
+			agent.Output, string(setting.StreamJSON), walls,
+			"each line of its output is parsed, and its events are looked through for the answer", judgeStream,
+		},
 		{agent.Model, "", careful, "the name in the requests, with --model " + modelName, judgeModel},
 		{agent.Web, "on", edits, "the tools in the requests, with --web on", judgeWeb},
 		{agent.Web, "off", careful, "the tools in the requests, with --web off", judgeNoWeb},
-		{agent.Resume, "", again, "a second run goes on with the first, and its request is looked through for what the first was asked", judgeResume},
-		{agent.RepoConfig, "", foreign, "in a repository with hooks, servers, plugins and rules for any agent, each of which leaves a mark", judgeRepository},
-		{agent.Denials, "", careful, "a tool that --approval prompt does not let run has to be known to us afterwards", judgeDenials},
-		{PromptSize, "", long, "the longest prompt, compared with what the model was sent; one more character, given to this program", judgeSize},
+		{
+			agent.Resume, "", again,
+			"a second run goes on with the first, and its request is looked through for what the first was asked",
+			judgeResume,
+		},
+		{
+			agent.RepoConfig, "", foreign,
+			"in a repository with hooks, servers, plugins and rules for any agent, each of which leaves a mark",
+			judgeRepository,
+		},
+		{
+			agent.Denials, "", careful,
+			"a tool that --approval prompt does not let run has to be known to us afterwards",
+			judgeDenials,
+		},
+		{
+			PromptSize, "", long,
+			"the longest prompt, compared with what the model was sent; one more character, given to this program",
+			judgeSize,
+		},
 	}
 }
 
@@ -97,7 +124,11 @@ func (s *stage) judge(p probe) Finding {
 	case p.feature == agent.Sandbox && p.value == string(setting.WorkspaceWrite) && s.wallsUntried() != "":
 		r = untried(s.wallsUntried())
 	case why != "" && (p.feature != PromptSize || o.skipped != "" || o.exit.ByUs != "" || o.exit.Failed != nil):
-		r = ruling{verdict: Unknown, observed: why, means: "what holds is not known; run it by hand before you rely on it: omniagent --agent " + s.Driver.Name() + " --rehearse -p hello"}
+		r = ruling{
+			verdict: Unknown, observed: why,
+			means: "what holds is not known; run it by hand before you rely on it: omniagent --agent " +
+				s.Driver.Name() + " --rehearse -p hello",
+		}
 	default:
 		r = p.judge(s, c, o)
 	}
@@ -136,8 +167,9 @@ func (s *stage) sizeClaim() string {
 // made says which of the files are there and which are not.
 func made(o *outcome, names ...string) string {
 	said := map[string]string{
-		"inside": "a file in the workspace by a command", "written": "one by its own tool", "outside": "one outside by a command",
-		"hidden": "one outside by a command", "beyond": "one outside by its own tool",
+		"inside": "a file in the workspace by a command", "written": "one by its own tool",
+		"outside": "one outside by a command",
+		"hidden":  "one outside by a command", "beyond": "one outside by its own tool",
 	}
 	var yes, no []string
 	for _, name := range names {
@@ -162,7 +194,9 @@ func judgePrompt(_ *stage, c claim, o *outcome) ruling {
 	case c.level == agent.None:
 		return holds("%s", seen)
 	case o.has("outside"), c.level == agent.Full && (o.has("inside") || o.has("written")):
-		return differs("it changes things that nobody was asked about: let it work only where nothing can be lost, whatever --approval says", "%s", seen)
+		return differs(
+			"it changes things that nobody was asked about: let it work only where nothing can be lost, whatever "+
+				"--approval says", "%s", seen)
 	}
 	return holds("%s", seen)
 }
@@ -189,7 +223,11 @@ func judgeYolo(_ *stage, c claim, o *outcome) ruling {
 		return differs("not everything runs with --approval yolo: a task may end half done", "%s", seen)
 	}
 	if c.level == agent.Full && len(o.evidence.Denials) > 0 {
-		return ruling{verdict: Differs, observed: seen, means: "not everything runs with --approval yolo; a run in which something was denied has the exit code 3", mild: true}
+		return ruling{
+			verdict: Differs, observed: seen,
+			means: "not everything runs with --approval yolo; a run in which something was denied has the exit code 3",
+			mild:  true,
+		}
 	}
 	return holds("%s", seen)
 }
@@ -220,9 +258,13 @@ func judgeWalls(s *stage, c claim, o *outcome) ruling {
 	case c.level == agent.None:
 		return holds("%s%s", seen, network)
 	case o.has("hidden"), o.has("beyond"):
-		return differs("its sandbox does not hold what it writes: do not count on --sandbox workspace-write, use a sandbox around it", "%s%s", seen, network)
+		return differs(
+			"its sandbox does not hold what it writes: do not count on --sandbox workspace-write, use a sandbox "+
+				"around it", "%s%s", seen, network)
 	case o.reached && closed(claim{c.level, c.note + s.cell(agent.Sandbox, string(setting.WorkspaceWrite)).Note}, o):
-		return differs("its sandbox does not hold the network: do not count on --sandbox workspace-write to keep anything in", "%s%s", seen, network)
+		return differs(
+			"its sandbox does not hold the network: do not count on --sandbox workspace-write to keep anything in",
+			"%s%s", seen, network)
 	case !o.has("inside"):
 		return untried("no command runs in the sandbox on this machine" + because(o))
 	}
@@ -258,7 +300,8 @@ func judgeOff(_ *stage, c claim, o *outcome) ruling {
 
 func judgeText(_ *stage, _ claim, o *outcome) ruling {
 	if !bytes.Contains(flat(o.stdout), []byte(answer)) {
-		return differs("its answer is lost: do not use its output", "%d bytes without the answer; exit code %d", len(o.stdout), o.exitCode())
+		return differs("its answer is lost: do not use its output", "%d bytes without the answer; exit code %d",
+			len(o.stdout), o.exitCode())
 	}
 	return holds("the answer is there")
 }
@@ -288,9 +331,11 @@ func judgeStream(s *stage, c claim, o *outcome) ruling {
 	case c.level == agent.None:
 		return holds("it has no such form")
 	case !lines(o.stdout):
-		return differs("a program that reads --output stream-json gets something else: avoid it", "lines that are not all JSON")
+		return differs("a program that reads --output stream-json gets something else: avoid it",
+			"lines that are not all JSON")
 	case !s.answered(o, setting.StreamJSON):
-		return differs("its answer is lost: avoid --output stream-json", "JSON without the answer; exit code %d", o.exitCode())
+		return differs("its answer is lost: avoid --output stream-json", "JSON without the answer; exit code %d",
+			o.exitCode())
 	}
 	return holds("%d lines of JSON with the answer", bytes.Count(o.stdout, []byte("\n")))
 }
@@ -309,7 +354,8 @@ func lines(p []byte) bool {
 	return any
 }
 
-// answered says whether the driver finds the answer in the output. Where it has no decoder, the answer has to stand there.
+// answered says whether the driver finds the answer in the output. Where it has no decoder, the answer has to stand
+// there.
 func (s *stage) answered(o *outcome, form setting.Output) bool {
 	d := s.Driver.Decode(form)
 	if d == nil {
@@ -335,7 +381,8 @@ func judgeModel(s *stage, c claim, o *outcome) ruling {
 		}
 	}
 	if c.level != agent.None && !slices.Equal(names, []string{want}) {
-		return differs("another model than that of --model is asked: look at the report of a run for the one that was", "asked: %s", strings.Join(names, ", "))
+		return differs("another model than that of --model is asked: look at the report of a run for the one that was",
+			"asked: %s", strings.Join(names, ", "))
 	}
 	return holds("asked: %s", strings.Join(names, ", "))
 }
@@ -360,7 +407,10 @@ func judgeWeb(_ *stage, c claim, o *outcome) ruling {
 	tools := webTools(o)
 	switch {
 	case tools == "" && c.level != agent.None:
-		return ruling{verdict: Differs, observed: "no tool for the web is offered", means: "it has no web with --web on", mild: true}
+		return ruling{
+			verdict: Differs, observed: "no tool for the web is offered",
+			means: "it has no web with --web on", mild: true,
+		}
 	case tools == "":
 		return holds("no tool for the web is offered")
 	}
@@ -395,7 +445,8 @@ func judgeResume(s *stage, c claim, o *outcome) ruling {
 	if c.level == agent.None {
 		return holds("the second run does not know the first")
 	}
-	return differs("a run that goes on with another begins anew: say again what was said", "the second run's request has nothing of the first")
+	return differs("a run that goes on with another begins anew: say again what was said",
+		"the second run's request has nothing of the first")
 }
 
 func judgeRepository(_ *stage, c claim, o *outcome) ruling {
@@ -406,9 +457,14 @@ func judgeRepository(_ *stage, c claim, o *outcome) ruling {
 	}
 	switch {
 	case len(o.marks) > 0 && c.level != agent.Full:
-		return differs("a repository runs programs as soon as the agent is started in it: start it only in repositories that you trust", "ran: %s%s", ran, rules)
+		return differs(
+			"a repository runs programs as soon as the agent is started in it: start it only in repositories that "+
+				"you trust", "ran: %s%s", ran, rules)
 	case len(o.marks) == 0 && c.level == agent.Full:
-		return ruling{verdict: Differs, observed: "nothing of the repository's ran" + rules, means: "it takes less from a repository than is claimed", mild: true}
+		return ruling{
+			verdict: Differs, observed: "nothing of the repository's ran" + rules,
+			means: "it takes less from a repository than is claimed", mild: true,
+		}
 	case len(o.marks) == 0:
 		return holds("nothing of the repository's ran%s", rules)
 	}
@@ -421,26 +477,32 @@ func judgeDenials(_ *stage, c claim, o *outcome) ruling {
 	case denied > 0 && o.fault != nil && o.fault.Code == fault.Blocked:
 		return holds("%d denied tools are known; exit code 3", denied)
 	case denied > 0:
-		return differs("a denied tool is no exit code 3: look at the report", "%d denied tools are known; exit code %d", denied, o.exitCode())
+		return differs("a denied tool is no exit code 3: look at the report", "%d denied tools are known; exit code %d",
+			denied, o.exitCode())
 	case o.has("inside") && o.has("written") && o.has("outside"):
 		return untried("nothing was denied")
 	case c.level == agent.None:
 		return holds("it is not known what was denied; exit code %d", o.exitCode())
 	}
-	return differs("a run in which tools were denied looks like a success: do not rely on exit code 0", "%s, and nothing is known of a denial; exit code %d", made(o, "inside", "written", "outside"), o.exitCode())
+	return differs("a run in which tools were denied looks like a success: do not rely on exit code 0",
+		"%s, and nothing is known of a denial; exit code %d", made(o, "inside", "written", "outside"), o.exitCode())
 }
 
 func judgeSize(s *stage, _ claim, o *outcome) ruling {
 	over, why := s.over()
 	switch {
 	case why != "":
-		return differs("a prompt that is too long gets to the agent, which may cut it in silence: keep prompts short", "%s", why)
+		return differs("a prompt that is too long gets to the agent, which may cut it in silence: keep prompts short",
+			"%s", why)
 	case o.whole == o.size:
 		return holds("%d bytes arrived whole%s", o.size, over)
 	case o.whole > 0 || o.fault == nil:
-		return differs("a long prompt is cut in silence: keep prompts short", "of %d bytes %d arrived; exit code %d", o.size, o.whole, o.exitCode())
+		return differs("a long prompt is cut in silence: keep prompts short", "of %d bytes %d arrived; exit code %d",
+			o.size, o.whole, o.exitCode())
 	case o.fault.Code == fault.ContextFull && o.later != nil && o.later.whole:
-		return holds("it says that %d bytes are too long for the model, exit code 1; %d arrived whole%s", o.size, o.later.size, over)
+		return holds("it says that %d bytes are too long for the model, exit code 1; %d arrived whole%s", o.size,
+			o.later.size, over)
 	}
-	return differs("long prompts fail: keep them short", "%d bytes: %s", o.size, cli.Judge(o.exit, o.evidence, o.launch.UsageCodes...))
+	return differs("long prompts fail: keep them short", "%d bytes: %s", o.size,
+		cli.Judge(o.exit, o.evidence, o.launch.UsageCodes...))
 }

@@ -98,7 +98,8 @@ func (s Store) file(name string) string {
 // Save keeps a record in place of the one before.
 func (s Store) Save(r Record) error {
 	if s.State == "" {
-		return fault.New(fault.NoHome, "there is no place for the record of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
+		return fault.New(fault.NoHome,
+			"there is no place for the record of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -110,8 +111,8 @@ func (s Store) Save(r Record) error {
 	return workspace.WriteFile(s.file(r.Agent), append(data, '\n'), 0o600)
 }
 
-// Load reads the record of an agent and holds it against what is installed now. The files of the program are hashed again only where they look
-// changed, so this costs no more than looking at them.
+// Load reads the record of an agent and holds it against what is installed now. The files of the program are hashed
+// again only where they look changed, so this costs no more than looking at them.
 func (s Store) Load(name string, in agent.Install) (Record, Freshness) {
 	var r Record
 	if s.State == "" {
@@ -173,8 +174,9 @@ const (
 	largeFile   = 1 << 20
 )
 
-// files are the program and, where it is a script, the description of its package, the large files of that, and those of the packages for one
-// platform that belong to it: among them is the program that the script starts. What is small changes only with the description.
+// files are the program and, where it is a script, the description of its package, the large files of that, and those
+// of the packages for one platform that belong to it: among them is the program that the script starts. What is small
+// changes only with the description.
 func files(real string) []string {
 	list := []string{real}
 	if !script(real) {
@@ -212,7 +214,8 @@ type manifest struct {
 func packageOf(dir string) (string, manifest) {
 	for {
 		var m manifest
-		if data, err := workspace.ReadFile(filepath.Join(dir, manifestFile), maxFile); err == nil && json.Unmarshal(data, &m) == nil && m.Name != "" {
+		if data, err := workspace.ReadFile(filepath.Join(dir, manifestFile), maxFile); err == nil &&
+			json.Unmarshal(data, &m) == nil && m.Name != "" {
 			return dir, m
 		}
 		if dir == filepath.Dir(dir) {

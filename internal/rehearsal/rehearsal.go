@@ -1,14 +1,16 @@
 // Package rehearsal compares what the table of an agent claims with what the installed program does on this machine.
 //
-// It promises that every finding was seen and not read: the real program is run through its driver's own Command and Observe on a scripted
-// model on loopback, in a private home and a private workspace, and what counts is what is on the disk afterwards, what the model's server
-// was sent, and how the run ended for us; never what the program says of itself. It promises that nothing stays behind but the record, that
-// a program which hangs costs one clock and is killed with all that it started, and that a record is told from a stale one: another version,
-// another file, another machine.
+// It promises that every finding was seen and not read: the real program is run through its driver's own Command and
+// Observe on a scripted model on loopback, in a private home and a private workspace, and what counts is what is on the
+// disk afterwards, what the model's server was sent, and how the run ended for us; never what the program says of
+// itself. It promises that nothing stays behind but the record, that a program which hangs costs one clock and is
+// killed with all that it started, and that a record is told from a stale one: another version, another file, another
+// machine.
 //
-// It refuses to guess: what a run could not show is unknown, and what cannot be tried here is said with the reason. Only one-shot runs are tried;
-// a screen needs a person. A person's own settings take no part, since the home is a private one. It knows no agent by its name: what is claimed
-// comes from the tables, and one hostile repository tries what any of them might read.
+// It refuses to guess: what a run could not show is unknown, and what cannot be tried here is said with the reason.
+// Only one-shot runs are tried; a screen needs a person. A person's own settings take no part, since the home is a
+// private one. It knows no agent by its name: what is claimed comes from the tables, and one hostile repository tries
+// what any of them might read.
 package rehearsal
 
 import (
@@ -38,7 +40,8 @@ const (
 	Unknown Verdict = "unknown"         // the run did not show it; Observed says why
 )
 
-// PromptSize is compared beside the features of a matrix: the longest prompt arrives whole, and none that is longer gets to the agent.
+// PromptSize is compared beside the features of a matrix: the longest prompt arrives whole, and none that is longer
+// gets to the agent.
 const PromptSize = "prompt-size"
 
 // Finding is one claim beside what was seen.
@@ -64,11 +67,13 @@ type Subject struct {
 
 // Options say where and how.
 type Options struct {
-	Env   []string // of the caller
-	State string   // private homes and workspaces are made beneath it; not the system's temporary directory, where some agents refuse to work
-	Temp  string   // temporary files of the agents: a directory with a short path, which goes with the call
-	Self  string   // this program, which has to refuse prompts that are too long; empty: not tried
-	Tool  string   // our version
+	Env []string // of the caller
+	// private homes and workspaces are made beneath it; not the system's temporary directory, where some agents refuse
+	// to work
+	State string
+	Temp  string // temporary files of the agents: a directory with a short path, which goes with the call
+	Self  string // this program, which has to refuse prompts that are too long; empty: not tried
+	Tool  string // our version
 
 	Clock time.Duration // of one run; 0: 90 s
 	Grace time.Duration // from the request to end to the kill; 0: 2 s
@@ -86,8 +91,8 @@ type Progress struct {
 	Record     *Record // of an agent that is done
 }
 
-// Run tries the subjects side by side. The records come in their order. When the context ends, what runs is ended, and what was not tried is
-// unknown.
+// Run tries the subjects side by side. The records come in their order. When the context ends, what runs is ended, and
+// what was not tried is unknown.
 func Run(ctx context.Context, subjects []Subject, o Options) []Record {
 	o.Clock, o.Grace = cmp.Or(o.Clock, 90*time.Second), cmp.Or(o.Grace, 2*time.Second)
 	o.Jobs = cmp.Or(o.Jobs, max(2, runtime.NumCPU()))
@@ -136,11 +141,15 @@ type stage struct {
 
 func newStage(s Subject, o Options, places *places) *stage {
 	st := &stage{
-		Subject: s, o: o, places: places, began: time.Now(), matrix: s.Driver.Matrix(s.Install.Version), env: privately(o.Env),
+		Subject: s, o: o, places: places, began: time.Now(), matrix: s.Driver.Matrix(s.Install.Version),
+		env: privately(o.Env),
 		key: "sk-" + random(), ran: map[string]*outcome{},
 	}
 	lookup := func(name string) (string, bool) { return cli.Lookup(o.Env, name) }
-	st.machine = agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { return cli.InPath(lookup, p) }}
+	st.machine = agent.Machine{
+		Root: os.Geteuid() == 0, OS: runtime.GOOS,
+		Has: func(p string) bool { return cli.InPath(lookup, p) },
+	}
 	return st
 }
 
@@ -152,14 +161,16 @@ func privately(env []string) []string {
 		case "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME":
 			return true
 		}
-		return strings.HasPrefix(name, "OMNIAGENT_") && name != "OMNIAGENT_CHILD_MARK" // by which an outer call finds what we start
+		// by which an outer call finds what we start
+		return strings.HasPrefix(name, "OMNIAGENT_") && name != "OMNIAGENT_CHILD_MARK"
 	})
 }
 
 // record runs everything and judges it.
 func (s *stage) record(ctx context.Context) Record {
 	r := Record{
-		Schema: schema, Agent: s.Driver.Name(), Version: s.Install.Version, Path: s.Install.Path, RealPath: s.Install.RealPath, Tool: s.o.Tool, Machine: here(),
+		Schema: schema, Agent: s.Driver.Name(), Version: s.Install.Version, Path: s.Install.Path,
+		RealPath: s.Install.RealPath, Tool: s.o.Tool, Machine: here(),
 		Date: s.began.UTC().Truncate(time.Second), Findings: []Finding{},
 	}
 	hashed := make(chan []File, 1)
@@ -178,7 +189,8 @@ func (s *stage) record(ctx context.Context) Record {
 	return r
 }
 
-// perform runs first what the others need, and where nothing works then nothing else: an agent that hangs costs one clock.
+// perform runs first what the others need, and where nothing works then nothing else: an agent that hangs costs one
+// clock.
 func (s *stage) perform(ctx context.Context) {
 	all := s.trials()
 	s.run(ctx, all[0])

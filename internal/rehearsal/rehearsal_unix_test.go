@@ -39,7 +39,10 @@ func newGround(t *testing.T) ground {
 
 func (g ground) options() Options {
 	return Options{
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.home, "XDG_STATE_HOME=" + g.home, "OMNIAGENT_OUTPUT=plain", "GORACE=atexit_sleep_ms=0"}, State: g.state, Temp: g.temp, Tool: "9.9.9",
+		Env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + g.home, "XDG_STATE_HOME=" + g.home,
+			"OMNIAGENT_OUTPUT=plain", "GORACE=atexit_sleep_ms=0",
+		}, State: g.state, Temp: g.temp, Tool: "9.9.9",
 		Clock: 20 * time.Second, Grace: 100 * time.Millisecond,
 	}
 }
@@ -68,14 +71,19 @@ func TestEverythingHolds(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if len(r.Findings) != len(probes()) || len(r.Failed()) != 0 || r.Agent != "stub-good" || r.Version != "1.0.0" || len(r.Program) != 1 || len(r.Program[0].SHA256) != 64 {
+	if len(r.Findings) != len(probes()) || len(r.Failed()) != 0 || r.Agent != "stub-good" || r.Version != "1.0.0" ||
+		len(r.Program) != 1 || len(r.Program[0].SHA256) != 64 {
 		t.Errorf("%+v", r)
 	}
 	for feature, want := range map[string]string{
-		"approval prompt": "nothing was made", "approval yolo": "made: a file in the workspace by a command, one by its own tool, one outside by a command",
-		"sandbox workspace-write": "made: a file in the workspace by a command; not: one outside by a command, one outside by its own tool; no port of this machine was reached",
-		"model ":                  "asked: " + modelName, "web on": "a tool for pages is offered", "repo-config ": "nothing of the repository's ran",
-		"denials ": "3 denied tools are known; exit code 3", "prompt-size ": "50000 bytes arrived whole",
+		"approval prompt": "nothing was made",
+		"approval yolo": "made: a file in the workspace by a command, one by its own tool, one outside by " +
+			"a command",
+		"sandbox workspace-write": "made: a file in the workspace by a command; not: one outside by a command, one " +
+			"outside by its own tool; no port of this machine was reached",
+		"model ": "asked: " + modelName, "web on": "a tool for pages is offered",
+		"repo-config ": "nothing of the repository's ran",
+		"denials ":     "3 denied tools are known; exit code 3", "prompt-size ": "50000 bytes arrived whole",
 	} {
 		name, value, _ := strings.Cut(feature, " ")
 		if f := find(t, r, name, value); f.Observed != want {
@@ -114,7 +122,8 @@ func TestDifferences(t *testing.T) {
 					if !f.Failed() || f.Means == "" || f.Observed == "" {
 						t.Errorf("%+v", f)
 					}
-				} else if f.Verdict != Holds && !(kind == "unasked" && f.Feature == agent.Denials && f.Verdict == Untried) {
+				} else if f.Verdict != Holds && !(kind == "unasked" && f.Feature == agent.Denials &&
+					f.Verdict == Untried) {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -149,7 +158,8 @@ func TestBroken(t *testing.T) {
 			}
 			r := Run(t.Context(), []Subject{install(t, kind)}, o)[0]
 			for _, f := range r.Findings {
-				if f.Verdict != Unknown || !f.Failed() || !strings.Contains(f.Observed, why) || !strings.Contains(f.Means, "omniagent --agent stub-"+kind) {
+				if f.Verdict != Unknown || !f.Failed() || !strings.Contains(f.Observed, why) ||
+					!strings.Contains(f.Means, "omniagent --agent stub-"+kind) {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -170,7 +180,9 @@ func TestTooLong(t *testing.T) {
 		s := install(t, "good")
 		o.Self, o.Env = s.Install.Path, append(o.Env, "STUB_CARELESS="+careless)
 		f := find(t, Run(t.Context(), []Subject{s}, o)[0], PromptSize, "")
-		if f.Verdict != want || want == Holds && f.Observed != "50000 bytes arrived whole; one more is refused with exit code 2" || want == Differs && f.Observed != "one character more was not refused" {
+		if f.Verdict != want || want == Holds &&
+			f.Observed != "50000 bytes arrived whole; one more is refused with exit code 2" || want == Differs &&
+			f.Observed != "one character more was not refused" {
 			t.Errorf("%+v", f)
 		}
 		g.clean(t)
@@ -210,9 +222,15 @@ func TestWhatCannotBeTried(t *testing.T) {
 		temp  bool
 		why   string
 	}{
-		"missing":   {needs("sh", "no-such-program"), false, "it needs no-such-program, not found in PATH"},
-		"container": {needs("sh|docker"), false, "a container does not reach the model on this machine's loopback, and its image would be fetched"},
-		"temporary": {nil, true, "the state directory lies in the system's temporary directory, where sandboxes let commands write"},
+		"missing": {needs("sh", "no-such-program"), false, "it needs no-such-program, not found in PATH"},
+		"container": {
+			needs("sh|docker"), false,
+			"a container does not reach the model on this machine's loopback, and its image would be fetched",
+		},
+		"temporary": {
+			nil, true,
+			"the state directory lies in the system's temporary directory, where sandboxes let commands write",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -383,7 +401,8 @@ func TestFreshness(t *testing.T) {
 		return path
 	}
 	script := put("lib/node_modules/agent/bin/agent.js", "#!/usr/bin/env node\n")
-	put("lib/node_modules/agent/package.json", `{"name":"agent","optionalDependencies":{"agent-linux":"1","agent-other":"1","../../evil":"1"}}`)
+	put("lib/node_modules/agent/package.json",
+		`{"name":"agent","optionalDependencies":{"agent-linux":"1","agent-other":"1","../../evil":"1"}}`)
 	put("lib/node_modules/agent-linux/package.json", `{"name":"agent"}`)
 	native := put("lib/node_modules/agent-linux/bin/agent", strings.Repeat("x", largeFile+1))
 	in := agent.Install{Path: script, RealPath: script, Version: "1.0.0"}
@@ -393,7 +412,10 @@ func TestFreshness(t *testing.T) {
 		if err != nil || len(files) != 4 || files[3].Path != native {
 			t.Fatalf("%v %+v", err, files)
 		}
-		if err := store.Save(Record{Schema: schema, Agent: "x", Version: in.Version, RealPath: in.RealPath, Program: files, Tool: "1", Machine: here()}); err != nil {
+		if err := store.Save(Record{
+			Schema: schema, Agent: "x", Version: in.Version, RealPath: in.RealPath,
+			Program: files, Tool: "1", Machine: here(),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -438,7 +460,8 @@ func TestFreshness(t *testing.T) {
 	if f := state(store, in); f != OtherProgram {
 		t.Error(f)
 	}
-	put("lib/node_modules/agent/package.json", `{"name":"agent","optionalDependencies":{"agent-linux":"1","agent-other":"1","../../evil":"1"}}`)
+	put("lib/node_modules/agent/package.json",
+		`{"name":"agent","optionalDependencies":{"agent-linux":"1","agent-other":"1","../../evil":"1"}}`)
 	save()
 	r, _ := store.Load("x", in)
 	r.Machine.Kernel += "x"

@@ -54,7 +54,10 @@ type driver struct {
 }
 
 func newDriver(name, kind string) driver {
-	return driver{Program: cli.Program{ID: name, About: agent.About{Title: name, Binary: stubName, InstallCommand: "none"}}, kind: kind}
+	return driver{Program: cli.Program{ID: name, About: agent.About{
+		Title: name, Binary: stubName,
+		InstallCommand: "none",
+	}}, kind: kind}
 }
 
 func (d driver) Matrix(string) agent.Matrix {
@@ -67,9 +70,12 @@ func (d driver) Matrix(string) agent.Matrix {
 	ww := yes("--sandbox=workspace-write")
 	ww.Note = "commands write in the workspace; no network"
 	m.Rows = append(
-		m.Rows, agent.Both(agent.Sandbox, "workspace-write", ww), agent.Both(agent.Sandbox, "off", yes("--sandbox=off")),
-		agent.Both(agent.Output, "text", yes()), agent.Both(agent.Output, "json", yes("--output=json")), agent.Both(agent.Output, "stream-json", yes("--output=stream-json")),
-		agent.Both(agent.Model, "", yes("--model")), agent.Both(agent.Web, "on", yes("--web=on")), agent.Both(agent.Web, "off", yes("--web=off")),
+		m.Rows, agent.Both(agent.Sandbox, "workspace-write", ww), agent.Both(agent.Sandbox, "off",
+			yes("--sandbox=off")),
+		agent.Both(agent.Output, "text", yes()), agent.Both(agent.Output, "json", yes("--output=json")),
+		agent.Both(agent.Output, "stream-json", yes("--output=stream-json")),
+		agent.Both(agent.Model, "", yes("--model")), agent.Both(agent.Web, "on", yes("--web=on")), agent.Both(agent.Web,
+			"off", yes("--web=off")),
 		agent.Both(agent.Resume, "", yes()), agent.Both(agent.RepoConfig, "", no), agent.Both(agent.Denials, "", yes()),
 	)
 	if d.table != nil {
@@ -85,7 +91,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Resume != "" {
 		t.Args = append(t.Args, "--resume="+s.Resume)
 	}
-	t.Env = append(t.Env, "HOME="+s.Rehearsal.Home, "STUB_URL="+s.Rehearsal.URL+"/v1/chat/completions", "STUB_KEY="+s.Rehearsal.Key)
+	t.Env = append(t.Env, "HOME="+s.Rehearsal.Home, "STUB_URL="+s.Rehearsal.URL+"/v1/chat/completions",
+		"STUB_KEY="+s.Rehearsal.Key)
 	return d.Launch(s, t), t.Warnings, nil
 }
 
@@ -155,7 +162,8 @@ func stub(args []string) int {
 			value = args[i+1]
 		}
 		if to := map[string]*string{
-			"--approval": &w.approval, "--sandbox": &w.sandbox, "--output": &w.output, "--model": &w.model, "--web": &w.web, "--resume": &w.resume, "--kind": &w.kind,
+			"--approval": &w.approval, "--sandbox": &w.sandbox, "--output": &w.output, "--model": &w.model,
+			"--web": &w.web, "--resume": &w.resume, "--kind": &w.kind,
 		}[name]; to != nil {
 			*to = value
 		}
@@ -290,7 +298,8 @@ func act(w wants, c call) (string, bool) {
 	case w.kind == "liar": // it says that it has a sandbox
 	case w.kind == "hides" && strings.Contains(in["command"], "$D/"):
 	case w.kind == "writes" && !shell && outside:
-	case w.sandbox == "workspace-write" && (outside || strings.Contains(in["command"], "/dev/tcp")) && !(w.kind == "leaks" && strings.Contains(in["command"], "/dev/tcp")):
+	case w.sandbox == "workspace-write" && (outside || strings.Contains(in["command"], "/dev/tcp")) &&
+		!(w.kind == "leaks" && strings.Contains(in["command"], "/dev/tcp")):
 		return "not permitted", true
 	}
 	if !allowed {

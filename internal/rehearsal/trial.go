@@ -65,7 +65,10 @@ func trials() []trial {
 				sh.Approval, sh.Sandbox, sh.Output = typed(setting.Yolo), typed(setting.Off), typed(setting.Text)
 			},
 			script: func(_ *stage, b bench, port string) []step {
-				return []step{shell("touch inside.txt"), write("written.txt"), shell("touch " + b.tried()["outside"]), calls(port), answers()}
+				return []step{
+					shell("touch inside.txt"), write("written.txt"), shell("touch " + b.tried()["outside"]),
+					calls(port), answers(),
+				}
 			},
 		},
 		{
@@ -84,7 +87,10 @@ func trials() []trial {
 				sh.Approval, sh.Web = typed(setting.AutoEdit), typed(true)
 			},
 			script: func(_ *stage, b bench, _ string) []step {
-				return []step{write("written.txt"), shell("touch inside.txt"), shell("touch " + b.tried()["outside"]), answers()}
+				return []step{
+					write("written.txt"), shell("touch inside.txt"), shell("touch " + b.tried()["outside"]),
+					answers(),
+				}
 			},
 		},
 		{
@@ -96,8 +102,12 @@ func trials() []trial {
 				}
 			},
 			script: func(_ *stage, b bench, port string) []step {
-				hidden := "D=" + b.outside + "; touch $D/hidden.txt" // an agent that reads commands finds no path outside
-				return []step{shell("touch inside.txt"), shell(hidden), calls(port), write(b.tried()["beyond"]), answers()}
+				// an agent that reads commands finds no path outside
+				hidden := "D=" + b.outside + "; touch $D/hidden.txt"
+				return []step{
+					shell("touch inside.txt"), shell(hidden), calls(port), write(b.tried()["beyond"]),
+					answers(),
+				}
 			},
 		},
 		{
@@ -120,7 +130,8 @@ func trials() []trial {
 	}
 }
 
-// trials are those of this agent. Where no limit of its prompts is known, another run has a prompt that any model can read.
+// trials are those of this agent. Where no limit of its prompts is known, another run has a prompt that any model can
+// read.
 func (s *stage) trials() []trial {
 	all := trials()
 	if s.limited() {
@@ -145,14 +156,15 @@ func (s *stage) model() string {
 
 const modelName = "claude-rehearsal" // a beginning that an agent which knows models by name takes for its own
 
-// anyway calls by its name a tool that a careful run may withhold, in the way in which the free run called it: whether that is denied, and known
-// to be, can only be seen so.
+// anyway calls by its name a tool that a careful run may withhold, in the way in which the free run called it: whether
+// that is denied, and known to be, can only be seen so.
 func (s *stage) anyway(b bench) []step {
 	before := s.outcome(free)
 	for _, r := range before.asked {
 		for _, m := range r.Messages {
 			for _, block := range m.Blocks {
-				if m.Role != modelserver.Assistant || block.Kind != modelserver.Calling || !bytes.Contains(block.Input, []byte("touch inside.txt")) || block.Input[0] != '{' {
+				if m.Role != modelserver.Assistant || block.Kind != modelserver.Calling ||
+					!bytes.Contains(block.Input, []byte("touch inside.txt")) || block.Input[0] != '{' {
 					continue
 				}
 				input := bytes.ReplaceAll(block.Input, []byte(before.bench.work), []byte(b.work))
@@ -180,7 +192,8 @@ func (s *stage) wallsUntried() string {
 	}
 	for _, need := range cell.Needs {
 		for _, container := range []string{"docker", "podman"} {
-			if strings.Contains("|"+need+"|", "|"+container+"|") && !(strings.Contains(need, "sandbox-exec") && s.machine.Has("sandbox-exec")) {
+			if strings.Contains("|"+need+"|", "|"+container+"|") &&
+				!(strings.Contains(need, "sandbox-exec") && s.machine.Has("sandbox-exec")) {
 				return "a container does not reach the model on this machine's loopback, and its image would be fetched"
 			}
 		}
@@ -212,7 +225,8 @@ func (s *stage) prompt(t trial) []byte {
 // token is a word of this rehearsal, by which a request is recognised that has what was said before.
 func (s *stage) token() string { return "token-" + filepath.Base(s.base) }
 
-// limit is the longest prompt in bytes, of letters that are one byte long; where none is known one that any model can read.
+// limit is the longest prompt in bytes, of letters that are one byte long; where none is known one that any model can
+// read.
 func (s *stage) limit() int64 {
 	l := s.matrix.Limit
 	switch {

@@ -1,9 +1,11 @@
-// Package relay is a host and an agent that speak the same lines: Claude Code's stream-json on both sides. What one says goes to the other as it is.
+// Package relay is a host and an agent that speak the same lines: Claude Code's stream-json on both sides. What one
+// says goes to the other as it is.
 //
-// It promises that nothing of the agent's lines is changed or waited for, and that it costs no memory while it goes on; that a line of the host
-// which the agent would die of (it is no JSON, too long, or of a type that there is not) is passed over and named, so that the conversation lives on;
-// that a host which goes away takes the turn with it, and nothing survives; and an exit code that says how it went, as everywhere else. It refuses to
-// look deeper: which flags the agent is started with, and whether it may be, is decided before.
+// It promises that nothing of the agent's lines is changed or waited for, and that it costs no memory while it goes on;
+// that a line of the host which the agent would die of (it is no JSON, too long, or of a type that there is not) is
+// passed over and named, so that the conversation lives on; that a host which goes away takes the turn with it, and
+// nothing survives; and an exit code that says how it went, as everywhere else. It refuses to look deeper: which flags
+// the agent is started with, and whether it may be, is decided before.
 package relay
 
 import (
@@ -143,7 +145,10 @@ func (r Relay) code(end process.Ending, w *Watch) int {
 
 // Message is a line with which a host says something.
 func Message(text string) []byte {
-	line, _ := json.Marshal(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": text}, "parent_tool_use_id": nil, "session_id": ""})
+	line, _ := json.Marshal(map[string]any{
+		"type": "user", "message": map[string]any{"role": "user", "content": text},
+		"parent_tool_use_id": nil, "session_id": "",
+	})
 	return append(line, '\n')
 }
 
@@ -261,8 +266,8 @@ type Result struct {
 	Denials []json.RawMessage `json:"permission_denials"`
 }
 
-// Watch is a writer that hands everything on as it comes and remembers the last result. While no result comes it looks at each byte once, and keeps
-// only the beginning of a line that has no end yet.
+// Watch is a writer that hands everything on as it comes and remembers the last result. While no result comes it looks
+// at each byte once, and keeps only the beginning of a line that has no end yet.
 type Watch struct {
 	out    io.Writer
 	gone   func() // the host does not read any more
@@ -338,10 +343,12 @@ func (w *Watch) look(p []byte) {
 	}
 }
 
-// another says that the line begins with a type that is no result. Almost all lines do; in a result the type comes later.
+// another says that the line begins with a type that is no result. Almost all lines do; in a result the type comes
+// later.
 func another(line []byte) bool {
 	const begin, result = `{"type":"`, `result"`
-	return len(line) > len(begin)+len(result) && string(line[:len(begin)]) == begin && string(line[len(begin):len(begin)+len(result)]) != result
+	return len(line) > len(begin)+len(result) && string(line[:len(begin)]) == begin &&
+		string(line[len(begin):len(begin)+len(result)]) != result
 }
 
 func (w *Watch) keep(p []byte) {

@@ -65,7 +65,10 @@ func run(t *testing.T, how, in string, change func(*Relay)) (code int, out, log 
 	var o, l bytes.Buffer
 	var mu sync.Mutex
 	r := Relay{
-		Launch: agent.Launch{Path: self, Args: []string{how}, Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"), UsageCodes: []int{42}}, Name: stub,
+		Launch: agent.Launch{
+			Path: self, Args: []string{how}, Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
+			UsageCodes: []int{42},
+		}, Name: stub,
 		In: strings.NewReader(in), Out: &o, Grace: 100 * time.Millisecond,
 		Log: func(f string, a ...any) { mu.Lock(); defer mu.Unlock(); fmt.Fprintf(&l, f+"\n", a...) },
 	}
@@ -104,11 +107,14 @@ func TestExitCodes(t *testing.T) {
 
 // TestLines: what the agent would die of does not reach it, and the rest does as it is.
 func TestLines(t *testing.T) {
-	const good = `{"type":"user", "message":{"role":"user","content":"é "}}` + "\n" + ` {"request":{"subtype":"odd"},"type":"control_request"}` + "\n"
-	in := "garbage\n\n" + good + `{"type":"odd"}` + "\n" + `{"type":"user"}` + "\n[]\n" + `{"type":"keep_alive"}` + "\n" + `{"type":"us`
+	const good = `{"type":"user", "message":{"role":"user","content":"é "}}` + "\n" +
+		` {"request":{"subtype":"odd"},"type":"control_request"}` + "\n"
+	in := "garbage\n\n" + good + `{"type":"odd"}` + "\n" + `{"type":"user"}` + "\n[]\n" + `{"type":"keep_alive"}` +
+		"\n" + `{"type":"us`
 	code, out, log := run(t, "good", in, nil)
 	want := good + `{"type":"keep_alive"}` + "\n"
-	if got := strings.TrimSuffix(out, `{"is_error":false,"type":"result","permission_denials":[]}`+"\n"); code != 0 || got != want {
+	if got := strings.TrimSuffix(out, `{"is_error":false,"type":"result","permission_denials":[]}`+"\n"); code != 0 ||
+		got != want {
 		t.Errorf("%d: %q", code, got)
 	}
 	if n := strings.Count(log, "was passed over"); n != 5 {
@@ -130,13 +136,17 @@ func TestSignals(t *testing.T) {
 	if code, _, _ := run(t, "hangs", "", func(r *Relay) { r.Signals = signals }); code != 143 {
 		t.Error(code)
 	}
-	if code, _, log := run(t, "floods", "", func(r *Relay) { r.Out = broken{} }); code != 1 || !strings.Contains(log, "cannot be written") {
+	if code, _, log := run(t, "floods", "", func(r *Relay) { r.Out = broken{} }); code != 1 ||
+		!strings.Contains(log, "cannot be written") {
 		t.Errorf("%d: %s", code, log)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	self, _ := os.Executable()
-	r := Relay{Launch: agent.Launch{Path: self, Args: []string{"hangs"}, Env: os.Environ()}, Name: stub, In: strings.NewReader(""), Out: io.Discard, Log: t.Logf, Grace: 50 * time.Millisecond}
+	r := Relay{
+		Launch: agent.Launch{Path: self, Args: []string{"hangs"}, Env: os.Environ()}, Name: stub,
+		In: strings.NewReader(""), Out: io.Discard, Log: t.Logf, Grace: 50 * time.Millisecond,
+	}
 	if code, err := r.Run(gone); code != 1 || err != nil {
 		t.Error(code, err)
 	}
@@ -148,14 +158,16 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("gone") }
 
 // TestWatch finds each result wherever the bytes are cut, and no other.
 func TestWatch(t *testing.T) {
-	data := []byte(`{"type":"assistant","text":"\"type\":\"result\""}` + "\n" + `{"is_error":true,"type":"result"}` + "\n\n" + `{"a":{"type":"result","is_error":true}}` + "\n" +
+	data := []byte(`{"type":"assistant","text":"\"type\":\"result\""}` + "\n" + `{"is_error":true,"type":"result"}` +
+		"\n\n" + `{"a":{"type":"result","is_error":true}}` + "\n" +
 		`{"subtype":"x","type":"result","permission_denials":[1]}` + "\n" + `{"type":"x"}`)
 	for i := range data {
 		var out bytes.Buffer
 		w := NewWatch(&out)
 		_, _ = w.Write(data[:i])
 		_, _ = w.Write(data[i:])
-		if last, _ := w.Last(); last == nil || last.IsError || len(last.Denials) != 1 || !bytes.Equal(out.Bytes(), data) {
+		if last, _ := w.Last(); last == nil || last.IsError || len(last.Denials) != 1 ||
+			!bytes.Equal(out.Bytes(), data) {
 			t.Fatalf("cut at %d: %+v", i, last)
 		}
 	}
@@ -170,8 +182,9 @@ func TestWatch(t *testing.T) {
 
 // stream is what an agent prints in a long turn.
 func stream() []byte {
-	piece := []byte(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of it "}},` +
-		`"session_id":"d72cb6b5-8bd8-4597-ab0f-6b0f09b4342a","parent_tool_use_id":null,"uuid":"218752f9-e4b7-451b-bfde-e7852f549bfb"}`)
+	piece := []byte(
+		`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of it "}},` +
+			`"session_id":"d72cb6b5-8bd8-4597-ab0f-6b0f09b4342a","parent_tool_use_id":null,"uuid":"218752f9-e4b7-451b-bfde-e7852f549bfb"}`)
 	return bytes.Repeat(append(piece, '\n'), 16<<20/len(piece))
 }
 

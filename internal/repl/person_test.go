@@ -50,7 +50,10 @@ func sit(t *testing.T, c *conversation.Conversation, see func(string)) *person {
 		signals: make(chan os.Signal, 4), ended: make(chan int, 1),
 	}
 	go func() {
-		code, err := (&repl.Plain{Conversation: c, In: in, Typed: true, Out: p.screen, Signals: p.signals}).Run(t.Context())
+		code, err := (&repl.Plain{
+			Conversation: c, In: in, Typed: true, Out: p.screen,
+			Signals: p.signals,
+		}).Run(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -124,7 +127,8 @@ func TestTypedWhileItWorks(t *testing.T) {
 
 // TestTooManyWait: the conversation's limit holds, and the person is told.
 func TestTooManyWait(t *testing.T) {
-	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`, lasting("Look", func(ctx context.Context) { <-ctx.Done() }))
+	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`,
+		lasting("Look", func(ctx context.Context) { <-ctx.Done() }))
 	p := sit(t, c, ignore)
 	p.types("first\n")
 	p.await(t, "· Look")
@@ -175,7 +179,8 @@ func TestCtrlCIsHeard(t *testing.T) {
 func TestCtrlCTwice(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`, lasting("Look", func(context.Context) { <-never }))
+	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`,
+		lasting("Look", func(context.Context) { <-never }))
 	p := sit(t, c, ignore)
 	p.types("first\n")
 	p.await(t, "· Look")

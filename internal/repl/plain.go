@@ -57,8 +57,8 @@ type line struct {
 
 const closing = 10 * time.Second
 
-// Run talks until the input ends. It returns the exit code; an error says that what the agent says cannot be written, or
-// that the conversation cannot be kept.
+// Run talks until the input ends. It returns the exit code; an error says that what the agent says cannot be written,
+// or that the conversation cannot be kept.
 func (p *Plain) Run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -66,10 +66,13 @@ func kit(name string, changes bool, do func()) tool.Tool {
 	return tool.Tool{
 		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
-			return tool.Action{Kind: event.Other, Changes: changes, Input: input, Title: name, Run: func(context.Context, func(string)) tool.Result {
-				do()
-				return tool.Result{Text: "done"}
-			}}, nil
+			return tool.Action{
+				Kind: event.Other, Changes: changes, Input: input, Title: name,
+				Run: func(context.Context, func(string)) tool.Result {
+					do()
+					return tool.Result{Text: "done"}
+				},
+			}, nil
 		},
 	}
 }
@@ -108,12 +111,14 @@ func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Con
 	return c
 }
 
-// TestTypedAhead: at a terminal a line that was there before the question is no answer to it, but the next message; in a pipe it is one.
+// TestTypedAhead: at a terminal a line that was there before the question is no answer to it, but the next message; in
+// a pipe it is one.
 func TestTypedAhead(t *testing.T) {
 	for name, typed := range map[string]bool{"terminal": true, "pipe": false} {
 		t.Run(name, func(t *testing.T) {
 			changed := false
-			session := converse(t, `[{"call":{"name":"Look","input":{}}},{"call":{"name":"Change","input":{}}},{"say":"You said ${input}."}]`,
+			session := converse(t,
+				`[{"call":{"name":"Look","input":{}}},{"call":{"name":"Change","input":{}}},{"say":"You said ${input}."}]`,
 				kit("Look", false, func() {}), kit("Change", true, func() { changed = true }))
 			in, keys := io.Pipe()
 			typing := func(text string) {
@@ -137,7 +142,10 @@ func TestTypedAhead(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				if code, err := (&repl.Plain{Conversation: session, In: in, Typed: typed, Out: seen}).Run(t.Context()); code != 0 || err != nil {
+				if code, err := (&repl.Plain{
+					Conversation: session, In: in, Typed: typed,
+					Out: seen,
+				}).Run(t.Context()); code != 0 || err != nil {
 					t.Errorf("%d, %v", code, err)
 				}
 			}()
@@ -151,7 +159,8 @@ func TestTypedAhead(t *testing.T) {
 			<-ended
 			shown := seen.text.String()
 			order := strings.Index(shown, "You said second.") < strings.Index(shown, "You said y.")
-			if changed == typed || strings.Contains(shown, "refused: not now") != typed || order != typed || len(ahead) > 0 {
+			if changed == typed || strings.Contains(shown, "refused: not now") != typed || order != typed ||
+				len(ahead) > 0 {
 				t.Errorf("changed: %v\n%s", changed, shown)
 			}
 		})
@@ -173,9 +182,13 @@ func TestNothingCanBeWritten(t *testing.T) {
 	for name, room := range map[string]int{"from the beginning": 0, "in the middle": 30} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			session := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"One, and much that does not fit there."}]`,
+			session := converse(t,
+				`[{"call":{"name":"Look","input":{}}},{"say":"One, and much that does not fit there."}]`,
 				kit("Look", false, func() { asked++ }))
-			code, err := (&repl.Plain{Conversation: session, In: strings.NewReader("one\ntwo\n"), Out: &full{room}}).Run(t.Context())
+			code, err := (&repl.Plain{
+				Conversation: session, In: strings.NewReader("one\ntwo\n"),
+				Out: &full{room},
+			}).Run(t.Context())
 			if code != 1 || !errors.Is(err, fault.OutputFailed) || asked > min(room, 1) {
 				t.Errorf("%d, %v, %d calls", code, err, asked)
 			}

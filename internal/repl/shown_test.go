@@ -21,7 +21,8 @@ func TestWhatIsAskedAboutIsShownAsItWillRun(t *testing.T) {
 		p.hear(event.Event{Kind: event.ToolCall, Call: &call})
 		p.hear(event.Event{Kind: event.Question, Ask: &event.Ask{Text: "Run\nit\x1b[8m", Tool: &call}})
 		got := out.String()
-		if !strings.Contains(got, "important") || strings.ContainsAny(got, "\x1b\x07\u009d\u202e") || !strings.Contains(got, `? Run\nit\x1b[8m`+"\n") ||
+		if !strings.Contains(got, "important") || strings.ContainsAny(got, "\x1b\x07\u009d\u202e") ||
+			!strings.Contains(got, `? Run\nit\x1b[8m`+"\n") ||
 			strings.Contains(got, "\nforged") || strings.Contains(got, "\n? Look") {
 			t.Errorf("%q", got)
 		}
@@ -40,7 +41,8 @@ func TestOneQuestionAtATime(t *testing.T) {
 	}
 	p.hear(event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: "q1.2"}})
 	p.hear(event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q1.1", Option: event.Allow}})
-	if got := out.String(); strings.Contains(got, "q1.2 be") || !strings.Contains(got, "May q1.3 be") || p.asked.Load() != 2 || p.questions[0].ID != "q1.3" {
+	if got := out.String(); strings.Contains(got, "q1.2 be") || !strings.Contains(got, "May q1.3 be") ||
+		p.asked.Load() != 2 || p.questions[0].ID != "q1.3" {
 		t.Errorf("%q", got)
 	}
 }

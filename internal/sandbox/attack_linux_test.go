@@ -92,14 +92,26 @@ func (x target) writing() []attack {
 		{"write through a link", func() error {
 			return errors.Join(os.Symlink(x.outside, x.root+"/way out"), writes(x.root+"/way out/file"))
 		}},
-		{"write through a hard link", func() error { return errors.Join(os.Link(file, x.root+"/twin"), writes(x.root+"/twin")) }},
-		{"link a file out", func() error { return errors.Join(writes(x.root+"/own"), os.Link(x.root+"/own", x.outside+"/own")) }},
+		{
+			"write through a hard link",
+			func() error { return errors.Join(os.Link(file, x.root+"/twin"), writes(x.root+"/twin")) },
+		},
+		{
+			"link a file out",
+			func() error { return errors.Join(writes(x.root+"/own"), os.Link(x.root+"/own", x.outside+"/own")) },
+		},
 		{"truncate a file outside", func() error { return unix.Truncate(file, 0) }},
 		{"truncate while opening to read", func() error { return opens(file, os.O_RDONLY|os.O_TRUNC) }},
 		{"write over /proc/self/root", func() error { return writes("/proc/self/root" + file) }},
 		{"write over /proc/1/root", func() error { return writes("/proc/1/root" + file) }},
-		{"write over the root of a process outside", func() error { return writes(fmt.Sprintf("/proc/%d/root%s", x.pid, file)) }},
-		{"write over the descriptor of a process outside", func() error { return writes(fmt.Sprintf("/proc/%d/fd/%d", x.pid, x.fd)) }},
+		{
+			"write over the root of a process outside",
+			func() error { return writes(fmt.Sprintf("/proc/%d/root%s", x.pid, file)) },
+		},
+		{
+			"write over the descriptor of a process outside",
+			func() error { return writes(fmt.Sprintf("/proc/%d/fd/%d", x.pid, x.fd)) },
+		},
 		{"write over the descriptor of process 1", func() error { return writes(fmt.Sprintf("/proc/1/fd/%d", x.fd)) }},
 		{"write over the directory of process 1", func() error { return writes("/proc/1/cwd/../outside/file") }},
 		{"make a file without a name outside", func() error {
@@ -129,22 +141,38 @@ func (x target) names() []attack {
 		{"name: make commondir", func() error { return os.WriteFile(git+"/commondir", []byte("../evil"), 0o600) }},
 		{"name: remove commondir", func() error { return os.Remove(git + "/commondir") }},
 		{"name: move .git", func() error { return os.Rename(git, x.root+"/.git2") }},
-		{"name: move .git with another name for it", func() error { return os.Rename(x.root+"/./sub/../.git/", x.root+"/.git2") }},
+		{
+			"name: move .git with another name for it",
+			func() error { return os.Rename(x.root+"/./sub/../.git/", x.root+"/.git2") },
+		},
 		{"name: exchange .git", func() error {
-			return errors.Join(os.MkdirAll(x.root+"/evil", 0o700), unix.Renameat2(unix.AT_FDCWD, x.root+"/evil", unix.AT_FDCWD, git, unix.RENAME_EXCHANGE))
+			return errors.Join(os.MkdirAll(x.root+"/evil", 0o700), unix.Renameat2(unix.AT_FDCWD, x.root+"/evil",
+				unix.AT_FDCWD, git, unix.RENAME_EXCHANGE))
 		}},
 		{"name: make .claude", func() error { return writes(x.root + "/.claude/settings.json") }},
-		{"name: replace .claude", func() error { return errors.Join(os.Remove(x.root+"/.claude"), os.Mkdir(x.root+"/.claude", 0o700)) }},
+		{
+			"name: replace .claude",
+			func() error { return errors.Join(os.Remove(x.root+"/.claude"), os.Mkdir(x.root+"/.claude", 0o700)) },
+		},
 		{"name: make .mcp.json", func() error { return writes(x.root + "/.mcp.json") }},
-		{"name: replace .mcp.json", func() error { return errors.Join(os.Remove(x.root+"/.mcp.json"), writes(x.root+"/.mcp.json")) }},
+		{
+			"name: replace .mcp.json",
+			func() error { return errors.Join(os.Remove(x.root+"/.mcp.json"), writes(x.root+"/.mcp.json")) },
+		},
 		{"name: move something over .mcp.json", func() error {
 			return errors.Join(os.MkdirAll(x.root+"/evil2", 0o700), os.Rename(x.root+"/evil2", x.root+"/.mcp.json"))
 		}},
-		{"name: link the configuration", func() error { return errors.Join(os.Link(git+"/config", x.root+"/config"), writes(x.root+"/config")) }},
+		{
+			"name: link the configuration",
+			func() error { return errors.Join(os.Link(git+"/config", x.root+"/config"), writes(x.root+"/config")) },
+		},
 		{"name: change the rights of the hooks", func() error { return os.Chmod(git+"/hooks", 0o777) }},
 		{"name: move the workspace", func() error { return os.Rename(x.root, x.dir+"/root2") }},
 		{"name: a git directory of the workspace itself", func() error { return writes(x.root + "/refs/heads/x") }},
-		{"name: a linked name", func() error { return errors.Join(os.Remove(x.root+"/.vscode"), os.Mkdir(x.root+"/.vscode", 0o700)) }},
+		{
+			"name: a linked name",
+			func() error { return errors.Join(os.Remove(x.root+"/.vscode"), os.Mkdir(x.root+"/.vscode", 0o700)) },
+		},
 		{"name: what a linked name leads to", func() error { return writes(x.root + "/shared/vscode/tasks.json") }},
 	}
 }
@@ -152,15 +180,24 @@ func (x target) names() []attack {
 func (x target) reading() []attack {
 	return []attack{
 		{"read what is hidden", func() error { return opens(x.secret+"/key", os.O_RDONLY) }},
-		{"read what is hidden over /proc", func() error { return opens("/proc/self/root"+x.secret+"/key", os.O_RDONLY) }},
+		{
+			"read what is hidden over /proc",
+			func() error { return opens("/proc/self/root"+x.secret+"/key", os.O_RDONLY) },
+		},
 		{"read a hidden file", func() error { _, err := os.ReadFile(x.dir + "/hidden file"); return err }},
 		{"run what is hidden", func() error { return exec.Command(x.secret + "/program").Run() }},
-		{"make what is hidden readable", func() error { return errors.Join(os.Chmod(x.secret, 0o700), opens(x.secret+"/key", os.O_RDONLY)) }},
+		{
+			"make what is hidden readable",
+			func() error { return errors.Join(os.Chmod(x.secret, 0o700), opens(x.secret+"/key", os.O_RDONLY)) },
+		},
 		{"move what is hidden", func() error { return os.Rename(x.secret, x.root+"/secret") }},
 		{"link what is hidden", func() error {
 			return errors.Join(os.Link(x.secret+"/key", x.root+"/key"), opens(x.root+"/key", os.O_RDONLY))
 		}},
-		{"read the environment of a process outside", func() error { return opens(fmt.Sprintf("/proc/%d/environ", x.pid), os.O_RDONLY) }},
+		{
+			"read the environment of a process outside",
+			func() error { return opens(fmt.Sprintf("/proc/%d/environ", x.pid), os.O_RDONLY) },
+		},
 		{"read the environment of process 1", func() error { return opens("/proc/1/environ", os.O_RDONLY) }},
 	}
 }
@@ -239,7 +276,10 @@ func (x target) others() []attack {
 		{"signal a process outside", func() error { return syscall.Kill(x.pid, 0) }},
 		{"trace a process outside", call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, uintptr(x.pid))},
 		{"trace process 1", call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 1)},
-		{"write the memory of a process outside", func() error { return opens(fmt.Sprintf("/proc/%d/mem", x.pid), os.O_RDWR) }},
+		{
+			"write the memory of a process outside",
+			func() error { return opens(fmt.Sprintf("/proc/%d/mem", x.pid), os.O_RDWR) },
+		},
 		{"write the memory of process 1", func() error { return opens("/proc/1/mem", os.O_RDWR) }},
 		{"take a descriptor of a process outside", func() error {
 			fd, err := unix.PidfdOpen(x.pid, 0)
@@ -267,15 +307,22 @@ func (x target) others() []attack {
 			for _, entry := range entries {
 				n, _ := strconv.Atoi(entry.Name())
 				to, err := os.Readlink("/proc/self/fd/" + entry.Name())
-				if n > 2 && err == nil && !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+				if n > 2 && err == nil && !strings.HasPrefix(to, "/proc/") && !strings.HasPrefix(to, "anon_inode:") &&
+					!strings.HasPrefix(to, "/sys/fs/cgroup/") {
 					fmt.Println(n, to)
 					return nil
 				}
 			}
 			return os.ErrNotExist
 		}},
-		{"make a disk", func() error { return unix.Mknod(x.root+"/disk", unix.S_IFBLK|0o600, int(unix.Mkdev(254, 0))) }},
-		{"make memory", func() error { return unix.Mknod(x.root+"/memory", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1))) }},
+		{
+			"make a disk",
+			func() error { return unix.Mknod(x.root+"/disk", unix.S_IFBLK|0o600, int(unix.Mkdev(254, 0))) },
+		},
+		{
+			"make memory",
+			func() error { return unix.Mknod(x.root+"/memory", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1))) },
+		},
 		{"open a disk", func() error {
 			disks, _ := filepath.Glob("/dev/[vs]d[a-z]")
 			for _, disk := range append(disks, "/dev/loop0", "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse") {
@@ -310,14 +357,18 @@ func (x target) breakingOut() []attack {
 	}
 	return []attack{
 		{"make a control group", func() error { return os.Mkdir("/sys/fs/cgroup/omniagent-test", 0o700) }},
-		{"make a control group of version 2", func() error { return os.Mkdir("/sys/fs/cgroup/unified/omniagent-test", 0o700) }},
+		{
+			"make a control group of version 2",
+			func() error { return os.Mkdir("/sys/fs/cgroup/unified/omniagent-test", 0o700) },
+		},
 		{"make a file in /dev", func() error { return writes("/dev/omniagent-test") }},
 		{"mount", func() error { return unix.Mount("none", x.root, "tmpfs", 0, "") }},
 		{"unmount", func() error { return unix.Unmount(x.root, unix.MNT_DETACH) }},
 		{"unmount what hides", func() error { return unix.Unmount(x.secret, unix.MNT_DETACH) }},
 		{"mount again to write", func() error { return unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND, "") }},
 		{"clear an attribute", func() error {
-			return unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
+			return unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE,
+				&unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		}},
 		{"clone a mount", func() error { _, err := unix.OpenTree(unix.AT_FDCWD, "/", cloneTree); return err }},
 		{"pivot_root", func() error { return unix.PivotRoot(x.root, x.root) }},
@@ -372,12 +423,17 @@ func TestAttacks(t *testing.T) {
 			}
 			for line := range strings.Lines(r.out) {
 				name, ok := strings.CutPrefix(strings.TrimSpace(line), "succeeded: ")
-				weak := tier == Landlock && (strings.HasPrefix(name, "attribute: ") || strings.HasPrefix(name, "name: ") && name != "name: move the workspace")
+				weak := tier == Landlock &&
+					(strings.HasPrefix(name, "attribute: ") || strings.HasPrefix(name, "name: ") &&
+						name != "name: move the workspace")
 				if !ok || !weak {
 					t.Error(line)
 				}
 			}
-			for path, want := range map[string]string{"/outside/file": "outside", "/secret/key": "secret", "/hidden file": "hidden"} {
+			for path, want := range map[string]string{
+				"/outside/file": "outside", "/secret/key": "secret",
+				"/hidden file": "hidden",
+			} {
 				text, err := os.ReadFile(g.dir + path)
 				if err != nil || string(text) != want {
 					t.Errorf("%s: %q %v", path, text, err)
@@ -390,7 +446,10 @@ func TestAttacks(t *testing.T) {
 				return
 			}
 			must(t, w.Close())
-			for _, gone := range []string{".claude", ".mcp.json", "refs", ".git/commondir", ".git/hooks/post-checkout"} {
+			for _, gone := range []string{
+				".claude", ".mcp.json", "refs", ".git/commondir",
+				".git/hooks/post-checkout",
+			} {
 				if exists(filepath.Join(g.root, gone)) {
 					t.Errorf("%s is there", gone)
 				}
@@ -407,7 +466,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestAttacksWork shows that the attacks are attacks: without walls most succeed. Those that would harm this machine are not tried.
+// TestAttacksWork shows that the attacks are attacks: without walls most succeed. Those that would harm this machine
+// are not tried.
 func TestAttacksWork(t *testing.T) {
 	g := newGround(t)
 	x := prepare(t, g)

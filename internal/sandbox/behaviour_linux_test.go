@@ -41,18 +41,26 @@ func TestBehaviour(t *testing.T) {
 				{"echo x > new && cat new && rm new", "x\n", 0, ""},
 				{"echo x > /tmp/y && cat /tmp/y 2>/dev/null; true", map[Tier]string{Namespaces: "x\n"}[tier], 0, ""},
 				{"f=$(mktemp) && echo z > $f && cat $f && rm $f", "z\n", 0, ""},
-				{"echo to stderr > /dev/stderr; echo x > /dev/null; head -c 3 /dev/zero | od -An -c", "to stderr\n  \\0  \\0  \\0\n", 0, ""},
+				{
+					"echo to stderr > /dev/stderr; echo x > /dev/null; head -c 3 /dev/zero | od -An -c",
+					"to stderr\n  \\0  \\0  \\0\n", 0, "",
+				},
 				{"trap 'echo caught' TERM; kill $$; echo on", "caught\non\n", 0, ""},
 				{"(sleep 100 & ) ; (setsid sleep 100 &); echo left", "left\n", 0, ""},
 				{"cat <(echo process substitution)", "process substitution\n", 0, ""},
 				{"echo $0 \"$MARK\"", "bash with blanks and = signs\n", 0, ""},
 				{"cat", "input", 0, ""},
-				{"mkdir -p a/b && mv a/b c && rm -r a c && ln -s x y && rm y && mkfifo p && rm p && echo ok", "ok\n", 0, ""},
+				{
+					"mkdir -p a/b && mv a/b c && rm -r a c && ln -s x y && rm y && mkfifo p && rm p && echo ok", "ok\n",
+					0,
+					"",
+				},
 				{"ulimit -c", "0\n", 0, ""},
 			} {
 				var out bytes.Buffer
 				p, err := w.Plan(process.Plan{
-					Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root, Env: append(os.Environ(), "MARK=with blanks and = signs"),
+					Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root, Env: append(os.Environ(),
+						"MARK=with blanks and = signs"),
 					Stdin: strings.NewReader("input"), Stdout: &out, Stderr: &out,
 				})
 				must(t, err)
@@ -94,14 +102,21 @@ func TestAsked(t *testing.T) {
 				{"echo ready; sleep 100", "ready\n", -1, "SIGTERM"},
 				{"trap '' TERM; echo ready; while :; do sleep 0.01; done", "ready\n", -1, "SIGKILL"},
 				// What a shell leaves behind when it dies has its grace.
-				{"bash -c \"trap 'sleep 0.2; echo cleaned > cleaned; exit' TERM; echo ready; while :; do sleep 0.01; done\"; true", "ready\n", -1, "SIGTERM"},
+				{"bash -c \"trap 'sleep 0.2; echo cleaned > cleaned; exit' TERM; echo ready; while :; do sleep 0.01; " +
+					"done\"; true", "ready\n", -1, "SIGTERM"},
 				// One that outlasts the grace does not make it look as if the shell had.
 				{"(trap '' TERM; while :; do sleep 0.01; done) & echo ready; wait", "ready\n", -1, "SIGTERM"},
-				{"(trap '' TERM; while :; do sleep 0.01; done) & trap 'exit 4' TERM; echo ready; wait", "ready\n", 4, ""},
+				{
+					"(trap '' TERM; while :; do sleep 0.01; done) & trap 'exit 4' TERM; echo ready; wait", "ready\n", 4,
+					"",
+				},
 			} {
 				ours, theirs, err := os.Pipe()
 				must(t, err)
-				p, err := w.Plan(process.Plan{Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root, Stdout: theirs, Grace: 700 * time.Millisecond})
+				p, err := w.Plan(process.Plan{
+					Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root,
+					Stdout: theirs, Grace: 700 * time.Millisecond,
+				})
 				must(t, err)
 				child, err := process.Start(p)
 				must(t, err)
@@ -113,7 +128,8 @@ func TestAsked(t *testing.T) {
 				e := child.Wait()
 				rest, _ := io.ReadAll(ours)
 				_ = ours.Close()
-				if got := string(word) + string(rest); got != c.out || e.ExitCode != c.exit || e.Signal != c.signal || !e.Ended {
+				if got := string(word) + string(rest); got != c.out || e.ExitCode != c.exit || e.Signal != c.signal ||
+					!e.Ended {
 					t.Errorf("%s: %q %+v", c.line, got, e)
 				}
 			}
@@ -135,7 +151,8 @@ func git(t *testing.T, dir string, args ...string) {
 
 // TestGit commits, in a repository and in a linked worktree.
 func TestGit(t *testing.T) {
-	const work = "echo x > file && git add file && git commit -qm one && git switch -qc other && git commit -q --allow-empty -m two && git stash list && git log --oneline | wc -l"
+	const work = "echo x > file && git add file && git commit -qm one && git switch -qc other && git commit -q " +
+		"--allow-empty -m two && git stash list && git log --oneline | wc -l"
 	for _, tier := range tiers(t) {
 		g := newGround(t)
 		g.repository(t)
@@ -163,8 +180,10 @@ func TestGit(t *testing.T) {
 			continue
 		}
 		for _, line := range []string{
-			"echo evil > " + common + "/.git/hooks/pre-commit", "echo evil >> " + common + "/.git/config", "echo evil > " + common + "/.git/commondir",
-			"echo evil > " + dirs[1] + "/commondir", "mv " + dirs[1] + " " + common + "/.git/elsewhere", "mv " + common + "/.git/worktrees " + common + "/.git/w2",
+			"echo evil > " + common + "/.git/hooks/pre-commit", "echo evil >> " + common +
+				"/.git/config", "echo evil > " + common + "/.git/commondir",
+			"echo evil > " + dirs[1] + "/commondir", "mv " + dirs[1] + " " + common + "/.git/elsewhere", "mv " +
+				common + "/.git/worktrees " + common + "/.git/w2",
 			"rm .git", "echo 'gitdir: /' > .git", "mv .git g",
 		} {
 			if r := g.sh(t, w, line); r.ending.ExitCode == 0 {
@@ -204,7 +223,10 @@ func TestGitDirs(t *testing.T) {
 			write(g.root+"/own/objects/x", "")
 		},
 		"a directory": func() { must(t, os.Remove(g.root+"/.git")); must(t, os.Mkdir(g.root+"/.git", 0o700)) },
-		"a link":      func() { must(t, os.Remove(g.root+"/.git")); must(t, os.Symlink(g.dir+"/tree/.git", g.root+"/.git")) },
+		"a link": func() {
+			must(t, os.Remove(g.root+"/.git"))
+			must(t, os.Symlink(g.dir+"/tree/.git", g.root+"/.git"))
+		},
 		"not where git puts": func() {
 			must(t, os.Remove(g.root+"/.git"))
 			write(g.outside+"/x/gitdir", g.root+"/.git\n")
@@ -250,7 +272,11 @@ func TestHosts(t *testing.T) {
 	w := g.walls(t, Namespaces, func(p *Policy) {
 		p.Network.Serve = func(l net.Listener) func() {
 			stopped.Add(1)
-			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "proxy for ", r.URL) })}
+			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
+				r *http.Request,
+			) {
+				fmt.Fprint(w, "proxy for ", r.URL)
+			})}
 			go func() { _ = s.Serve(l) }()
 			return func() { _ = s.Close(); stopped.Done() }
 		}
@@ -284,7 +310,8 @@ func fetches(url, past string) error {
 // forks makes processes until it may not.
 func forks() error {
 	for count := 0; count < 1000; count++ {
-		if _, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "50"}, &syscall.ProcAttr{Files: []uintptr{0, 1, 2}}); err != nil {
+		if _, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "50"},
+			&syscall.ProcAttr{Files: []uintptr{0, 1, 2}}); err != nil {
 			fmt.Println(count)
 			return nil
 		}
@@ -316,7 +343,8 @@ func TestLimits(t *testing.T) {
 		limits := g.sh(t, w, "ulimit -d; ulimit -f")
 		if r := g.run(t, w, g.attacker, "allocates"); limits.out == "1048576\n1024\n" && r.ending.ExitCode == 0 {
 			t.Errorf("%s: %+v", tier, r)
-		} else if limits.out != "1048576\n1024\n" && dataOf("/proc/self/status") < 1<<40 { // more with the race detector
+			// more with the race detector
+		} else if limits.out != "1048576\n1024\n" && dataOf("/proc/self/status") < 1<<40 {
 			t.Errorf("%s: %+v", tier, limits)
 		}
 		if r := g.sh(t, w, "head -c 3000000 /dev/zero > big; stat -c %s big"); !strings.Contains(r.out, "1048576\n") {
@@ -332,7 +360,9 @@ func TestReadOnlySome(t *testing.T) {
 		must(t, os.Mkdir(g.dir+"/library", 0o700))
 		must(t, os.WriteFile(g.dir+"/library/book", []byte("read\n"), 0o600))
 		w := g.walls(t, tier, func(p *Policy) { p.Read = []string{g.dir + "/library"} })
-		r := g.sh(t, w, "cat ../library/book; cat ../outside/file || echo no; head -c 4 /etc/passwd >/dev/null && echo system; echo x > own && cat own")
+		r := g.sh(t, w,
+			"cat ../library/book; cat ../outside/file || echo no; head -c 4 /etc/passwd >/dev/null && echo system; "+
+				"echo x > own && cat own")
 		if want := "read\ncat: ../outside/file: Permission denied\nno\nsystem\nx\n"; r.out != want {
 			t.Errorf("%s: %q", tier, r.out)
 		}
@@ -347,16 +377,21 @@ func TestExplain(t *testing.T) {
 	for _, tier := range tiers(t) {
 		p := g.policy()
 		w := g.walls(t, tier)
-		for _, path := range []string{g.root, g.root + "/src", g.root + "/.git", g.root + "/.git/hooks", g.root + "/.mcp.json", g.outside, g.secret, g.dir, "/", "/etc", "/usr/bin", g.temp} {
+		for _, path := range []string{
+			g.root, g.root + "/src", g.root + "/.git", g.root + "/.git/hooks",
+			g.root + "/.mcp.json", g.outside, g.secret, g.dir, "/", "/etc", "/usr/bin", g.temp,
+		} {
 			effects := p.Explain(path, Report{Tier: tier})
-			if len(effects) != 2 || effects[0].Access != "read" || effects[1].Access != "write" || effects[0].Why == "" || effects[1].Why == "" {
+			if len(effects) != 2 || effects[0].Access != "read" || effects[1].Access != "write" ||
+				effects[0].Why == "" || effects[1].Why == "" {
 				t.Fatalf("%+v", effects)
 			}
 			t.Logf("%s %s: %+v", tier, path, effects)
 			if path == g.temp || path == g.root+"/.mcp.json" && tier == Landlock {
 				continue
 			}
-			r := g.sh(t, w, "cd '"+path+"' 2>/dev/null && ls >/dev/null 2>&1 && echo read; f='"+path+"/.new'; echo x 2>/dev/null >\"$f\" && echo write && rm \"$f\"; true")
+			r := g.sh(t, w, "cd '"+path+"' 2>/dev/null && ls >/dev/null 2>&1 && echo read; f='"+path+
+				"/.new'; echo x 2>/dev/null >\"$f\" && echo write && rm \"$f\"; true")
 			if tier == Namespaces && strings.Contains(r.out, "read") != effects[0].Allowed {
 				t.Errorf("%s: %q %+v", path, r.out, effects[0])
 			}
@@ -376,18 +411,29 @@ func TestBeneathTmp(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	g := groundIn(dir)
-	for _, d := range []string{g.root + "/.git/hooks", g.outside, g.secret, g.temp, g.state, dir + "/more", dir + "/book"} {
+	for _, d := range []string{
+		g.root + "/.git/hooks", g.outside, g.secret, g.temp, g.state, dir + "/more",
+		dir + "/book",
+	} {
 		must(t, os.MkdirAll(d, 0o700))
 	}
 	must(t, os.WriteFile(g.outside+"/file", []byte("outside"), 0o600))
 	must(t, os.WriteFile(dir+"/book/page", []byte("read\n"), 0o600))
-	w := g.walls(t, Namespaces, func(p *Policy) { p.Write, p.Read = []string{dir + "/more"}, append(systemDirs(), dir+"/book/page") })
-	r := g.sh(t, w, "pwd; ls ..; echo x > own; echo y > ../more/own; cat ../book/page; echo no > ../book/page; echo no > .git/hooks/x; echo no > ../new; mv ../root ../r2")
+	w := g.walls(t, Namespaces, func(p *Policy) {
+		p.Write, p.Read = []string{dir + "/more"},
+			append(systemDirs(), dir+"/book/page")
+	})
+	r := g.sh(t, w,
+		"pwd; ls ..; echo x > own; echo y > ../more/own; cat ../book/page; echo no > ../book/page; echo no > "+
+			".git/hooks/x; echo no > ../new; mv ../root ../r2")
 	want := g.root + "\nbook\nmore\nroot\nread\n"
 	if !strings.HasPrefix(r.out, want) || r.ending.ExitCode == 0 {
 		t.Errorf("%+v", r)
 	}
-	for path, there := range map[string]bool{"/root/own": true, "/more/own": true, "/new": false, "/root/.git/hooks/x": false, "/r2": false} {
+	for path, there := range map[string]bool{
+		"/root/own": true, "/more/own": true, "/new": false,
+		"/root/.git/hooks/x": false, "/r2": false,
+	} {
 		if exists(dir+path) != there {
 			t.Errorf("%s: %v", path, !there)
 		}

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// GitDirs are the directories outside root that git has to write when root is a linked worktree: that of the worktree and the one that all
-// share. A repository cannot name them by itself: the directory that its .git file names has to point back to that very file, and to lie
-// where git puts it. What git would run from there stays protected.
+// GitDirs are the directories outside root that git has to write when root is a linked worktree: that of the worktree
+// and the one that all share. A repository cannot name them by itself: the directory that its .git file names has to
+// point back to that very file, and to lie where git puts it. What git would run from there stays protected.
 func GitDirs(root string) []string {
 	file := filepath.Join(root, ".git")
 	info, err := os.Lstat(file)
@@ -30,12 +30,14 @@ func GitDirs(root string) []string {
 		return nil
 	}
 	back = absolute(back, own)
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || dir != root || filepath.Base(back) != ".git" {
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(back)); err != nil || dir != root ||
+		filepath.Base(back) != ".git" {
 		return nil
 	}
 	common, worktrees := filepath.Dir(filepath.Dir(own)), filepath.Dir(own)
 	named, ok := lineOf(filepath.Join(own, "commondir"), "")
-	if !ok || filepath.Base(worktrees) != "worktrees" || absolute(named, own) != common || !isGitDir(common) || within(root, common) {
+	if !ok || filepath.Base(worktrees) != "worktrees" || absolute(named, own) != common || !isGitDir(common) ||
+		within(root, common) {
 		return nil
 	}
 	return []string{common, own}
@@ -84,8 +86,8 @@ type kept struct {
 
 func (k kept) path() string { return filepath.Join(k.base, k.name) }
 
-// sameDirectory is what commondir of a git directory can say without changing anything. An absent one cannot stay absent by means of a
-// directory or an empty file: git would not work.
+// sameDirectory is what commondir of a git directory can say without changing anything. An absent one cannot stay
+// absent by means of a directory or an empty file: git would not work.
 const sameDirectory = ".\n"
 
 // kept are all names that stay as they are.
@@ -116,8 +118,8 @@ func (p Policy) kept() []kept {
 	})
 }
 
-// repository are the directories beneath a workspace that are its git directory, relative to it: .git, what the file .git
-// names, and what commondir names there.
+// repository are the directories beneath a workspace that are its git directory, relative to it: .git, what the file
+// .git names, and what commondir names there.
 func (p Policy) repository(root string) []string {
 	dirs := []string{".git"}
 	follow := func(file, beginning, from string) {
@@ -141,8 +143,8 @@ func (p Policy) repository(root string) []string {
 	return dirs
 }
 
-// gitNames are the names in a git directory from which git runs something, or which lead it to others: a file commondir there makes git
-// read its hooks and its configuration elsewhere.
+// gitNames are the names in a git directory from which git runs something, or which lead it to others: a file commondir
+// there makes git read its hooks and its configuration elsewhere.
 func gitNames(base, dir string) []kept {
 	var all []kept
 	add := func(under string) {
@@ -197,8 +199,8 @@ func modules(dir string, depth int) (found []string) {
 	return found
 }
 
-// bareName keeps the workspace itself from becoming a git directory: git takes one for it that has HEAD, objects and refs, whatever else is in
-// it, and then believes its config. One of the names being kept is enough.
+// bareName keeps the workspace itself from becoming a git directory: git takes one for it that has HEAD, objects and
+// refs, whatever else is in it, and then believes its config. One of the names being kept is enough.
 func bareName(root string) []kept {
 	for _, name := range []string{"refs", "objects"} {
 		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
@@ -206,7 +208,11 @@ func bareName(root string) []kept {
 		}
 	}
 	if isGitDir(root) {
-		return []kept{{base: root, name: "config"}, {base: root, name: "hooks"}, {base: root, name: "commondir", content: sameDirectory}}
+		return []kept{
+			{base: root, name: "config"},
+			{base: root, name: "hooks"},
+			{base: root, name: "commondir", content: sameDirectory},
+		}
 	}
 	return []kept{{base: root, name: "HEAD"}}
 }

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch is process 1 of the namespace, since a shell in its place would not hear a signal that it does not catch. With its end the kernel
-// kills everything in the namespace. It is in the group of the command, so whoever signals the group reaches the command without it.
+// watch is process 1 of the namespace, since a shell in its place would not hear a signal that it does not catch. With
+// its end the kernel kills everything in the namespace. It is in the group of the command, so whoever signals the group
+// reaches the command without it.
 func watch(o order, env []string, signals chan os.Signal) int {
 	asked := false
 	early := pending(signals)
@@ -25,7 +26,8 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	if o.Limits.Memory > 0 {
 		limitMemory(o.Limits.Memory)
 	}
-	child, err := syscall.ForkExec(o.Program, os.Args[2:], &syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
+	child, err := syscall.ForkExec(o.Program, os.Args[2:],
+		&syscall.ProcAttr{Dir: o.Dir, Env: env, Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return notFound(o.Program, err)
 	}
@@ -41,7 +43,8 @@ func watch(o order, env []string, signals chan os.Signal) int {
 	if asked { // who is left may outlast the patience of the caller, and this process with it
 		tell("ended " + strconv.Itoa(int(status)))
 	}
-	for asked && reapAll() && othersInGroup() { // a shell dies of the signal long before the git beneath it has removed its lock
+	// a shell dies of the signal long before the git beneath it has removed its lock
+	for asked && reapAll() && othersInGroup() {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if status.Signaled() {
@@ -88,7 +91,8 @@ func died(s syscall.Signal) int {
 	return 128 + int(s)
 }
 
-// dieWithCaller returns never: the caller has never a word for us. The parent-death signal is lost when the caller dies before it is set.
+// dieWithCaller returns never: the caller has never a word for us. The parent-death signal is lost when the caller dies
+// before it is set.
 func dieWithCaller() {
 	for block := make([]byte, 16); ; {
 		n, err := unix.Read(controlFile, block)

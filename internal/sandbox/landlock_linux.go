@@ -14,9 +14,10 @@ import (
 
 // The rights that rules are made of.
 const (
-	rightsToRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
-	rightsToList  = unix.LANDLOCK_ACCESS_FS_READ_DIR
-	rightsOfFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	rightsToRead = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	rightsToList = unix.LANDLOCK_ACCESS_FS_READ_DIR
+	rightsOfFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	rightsOfNodes = unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR // given to nobody
 )
 
@@ -26,7 +27,10 @@ const ruleOfPort = 2
 // handled is what a kernel of that ABI can refuse in files.
 func handled(abi int) uint64 {
 	all := uint64(1)<<13 - 1
-	for since, right := range map[int]uint64{2: unix.LANDLOCK_ACCESS_FS_REFER, 3: unix.LANDLOCK_ACCESS_FS_TRUNCATE, 5: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV} {
+	for since, right := range map[int]uint64{
+		2: unix.LANDLOCK_ACCESS_FS_REFER, 3: unix.LANDLOCK_ACCESS_FS_TRUNCATE,
+		5: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV,
+	} {
 		if abi >= since {
 			all |= right
 		}
@@ -40,7 +44,8 @@ type rules struct {
 	all uint64 // what it handles
 }
 
-// landlock restricts this thread to the policy, a second time where there are mounts that hold it, and alone where there are none.
+// landlock restricts this thread to the policy, a second time where there are mounts that hold it, and alone where
+// there are none.
 func landlock(o *order) error {
 	abi, err := landlockABI()
 	if err != nil {
@@ -103,7 +108,8 @@ func newRules(o *order, abi int) (rules, error) {
 	r.fd = int(fd)
 	if attr.Handled_access_net != 0 && o.ProxyPort != 0 {
 		port := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(o.ProxyPort)}
-		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleOfPort, uintptr(unsafe.Pointer(&port)), 0, 0, 0); errno != 0 {
+		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleOfPort, uintptr(unsafe.Pointer(&port)), 0,
+			0, 0); errno != 0 {
 			return r, errno
 		}
 	}
@@ -128,7 +134,8 @@ func (r rules) allow(path string, rights uint64) error {
 		return nil
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("%s: %w", path, errno)
 	}
@@ -155,7 +162,8 @@ func (r rules) readable(o *order) error {
 	}
 	var hidden []string
 	if o.Tier == Landlock {
-		hidden = append(realPaths(o.Hidden), "/dev") // the superuser could read disks; the few that are needed come later
+		// the superuser could read disks; the few that are needed come later
+		hidden = append(realPaths(o.Hidden), "/dev")
 	}
 	for _, top := range tops {
 		err := r.around(top, hidden)
@@ -166,8 +174,8 @@ func (r rules) readable(o *order) error {
 	return nil
 }
 
-// around gives the right to read what is beneath top, but for what is hidden. Landlock can only give, so the neighbours of what is hidden are
-// given one by one on the way to it; names can be listed everywhere.
+// around gives the right to read what is beneath top, but for what is hidden. Landlock can only give, so the neighbours
+// of what is hidden are given one by one on the way to it; names can be listed everywhere.
 func (r rules) around(top string, hidden []string) error {
 	beneath := slices.ContainsFunc(hidden, func(path string) bool { return within(top, path) })
 	if slices.ContainsFunc(hidden, func(path string) bool { return within(path, top) }) {
@@ -188,7 +196,8 @@ func (r rules) around(top string, hidden []string) error {
 			continue // where it leads is what counts
 		}
 		err := r.around(filepath.Join(top, entry.Name()), hidden)
-		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) && !strings.HasPrefix(top, "/proc") {
+		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) &&
+			!strings.HasPrefix(top, "/proc") {
 			return err
 		}
 	}

@@ -24,7 +24,8 @@ import (
 
 const cookie = "SANDBOX_TEST_COOKIE="
 
-// withCookie are the living processes that have it in their environment. A stage cannot be looked into by everybody, so its command line counts.
+// withCookie are the living processes that have it in their environment. A stage cannot be looked into by everybody, so
+// its command line counts.
 func withCookie(value string) (all []string) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -85,8 +86,13 @@ func TestNothingIsLeft(t *testing.T) {
 			for i := range count / 4 {
 				var out bytes.Buffer
 				p, err := w.Plan(process.Plan{
-					Argv: []string{"bash", "-c", "(setsid sleep 1000 &); echo evil 2>/dev/null > .mcp.json || mkdir .claude/x 2>/dev/null || echo $1; exit $1", "x", strconv.Itoa(i % 7)},
-					Path: "/bin/bash", Dir: g.root, Env: []string{cookie + value, "PATH=/usr/bin:/bin"}, Stdout: &out, Stderr: &out,
+					Argv: []string{
+						"bash", "-c",
+						"(setsid sleep 1000 &); echo evil 2>/dev/null > .mcp.json || mkdir .claude/x 2>/dev/null || " +
+							"echo $1; exit $1", "x", strconv.Itoa(i % 7),
+					},
+					Path: "/bin/bash", Dir: g.root, Env: []string{cookie + value, "PATH=/usr/bin:/bin"}, Stdout: &out,
+					Stderr: &out,
 				})
 				if err != nil {
 					t.Error(err)
@@ -120,7 +126,10 @@ func holder(dir, line, value string) error {
 		return err
 	}
 	for {
-		p, err := w.Plan(process.Plan{Argv: []string{"bash", "-c", line, value}, Path: "/bin/bash", Dir: g.root, Env: []string{cookie + value, "PATH=/usr/bin:/bin"}, Stdout: os.Stdout, Stderr: os.Stderr})
+		p, err := w.Plan(process.Plan{
+			Argv: []string{"bash", "-c", line, value}, Path: "/bin/bash", Dir: g.root,
+			Env: []string{cookie + value, "PATH=/usr/bin:/bin"}, Stdout: os.Stdout, Stderr: os.Stderr,
+		})
 		if err != nil {
 			return err
 		}
@@ -132,7 +141,8 @@ func holder(dir, line, value string) error {
 	}
 }
 
-// TestKilled kills those who hold walls at random moments. Nothing lives on, and the next one removes what they have made.
+// TestKilled kills those who hold walls at random moments. Nothing lives on, and the next one removes what they have
+// made.
 func TestKilled(t *testing.T) {
 	if tiers(t)[0] != Namespaces {
 		t.Skip("there is nothing to sweep in this tier")
@@ -180,7 +190,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestNamesAreShared: two who hold walls around the same workspace need the same names. What one of them no longer needs stays for the other.
+// TestNamesAreShared: two who hold walls around the same workspace need the same names. What one of them no longer
+// needs stays for the other.
 func TestNamesAreShared(t *testing.T) {
 	g := newGround(t)
 	must(t, os.Mkdir(g.root+"/.git", 0o700))
@@ -242,7 +253,8 @@ func TestNamesAreShared(t *testing.T) {
 	}
 }
 
-// TestTheLockComesAndGoes: whoever leaves removes the lock, while others wait for it and make it anew. At any time one alone has it.
+// TestTheLockComesAndGoes: whoever leaves removes the lock, while others wait for it and make it anew. At any time one
+// alone has it.
 func TestTheLockComesAndGoes(t *testing.T) {
 	dir := filepath.Join(newGround(t).state, "walls")
 	var inside, worst atomic.Int32
@@ -290,7 +302,8 @@ func TestPlacesCannotBeMoved(t *testing.T) {
 		p.Hidden = []string{g.root + "/link"}
 	})
 	for _, line := range []string{
-		"mv ../../a ../../c", "mv ../../a/b ../../c", "cat ../../a/b/key", "rm ../../link; cat ../../a/b/key", "mv ../../deep ../../d2", "mv ../project ../p2",
+		"mv ../../a ../../c", "mv ../../a/b ../../c", "cat ../../a/b/key", "rm ../../link; cat ../../a/b/key",
+		"mv ../../deep ../../d2", "mv ../project ../p2",
 	} {
 		if r := g.run(t, w, "bash", "-c", "cd deep/project; "+line); r.ending.ExitCode == 0 {
 			t.Errorf("%s: %+v", line, r)
@@ -360,7 +373,9 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %+v", name, w.Claim())
 		}
 	}
-	_, err := Open(g.policy(), Report{OS: "linux", Facts: []Fact{{Name: FactLandlock, Detail: "switched off at boot", Fix: "add landlock"}}}, Options{State: g.state})
+	_, err := Open(g.policy(),
+		Report{OS: "linux", Facts: []Fact{{Name: FactLandlock, Detail: "switched off at boot", Fix: "add landlock"}}},
+		Options{State: g.state})
 	if err == nil || !strings.Contains(err.Error(), "landlock: switched off") {
 		t.Errorf("%v", err)
 	}
@@ -369,7 +384,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestTheRecordInTheWorkspace of a home directory, for one: the walls stand all the same, and nobody behind them comes to it.
+// TestTheRecordInTheWorkspace of a home directory, for one: the walls stand all the same, and nobody behind them comes
+// to it.
 func TestTheRecordInTheWorkspace(t *testing.T) {
 	if tiers(t)[0] != Namespaces {
 		t.Skip("only namespaces have a record")
@@ -381,14 +397,18 @@ func TestTheRecordInTheWorkspace(t *testing.T) {
 	w := g.walls(t, Namespaces, func(p *Policy) { p.Hidden = append(p.Hidden, g.root+"/.keys") })
 	must(t, os.WriteFile(g.state+"/walls/canary", []byte("alive"), 0o600))
 	for _, line := range []string{
-		"cat .keys/key", "ls .local/state/own/walls", "echo x >> .local/state/own/walls/made", "echo x > .local/state/own/walls/canary", "rm -rf .local/state/own/walls", "mv .local/state/own .local/state/other",
-		"mv .local/state .local/other", "mv .local other", "ln -sfn / .local", "mkdir .local/state/own/walls/x", "rm .local/state/own/walls/lease-*",
+		"cat .keys/key", "ls .local/state/own/walls", "echo x >> .local/state/own/walls/made",
+		"echo x > .local/state/own/walls/canary", "rm -rf .local/state/own/walls",
+		"mv .local/state/own .local/state/other",
+		"mv .local/state .local/other", "mv .local other", "ln -sfn / .local", "mkdir .local/state/own/walls/x",
+		"rm .local/state/own/walls/lease-*",
 	} {
 		if r := g.sh(t, w, line); r.ending.ExitCode == 0 {
 			t.Errorf("%s: %+v", line, r)
 		}
 	}
-	if r := g.sh(t, w, "echo x > file && mkdir -p .local/state/other/x && rm -r .local/state/other"); r.ending.ExitCode != 0 {
+	if r := g.sh(t, w,
+		"echo x > file && mkdir -p .local/state/other/x && rm -r .local/state/other"); r.ending.ExitCode != 0 {
 		t.Errorf("%+v", r)
 	}
 	if text, err := os.ReadFile(g.state + "/walls/canary"); err != nil || string(text) != "alive" {
@@ -407,7 +427,10 @@ func TestTheTemporaryDirectoryInTheWorkspace(t *testing.T) {
 	must(t, os.MkdirAll(g.temp, 0o700))
 	must(t, os.WriteFile(private+"/output", []byte("long"), 0o600))
 	w := g.walls(t, Namespaces, func(p *Policy) { p.Hidden = append(p.Hidden, private) })
-	for _, line := range []string{"cat private/output", "mv private other", "rm -r private", "touch private/x", "touch private/tmp/x"} {
+	for _, line := range []string{
+		"cat private/output", "mv private other", "rm -r private", "touch private/x",
+		"touch private/tmp/x",
+	} {
 		if r := g.sh(t, w, line); r.ending.ExitCode == 0 {
 			t.Errorf("%s: %+v", line, r)
 		}

@@ -46,8 +46,8 @@ func lowerLimit(which int, to uint64) error {
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(to, now.Cur), Max: to})
 }
 
-// limitMemory comes last, since it is for this process as well: from outside, a limit would reach the command only when it runs already. So it
-// leaves this process room for what its runtime may still need.
+// limitMemory comes last, since it is for this process as well: from outside, a limit would reach the command only when
+// it runs already. So it leaves this process room for what its runtime may still need.
 func limitMemory(bytes int64) {
 	most := max(uint64(bytes), dataOf("/proc/self/status")+roomOfStage)
 	_ = lowerLimit(unix.RLIMIT_DATA, most)
@@ -92,8 +92,8 @@ func tasksOfUser() (count uint64) {
 	return count
 }
 
-// dropPrivileges gives up every capability, for this thread and what it starts, for ever: not even the superuser gets one back by starting
-// a program.
+// dropPrivileges gives up every capability, for this thread and what it starts, for ever: not even the superuser gets
+// one back by starting a program.
 func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -113,7 +113,8 @@ func dropPrivileges() error {
 				return err
 			}
 		}
-		const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, locked; KEEP_CAPS locked
+		// NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, locked; KEEP_CAPS locked
+		const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 		if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot, 0, 0, 0); err != nil {
 			return err
 		}

@@ -42,7 +42,8 @@ func (n *names) lock() (*os.File, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fault.New(fault.PermissionDenied, "the walls cannot keep a record in %s", n.dir).With("path", n.dir).Because(err)
+			return nil, fault.New(fault.PermissionDenied, "the walls cannot keep a record in %s", n.dir).With("path",
+				n.dir).Because(err)
 		}
 		lock, err := os.OpenFile(filepath.Join(n.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 		if errors.Is(err, fs.ErrNotExist) && again < mostTries {
@@ -74,8 +75,8 @@ func (n *names) current(lock *os.File) bool {
 	return err == nil && os.SameFile(ours, theirs)
 }
 
-// vacate removes the lock and the directory when nothing else is in it. It is called with the lock, and is the last that is done with it: who waits
-// for it sees that it is the lock no more.
+// vacate removes the lock and the directory when nothing else is in it. It is called with the lock, and is the last
+// that is done with it: who waits for it sees that it is the lock no more.
 func (n *names) vacate() {
 	entries, err := os.ReadDir(n.dir)
 	if err == nil && len(entries) == 1 && entries[0].Name() == lockName {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The mounts of the caller are copied with the namespace, and made read-only where they are, all at once. What may be written was taken
-// aside before as a mount of its own, and is put over its place. There is no old root that would have to be detached, since there is no
-// new one: nothing of what was writable before can be reached by a name.
+// The mounts of the caller are copied with the namespace, and made read-only where they are, all at once. What may be
+// written was taken aside before as a mount of its own, and is put over its place. There is no old root that would have
+// to be detached, since there is no new one: nothing of what was writable before can be reached by a name.
 
 const (
 	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
@@ -113,7 +113,8 @@ func aside(o *order) (list []placed, err error) {
 	return list, nil
 }
 
-// take is a copy of a mount that is attached nowhere. A link on the way, which a command may have put there, is refused.
+// take is a copy of a mount that is attached nowhere. A link on the way, which a command may have put there, is
+// refused.
 func take(path string) (int, error) {
 	fd, err := openPlain(path)
 	if err != nil {
@@ -170,7 +171,8 @@ func makePlace(path string, fd int) error {
 
 func attach(fd, to int, attrs uint64) error {
 	if attrs != 0 {
-		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs}); err != nil {
+		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
+			&unix.MountAttr{Attr_set: attrs}); err != nil {
 			return err
 		}
 	}
@@ -286,7 +288,8 @@ func devicesOfItsOwn(o *order, devices []placed) error {
 		return err
 	}
 	for name, target := range map[string]string{
-		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+		"ptmx": "pts/ptmx",
 	} {
 		if err := os.Symlink(target, "/dev/"+name); err != nil {
 			return err
@@ -305,9 +308,9 @@ func devicesOfItsOwn(o *order, devices []placed) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// processesOfItsOwn shows only those of the namespace. Nothing in it can be written: to the system, the superuser outside is the superuser
-// here, and may write what says how the machine runs. Where the kernel refuses, as in many containers, the old one stays; what is outside
-// cannot be looked into from another user namespace.
+// processesOfItsOwn shows only those of the namespace. Nothing in it can be written: to the system, the superuser
+// outside is the superuser here, and may write what says how the machine runs. Where the kernel refuses, as in many
+// containers, the old one stays; what is outside cannot be looked into from another user namespace.
 func processesOfItsOwn(o *order) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := unix.Mount("proc", "/proc", "proc", flags, "")
@@ -322,8 +325,9 @@ func processesOfItsOwn(o *order) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/proc", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// limitNumbers limits how many processes there can be by the numbers that there are for them: limits of users do not count for the
-// superuser. Since Linux 6.14 each namespace has its own; before that, the superuser would change it for the machine.
+// limitNumbers limits how many processes there can be by the numbers that there are for them: limits of users do not
+// count for the superuser. Since Linux 6.14 each namespace has its own; before that, the superuser would change it for
+// the machine.
 func limitNumbers(l Limits) {
 	if l.Processes < 0 || !ownNumbers() {
 		return

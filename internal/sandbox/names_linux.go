@@ -18,9 +18,10 @@ import (
 
 // names makes what a mount needs to stand on where a protected name is absent, and takes it away again.
 //
-// Each is on record before it is made, so that what a kill leaves behind is found. Several commands and several processes may need the
-// same one: a process with commands has a lease, a locked file that says which it needs, and the stages of its commands hold the lock as
-// well. What no living lease names is removed, if it is still what was made and empty. Everything happens under one lock.
+// Each is on record before it is made, so that what a kill leaves behind is found. Several commands and several
+// processes may need the same one: a process with commands has a lease, a locked file that says which it needs, and the
+// stages of its commands hold the lock as well. What no living lease names is removed, if it is still what was made and
+// empty. Everything happens under one lock.
 type names struct {
 	dir string // for all workspaces of the user, since those may share a git directory
 
@@ -57,8 +58,9 @@ func openNames(dir string) (*names, error) {
 	return n, n.locked(func() error { return n.sweep() })
 }
 
-// take makes sure that everything that is kept is there as long as the lease is held, and returns which directories have to stay where they
-// are and what has to stay as it is. For a trial one of the absent ones in each directory is enough. drop follows.
+// take makes sure that everything that is kept is there as long as the lease is held, and returns which directories
+// have to stay where they are and what has to stay as it is. For a trial one of the absent ones in each directory is
+// enough. drop follows.
 func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.File, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,7 +77,8 @@ func (n *names) take(p Policy, trial bool) (pins, covers []string, lease *os.Fil
 		w := newWalk(p, record)
 		all := p.kept()
 		if len(all) > mostNames {
-			return fault.New(fault.Blocked, "%d names would have to be protected, more than %d", len(all), mostNames).With("path", p.Root).
+			return fault.New(fault.Blocked, "%d names would have to be protected, more than %d", len(all),
+				mostNames).With("path", p.Root).
 				Hint("Look at .git/modules and .git/worktrees of the workspace: a command may have filled them.")
 		}
 		for _, k := range all {
@@ -193,7 +196,8 @@ func (n *names) make(absent []made) error {
 			continue
 		}
 		if err != nil && !errors.Is(err, unix.EEXIST) { // somebody else was faster: it is theirs
-			return fault.New(fault.PermissionDenied, "%s is absent and cannot be kept so", m.path).With("path", m.path).Because(err).
+			return fault.New(fault.PermissionDenied, "%s is absent and cannot be kept so", m.path).With("path",
+				m.path).Because(err).
 				Hint("Let yourself write in %s, or remove it.", filepath.Dir(m.path))
 		}
 		m.inode = s.Ino
@@ -202,7 +206,8 @@ func (n *names) make(absent []made) error {
 	return err
 }
 
-// inPlace opens the directory that it is in. A command that runs may have put a link on the way, which would lead us outside.
+// inPlace opens the directory that it is in. A command that runs may have put a link on the way, which would lead us
+// outside.
 func (m made) inPlace(f func(dir int, name string) error) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(m.path), &how)
@@ -284,7 +289,8 @@ func (n *names) sweep() error {
 func (m made) remove() {
 	_ = m.inPlace(func(dir int, name string) error {
 		var s unix.Stat_t
-		if err := unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil || m.inode != 0 && s.Ino != m.inode || int(s.Uid) != os.Geteuid() {
+		if err := unix.Fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil || m.inode != 0 &&
+			s.Ino != m.inode || int(s.Uid) != os.Geteuid() {
 			return err
 		}
 		switch {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// again runs tests of this program as somebody else, or in another place. Its arguments are those of a function of TestMain.
+// again runs tests of this program as somebody else, or in another place. Its arguments are those of a function of
+// TestMain.
 func again(t *testing.T, attr *syscall.SysProcAttr, id int, before, tests string) {
 	t.Helper()
 	if os.Getenv(groundVariable) != "" {
@@ -63,7 +64,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only the superuser can become somebody else")
 	}
-	again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}, 54321, "as-it-is", behindWalls)
+	again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}, 54321, "as-it-is",
+		behindWalls)
 }
 
 // TestWithoutNamespaces does it where no further namespace can be made.

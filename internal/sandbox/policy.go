@@ -15,16 +15,19 @@ import (
 type Policy struct {
 	Root  string   // the workspace, without a link on the way; it may be written, but for Protected
 	Write []string // further directories that may be written, without links, such as GitDirs
-	Read  []string // nil: everything can be read but Hidden; else only the directories of the system, Root, Write and these
+	// nil: everything can be read but Hidden; else only the directories of the system, Root, Write and these
+	Read []string
 
 	Roots []string // those of Write that are workspaces as well: Protected counts in them, too
 
-	// Protected are names beneath Root that stay as they are, also absent: ".git/hooks", ".mcp.json". Where a name in the middle is absent, that
-	// one stays absent. What a repository runs by itself (hooks, configuration) is protected in Root and in Write whether it is named or not.
+	// Protected are names beneath Root that stay as they are, also absent: ".git/hooks", ".mcp.json". Where a name in
+	// the middle is absent, that one stays absent. What a repository runs by itself (hooks, configuration) is protected
+	// in Root and in Write whether it is named or not.
 	Protected []string
 
-	Hidden  []string // what cannot be read; those that do not exist are left out
-	Temp    string   // a directory of the user's own (0700): /tmp and /var/tmp of the commands where namespaces work, else their TMPDIR
+	Hidden []string // what cannot be read; those that do not exist are left out
+	// a directory of the user's own (0700): /tmp and /var/tmp of the commands where namespaces work, else their TMPDIR
+	Temp    string
 	Network Network
 	Limits  Limits
 }
@@ -32,8 +35,8 @@ type Policy struct {
 // Network says what commands may reach. The zero value is nothing at all, not even what listens on this machine.
 type Network struct {
 	Open bool // everything
-	// Serve gets a listener for each command, and is what the command reaches as its proxy, and nothing else. stop is called when the command
-	// has ended.
+	// Serve gets a listener for each command, and is what the command reaches as its proxy, and nothing else. stop is
+	// called when the command has ended.
 	Serve func(net.Listener) (stop func())
 }
 
@@ -49,10 +52,12 @@ func (n Network) name() string {
 
 // Limits of one command with all that it starts. Zero means what is said; negative means none.
 type Limits struct {
-	Processes int   // how many there may be at a time, threads counted; 0: 4096
-	Memory    int64 // bytes that each process may have for data, no less than some 200 MB; 0: none, since programs built with an address checker reserve terabytes
-	FileSize  int64 // bytes of each file that is written; 0: none
-	Shared    int64 // bytes of /dev/shm where it is the command's own; 0: a quarter of the memory
+	Processes int // how many there may be at a time, threads counted; 0: 4096
+	// bytes that each process may have for data, no less than some 200 MB; 0: none, since programs built with an
+	// address checker reserve terabytes
+	Memory   int64
+	FileSize int64 // bytes of each file that is written; 0: none
+	Shared   int64 // bytes of /dev/shm where it is the command's own; 0: a quarter of the memory
 }
 
 const defaultProcesses = 4096
@@ -78,11 +83,13 @@ func (p Policy) check() error {
 		return err
 	}
 	if info, err := os.Stat(p.Temp); err != nil || !private(info) {
-		return fault.New(fault.Unsafe, "the temporary directory %s belongs to somebody else or is open to others", p.Temp).With("path", p.Temp).
+		return fault.New(fault.Unsafe, "the temporary directory %s belongs to somebody else or is open to others",
+			p.Temp).With("path", p.Temp).
 			Hint("Make one with: mktemp -d").Because(err)
 	}
 	if within(p.Temp, p.Root) {
-		return fault.New(fault.Unsafe, "the workspace %s lies in the temporary directory of its commands", p.Root).With("path", p.Temp)
+		return fault.New(fault.Unsafe, "the workspace %s lies in the temporary directory of its commands",
+			p.Root).With("path", p.Temp)
 	}
 	return nil
 }
@@ -92,7 +99,8 @@ func plainDirectory(dir string) error {
 		return fault.New(fault.Unsafe, "%q has to be an absolute path", dir).With("path", dir)
 	}
 	if filepath.Dir(dir) == dir {
-		return fault.New(fault.Unsafe, "everything would be writable: %s cannot be the workspace", dir).With("path", dir).
+		return fault.New(fault.Unsafe, "everything would be writable: %s cannot be the workspace", dir).With("path",
+			dir).
 			Hint("Begin in the directory of a project.")
 	}
 	real, err := filepath.EvalSymlinks(dir)
@@ -119,8 +127,8 @@ type Effect struct {
 	Why     string // the line of the policy that says so, as a sentence
 }
 
-// Explain says whether commands may read and write a path under walls of the tier of the report, and why. It looks at names only, and not
-// at what the rights of files add to it.
+// Explain says whether commands may read and write a path under walls of the tier of the report, and why. It looks at
+// names only, and not at what the rights of files add to it.
 func (p Policy) Explain(path string, r Report) []Effect {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -183,13 +191,15 @@ func (p Policy) writes(path string, t Tier) Effect {
 	}
 	for _, k := range p.kept() {
 		name := filepath.Join(k.base, k.name)
-		folded := strings.EqualFold(name, path) || len(path) > len(name) && strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
+		folded := strings.EqualFold(name, path) || len(path) > len(name) &&
+			strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
 		if !folded && !within(path, name) {
 			continue
 		}
 		e.Why = fmt.Sprintf("%s is protected", name)
 		if !folded {
-			e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir, name)
+			e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir,
+				name)
 		}
 		if t == Landlock {
 			e.Allowed, e.Why = true, e.Why+", but these walls cannot hold that"
@@ -221,7 +231,8 @@ func first(dirs []string, path string) string {
 // systemDirs hold programs, what they need, and what they ask about the machine.
 func systemDirs() []string {
 	return []string{
-		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix", "/gnu", "/snap", "/dev", "/proc", "/sys",
+		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix", "/gnu", "/snap", "/dev",
+		"/proc", "/sys",
 		"/run/systemd/resolve", "/run/current-system", "/var/lib/dpkg", "/var/lib/alternatives",
 	}
 }

@@ -54,7 +54,8 @@ func probeWalls(ctx context.Context, r *Report, o Options) {
 		}
 		holes, err := rehearse(tier, Policy{})
 		if err == nil {
-			f.OK, f.Detail = true, sentence("what was tried from behind walls of the tier "+tier.String()+" was refused", f.Detail)
+			f.OK, f.Detail = true, sentence("what was tried from behind walls of the tier "+tier.String()+
+				" was refused", f.Detail)
 			r.Tier, r.Holes = tier, holes
 			break
 		}
@@ -75,7 +76,8 @@ func probeLandlock(ctx context.Context, r *Report, self []string, null *os.File,
 	case errors.Is(err, unix.EOPNOTSUPP):
 		f.Detail, f.Fix = "switched off at boot", "add landlock to the kernel parameter lsm="
 	case err != nil:
-		f.Detail, f.Fix = "refused: "+err.Error(), "if this is a container, allow the landlock system calls in its seccomp profile"
+		f.Detail, f.Fix = "refused: "+
+			err.Error(), "if this is a container, allow the landlock system calls in its seccomp profile"
 	}
 	r.add(f)
 
@@ -128,10 +130,10 @@ func probeSeccomp(ctx context.Context, r *Report) {
 	r.add(f)
 }
 
-// probeNamespaces starts Self in new namespaces. Only the user namespace is made together with the process: what follows is asked for
-// by the child itself. For a parent that nothing confines, the kernel grants everything inside the child's namespace, also where
-// AppArmor leaves the child without any capability in it (Ubuntu), and the answer would be too good. With CLONE_NEWNS among
-// Unshareflags, Go's child also makes its mounts private: that is one mount done.
+// probeNamespaces starts Self in new namespaces. Only the user namespace is made together with the process: what
+// follows is asked for by the child itself. For a parent that nothing confines, the kernel grants everything inside the
+// child's namespace, also where AppArmor leaves the child without any capability in it (Ubuntu), and the answer would
+// be too good. With CLONE_NEWNS among Unshareflags, Go's child also makes its mounts private: that is one mount done.
 func probeNamespaces(ctx context.Context, r *Report, self []string, null *os.File, baseline error) {
 	for _, space := range []struct {
 		name    string
@@ -140,8 +142,14 @@ func probeNamespaces(ctx context.Context, r *Report, self []string, null *os.Fil
 		done    string
 	}{
 		{FactUserNamespace, 0, "user.max_user_namespaces", "a process was started in one"},
-		{FactMountNamespace, unix.CLONE_NEWNS, "user.max_mnt_namespaces", "a process made one inside a user namespace and mounted there"},
-		{FactNetworkNamespace, unix.CLONE_NEWNET, "user.max_net_namespaces", "a process made one inside a user namespace"},
+		{
+			FactMountNamespace, unix.CLONE_NEWNS, "user.max_mnt_namespaces",
+			"a process made one inside a user namespace and mounted there",
+		},
+		{
+			FactNetworkNamespace, unix.CLONE_NEWNET, "user.max_net_namespaces",
+			"a process made one inside a user namespace",
+		},
 	} {
 		f := Fact{Name: space.name, Detail: space.done}
 		switch {
@@ -192,15 +200,16 @@ func baselineText(err error) string {
 	return "not tried: the command to try it with fails by itself: " + err.Error()
 }
 
-// refusals names the settings of this system that keep a user without privileges from new namespaces. Each is read only to explain
-// and to advise: what counts is the attempt.
+// refusals names the settings of this system that keep a user without privileges from new namespaces. Each is read only
+// to explain and to advise: what counts is the attempt.
 func refusals(limit string) (reason, fix string) {
 	var reasons, fixes []string
 	for _, s := range []struct{ name, bad, fix string }{
 		{"kernel.unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},
 		{
 			"kernel.apparmor_restrict_unprivileged_userns", "1",
-			"an AppArmor profile that allows this program userns, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+			"an AppArmor profile that allows this program userns, or sysctl -w " +
+				"kernel.apparmor_restrict_unprivileged_userns=0",
 		},
 		{"user.max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"},
 		{limit, "0", "sysctl -w " + limit + "=15000"},

@@ -11,6 +11,9 @@ func probe(_ context.Context, _ Options, r *Report) {
 	v := windows.RtlGetVersion()
 	r.Kernel = fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)
 	r.Privileged = windows.GetCurrentProcessToken().IsElevated()
-	r.add(Fact{Name: FactWalls, Detail: "no wall is known for Windows", Fix: "run it under WSL 2, which has the walls of Linux"})
+	r.add(Fact{
+		Name: FactWalls, Detail: "no wall is known for Windows",
+		Fix: "run it under WSL 2, which has the walls of Linux",
+	})
 	r.Holes = []string{noWall}
 }

@@ -24,7 +24,8 @@ func rehearse(t Tier, like Policy) (holes []string, err error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	p := Policy{
-		Root: filepath.Join(dir, "root"), Temp: filepath.Join(dir, "temp"), Hidden: []string{filepath.Join(dir, "hidden")},
+		Root: filepath.Join(dir, "root"), Temp: filepath.Join(dir, "temp"), Hidden: []string{filepath.Join(dir,
+			"hidden")},
 		Protected: []string{".mcp.json"}, Network: Network{Open: like.Network.Open}, Limits: like.Limits,
 	}
 	if t == Namespaces {

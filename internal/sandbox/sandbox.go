@@ -1,12 +1,14 @@
-// Package sandbox builds walls around commands, and says what this kernel can enforce against a program that is run here.
+// Package sandbox builds walls around commands, and says what this kernel can enforce against a program that is run
+// here.
 //
-// It promises facts that were tried and not guessed: a namespace counts when a process was started in one, Landlock when it refused a
-// write, seccomp when a filter refused a system call; and walls count when they refused what was tried from behind them. Version numbers
-// decide nothing. A command whose walls do not stand is not started. What the walls of a system cannot hold is named.
+// It promises facts that were tried and not guessed: a namespace counts when a process was started in one, Landlock
+// when it refused a write, seccomp when a filter refused a system call; and walls count when they refused what was
+// tried from behind them. Version numbers decide nothing. A command whose walls do not stand is not started. What the
+// walls of a system cannot hold is named.
 //
-// It refuses to change this process: what it tries happens in child processes, or on a thread that restricts itself and then ends. It
-// refuses to judge commands, and to leave anything of its own in a workspace: what has to be there while a command runs is on record
-// before it is made, and is taken away by us or, after a kill, by the next of us.
+// It refuses to change this process: what it tries happens in child processes, or on a thread that restricts itself and
+// then ends. It refuses to judge commands, and to leave anything of its own in a workspace: what has to be there while
+// a command runs is on record before it is made, and is taken away by us or, after a kill, by the next of us.
 package sandbox
 
 import (
@@ -39,11 +41,12 @@ func (t Tier) String() string {
 
 // Options are what Probe needs from the program it is part of.
 type Options struct {
-	// Self is a command that ends at once with exit code 0 and does nothing, such as /proc/self/exe --version. It is started some
-	// five times. Without it, what needs a child process counts as not available.
+	// Self is a command that ends at once with exit code 0 and does nothing, such as /proc/self/exe --version. It is
+	// started some five times. Without it, what needs a child process counts as not available.
 	Self []string
 
-	// Stage says that the program asks IsStage. Probe then builds the walls and tries them, and so knows of every tier whether it holds.
+	// Stage says that the program asks IsStage. Probe then builds the walls and tries them, and so knows of every tier
+	// whether it holds.
 	Stage bool
 
 	// Tier is what Open shall build, where it is weaker than what the report offers. None: what the report offers.
@@ -94,8 +97,8 @@ const noWall = "everything: no wall can be built here"
 // patience bounds a whole probe when ctx does not: a host that only wants to know must never hang.
 const patience = 10 * time.Second
 
-// Probe finds out what can be enforced here. It takes some tens of milliseconds, most of them to start Self. When ctx ends, what was
-// not tried yet counts as not available, with that reason.
+// Probe finds out what can be enforced here. It takes some tens of milliseconds, most of them to start Self. When ctx
+// ends, what was not tried yet counts as not available, with that reason.
 func Probe(ctx context.Context, o Options) Report {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

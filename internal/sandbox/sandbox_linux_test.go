@@ -80,7 +80,10 @@ func TestMain(m *testing.M) {
 func self(args ...string) Options { return Options{Self: append([]string{"/proc/self/exe"}, args...)} }
 
 func factNames() []string {
-	return []string{FactLandlock, FactLandlockEnforced, FactSeccomp, FactSeccompEnforced, FactUserNamespace, FactMountNamespace, FactNetworkNamespace}
+	return []string{
+		FactLandlock, FactLandlockEnforced, FactSeccomp, FactSeccompEnforced, FactUserNamespace,
+		FactMountNamespace, FactNetworkNamespace,
+	}
 }
 
 // TestProbeTries compares what is said with what walls do.
@@ -90,7 +93,8 @@ func TestProbeTries(t *testing.T) {
 	began := time.Now()
 	r := Probe(t.Context(), o)
 	t.Logf("%v: %+v, holes %q", time.Since(began), r.fact(FactWallsHold), r.Holes)
-	if plain := Probe(t.Context(), self("ends")); r.fact(FactWallsHold).OK != (plain.Tier != None) || r.Tier != plain.Tier {
+	if plain := Probe(t.Context(), self("ends")); r.fact(FactWallsHold).OK != (plain.Tier != None) ||
+		r.Tier != plain.Tier {
 		t.Errorf("tier %s, tried %s: %+v", plain.Tier, r.Tier, r.fact(FactWallsHold))
 	}
 }
@@ -122,7 +126,8 @@ func TestProbe(t *testing.T) {
 	if again := Probe(t.Context(), self("ends")); !reflect.DeepEqual(r, again) {
 		t.Errorf("first %+v\nthen %+v", r, again)
 	}
-	if r.Privileged && r.fact(FactUserNamespace).OK && !strings.Contains(r.fact(FactUserNamespace).Detail, "other users") {
+	if r.Privileged && r.fact(FactUserNamespace).OK && !strings.Contains(r.fact(FactUserNamespace).Detail,
+		"other users") {
 		t.Errorf("privileges are not mentioned: %+v", r.fact(FactUserNamespace))
 	}
 }
@@ -150,7 +155,8 @@ func TestNothingSticks(t *testing.T) {
 	}
 }
 
-// TestMainThread runs the doomed function while the calling goroutine may sit on any thread, many times, so that the main one is met.
+// TestMainThread runs the doomed function while the calling goroutine may sit on any thread, many times, so that the
+// main one is met.
 func TestMainThread(t *testing.T) {
 	for range 200 {
 		err := onDoomedThread(func() error {
@@ -185,7 +191,10 @@ func restrictions(t *testing.T) []string {
 }
 
 func TestWithoutACommand(t *testing.T) {
-	for name, o := range map[string]Options{"none": {}, "fails": self("fails"), "not there": {Self: []string{"/no/such"}}} {
+	for name, o := range map[string]Options{
+		"none": {}, "fails": self("fails"),
+		"not there": {Self: []string{"/no/such"}},
+	} {
 		r := Probe(t.Context(), o)
 		check(t, r)
 		for _, f := range r.Facts[4:] {
@@ -193,7 +202,8 @@ func TestWithoutACommand(t *testing.T) {
 				t.Errorf("%s: %+v", name, f)
 			}
 		}
-		if whole := Probe(t.Context(), self("ends")); r.fact(FactLandlockEnforced).OK != whole.fact(FactLandlockEnforced).OK {
+		if whole := Probe(t.Context(),
+			self("ends")); r.fact(FactLandlockEnforced).OK != whole.fact(FactLandlockEnforced).OK {
 			t.Errorf("%s: Landlock needs no command: %+v", name, r.fact(FactLandlockEnforced))
 		}
 		if r.Tier == Namespaces {
@@ -240,7 +250,8 @@ func TestLandlockHolds(t *testing.T) {
 func landlocked(in, out string) error {
 	runtime.LockOSThread()
 	attr := unix.LandlockRulesetAttr{
-		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE,
+		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+			unix.LANDLOCK_ACCESS_FS_REMOVE_FILE,
 	}
 	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), 8, 0)
 	if errno != 0 {
@@ -251,7 +262,8 @@ func landlocked(in, out string) error {
 		return err
 	}
 	beneath := unix.LandlockPathBeneathAttr{Allowed_access: attr.Handled_access_fs, Parent_fd: int32(dir)}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, set, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, set, unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); errno != 0 {
 		return errno
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -330,7 +342,8 @@ func TestHoles(t *testing.T) {
 				t.Errorf("ABI %d, %s: %q, %q", abi, always, weak, strong)
 			}
 		}
-		if has(weak, "truncating") != (abi < 3) || has(weak, "ioctl") != (abi < 5) || has(strong, "signals") != (abi < 6) {
+		if has(weak, "truncating") != (abi < 3) || has(weak, "ioctl") != (abi < 5) ||
+			has(strong, "signals") != (abi < 6) {
 			t.Errorf("ABI %d: %q, %q", abi, weak, strong)
 		}
 	}

@@ -8,23 +8,27 @@ import (
 	"strings"
 )
 
-// A profile for macOS begins with (deny default). The other way, to allow all and to deny what is known to be dangerous, runs more programs,
-// but every service that a new macOS brings would be open. What follows is known of profiles that deny first, from Apple's own beneath
-// /System/Library/Sandbox/Profiles, Chromium's and those of other agents; nothing of it was measured by us:
-//   - of two rules that match, the later one counts; the exception is an allow with require-all, which beats a deny of a subpath before and
-//     after it, so none is used for what a profile is about;
-//   - paths are compared as the kernel knows them, links resolved: /tmp is /private/tmp; and byte by byte, also on a disk that takes two
-//     spellings for the same name;
-//   - a closed list of what may be read does not work: the loader, git's shim and every toolchain read in places that differ, so all is
-//     readable but what is hidden;
-//   - without file-map-executable no program starts; node wants to write one sysctl, Python's multiprocessing semaphores;
-//   - a rename needs file-write-unlink for the old name and file-write-create for the new one, and takes what is beneath along, so a name is
-//     only protected where the directories above it are;
-//   - hard links are an operation of their own, file-link, and are refused: through one, a file outside could be written inside;
-//   - local addresses say nothing of where a connection leads, so only (remote ip …) limits one; names are resolved over a Unix socket.
+// A profile for macOS begins with (deny default). The other way, to allow all and to deny what is known to be
+// dangerous, runs more programs, but every service that a new macOS brings would be open. What follows is known of
+// profiles that deny first, from Apple's own beneath /System/Library/Sandbox/Profiles, Chromium's and those of other
+// agents; nothing of it was measured by us:
+//   - of two rules that match, the later one counts; the exception is an allow with require-all, which beats a deny of
+//     a subpath before and after it, so none is used for what a profile is about;
+//   - paths are compared as the kernel knows them, links resolved: /tmp is /private/tmp; and byte by byte, also on a
+//     disk that takes two spellings for the same name;
+//   - a closed list of what may be read does not work: the loader, git's shim and every toolchain read in places that
+//     differ, so all is readable but what is hidden;
+//   - without file-map-executable no program starts; node wants to write one sysctl, Python's multiprocessing
+//     semaphores;
+//   - a rename needs file-write-unlink for the old name and file-write-create for the new one, and takes what is
+//     beneath along, so a name is only protected where the directories above it are;
+//   - hard links are an operation of their own, file-link, and are refused: through one, a file outside could be
+//     written inside;
+//   - local addresses say nothing of where a connection leads, so only (remote ip …) limits one; names are resolved
+//     over a Unix socket.
 
-// view is what programs in a Seatbelt sandbox see of the system. Paths have links resolved, as far as they exist; one that is not absolute
-// is beneath root.
+// view is what programs in a Seatbelt sandbox see of the system. Paths have links resolved, as far as they exist; one
+// that is not absolute is beneath root.
 type view struct {
 	root      string   // the workspace, writable
 	write     []string // writable as well
@@ -34,7 +38,8 @@ type view struct {
 	network   string   // off, on, or proxy:PORT for that port of this machine alone; anything else is off
 }
 
-// profile is the program for sandbox-exec -p. A writable path that makes no sense is left out, so that mistakes close more and not less.
+// profile is the program for sandbox-exec -p. A writable path that makes no sense is left out, so that mistakes close
+// more and not less.
 func profile(v view) string {
 	var p strings.Builder
 	p.WriteString(seatbeltBase())
@@ -57,8 +62,8 @@ func profile(v view) string {
 	kept := slices.Concat(protected, hidden)
 	seatbeltRule(&p, "deny", "file-write* file-link", "subpath", kept)
 	seatbeltRule(&p, "deny", "file-read* file-map-executable process-exec", "subpath", hidden)
-	// Whoever renames a directory above one of these moves it away from its rule, or another one to its place. That the directories are not
-	// made anew either is the price: a rename onto a free name cannot be told from it.
+	// Whoever renames a directory above one of these moves it away from its rule, or another one to its place. That the
+	// directories are not made anew either is the price: a rename onto a free name cannot be told from it.
 	seatbeltRule(&p, "deny", "file-write-create file-write-unlink", "literal", above(slices.Concat(kept, roots), roots))
 	return p.String()
 }
@@ -141,7 +146,10 @@ func above(names, roots []string) []string {
 
 func beneath(name, root string) bool {
 	return slices.ContainsFunc(spellings(root), func(r string) bool {
-		return slices.ContainsFunc(spellings(name), func(n string) bool { return n == r || r == "/" || strings.HasPrefix(n, r+"/") })
+		return slices.ContainsFunc(spellings(name), func(n string) bool {
+			return n == r || r == "/" ||
+				strings.HasPrefix(n, r+"/")
+		})
 	})
 }
 
@@ -158,7 +166,8 @@ func spellings(name string) []string {
 	return []string{name}
 }
 
-// seatbeltRule writes one rule for all paths in all spellings, once each; without a path there is no rule, for one would mean everything.
+// seatbeltRule writes one rule for all paths in all spellings, once each; without a path there is no rule, for one
+// would mean everything.
 func seatbeltRule(p *strings.Builder, verdict, operations, filter string, paths []string) {
 	var filters []string
 	for _, name := range paths {
@@ -176,8 +185,8 @@ func seatbeltRule(p *strings.Builder, verdict, operations, filter string, paths 
 	}
 }
 
-// seatbeltString is a string of the language, which is Scheme's: only the quote and the backslash mean anything in it, and control characters
-// are better seen than sent.
+// seatbeltString is a string of the language, which is Scheme's: only the quote and the backslash mean anything in it,
+// and control characters are better seen than sent.
 func seatbeltString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -17,12 +17,17 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func views() map[string]view {
 	return map[string]view{
 		"off": {
-			root: "/Users/ann/work", temp: "/var/folders/x/T/omniagent-1", write: []string{"/Users/ann/.cache/go-build"},
-			protected: []string{".git/hooks", ".git/config", "/Users/ann/.zshrc"}, hidden: []string{"/Users/ann/.ssh"}, network: "off",
+			root: "/Users/ann/work", temp: "/var/folders/x/T/omniagent-1",
+			write:     []string{"/Users/ann/.cache/go-build"},
+			protected: []string{".git/hooks", ".git/config", "/Users/ann/.zshrc"}, hidden: []string{"/Users/ann/.ssh"},
+			network: "off",
 		},
-		"on":      {root: "/private/tmp/w", network: "on"},
-		"proxy":   {root: "/Users/ann/work", temp: "/tmp/t", hidden: []string{"secret"}, network: "proxy:8123"},
-		"hostile": {root: "/w/\"\\)(\n;#\t\x01[a-z]*.+é^$", protected: []string{`") (allow default) ("`, "\\"}, network: "proxy:80)) (allow default"},
+		"on":    {root: "/private/tmp/w", network: "on"},
+		"proxy": {root: "/Users/ann/work", temp: "/tmp/t", hidden: []string{"secret"}, network: "proxy:8123"},
+		"hostile": {
+			root: "/w/\"\\)(\n;#\t\x01[a-z]*.+é^$", protected: []string{`") (allow default) ("`, "\\"},
+			network: "proxy:80)) (allow default",
+		},
 		"nothing": {network: "of"},
 	}
 }
@@ -32,7 +37,8 @@ func TestProfiles(t *testing.T) {
 		got := profile(v)
 		file := filepath.Join("testdata", "seatbelt", name+".sb")
 		if *update {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+				os.WriteFile(file, []byte(got), 0o644)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,12 +151,14 @@ func allowed(t *testing.T, v view, operation, name string) bool {
 		for _, part := range r.list[1:] {
 			if part.list == nil {
 				stem, star := strings.CutSuffix(part.word, "*")
-				named = named || part.word == operation || part.word == "default" || star && strings.HasPrefix(operation, stem)
+				named = named || part.word == operation || part.word == "default" || star &&
+					strings.HasPrefix(operation, stem)
 				continue
 			}
 			filtered = true
 			if f := part.list; f[1].text != nil {
-				matches = matches || f[0].word == "literal" && name == *f[1].text || f[0].word == "subpath" && (name == *f[1].text || strings.HasPrefix(name, strings.TrimSuffix(*f[1].text, "/")+"/"))
+				matches = matches || f[0].word == "literal" && name == *f[1].text || f[0].word == "subpath" &&
+					(name == *f[1].text || strings.HasPrefix(name, strings.TrimSuffix(*f[1].text, "/")+"/"))
 			}
 		}
 		if named && (matches || !filtered) {
@@ -167,13 +175,27 @@ func TestWhatAProfileAllows(t *testing.T) {
 		operations, names string
 		want              bool
 	}{
-		{kept, "/Users/ann/work/a /Users/ann/work/.git/index /Users/ann/work/.github/x /Users/ann/work/.git/hooks2 /private/var/folders/x/T/omniagent-1/f /Users/ann/.cache/go-build/x /dev/null", true},
-		{kept, "/Users/ann/work2 /Users/ann/x /Users/ann/work/.git/hooks /Users/ann/work/.git/hooks/pre-commit /Users/ann/work/.git/config /Users/ann/.zshrc /Users/ann/.ssh/x /private/tmp/x /etc/x /private/var/folders/x/T/y /dev/disk0", false},
-		{"file-write-unlink file-write-create", "/Users/ann/work/.git /Users/ann/work /Users/ann /private/var/folders/x/T/omniagent-1 /Users/ann/.cache/go-build", false},
+		{kept, "/Users/ann/work/a /Users/ann/work/.git/index /Users/ann/work/.github/x /Users/ann/work/.git/hooks2 " +
+			"/private/var/folders/x/T/omniagent-1/f /Users/ann/.cache/go-build/x /dev/null", true},
+		{kept, "/Users/ann/work2 /Users/ann/x /Users/ann/work/.git/hooks /Users/ann/work/.git/hooks/pre-commit " +
+			"/Users/ann/work/.git/config /Users/ann/.zshrc /Users/ann/.ssh/x /private/tmp/x /etc/x " +
+			"/private/var/folders/x/T/y /dev/disk0", false},
+		{
+			"file-write-unlink file-write-create",
+			"/Users/ann/work/.git /Users/ann/work /Users/ann /private/var/folders/x/T/omniagent-1 " +
+				"/Users/ann/.cache/go-build", false,
+		},
 		{"file-write-mode file-write-data", "/Users/ann/work/.git", true},
-		{"file-read-data file-read-metadata", "/Users/ann/work/.git/hooks/x /usr/bin/git /Users/ann/.zshrc /Users/ann/.sshx", true},
-		{"file-read-data file-read-metadata process-exec file-map-executable", "/Users/ann/.ssh /Users/ann/.ssh/id", false},
-		{"file-link file-ioctl network-outbound network-bind mach-lookup appleevent-send iokit-open system-socket file-mount", "/Users/ann/work/a /dev/tty /private/var/run/docker.sock", false},
+		{
+			"file-read-data file-read-metadata",
+			"/Users/ann/work/.git/hooks/x /usr/bin/git /Users/ann/.zshrc /Users/ann/.sshx", true,
+		},
+		{
+			"file-read-data file-read-metadata process-exec file-map-executable", "/Users/ann/.ssh /Users/ann/.ssh/id",
+			false,
+		},
+		{"file-link file-ioctl network-outbound network-bind mach-lookup appleevent-send iokit-open system-socket " +
+			"file-mount", "/Users/ann/work/a /dev/tty /private/var/run/docker.sock", false},
 		{"process-exec", "/bin/sh /Users/ann/work/a.out", true},
 	} {
 		for operation := range strings.FieldsSeq(c.operations) {
@@ -185,26 +207,35 @@ func TestWhatAProfileAllows(t *testing.T) {
 		}
 	}
 	inTemp := view{root: "/w", temp: "/tmp/t", write: []string{"/"}, hidden: []string{"/etc/secret"}}
-	for name, want := range map[string]bool{"/private/tmp/t/x": true, "/tmp/t/x": true, "/private/etc/secret": false, "/etc/secret/x": false, "/private/etc": false} {
+	for name, want := range map[string]bool{
+		"/private/tmp/t/x": true, "/tmp/t/x": true, "/private/etc/secret": false,
+		"/etc/secret/x": false, "/private/etc": false,
+	} {
 		if got := allowed(t, inTemp, "file-write-unlink", name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	for network, want := range map[string][]string{
-		"on": {`(remote ip "*:*")`}, "off": nil, "": nil, "ON": nil, "proxy:": nil, "proxy:0": nil, "proxy:99999": nil, "proxy:-1": nil, "proxy:80": {`(remote ip "localhost:80")`},
+		"on": {`(remote ip "*:*")`}, "off": nil, "": nil, "ON": nil, "proxy:": nil, "proxy:0": nil, "proxy:99999": nil,
+		"proxy:-1": nil, "proxy:80": {`(remote ip "localhost:80")`},
 	} {
 		text := profile(view{root: "/w", network: network})
-		if strings.Contains(text, "network-outbound") != (want != nil) || slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(text, s) }) {
+		if strings.Contains(text, "network-outbound") != (want != nil) ||
+			slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(text, s) }) {
 			t.Errorf("%q: %s", network, text)
 		}
 	}
 }
 
-// TestMistakesCloseMore: what is no path gives nothing, and never a rule without a path, which would be for all of them.
+// TestMistakesCloseMore: what is no path gives nothing, and never a rule without a path, which would be for all of
+// them.
 func TestMistakesCloseMore(t *testing.T) {
 	for _, v := range []view{
 		{},
-		{root: "relative", temp: "t", write: []string{"", "w"}, protected: []string{"", "p"}, hidden: []string{"", "h"}},
+		{
+			root: "relative", temp: "t", write: []string{"", "w"}, protected: []string{"", "p"},
+			hidden: []string{"", "h"},
+		},
 		{root: "/a\x00b", temp: "\x00", protected: []string{"p"}, hidden: []string{"/h\x00", "h"}},
 	} {
 		if text := profile(v); strings.Contains(text, `\x00`) {
@@ -216,18 +247,26 @@ func TestMistakesCloseMore(t *testing.T) {
 			}
 		}
 	}
-	if allowed(t, view{root: "/w/../etc/./x/"}, "file-write-data", "/w/x") || !allowed(t, view{root: "/w/../e/./x/"}, "file-write-data", "/e/x/y") {
+	if allowed(t, view{root: "/w/../etc/./x/"}, "file-write-data", "/w/x") ||
+		!allowed(t, view{root: "/w/../e/./x/"}, "file-write-data", "/e/x/y") {
 		t.Error("the path was not made plain")
 	}
 }
 
-// FuzzProfile: whatever the paths are, the profile is one that can be read, has the same rules, and keeps what it protects.
+// FuzzProfile: whatever the paths are, the profile is one that can be read, has the same rules, and keeps what it
+// protects.
 func FuzzProfile(f *testing.F) {
-	for _, seed := range []string{`a"b`, `\`, "\n", "(", `")(allow default)("`, "é\x7f\xff", "..", "/", " ", "#\"", ";", "a/b/c", "\\x41"} {
+	for _, seed := range []string{
+		`a"b`, `\`, "\n", "(", `")(allow default)("`, "é\x7f\xff", "..", "/", " ", "#\"", ";",
+		"a/b/c", "\\x41",
+	} {
 		f.Add("/work/"+seed, seed, "proxy:"+seed)
 	}
 	f.Fuzz(func(t *testing.T, root, name, network string) {
-		v := view{root: root, protected: []string{name}, hidden: []string{name + "h"}, temp: "/private/tmp/t", network: network}
+		v := view{
+			root: root, protected: []string{name}, hidden: []string{name + "h"}, temp: "/private/tmp/t",
+			network: network,
+		}
 		rules, err := readProfile(profile(v))
 		if err != nil {
 			t.Fatalf("%+v: %v", v, err)
@@ -240,13 +279,16 @@ func FuzzProfile(f *testing.F) {
 				t.Fatal("all is allowed")
 			}
 		}
-		if at := v.absolute(name); at != "" && (allowed(t, v, "file-write-data", at) || allowed(t, v, "file-write-unlink", at)) {
+		if at := v.absolute(name); at != "" &&
+			(allowed(t, v, "file-write-data", at) || allowed(t, v, "file-write-unlink", at)) {
 			t.Errorf("%q is not protected", at)
 		}
 		if at := v.absolute(name + "h"); at != "" && allowed(t, v, "file-read-data", at) {
 			t.Errorf("%q is not hidden", at)
 		}
-		if at := v.absolute("some where"); at != "" && at != v.absolute(name) && v.absolute(name) != v.absolute(".") && !beneath(at, v.absolute(name)) && !beneath(at, v.absolute(name+"h")) && !allowed(t, v, "file-write-data", at) {
+		if at := v.absolute("some where"); at != "" && at != v.absolute(name) && v.absolute(name) != v.absolute(".") &&
+			!beneath(at, v.absolute(name)) && !beneath(at, v.absolute(name+"h")) &&
+			!allowed(t, v, "file-write-data", at) {
 			t.Errorf("%q is not writable", at)
 		}
 	})
@@ -254,13 +296,17 @@ func FuzzProfile(f *testing.F) {
 
 // TestProfileOfAPolicy: what a policy keeps, hides and opens is in its profile.
 func TestProfileOfAPolicy(t *testing.T) {
-	got := Profile(Policy{Root: "/w", Write: []string{"/x"}, Protected: []string{".mcp.json"}, Hidden: []string{"/home/a/.ssh"}, Temp: "/t"})
+	got := Profile(Policy{
+		Root: "/w", Write: []string{"/x"}, Protected: []string{".mcp.json"},
+		Hidden: []string{"/home/a/.ssh"}, Temp: "/t",
+	})
 	for _, want := range []string{`"/w"`, `"/x"`, `"/w/.mcp.json"`, `"/w/.git/hooks"`, `"/home/a/.ssh"`, `"/t"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "(allow network*)") || !strings.Contains(Profile(Policy{Root: "/w", Temp: "/t", Network: Network{Open: true}}), "(allow network") {
+	if strings.Contains(got, "(allow network*)") ||
+		!strings.Contains(Profile(Policy{Root: "/w", Temp: "/t", Network: Network{Open: true}}), "(allow network") {
 		t.Errorf("the network: %s", got)
 	}
 }

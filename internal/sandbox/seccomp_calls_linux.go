@@ -11,13 +11,19 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	for _, n := range bpfRefused() {
 		calls[n] = refuse
 	}
-	// These are tried by programs that know what to do without them. Where the flags of clone3 are no filter can see, those of clone it can.
-	for _, n := range []uint32{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
+	// These are tried by programs that know what to do without them. Where the flags of clone3 are no filter can see,
+	// those of clone it can.
+	for _, n := range []uint32{
+		unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
+		unix.SYS_IO_URING_REGISTER,
+	} {
 		calls[n] = missing
 	}
-	const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+	const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+		unix.CLONE_NEWUSER |
 		unix.CLONE_NEWPID | unix.CLONE_NEWNET
-	calls[unix.SYS_CLONE] = append([]unix.SockFilter{bpfLoad(bpfArguments)}, bpfIf(unix.BPF_JSET, namespaces, refuse, bpfAllow())...)
+	calls[unix.SYS_CLONE] = append([]unix.SockFilter{bpfLoad(bpfArguments)},
+		bpfIf(unix.BPF_JSET, namespaces, refuse, bpfAllow())...)
 
 	const kinds = 0xf // the rest of a type are flags
 	calls[unix.SYS_SOCKET] = refuse
@@ -25,17 +31,19 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 		calls[unix.SYS_SOCKET] = bpfOneOf(0, 0, []uint32{unix.AF_INET, unix.AF_INET6},
 			bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}, bpfAllow(), refuse), refuse)
 	}
-	// A pair of datagram sockets is no closed pair: either end can send to any other socket that has a name. A connected pair cannot.
+	// A pair of datagram sockets is no closed pair: either end can send to any other socket that has a name. A
+	// connected pair cannot.
 	calls[unix.SYS_SOCKETPAIR] = bpfOneOf(0, 0, []uint32{unix.AF_UNIX},
 		bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, bpfAllow(), refuse), refuse)
 
 	// Input put into a terminal is run by the shell outside; a line discipline is code in the kernel that nobody needs.
 	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD}, refuse, bpfAllow())
 
-	// Asking, Linux for 64 and for 32 bits, each also with an old version number, and addresses that are not shuffled, which debuggers and
-	// sanitizers want for their own children. All others are old behaviours with old holes.
+	// Asking, Linux for 64 and for 32 bits, each also with an old version number, and addresses that are not shuffled,
+	// which debuggers and sanitizers want for their own children. All others are old behaviours with old holes.
 	const unshuffled, old = 0x0040000, 0x0020000
-	calls[unix.SYS_PERSONALITY] = bpfOneOf(0, 0, []uint32{0xffffffff, 0, 8, old, old | 8, unshuffled, unshuffled | 8}, bpfAllow(), refuse)
+	calls[unix.SYS_PERSONALITY] = bpfOneOf(0, 0, []uint32{0xffffffff, 0, 8, old, old | 8, unshuffled, unshuffled | 8},
+		bpfAllow(), refuse)
 	return calls
 }
 
@@ -43,18 +51,25 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 func bpfRefused() []uint32 {
 	return []uint32{
 		// other processes, their memory and their descriptors
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
+		unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 		// keys of the user
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 		// wide interfaces of the kernel
-		unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
+		unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE,
+		unix.SYS_NFSSERVCTL,
 		// other views of the file system
-		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT,
-		unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT, unix.SYS_MOUNT, unix.SYS_UMOUNT2,
+		unix.SYS_MOVE_MOUNT,
+		unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG,
+		unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
 		// the machine itself
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT, unix.SYS_VHANGUP, unix.SYS_SYSLOG,
-		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_REBOOT,
-		unix.SYS_SETTIMEOFDAY, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT, unix.SYS_VHANGUP,
+		unix.SYS_SYSLOG,
+		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE,
+		unix.SYS_DELETE_MODULE, unix.SYS_REBOOT,
+		unix.SYS_SETTIMEOFDAY, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETHOSTNAME,
+		unix.SYS_SETDOMAINNAME,
 	}
 }

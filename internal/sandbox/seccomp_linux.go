@@ -10,12 +10,13 @@ import (
 	"omniagent/internal/fault"
 )
 
-// A filter is a list of what is refused, and all else runs. A list of what is allowed would break programs that nobody thought of, and
-// gain little: what matters here is a few dozen calls that reach past the other walls. Calls that are newer than the list do not exist for
-// a filtered program: it is told ENOSYS, as on an older kernel, which every libc knows how to live with.
+// A filter is a list of what is refused, and all else runs. A list of what is allowed would break programs that nobody
+// thought of, and gain little: what matters here is a few dozen calls that reach past the other walls. Calls that are
+// newer than the list do not exist for a filtered program: it is told ENOSYS, as on an older kernel, which every libc
+// knows how to live with.
 //
-// The kernel compares 32 bits of an argument where it takes an int, so the filter looks at the low half of such arguments only: bits above
-// them cannot hide anything.
+// The kernel compares 32 bits of an argument where it takes an int, so the filter looks at the low half of such
+// arguments only: bits above them cannot hide anything.
 
 // Where struct seccomp_data has what a filter looks at. Both machines have the low half of an argument first.
 const (
@@ -65,8 +66,9 @@ func bpfOneOf(argument int, mask uint32, values []uint32, yes, no []unix.SockFil
 	return append(head, code...)
 }
 
-// systemCalls is a filter for this machine; nil where none is known. With inet a program may use the internet, by TCP and UDP. Sockets with
-// a name in the file system or in the kernel's own space are never given: behind each of them sits a program outside the walls.
+// systemCalls is a filter for this machine; nil where none is known. With inet a program may use the internet, by TCP
+// and UDP. Sockets with a name in the file system or in the kernel's own space are never given: behind each of them
+// sits a program outside the walls.
 func systemCalls(inet bool) []unix.SockFilter {
 	machine, last, calls := bpfCalls(inet)
 	if machine == 0 {
@@ -97,8 +99,9 @@ func systemCalls(inet bool) []unix.SockFilter {
 	}
 	add(last+1, bpfRefuse(unix.ENOSYS))
 
-	// A search in halves: eight comparisons for any call. Since Linux 5.11 not even those are made for calls whose number alone decides:
-	// the kernel follows loads of number and machine, the jumps used here and returns, once, and remembers what is always allowed.
+	// A search in halves: eight comparisons for any call. Since Linux 5.11 not even those are made for calls whose
+	// number alone decides: the kernel follows loads of number and machine, the jumps used here and returns, once, and
+	// remembers what is always allowed.
 	var search func(list []stretch) []unix.SockFilter
 	search = func(list []stretch) []unix.SockFilter {
 		if len(list) == 1 {
@@ -108,22 +111,25 @@ func systemCalls(inet bool) []unix.SockFilter {
 		return bpfIf(unix.BPF_JGE, list[middle].from, search(list[middle:]), search(list[:middle]))
 	}
 	kill := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_KILL_PROCESS)}
-	code := append([]unix.SockFilter{bpfLoad(bpfNumber)}, bpfIf(unix.BPF_JGE, bpfNumberLimit, kill, search(stretches))...)
+	code := append([]unix.SockFilter{bpfLoad(bpfNumber)},
+		bpfIf(unix.BPF_JGE, bpfNumberLimit, kill, search(stretches))...)
 	// The numbers mean other calls on another machine, and a kernel for 64 bits may run programs for 32.
 	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, kill)...)
 }
 
-// install puts this OS thread, and every program that it becomes or starts, behind the filter. It cannot be taken back. Set-user-ID
-// programs gain nothing from then on, which the kernel wants first.
+// install puts this OS thread, and every program that it becomes or starts, behind the filter. It cannot be taken back.
+// Set-user-ID programs gain nothing from then on, which the kernel wants first.
 func install(filter []unix.SockFilter) error {
 	if len(filter) == 0 {
-		return fault.New(fault.Blocked, "no filter of system calls is known for %s", runtime.GOARCH).Hint("Use amd64 or arm64, or do without the sandbox.")
+		return fault.New(fault.Blocked, "no filter of system calls is known for %s",
+			runtime.GOARCH).Hint("Use amd64 or arm64, or do without the sandbox.")
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fault.New(fault.Blocked, "privileges cannot be given up: %v", err).Because(err)
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return fault.New(fault.Blocked, "no filter of system calls can be set: %v", errno).Because(errno).
 			Hint("Use a kernel with CONFIG_SECCOMP_FILTER; in a container, allow seccomp in its profile.")
 	}

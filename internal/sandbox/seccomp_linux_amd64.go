@@ -2,12 +2,14 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// bpfCalls are what the filter needs to know of this machine, and its answers. last is the highest call that was looked at.
+// bpfCalls are what the filter needs to know of this machine, and its answers. last is the highest call that was looked
+// at.
 func bpfCalls(inet bool) (machine, last uint32, calls map[uint32][]unix.SockFilter) {
 	calls = bpfCommon(inet)
 	for _, n := range []uint32{
 		unix.SYS_IOPL, unix.SYS_IOPERM, // ports of devices
-		unix.SYS_CREATE_MODULE, unix.SYS_QUERY_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_USELIB, unix.SYS__SYSCTL, // of old kernels
+		// of old kernels
+		unix.SYS_CREATE_MODULE, unix.SYS_QUERY_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_USELIB, unix.SYS__SYSCTL,
 	} {
 		calls[n] = bpfRefuse(unix.EPERM)
 	}

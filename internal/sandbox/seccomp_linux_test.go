@@ -21,13 +21,15 @@ import (
 	"omniagent/internal/fault"
 )
 
-// roleVariable says to a copy of the test binary that it is behind the filter, and as whom: it runs the same test, from the other side.
+// roleVariable says to a copy of the test binary that it is behind the filter, and as whom: it runs the same test, from
+// the other side.
 const roleVariable = "SANDBOX_TEST_ROLE"
 
 // asRole starts this test again in a child with that role and returns how it ended.
 func asRole(t *testing.T, role string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe", append([]string{"-test.run=^" + t.Name() + "$", "-test.v=false", "--"}, args...)...)
+	cmd := exec.Command("/proc/self/exe", append([]string{"-test.run=^" + t.Name() + "$", "-test.v=false", "--"},
+		args...)...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -55,7 +57,8 @@ func leave(err error) {
 func lower(role string) error {
 	runtime.LockOSThread()
 	if strings.HasPrefix(role, "nobody") && os.Getuid() == 0 {
-		if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(65534, 65534, 65534), syscall.Setresuid(65534, 65534, 65534)); err != nil {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(65534, 65534, 65534),
+			syscall.Setresuid(65534, 65534, 65534)); err != nil {
 			return err
 		}
 	}
@@ -92,21 +95,35 @@ func attempts(inet bool) []attempt {
 	const bad = ^uintptr(0)
 	nothing := [6]uintptr{bad, bad, bad, bad, bad, bad}
 	var list []attempt
-	for name, n := range map[string]uintptr{ // said once more: a call that is forgotten there must not be forgotten here
-		"ptrace": unix.SYS_PTRACE, "process_vm_readv": unix.SYS_PROCESS_VM_READV, "process_vm_writev": unix.SYS_PROCESS_VM_WRITEV,
-		"process_madvise": unix.SYS_PROCESS_MADVISE, "pidfd_getfd": unix.SYS_PIDFD_GETFD, "kcmp": unix.SYS_KCMP, "keyctl": unix.SYS_KEYCTL,
-		"add_key": unix.SYS_ADD_KEY, "request_key": unix.SYS_REQUEST_KEY, "bpf": unix.SYS_BPF, "userfaultfd": unix.SYS_USERFAULTFD,
-		"perf_event_open": unix.SYS_PERF_EVENT_OPEN, "fanotify_init": unix.SYS_FANOTIFY_INIT, "lookup_dcookie": unix.SYS_LOOKUP_DCOOKIE,
-		"nfsservctl": unix.SYS_NFSSERVCTL, "unshare": unix.SYS_UNSHARE, "setns": unix.SYS_SETNS, "chroot": unix.SYS_CHROOT,
-		"pivot_root": unix.SYS_PIVOT_ROOT, "mount": unix.SYS_MOUNT, "umount2": unix.SYS_UMOUNT2, "move_mount": unix.SYS_MOVE_MOUNT,
-		"open_tree": unix.SYS_OPEN_TREE, "open_tree_attr": unix.SYS_OPEN_TREE_ATTR, "fsopen": unix.SYS_FSOPEN, "fsmount": unix.SYS_FSMOUNT,
+	// said once more: a call that is forgotten there must not be forgotten here
+	for name, n := range map[string]uintptr{
+		"ptrace": unix.SYS_PTRACE, "process_vm_readv": unix.SYS_PROCESS_VM_READV,
+		"process_vm_writev": unix.SYS_PROCESS_VM_WRITEV,
+		"process_madvise":   unix.SYS_PROCESS_MADVISE, "pidfd_getfd": unix.SYS_PIDFD_GETFD, "kcmp": unix.SYS_KCMP,
+		"keyctl":  unix.SYS_KEYCTL,
+		"add_key": unix.SYS_ADD_KEY, "request_key": unix.SYS_REQUEST_KEY, "bpf": unix.SYS_BPF,
+		"userfaultfd":     unix.SYS_USERFAULTFD,
+		"perf_event_open": unix.SYS_PERF_EVENT_OPEN, "fanotify_init": unix.SYS_FANOTIFY_INIT,
+		"lookup_dcookie": unix.SYS_LOOKUP_DCOOKIE,
+		"nfsservctl":     unix.SYS_NFSSERVCTL, "unshare": unix.SYS_UNSHARE, "setns": unix.SYS_SETNS,
+		"chroot":     unix.SYS_CHROOT,
+		"pivot_root": unix.SYS_PIVOT_ROOT, "mount": unix.SYS_MOUNT, "umount2": unix.SYS_UMOUNT2,
+		"move_mount": unix.SYS_MOVE_MOUNT,
+		"open_tree":  unix.SYS_OPEN_TREE, "open_tree_attr": unix.SYS_OPEN_TREE_ATTR, "fsopen": unix.SYS_FSOPEN,
+		"fsmount":  unix.SYS_FSMOUNT,
 		"fsconfig": unix.SYS_FSCONFIG, "fspick": unix.SYS_FSPICK, "mount_setattr": unix.SYS_MOUNT_SETATTR,
-		"open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "name_to_handle_at": unix.SYS_NAME_TO_HANDLE_AT, "swapon": unix.SYS_SWAPON,
-		"swapoff": unix.SYS_SWAPOFF, "quotactl": unix.SYS_QUOTACTL, "quotactl_fd": unix.SYS_QUOTACTL_FD, "acct": unix.SYS_ACCT,
-		"vhangup": unix.SYS_VHANGUP, "syslog": unix.SYS_SYSLOG, "kexec_load": unix.SYS_KEXEC_LOAD, "kexec_file_load": unix.SYS_KEXEC_FILE_LOAD,
-		"init_module": unix.SYS_INIT_MODULE, "finit_module": unix.SYS_FINIT_MODULE, "delete_module": unix.SYS_DELETE_MODULE,
-		"reboot": unix.SYS_REBOOT, "settimeofday": unix.SYS_SETTIMEOFDAY, "adjtimex": unix.SYS_ADJTIMEX, "clock_settime": unix.SYS_CLOCK_SETTIME,
-		"clock_adjtime": unix.SYS_CLOCK_ADJTIME, "sethostname": unix.SYS_SETHOSTNAME, "setdomainname": unix.SYS_SETDOMAINNAME,
+		"open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "name_to_handle_at": unix.SYS_NAME_TO_HANDLE_AT,
+		"swapon":  unix.SYS_SWAPON,
+		"swapoff": unix.SYS_SWAPOFF, "quotactl": unix.SYS_QUOTACTL, "quotactl_fd": unix.SYS_QUOTACTL_FD,
+		"acct":    unix.SYS_ACCT,
+		"vhangup": unix.SYS_VHANGUP, "syslog": unix.SYS_SYSLOG, "kexec_load": unix.SYS_KEXEC_LOAD,
+		"kexec_file_load": unix.SYS_KEXEC_FILE_LOAD,
+		"init_module":     unix.SYS_INIT_MODULE, "finit_module": unix.SYS_FINIT_MODULE,
+		"delete_module": unix.SYS_DELETE_MODULE,
+		"reboot":        unix.SYS_REBOOT, "settimeofday": unix.SYS_SETTIMEOFDAY, "adjtimex": unix.SYS_ADJTIMEX,
+		"clock_settime": unix.SYS_CLOCK_SETTIME,
+		"clock_adjtime": unix.SYS_CLOCK_ADJTIME, "sethostname": unix.SYS_SETHOSTNAME,
+		"setdomainname": unix.SYS_SETDOMAINNAME,
 	} {
 		list = append(list, attempt{name, n, nothing, unix.EPERM})
 	}
@@ -115,7 +132,10 @@ func attempts(inet bool) []attempt {
 			list = append(list, attempt{fmt.Sprint("call ", n), n, nothing, unix.EPERM})
 		}
 	}
-	for _, n := range []uintptr{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_RSEQ_SLICE_YIELD + 1, 2000, 1<<30 - 1} {
+	for _, n := range []uintptr{
+		unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER,
+		unix.SYS_IO_URING_REGISTER, unix.SYS_RSEQ_SLICE_YIELD + 1, 2000, 1<<30 - 1,
+	} {
 		list = append(list, attempt{fmt.Sprint("call ", n), n, nothing, unix.ENOSYS})
 	}
 	add := func(name string, want syscall.Errno, call uintptr, args ...uintptr) {
@@ -129,12 +149,18 @@ func attempts(inet bool) []attempt {
 			want = 0
 		}
 		add(fmt.Sprint("socket of family ", family), want, unix.SYS_SOCKET, family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC)
-		add(fmt.Sprint("datagrams of family ", family), want, unix.SYS_SOCKET, family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK)
-		for _, kind := range []uintptr{unix.SOCK_RAW, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.SOCK_PACKET, unix.SOCK_SEQPACKET, unix.SOCK_RDM, unix.SOCK_DCCP, 0} {
-			add(fmt.Sprintf("socket of family %d and type %#x", family, kind), unix.EPERM, unix.SYS_SOCKET, family, kind, 1)
+		add(fmt.Sprint("datagrams of family ", family), want, unix.SYS_SOCKET, family,
+			unix.SOCK_DGRAM|unix.SOCK_NONBLOCK)
+		for _, kind := range []uintptr{
+			unix.SOCK_RAW, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.SOCK_PACKET,
+			unix.SOCK_SEQPACKET, unix.SOCK_RDM, unix.SOCK_DCCP, 0,
+		} {
+			add(fmt.Sprintf("socket of family %d and type %#x", family, kind), unix.EPERM, unix.SYS_SOCKET, family,
+				kind, 1)
 		}
 		if family != unix.AF_UNIX {
-			add(fmt.Sprint("pair of family ", family), unix.EPERM, unix.SYS_SOCKETPAIR, family, unix.SOCK_STREAM, 0, bad)
+			add(fmt.Sprint("pair of family ", family), unix.EPERM, unix.SYS_SOCKETPAIR, family, unix.SOCK_STREAM, 0,
+				bad)
 		}
 	}
 	// What the kernel does not look at must not hide the rest from the filter.
@@ -148,8 +174,12 @@ func attempts(inet bool) []attempt {
 		add(fmt.Sprintf("ioctl %#x", request), unix.EPERM, unix.SYS_IOCTL, bad, request, bad)
 	}
 	add("another ioctl", unix.EBADF, unix.SYS_IOCTL, bad, unix.TCGETS, bad)
-	for _, space := range []uintptr{unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC, unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET} {
-		add(fmt.Sprintf("clone with %#x", space), unix.EPERM, unix.SYS_CLONE, space|unix.CLONE_THREAD) // which no kernel takes without CLONE_VM
+	for _, space := range []uintptr{
+		unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC,
+		unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET,
+	} {
+		// which no kernel takes without CLONE_VM
+		add(fmt.Sprintf("clone with %#x", space), unix.EPERM, unix.SYS_CLONE, space|unix.CLONE_THREAD)
 	}
 	add("clone", unix.EINVAL, unix.SYS_CLONE, unix.CLONE_THREAD)
 	for _, p := range []uintptr{0x0400000, 0x0100000, 0x0200000, 1, 0x0400000 | 1<<32} {
@@ -164,7 +194,8 @@ func attempts(inet bool) []attempt {
 	return list
 }
 
-// TestRefusedCalls makes each call for real. As root with all capabilities the kernel itself would answer most of them otherwise.
+// TestRefusedCalls makes each call for real. As root with all capabilities the kernel itself would answer most of them
+// otherwise.
 func TestRefusedCalls(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		inet := strings.HasSuffix(role, "+inet")
@@ -193,7 +224,8 @@ func refusedCalls(inet bool) error {
 	return errors.Join(wrong...)
 }
 
-// TestPairsReachNobody shows why a pair of datagram sockets is refused: without the filter it speaks to a server that it was never given.
+// TestPairsReachNobody shows why a pair of datagram sockets is refused: without the filter it speaks to a server that
+// it was never given.
 func TestPairsReachNobody(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
@@ -232,8 +264,8 @@ func TestPairsReachNobody(t *testing.T) {
 	}
 }
 
-// TestOtherMachines: what would mean other calls ends the program. On amd64 these are programs for i386, their way into the kernel taken
-// by a program for 64 bits, and the numbers of x32.
+// TestOtherMachines: what would mean other calls ends the program. On amd64 these are programs for i386, their way into
+// the kernel taken by a program for 64 bits, and the numbers of x32.
 func TestOtherMachines(t *testing.T) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runtime.LockOSThread()
@@ -283,7 +315,8 @@ func TestOtherMachines(t *testing.T) {
 				t.Skipf("this kernel does not run it even without a filter: %#x", free)
 			}
 			got := status("filtered")
-			if c.killed && (!got.Signaled() || got.Signal() != unix.SIGSYS) || !c.killed && (!got.Exited() || got.ExitStatus() != 42) {
+			if c.killed && (!got.Signaled() || got.Signal() != unix.SIGSYS) || !c.killed &&
+				(!got.Exited() || got.ExitStatus() != 42) {
 				t.Errorf("ended with %#x", got)
 			}
 		})
@@ -403,7 +436,8 @@ func TestEveryNumber(t *testing.T) {
 		if most > 24 || len(filter) > 400 {
 			t.Errorf("%d instructions, %d steps", len(filter), most)
 		}
-		t.Logf("inet %v: %d instructions, at most %d steps for a call, %.1f in the middle", inet, len(filter), most, float64(sum)/float64(last+100))
+		t.Logf("inet %v: %d instructions, at most %d steps for a call, %.1f in the middle", inet, len(filter), most,
+			float64(sum)/float64(last+100))
 	}
 }
 
@@ -433,7 +467,8 @@ func TestFilterCost(t *testing.T) {
 			for range 5 {
 				begin := time.Now()
 				for range 20_000 {
-					_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, ^uintptr(0), unix.TCGETS, 0) // looked at in full every time
+					// looked at in full every time
+					_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, ^uintptr(0), unix.TCGETS, 0)
 				}
 				best = min(best, time.Since(begin)/20_000)
 			}

@@ -60,7 +60,8 @@ func realRun(t *testing.T, dir, role string, p realProgram) (string, error) {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^TestRealPrograms$", "--", "/bin/sh", "-euc", p.script)
 	cmd.Dir = dir
 	cmd.Env = []string{
-		roleVariable + "=" + role, "PATH=" + systemPath() + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LC_ALL=C",
+		roleVariable + "=" + role, "PATH=" + systemPath() + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" +
+			dir, "LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GOTOOLCHAIN=local", "GOFLAGS=", "GOPROXY=off",
 	}
 	for _, kept := range []string{"RUSTUP_HOME", "CARGO_HOME", "GOCACHE"} {
@@ -80,7 +81,10 @@ func home(variable string) string {
 	}
 	cache, _ := os.UserCacheDir()
 	own, _ := os.UserHomeDir()
-	path := map[string]string{"RUSTUP_HOME": filepath.Join(own, ".rustup"), "GOCACHE": filepath.Join(cache, "go-build")}[variable]
+	path := map[string]string{
+		"RUSTUP_HOME": filepath.Join(own, ".rustup"),
+		"GOCACHE":     filepath.Join(cache, "go-build"),
+	}[variable]
 	if _, err := os.Stat(path); err != nil {
 		return ""
 	}

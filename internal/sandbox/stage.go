@@ -2,8 +2,8 @@ package sandbox
 
 import "slices"
 
-// The stage is this program again, started under another name: it stands between the caller and a command, builds the walls around itself
-// and then starts the command.
+// The stage is this program again, started under another name: it stands between the caller and a command, builds the
+// walls around itself and then starts the command.
 const (
 	stageName     = "omniagent-stage"
 	stageArgument = "--omniagent-stage"

@@ -19,8 +19,8 @@ const (
 	exitNotThere = 127
 )
 
-// Stage builds the walls around this process and starts the command, whose exit code it returns. It fails closed: when one wall does not
-// stand, there is no command.
+// Stage builds the walls around this process and starts the command, whose exit code it returns. It fails closed: when
+// one wall does not stand, there is no command.
 func Stage() int {
 	// Landlock, the filter and the capabilities belong to the thread, and go to what it starts.
 	runtime.LockOSThread()

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onDoomedThread runs f on a thread that ends afterwards. Landlock, seccomp and no_new_privs belong to one thread and its children, and
-// none can be taken back; they go with the thread.
+// onDoomedThread runs f on a thread that ends afterwards. Landlock, seccomp and no_new_privs belong to one thread and
+// its children, and none can be taken back; they go with the thread.
 //
-// The main thread never ends (Go parks it), so if the scheduler hands us that one, it is only held until f has run on another.
+// The main thread never ends (Go parks it), so if the scheduler hands us that one, it is only held until f has run on
+// another.
 func onDoomedThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -38,15 +39,19 @@ func landlockABI() (int, error) {
 	return int(abi), nil
 }
 
-// tryLandlock forbids this thread to open files for writing and to start programs, and then does both: the first by itself on the null
-// device, which no attempt can harm, the second in a child, which shows that the restriction is handed down.
+// tryLandlock forbids this thread to open files for writing and to start programs, and then does both: the first by
+// itself on the null device, which no attempt can harm, the second in a child, which shows that the restriction is
+// handed down.
 func tryLandlock(ctx context.Context, self []string, null *os.File, child bool) error {
 	if err := openNull(); err != nil {
 		return fmt.Errorf("not tried: %s cannot be written even without Landlock: %w", os.DevNull, err)
 	}
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE}
+	attr := unix.LandlockRulesetAttr{
+		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE,
+	}
 	// The first member alone is the form of ABI 1, which every later one takes.
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Handled_access_fs), 0)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)),
+		unsafe.Sizeof(attr.Handled_access_fs), 0)
 	if errno != 0 {
 		return fmt.Errorf("no ruleset can be made: %w", errno)
 	}
@@ -90,7 +95,8 @@ func openNull() error {
 // seccompActions asks whether filters exist and know the two actions that a wall is made of.
 func seccompActions() error {
 	for _, action := range []uint32{unix.SECCOMP_RET_ERRNO, unix.SECCOMP_RET_KILL_PROCESS} {
-		if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); errno != 0 {
+		if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0,
+			uintptr(unsafe.Pointer(&action))); errno != 0 {
 			return errno
 		}
 	}
@@ -109,7 +115,8 @@ func trySeccomp() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("privileges cannot be given up: %w", err)
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return fmt.Errorf("no filter can be set: %w", errno)
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_GETPPID, 0, 0, 0); errno != unix.EACCES {

@@ -20,11 +20,15 @@ type trial struct {
 	NoNumbers    bool // processes of the superuser are not limited
 }
 
-// report tries, on the thread that a command would be started from, and tells what it saw. What has to hold and does not is a failure.
+// report tries, on the thread that a command would be started from, and tells what it saw. What has to hold and does
+// not is a failure.
 func report(o order) int {
 	t := trial{OldProcesses: o.OldProcesses, Names: o.Tier != Namespaces}
 	t.ABI, _ = landlockABI()
-	for _, attempt := range []func(order, *trial) error{triesOutside, triesHidden, triesNames, triesNetwork, triesSystem} {
+	for _, attempt := range []func(order, *trial) error{
+		triesOutside, triesHidden, triesNames, triesNetwork,
+		triesSystem,
+	} {
 		if err := attempt(o, &t); err != nil {
 			return fail(err)
 		}
@@ -84,7 +88,8 @@ func triesOutside(o order, t *trial) error {
 	}
 	fd, err = unix.Open(o.Root, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		path := filepath.Join(o.Root, fmt.Sprintf(".omniagent-trial-%x", time.Now().UnixNano())) // no name that waits for us
+		// no name that waits for us
+		path := filepath.Join(o.Root, fmt.Sprintf(".omniagent-trial-%x", time.Now().UnixNano()))
 		if fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600); err == nil {
 			err = unix.Unlink(path)
 		}
@@ -121,7 +126,8 @@ func triesHidden(o order, _ *trial) error {
 
 func triesNames(o order, _ *trial) error {
 	for _, path := range o.Covers {
-		if err := refused("the removal of "+path, busy(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
+		if err := refused("the removal of "+path,
+			busy(unix.Unlinkat(unix.AT_FDCWD, path, unix.AT_REMOVEDIR))); err != nil {
 			return err
 		}
 	}
@@ -175,7 +181,8 @@ func triesSystem(o order, t *trial) error {
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil || have[0].Permitted|have[1].Permitted|have[0].Inheritable|have[1].Inheritable != 0 {
+	if err := unix.Capget(&header, &have[0]); err != nil ||
+		have[0].Permitted|have[1].Permitted|have[0].Inheritable|have[1].Inheritable != 0 {
 		return fmt.Errorf("capabilities are left: %x %x", have[0].Permitted, have[1].Permitted)
 	}
 	t.NoNumbers = os.Geteuid() == 0 && (o.Tier != Namespaces || o.OldProcesses || !ownNumbers())
@@ -203,8 +210,11 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(p.Network.Open && t.ABI < 6, "abstract sockets of processes outside")
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
 	add(len(p.Hidden) > 0, "hidden files that have a second name, by a hard link or another mount")
-	add(true, "repositories that a command makes elsewhere in the workspace, and what git runs when a person goes on with a rebase that a command began")
-	add(os.Geteuid() == 0, "programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
+	add(true,
+		"repositories that a command makes elsewhere in the workspace, and what git runs when a person goes on with "+
+			"a rebase that a command began")
+	add(os.Geteuid() == 0,
+		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
 	add(t.NoNumbers, "the number of processes: the superuser has no limit here")
 	add(p.Limits.Memory <= 0, "the memory of commands, which go first when the machine has none left")
 	add(p.Limits.Memory > 0, "the memory of all processes of a command together: the limit is for each")

@@ -38,8 +38,8 @@ func newWalk(p Policy, record []made) *walk {
 const mostLinks = 40
 
 // visit goes down to a name, link by link, as the kernel would. A link that commands could change is kept as the link
-// that it is, and so is what it leads to. A link that leads nowhere or in a circle is kept, and that is enough: as long as
-// it stays, nothing is reached over it.
+// that it is, and so is what it leads to. A link that leads nowhere or in a circle is kept, and that is enough: as long
+// as it stays, nothing is reached over it.
 func (w *walk) visit(k kept) {
 	at, left, links := k.base, elements(k.name), 0
 	for len(left) > 0 {
@@ -87,7 +87,8 @@ func (w *walk) visit(k kept) {
 		}
 	}
 	if slices.Contains(w.writable, at) {
-		w.err = fault.New(fault.Unsafe, "%s cannot be protected: it leads to %s, which commands have to write", k.path(), at).
+		w.err = fault.New(fault.Unsafe, "%s cannot be protected: it leads to %s, which commands have to write",
+			k.path(), at).
 			With("path", k.path()).Hint("Remove the link.")
 		return
 	}
@@ -136,8 +137,8 @@ func (w *walk) pin(path string) {
 	}
 }
 
-// pinWithin keeps directories in their place that lie in a writable one and have on their way down something that a policy is about: moved, it
-// would not be found under its name by the next command, nor would the next one's walls.
+// pinWithin keeps directories in their place that lie in a writable one and have on their way down something that a
+// policy is about: moved, it would not be found under its name by the next command, nor would the next one's walls.
 func (w *walk) pinWithin(p Policy) {
 	writable := append([]string{p.Root}, p.Write...)
 	for _, path := range slices.Concat(writable, p.Hidden) {
@@ -154,8 +155,8 @@ func (w *walk) pinWithin(p Policy) {
 	}
 }
 
-// sample leaves one absent name of each kind in each directory. Whether it can be made and held does not depend on the name, and to make dozens of
-// them would be most of what a trial takes.
+// sample leaves one absent name of each kind in each directory. Whether it can be made and held does not depend on the
+// name, and to make dozens of them would be most of what a trial takes.
 func (w *walk) sample() {
 	seen := map[[2]string]bool{}
 	w.absent = slices.DeleteFunc(w.absent, func(m made) bool {

@@ -25,8 +25,8 @@ type Claim struct {
 	Holes   []string `json:"holes"`   // each a phrase
 }
 
-// Open builds the walls of the report's tier, or of a weaker one that is asked for, and tries them: it fails when one attempt to get through
-// is not refused. What the program that runs is a part of has to ask IsStage.
+// Open builds the walls of the report's tier, or of a weaker one that is asked for, and tries them: it fails when one
+// attempt to get through is not refused. What the program that runs is a part of has to ask IsStage.
 func Open(p Policy, r Report, o Options) (*Walls, error) {
 	tier := r.Tier
 	if o.Tier != None {
@@ -53,7 +53,8 @@ func noWalls(r Report) error {
 		if fact.OK {
 			continue
 		}
-		f = fault.New(fault.Down, "no walls can be built around commands here: %s: %s", fact.Name, fact.Detail).With("system", r.OS).With("missing", fact.Name)
+		f = fault.New(fault.Down, "no walls can be built around commands here: %s: %s", fact.Name,
+			fact.Detail).With("system", r.OS).With("missing", fact.Name)
 		if fact.Fix != "" {
 			return f.Hint("What would make it so: %s.", fact.Fix)
 		}
@@ -65,7 +66,8 @@ func noWalls(r Report) error {
 // Claim is what these walls hold.
 func (w *Walls) Claim() Claim { return w.claim }
 
-// Plan puts the walls around a program. A plan that was made has to be started: what was prepared for it is given back when it has ended.
+// Plan puts the walls around a program. A plan that was made has to be started: what was prepared for it is given back
+// when it has ended.
 func (w *Walls) Plan(p process.Plan) (process.Plan, error) {
 	w.mu.Lock()
 	closed := w.closed
@@ -76,7 +78,8 @@ func (w *Walls) Plan(p process.Plan) (process.Plan, error) {
 	return w.plan(p)
 }
 
-// Close gives back everything. Commands that still run keep their walls, as far as these do not stand on names that were made for them.
+// Close gives back everything. Commands that still run keep their walls, as far as these do not stand on names that
+// were made for them.
 func (w *Walls) Close() error {
 	w.mu.Lock()
 	again := w.closed

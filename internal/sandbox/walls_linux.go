@@ -68,7 +68,8 @@ func private(info os.FileInfo) bool {
 
 func (w *Walls) open(r Report, o Options) error {
 	if w.claim.Tier == Landlock && w.policy.Network.Serve != nil {
-		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier", w.claim.Name).
+		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier",
+			w.claim.Name).
 			Hint("Leave the network off, or open it.")
 	}
 	for _, path := range realPaths(w.policy.Hidden) { // a link could be gone when the next command is started
@@ -78,7 +79,8 @@ func (w *Walls) open(r Report, o Options) error {
 	}
 	if w.claim.Tier == Namespaces {
 		if !filepath.IsAbs(o.State) {
-			return fault.New(fault.MissingArgument, "no directory was given in which the walls keep what they have made")
+			return fault.New(fault.MissingArgument,
+				"no directory was given in which the walls keep what they have made")
 		}
 		var err error
 		if w.system.names, err = openNames(filepath.Join(o.State, "walls")); err != nil {
@@ -96,8 +98,8 @@ func (w *Walls) open(r Report, o Options) error {
 	return nil
 }
 
-// hideRecord keeps commands from the record where it lies in a directory that they may write, as in a home directory that is the workspace: who
-// could write it would have us remove what is named there.
+// hideRecord keeps commands from the record where it lies in a directory that they may write, as in a home directory
+// that is the workspace: who could write it would have us remove what is named there.
 func (w *Walls) hideRecord() error {
 	dir, err := filepath.EvalSymlinks(w.system.names.dir)
 	if err != nil {
@@ -106,8 +108,10 @@ func (w *Walls) hideRecord() error {
 	switch writable := w.policy.writable(dir); {
 	case writable == "":
 		return nil
-	case within(w.policy.Temp, dir) || within(dir, writable): // it would not be covered, or with it what has to be written
-		return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", dir, writable).With("path", dir)
+	// it would not be covered, or with it what has to be written
+	case within(w.policy.Temp, dir) || within(dir, writable):
+		return fault.New(fault.Unsafe, "commands could write the record of the walls: %s lies in %s", dir,
+			writable).With("path", dir)
 	}
 	w.policy.Hidden = append(slices.Clone(w.policy.Hidden), dir)
 	return nil
@@ -117,7 +121,10 @@ func (w *Walls) hideRecord() error {
 func (w *Walls) try() (trial, error) {
 	var result trial
 	said := ""
-	plan, err := w.wrap(process.Plan{Argv: []string{"trial"}, Path: "/", Dir: w.policy.Root, Env: []string{}, Name: "the trial of the walls"}, true, func(text string) {
+	plan, err := w.wrap(process.Plan{
+		Argv: []string{"trial"}, Path: "/", Dir: w.policy.Root, Env: []string{},
+		Name: "the trial of the walls",
+	}, true, func(text string) {
 		said = text
 	})
 	if err != nil {
@@ -132,12 +139,14 @@ func (w *Walls) try() (trial, error) {
 		if w.claim.Tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
 			why = ": " + refusal(err)
 		}
-		return result, fault.New(fault.Down, "the walls cannot be built%s", why).Hint("Run: omniagent doctor").Because(err)
+		return result, fault.New(fault.Down, "the walls cannot be built%s",
+			why).Hint("Run: omniagent doctor").Because(err)
 	}
 	clock := time.AfterFunc(trialTime, func() { child.End(os.Kill) })
 	ending := child.Wait()
 	clock.Stop()
-	if text, ok := strings.CutPrefix(said, "trial "); ok && json.Unmarshal([]byte(text), &result) == nil && ending.ExitCode == 0 {
+	if text, ok := strings.CutPrefix(said, "trial "); ok && json.Unmarshal([]byte(text), &result) == nil &&
+		ending.ExitCode == 0 {
 		return result, nil
 	}
 	reason, ok := strings.CutPrefix(said, "failed ")
@@ -148,14 +157,16 @@ func (w *Walls) try() (trial, error) {
 	if !ok {
 		reason = fmt.Sprintf("they were not tried to the end (exit %d %s)", ending.ExitCode, ending.Signal)
 	}
-	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier", w.claim.Name).Hint("Run: omniagent doctor")
+	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier",
+		w.claim.Name).Hint("Run: omniagent doctor")
 }
 
 // passing says that the machine is short of something now, which says nothing about what it can do.
 func passing(err error) bool {
-	return slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR}, func(e error) bool {
-		return errors.Is(err, e)
-	})
+	return slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR},
+		func(e error) bool {
+			return errors.Is(err, e)
+		})
 }
 
 func (w *Walls) plan(p process.Plan) (process.Plan, error) {
@@ -216,7 +227,8 @@ func shape(t Tier, alone bool) func(*syscall.SysProcAttr) {
 		return nil
 	}
 	return func(attr *syscall.SysProcAttr) {
-		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC |
+			unix.CLONE_NEWUTS
 		if alone {
 			attr.Cloneflags |= unix.CLONE_NEWNET
 		}
@@ -226,8 +238,8 @@ func shape(t Tier, alone bool) func(*syscall.SysProcAttr) {
 	}
 }
 
-// stageEnvironment has nothing of the command's, which could change what the stage does. The marks of those who run us stand in it: to
-// them the stage is one of theirs.
+// stageEnvironment has nothing of the command's, which could change what the stage does. The marks of those who run us
+// stand in it: to them the stage is one of theirs.
 func stageEnvironment(env []string) []string {
 	own := []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
 	for _, entry := range env {
@@ -241,7 +253,8 @@ func stageEnvironment(env []string) []string {
 func (w *Walls) order(p process.Plan) order {
 	o := order{
 		Tier: w.claim.Tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
-		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: w.policy.Network.name(), Limits: w.policy.Limits, Program: p.Path,
+		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: w.policy.Network.name(), Limits: w.policy.Limits,
+		Program: p.Path,
 	}
 	temp := w.policy.Temp
 	if w.claim.Tier == Namespaces {
@@ -249,7 +262,8 @@ func (w *Walls) order(p process.Plan) order {
 	}
 	o.Env = slices.DeleteFunc(slices.Clone(p.Env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{"TMPDIR", "TMP", "TEMP", childMark}, name) || o.Network == "hosts" && isProxy(name)
+		return slices.Contains([]string{"TMPDIR", "TMP", "TEMP", childMark}, name) || o.Network == "hosts" &&
+			isProxy(name)
 	})
 	o.Env = append(o.Env, "TMPDIR="+temp)
 	return o
@@ -357,7 +371,8 @@ func (r *running) listen(rights []byte) {
 	r.mu.Unlock()
 }
 
-// end gives back what the command had, and corrects how it ended: process 1 of a namespace cannot end by a signal, so the stage tells it.
+// end gives back what the command had, and corrects how it ended: process 1 of a namespace cannot end by a signal, so
+// the stage tells it.
 func (r *running) end(e *process.Ending) {
 	r.mu.Lock()
 	again := r.over
@@ -389,7 +404,8 @@ func (r *running) end(e *process.Ending) {
 				e.ExitCode, e.Signal = -1, unix.SignalName(syscall.Signal(n))
 			}
 		}
-		if number, ok := strings.CutPrefix(text, "ended "); ok && e.Signal == "SIGKILL" { // that was for those whom it left behind
+		// that was for those whom it left behind
+		if number, ok := strings.CutPrefix(text, "ended "); ok && e.Signal == "SIGKILL" {
 			if n, err := strconv.Atoi(number); err == nil {
 				status := syscall.WaitStatus(n)
 				if e.ExitCode, e.Signal = status.ExitStatus(), ""; status.Signaled() {

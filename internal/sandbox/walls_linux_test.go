@@ -16,11 +16,15 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// ground is a place with a workspace, a secret, and something outside that shall not change. It is not beneath /tmp, which commands do not see.
+// ground is a place with a workspace, a secret, and something outside that shall not change. It is not beneath /tmp,
+// which commands do not see.
 type ground struct{ dir, root, outside, secret, temp, state, attacker string }
 
 func groundIn(dir string) ground {
-	return ground{dir, dir + "/root", dir + "/outside", dir + "/secret", dir + "/temp", dir + "/state", dir + "/attacker"}
+	return ground{
+		dir, dir + "/root", dir + "/outside", dir + "/secret", dir + "/temp", dir + "/state",
+		dir + "/attacker",
+	}
 }
 
 // groundVariable says where grounds may be made; it is set for those who are not the superuser.
@@ -32,7 +36,8 @@ func newGround(t testing.TB) ground {
 	home, _ := os.UserHomeDir()
 	dir := ""
 	for _, base := range []string{os.Getenv(groundVariable), here, home, "/var/lib"} {
-		if made, err := os.MkdirTemp(base, ".test-"); base != "" && err == nil && !within("/tmp", made) && !within("/var/tmp", made) {
+		if made, err := os.MkdirTemp(base, ".test-"); base != "" && err == nil && !within("/tmp", made) &&
+			!within("/var/tmp", made) {
 			dir = made
 			break
 		} else if err == nil {
@@ -82,7 +87,11 @@ func (g ground) policy() Policy {
 
 func (g ground) repository(t testing.TB) {
 	t.Helper()
-	for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "a"}, {"config", "user.email", "a@example.com"}} {
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"config", "user.name", "a"},
+		{"config", "user.email", "a@example.com"},
+	} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = g.root
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -82,15 +82,16 @@ func (g ground) planted(repositories []string) (found []string) {
 		if err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
 			continue
 		}
-		if text, err := os.ReadFile(filepath.Join(g.root, place)); err == nil && strings.Contains(string(text), "evil") {
+		if text, err := os.ReadFile(filepath.Join(g.root, place)); err == nil &&
+			strings.Contains(string(text), "evil") {
 			found = append(found, place)
 		}
 	}
 	return found
 }
 
-// TestWorkspaces: whatever lies in a workspace, walls of the machine's tier stand around it and hold, or they are refused
-// with the name of what is in the way. A refusal is never that the machine has no walls.
+// TestWorkspaces: whatever lies in a workspace, walls of the machine's tier stand around it and hold, or they are
+// refused with the name of what is in the way. A refusal is never that the machine has no walls.
 func TestWorkspaces(t *testing.T) {
 	if tiers(t)[0] != Namespaces {
 		t.Skip("this tier does not hold names")

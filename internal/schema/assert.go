@@ -132,7 +132,8 @@ func (c *check) contain(list []any) (done bool) {
 	case c.over != nil:
 		return true
 	case found < a.found.least:
-		return c.fail("must have at least %d items that fit %s, not %d", a.found.least, brief{a.contains.at.value}, found)
+		return c.fail("must have at least %d items that fit %s, not %d", a.found.least, brief{a.contains.at.value},
+			found)
 	case a.found.most >= 0 && found > a.found.most:
 		return c.fail("must have at most %d items that fit %s, not %d", a.found.most, brief{a.contains.at.value}, found)
 	}
@@ -247,7 +248,8 @@ func (c *check) dependents(object map[string]any) (done bool) {
 		}
 		c.spend(len(d.required) / 4)
 		for _, name := range d.required {
-			if _, ok := object[name]; !ok && c.fail("must have the property %s, since it has %s", quoted(name), quoted(d.name)) {
+			if _, ok := object[name]; !ok && c.fail("must have the property %s, since it has %s", quoted(name),
+				quoted(d.name)) {
 				return true
 			}
 		}

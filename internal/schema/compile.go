@@ -172,7 +172,8 @@ func (c *compiler) resolve(n *node) (err error) {
 	if ref, ok := r.word("$dynamicRef"); ok {
 		c.dynamic = true
 		var name string
-		if n.dynamic, name = r.target("$dynamicRef", ref); n.dynamic != nil && n.dynamic.home.dynamics[name] == n.dynamic {
+		if n.dynamic, name = r.target("$dynamicRef", ref); n.dynamic != nil &&
+			n.dynamic.home.dynamics[name] == n.dynamic {
 			n.anchor = name
 		}
 	}
@@ -218,7 +219,8 @@ func (r *reader) target(keyword, ref string) (*node, string) {
 	return n, ""
 }
 
-// endless refuses schemas that come back to themselves without a step into the value, such as {"$ref":"#"}: nothing fits or fails them.
+// endless refuses schemas that come back to themselves without a step into the value, such as {"$ref":"#"}: nothing
+// fits or fails them.
 func (c *compiler) endless() error {
 	named := map[string][]*node{}
 	for _, n := range c.nodes {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// canonical writes a value so that two are equal exactly if what is written is: numbers by their value, members by their name. One after
-// the other they can be told apart.
+// canonical writes a value so that two are equal exactly if what is written is: numbers by their value, members by
+// their name. One after the other they can be told apart.
 func canonical(to []byte, value any) []byte {
 	switch x := value.(type) {
 	case nil:
@@ -129,7 +129,10 @@ func (k kinds) has(value any) bool {
 // String is for a sentence: what a value must be.
 func (k kinds) String() string {
 	said := ""
-	for i, name := range [...]string{"null", "a boolean", "an integer", "a number", "a string", "an array", "an object"} {
+	for i, name := range [...]string{
+		"null", "a boolean", "an integer", "a number", "a string", "an array",
+		"an object",
+	} {
 		if k&(1<<i) != 0 {
 			if said != "" {
 				said += " or "

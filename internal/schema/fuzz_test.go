@@ -10,7 +10,10 @@ import (
 func seeds(f *testing.F) [][]byte {
 	f.Helper()
 	var list [][]byte
-	for _, name := range []string{"ref", "dynamicRef", "anchor", "unevaluatedItems", "unevaluatedProperties", "infinite-loop-detection"} {
+	for _, name := range []string{
+		"ref", "dynamicRef", "anchor", "unevaluatedItems", "unevaluatedProperties",
+		"infinite-loop-detection",
+	} {
 		data, err := os.ReadFile("testdata/suite/draft2020-12/" + name + ".json")
 		if err != nil {
 			f.Fatal(err)
@@ -27,7 +30,8 @@ func seeds(f *testing.F) [][]byte {
 		[]byte(`{"$dynamicAnchor":"n","properties":{"n":{"$dynamicRef":"#n"}},"unevaluatedProperties":false}`),
 		[]byte(`{"$id":"http://x/y","$defs":{"a":{"$id":"z","$anchor":"b"}},"$ref":"z#b","pattern":"[^\\d-z]+$","multipleOf":0.1,"enum":[1,{}]}`),
 		[]byte(`{"anyOf":[{"type":"null"},{"items":{"$ref":"#"},"contains":{"const":1},"unevaluatedItems":false}],"if":true,"then":{"not":false}}`),
-		[]byte(`{`+in7+`"items":[{"$ref":"#/definitions/a"}],"definitions":{"a":{"type":"integer"}},"dependencies":{"a":["b"]}}`),
+		[]byte(`{`+in7+
+			`"items":[{"$ref":"#/definitions/a"}],"definitions":{"a":{"type":"integer"}},"dependencies":{"a":["b"]}}`),
 	)
 }
 
@@ -70,7 +74,8 @@ func FuzzValidate(f *testing.F) {
 		if quiet.over != nil || loud.over != nil {
 			return
 		}
-		if a != b || b != (len(told.list) == 0) || len(loud.at) != 0 || loud.frames != 0 || len(loud.scope) != 0 || loud.trials != 0 {
+		if a != b || b != (len(told.list) == 0) || len(loud.at) != 0 || loud.frames != 0 || len(loud.scope) != 0 ||
+			loud.trials != 0 {
 			t.Fatalf("%v, %v, %v", a, b, &told)
 		}
 		if err := s.Validate(value); (err == nil) != a || err != nil && err.Error() == "" {
@@ -81,7 +86,10 @@ func FuzzValidate(f *testing.F) {
 
 // FuzzPattern: what is not refused compiles, and what is given to Go means what it says where both have the same words.
 func FuzzPattern(f *testing.F) {
-	for _, seed := range []string{`^a+$`, `[^\d-z]{2,}`, `\u{1F600}\cA|(?<x>\p{L})`, `[]|[^]`, `a{,2}]}`, `\0[\b]\S`, `(?=x)`, `\1`} {
+	for _, seed := range []string{
+		`^a+$`, `[^\d-z]{2,}`, `\u{1F600}\cA|(?<x>\p{L})`, `[]|[^]`, `a{,2}]}`, `\0[\b]\S`,
+		`(?=x)`, `\1`,
+	} {
 		f.Add(seed, "aé\n")
 	}
 	plain := regexp.MustCompile(`^[a-z0-9*+?|()]*$`)

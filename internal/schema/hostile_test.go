@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestHostile: no schema and no value takes long, and each ends with an answer. The limits of time are generous: what is not bounded
-// takes hours.
+// TestHostile: no schema and no value takes long, and each ends with an answer. The limits of time are generous: what
+// is not bounded takes hours.
 func TestHostile(t *testing.T) {
 	nested := func(open, inside, end string, times int) string {
 		return strings.Repeat(open, times) + inside + strings.Repeat(end, times)
@@ -32,30 +32,63 @@ func TestHostile(t *testing.T) {
 		name, schema, value string
 		want                string // a part of the error; "" is none
 	}{
-		{"1 MB that fits", `{"items":{"type":["object","null"],"properties":{"id":{"type":"integer"},"tags":{"items":{"type":"string"},"uniqueItems":true}},"required":["id"]}}`, smaller, ""},
-		{"10 MB that do not fit", `{"items":{"type":"object","properties":{"name":{"pattern":"^[a-z ]+$"}}}}`, large, "/180000 must be an object, not null"},
+		{
+			"1 MB that fits",
+			`{"items":{"type":["object","null"],"properties":{"id":{"type":"integer"},"tags":{"items":{"type":"string"},"uniqueItems":true}},"required":["id"]}}`, smaller, "",
+		},
+		{
+			"10 MB that do not fit", `{"items":{"type":"object","properties":{"name":{"pattern":"^[a-z ]+$"}}}}`, large,
+			"/180000 must be an object, not null",
+		},
 		{"1 MB that is all wrong", `{"items":{"type":"string"}}`, smaller, `/4 must be a string, not an object`},
 		{"1 MB by a const", `{"const":[1]}`, smaller, `the whole value must be [1], not [{"id":12345,`},
-		{"a string of 10 MB", `{"pattern":"^a*$","minLength":3}`, `"` + strings.Repeat("a", 10<<20) + `b"`, "must match the pattern"},
+		{
+			"a string of 10 MB", `{"pattern":"^a*$","minLength":3}`, `"` + strings.Repeat("a", 10<<20) + `b"`,
+			"must match the pattern",
+		},
 		{"10 MB of digits", `{"multipleOf":3}`, strings.Repeat("3", 10<<20), "out of range"},
 		{"a large exponent", `{"multipleOf":3}`, `1e999999999`, "out of range"},
-		{"10,000 digits each", `{"items":{"multipleOf":0.` + strings.Repeat("0", 9000) + `7}}`, `[` + strings.Repeat(strings.Repeat("7", 9999)+",", 999) + `0]`, ""},
+		{
+			"10,000 digits each", `{"items":{"multipleOf":0.` + strings.Repeat("0", 9000) + `7}}`,
+			`[` + strings.Repeat(strings.Repeat("7", 9999)+",", 999) + `0]`, "",
+		},
 		{"a deep value", tree, nested("[", "", "]", 9999), ""},
-		{"a deep value that does not fit", tree, nested("[", "1", "]", 9999), "/0/0/0/0/0/0/0/0/0/0/0/0/…/0/0/0/0/0/0/0/0/0/0/0/0 must be an array, not the number 1"},
+		{
+			"a deep value that does not fit", tree, nested("[", "1", "]", 9999),
+			"/0/0/0/0/0/0/0/0/0/0/0/0/…/0/0/0/0/0/0/0/0/0/0/0/0 must be an array, not the number 1",
+		},
 		{"a value that is too deep", tree, nested("[", "", "]", 10_001), "exceeded max depth"},
 		{"a deep schema", nested(`{"not":`, "true", "}", 9999), `1`, "must not fit"},
 		{"a schema that is too deep", nested(`{"not":`, "true", "}", 10_001), ``, "exceeded max depth"},
-		{"both deep", `{"items":{"$ref":"#"},"allOf":[` + nested(`{"allOf":[`, "true", "]}", 2000) + `]}`, nested("[", "", "]", 9999), long},
-		{"in place and deep", `{"properties":{"a":{"$ref":"#"}},"anyOf":[` + nested(`{"anyOf":[`, `{"items":{"$ref":"#"}}`, "]}", 400) + `]}`, nested("[", "", "]", 9999), "nested too deeply"},
+		{
+			"both deep", `{"items":{"$ref":"#"},"allOf":[` + nested(`{"allOf":[`, "true", "]}", 2000) + `]}`,
+			nested("[", "", "]", 9999), long,
+		},
+		{"in place and deep", `{"properties":{"a":{"$ref":"#"}},"anyOf":[` + nested(`{"anyOf":[`,
+			`{"items":{"$ref":"#"}}`, "]}", 400) + `]}`, nested("[", "", "]", 9999), "nested too deeply"},
 		{"doubled", `{"$defs":{` + doubled.String() + `"d40":true},"$ref":"#/$defs/d0"}`, `1`, long},
-		{"doubled and wrong", `{"$defs":{` + strings.ReplaceAll(doubled.String(), "allOf", "anyOf") + `"d40":false},"$ref":"#/$defs/d0"}`, `1`, long},
-		{"alternatives all the way", alternatives, nested("[", "1", "]", 5000), "fits none; schema 1: must be null, not an array; schema 2: /0 must fit"},
+		{"doubled and wrong", `{"$defs":{` + strings.ReplaceAll(doubled.String(), "allOf", "anyOf") +
+			`"d40":false},"$ref":"#/$defs/d0"}`, `1`, long},
+		{
+			"alternatives all the way", alternatives, nested("[", "1", "]", 5000),
+			"fits none; schema 1: must be null, not an array; schema 2: /0 must fit",
+		},
 		{"alternatives that fit", alternatives, nested("[", "null", "]", 5000), ""},
 		{"sums", sums, nested(`{"op":"+","left":`, "1", "}", 5000), ""},
 		{"wrong sums", sums, nested(`{"op":"+","left":`, `"x"`, "}", 5000), "fits none"},
-		{"uniqueness all the way", `{"items":{"$ref":"#"},"uniqueItems":true}`, nested("[", `"`+strings.Repeat("x", 1<<20)+`"`, "]", 9000), long},
-		{"a long enum of long strings", `{"items":{"enum":["` + strings.Repeat("x", 1<<20) + `"]}}`, `["y"` + strings.Repeat(`,"y"`, 100_000) + `]`, "must be one of"},
-		{"many errors", `{"additionalProperties":{"anyOf":[{"type":"null"},{"const":1}]}}`, `{` + strings.Repeat(`"`+strings.Repeat("k", 1000)+`1":2,`, 1) + `"a":2,"b":2,"c":2,"d":2,"e":2,"f":2}`, "/a must fit one of"},
+		{
+			"uniqueness all the way", `{"items":{"$ref":"#"},"uniqueItems":true}`,
+			nested("[", `"`+strings.Repeat("x", 1<<20)+`"`, "]", 9000), long,
+		},
+		{
+			"a long enum of long strings", `{"items":{"enum":["` + strings.Repeat("x", 1<<20) + `"]}}`,
+			`["y"` + strings.Repeat(`,"y"`, 100_000) + `]`, "must be one of",
+		},
+		{
+			"many errors", `{"additionalProperties":{"anyOf":[{"type":"null"},{"const":1}]}}`,
+			`{` + strings.Repeat(`"`+strings.Repeat("k", 1000)+`1":2,`, 1) + `"a":2,"b":2,"c":2,"d":2,"e":2,"f":2}`,
+			"/a must fit one of",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := time.Now()
@@ -124,8 +157,10 @@ func patterns(count int) string {
 func TestMemory(t *testing.T) {
 	name := strings.Repeat("n", 500_000)
 	for what, schema := range map[string]string{
-		"deep below a long name": `{"properties":{"` + name + `":` + strings.Repeat(`{"not":`, 9000) + "true" + strings.Repeat("}", 9001) + "}",
-		"patterns":               `{"allOf":[` + strings.Repeat(`{"pattern":"(?:\\p{L}\\P{L}[^\\w]){300}"},`, 10_000) + `true]}`,
+		"deep below a long name": `{"properties":{"` + name + `":` + strings.Repeat(`{"not":`, 9000) + "true" +
+			strings.Repeat("}", 9001) + "}",
+		"patterns": `{"allOf":[` + strings.Repeat(`{"pattern":"(?:\\p{L}\\P{L}[^\\w]){300}"},`, 10_000) +
+			`true]}`,
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

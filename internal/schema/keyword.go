@@ -78,7 +78,10 @@ func (r *reader) strings() {
 }
 
 func (r *reader) arrays() {
-	a := arrayRules{size: r.span("minItems", "maxItems", 0), unique: r.truth("uniqueItems"), contains: r.schema("contains"), found: span{1, -1}}
+	a := arrayRules{
+		size: r.span("minItems", "maxItems", 0), unique: r.truth("uniqueItems"),
+		contains: r.schema("contains"), found: span{1, -1},
+	}
 	used := a.unique || a.contains != nil || a.size != span{0, -1}
 	if r.draft() == draft07 {
 		if _, several := r.object["items"].([]any); several {
@@ -89,7 +92,8 @@ func (r *reader) arrays() {
 		}
 	} else {
 		if _, several := r.object["items"].([]any); several {
-			r.fail("items", "it is one schema in draft 2020-12; prefixItems is an array of them, or $schema may say draft-07")
+			r.fail("items",
+				"it is one schema in draft 2020-12; prefixItems is an array of them, or $schema may say draft-07")
 		}
 		a.prefix, a.rest, a.unevaluated = r.list("prefixItems"), r.schema("items"), r.schema("unevaluatedItems")
 		a.found, a.marks = r.span("minContains", "maxContains", 1), true
@@ -102,7 +106,8 @@ func (r *reader) arrays() {
 func (r *reader) objects() {
 	o := objectRules{
 		size: r.span("minProperties", "maxProperties", 0), required: r.words("required"),
-		properties: r.schemas("properties"), additional: r.schema("additionalProperties"), names: r.schema("propertyNames"),
+		properties: r.schemas("properties"), additional: r.schema("additionalProperties"),
+		names: r.schema("propertyNames"),
 	}
 	patterns := r.schemas("patternProperties")
 	for _, source := range slices.Sorted(maps.Keys(patterns)) {
@@ -120,8 +125,8 @@ func (r *reader) objects() {
 	}
 }
 
-// dependents reads dependentRequired, dependentSchemas, or dependencies, where the two were one. Draft 2020-12 leaves the last to the
-// reader; who writes it without $schema means it.
+// dependents reads dependentRequired, dependentSchemas, or dependencies, where the two were one. Draft 2020-12 leaves
+// the last to the reader; who writes it without $schema means it.
 func (r *reader) dependents(o *objectRules, keyword string) {
 	members, ok := r.members(keyword)
 	if !ok {

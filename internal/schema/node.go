@@ -92,7 +92,8 @@ const (
 	draft07
 )
 
-// place is a value of the schema's document and the way to it. Ways are not kept as text: deep in a document they are long.
+// place is a value of the schema's document and the way to it. Ways are not kept as text: deep in a document they are
+// long.
 type place struct {
 	value  any
 	parent *place

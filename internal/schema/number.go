@@ -10,7 +10,8 @@ import (
 // mostDigits bounds the digits of a number, and its powers of ten.
 const mostDigits = 10_000
 
-// number is a number as it is written: its digits without zeros at either end, times ten to the power. Zero has no digits.
+// number is a number as it is written: its digits without zeros at either end, times ten to the power. Zero has no
+// digits.
 type number struct {
 	negative bool
 	digits   string
@@ -41,7 +42,8 @@ func parseNumber(s string) (number, error) {
 }
 
 func outOfRange(s string) error {
-	return fmt.Errorf("the number %s is out of range: at most %d digits and powers of ten", shorten(s, textShown), mostDigits)
+	return fmt.Errorf("the number %s is out of range: at most %d digits and powers of ten", shorten(s, textShown),
+		mostDigits)
 }
 
 // numberOf is that of a value that was decoded, so it is in range.
@@ -79,7 +81,8 @@ func (n number) sign() int {
 
 // multiple says whether n is one of m, which is not zero.
 //
-// The digits of n do not end with a zero, so no multiple of ten times anything is among them: a smaller power of ten settles it.
+// The digits of n do not end with a zero, so no multiple of ten times anything is among them: a smaller power of ten
+// settles it.
 func (n number) multiple(m number) bool {
 	if n.digits == "" {
 		return true
@@ -99,7 +102,8 @@ func (n number) coefficient() *big.Int {
 	return i
 }
 
-// count is a number that says how many: a whole one that is not negative. Beyond what can be counted it is the greatest.
+// count is a number that says how many: a whole one that is not negative. Beyond what can be counted it is the
+// greatest.
 func (n number) count() (int, bool) {
 	if n.negative || !n.integer() {
 		return 0, false

@@ -45,14 +45,19 @@ func TestRange(t *testing.T) {
 	nines := strings.Repeat("9", mostDigits)
 	for written, in := range map[string]bool{
 		nines: true, nines + "0": false, nines + "9": false, "0." + nines: true, "0." + nines + "9": false,
-		"1e9999": true, "1e10000": false, "-1e10000": false, "1e-10000": true, "1e-10001": false, "1e99999999999999999999": false,
-		"0e99999999999999999999": true, "0.0E-99999999999": true, "1" + strings.Repeat("0", 1<<20): false, strings.Repeat("0", 3): true,
+		"1e9999": true, "1e10000": false, "-1e10000": false, "1e-10000": true, "1e-10001": false,
+		"1e99999999999999999999": false,
+		"0e99999999999999999999": true, "0.0E-99999999999": true, "1" + strings.Repeat("0", 1<<20): false,
+		strings.Repeat("0", 3): true,
 	} {
 		if _, err := parseNumber(written); (err == nil) != in {
 			t.Errorf("%.40s: %v", written, err)
 		}
 	}
-	for written, want := range map[string]int{"0": 0, "-0": 0, "3.0": 3, "20": 20, "1e3": 1000, "1e99": 1 << 30, "-1": -1, "0.5": -1} {
+	for written, want := range map[string]int{
+		"0": 0, "-0": 0, "3.0": 3, "20": 20, "1e3": 1000, "1e99": 1 << 30,
+		"-1": -1, "0.5": -1,
+	} {
 		n, err := parseNumber(written)
 		if got, ok := n.count(); err != nil || ok != (want >= 0) || ok && got != want {
 			t.Errorf("%s: %d, %v, %v", written, got, ok, err)

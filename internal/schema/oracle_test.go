@@ -12,15 +12,19 @@ import (
 	"omniagent/internal/schema"
 )
 
-// TestSecondOpinion holds our answers against those of another library, on random schemas and values. What it is known to do otherwise
-// is left out: numbers that floats do not hold, patterns that Go and ECMA read differently, dependencies in draft 2020-12.
+// TestSecondOpinion holds our answers against those of another library, on random schemas and values. What it is known
+// to do otherwise is left out: numbers that floats do not hold, patterns that Go and ECMA read differently,
+// dependencies in draft 2020-12.
 func TestSecondOpinion(t *testing.T) {
 	fitting, compared := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		draft7 := rapid.Bool().Draw(t, "draft7")
 		g := generator{t: t, draft7: draft7}
 		document := g.schema(3).(map[string]any)
-		document["$defs"] = map[string]any{"a": g.schema(1), "b": map[string]any{"items": map[string]any{"$ref": "#/$defs/b"}, "type": []any{"array", "integer"}}}
+		document["$defs"] = map[string]any{
+			"a": g.schema(1),
+			"b": map[string]any{"items": map[string]any{"$ref": "#/$defs/b"}, "type": []any{"array", "integer"}},
+		}
 		if draft7 {
 			document["$schema"] = "http://json-schema.org/draft-07/schema#"
 		}
@@ -77,7 +81,8 @@ func (g *generator) among(words ...string) string { return rapid.SampledFrom(wor
 func (g *generator) upTo(n int) int               { return rapid.IntRange(0, n).Draw(g.t, "n") }
 func (g *generator) name() string                 { return g.among("a", "b", "ab", "c") }
 func (g *generator) number() any {
-	return rapid.SampledFrom([]any{-1, 0, 1, 1.5, 2, 3, 4.5, 10, json.Number("1.0"), json.Number("2e0")}).Draw(g.t, "number")
+	return rapid.SampledFrom([]any{-1, 0, 1, 1.5, 2, 3, 4.5, 10, json.Number("1.0"), json.Number("2e0")}).Draw(g.t,
+		"number")
 }
 
 func (g *generator) value(depth int) any {
@@ -134,7 +139,8 @@ func (g *generator) schema(depth int) any {
 }
 
 func (g *generator) assertion(s map[string]any) {
-	switch word := g.among("type", "types", "enum", "const", "number", "count", "pattern", "uniqueItems", "required", "dependentRequired"); word {
+	switch word := g.among("type", "types", "enum", "const", "number", "count", "pattern", "uniqueItems", "required",
+		"dependentRequired"); word {
 	case "type":
 		s["type"] = g.among("object", "array", "string", "number", "integer", "null", "boolean")
 	case "types":
@@ -162,11 +168,15 @@ func (g *generator) assertion(s map[string]any) {
 }
 
 func (g *generator) applicator(s map[string]any, depth int) {
-	words := []string{"allOf", "anyOf", "oneOf", "not", "if", "properties", "properties", "patternProperties", "additionalProperties", "propertyNames", "items", "contains"}
+	words := []string{
+		"allOf", "anyOf", "oneOf", "not", "if", "properties", "properties", "patternProperties",
+		"additionalProperties", "propertyNames", "items", "contains",
+	}
 	if g.draft7 {
 		words = append(words, "array", "dependencies")
 	} else {
-		words = append(words, "prefixItems", "minContains", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "unevaluatedProperties", "unevaluatedItems")
+		words = append(words, "prefixItems", "minContains", "dependentSchemas", "unevaluatedProperties",
+			"unevaluatedItems", "unevaluatedProperties", "unevaluatedItems")
 	}
 	switch word := g.among(words...); word {
 	case "allOf", "anyOf", "oneOf", "prefixItems":
@@ -189,7 +199,8 @@ func (g *generator) applicator(s map[string]any, depth int) {
 }
 
 func ExampleSchema_Validate() {
-	s, err := schema.Parse([]byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`))
+	s, err := schema.Parse(
+		[]byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`))
 	if err != nil {
 		fmt.Println(err)
 		return

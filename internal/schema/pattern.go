@@ -68,7 +68,8 @@ func newPattern(source string) (*pattern, error) {
 	return nil, err
 }
 
-// sizeOf is how many instructions a tree has once its repetitions are written out, and about what its sets take beside them.
+// sizeOf is how many instructions a tree has once its repetitions are written out, and about what its sets take beside
+// them.
 func sizeOf(tree *syntax.Regexp) (size, ranges int) {
 	size = 1
 	if tree.Op == syntax.OpLiteral {
@@ -230,7 +231,8 @@ func (t *translation) escape() (one rune, set string, err error) {
 	case 's':
 		return 0, `\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`, nil
 	case 'S':
-		return 0, `\x{0}-\x{8}\x{e}-\x{1f}!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`, nil
+		return 0,
+			`\x{0}-\x{8}\x{e}-\x{1f}!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`, nil
 	case 'p', 'P':
 		set, err = t.property(r)
 		return 0, set, err
@@ -262,7 +264,8 @@ func (t *translation) hex(kind rune) (rune, error) {
 	if kind == 'u' {
 		size = 4
 	}
-	if inside, _, closed := strings.Cut(strings.TrimPrefix(rest, "{"), "}"); kind == 'u' && closed && strings.HasPrefix(rest, "{") {
+	if inside, _, closed := strings.Cut(strings.TrimPrefix(rest, "{"), "}"); kind == 'u' && closed &&
+		strings.HasPrefix(rest, "{") {
 		n, err := strconv.ParseUint(inside, 16, 32)
 		if err != nil || n > unicode.MaxRune {
 			return 0, fmt.Errorf(`\u{%s} is no character`, shorten(inside, 10))
@@ -313,7 +316,8 @@ func (t *translation) property(kind rune) (string, error) {
 		return "", fmt.Errorf(`\%c{%s} is not of ECMA 262`, kind, shorten(inside, 40))
 	}
 	if _, err := syntax.Parse(set, syntax.Perl); err != nil {
-		return "", fmt.Errorf(`\%c{%s} is not supported: only categories and long names of scripts are`, kind, shorten(inside, 40))
+		return "", fmt.Errorf(`\%c{%s} is not supported: only categories and long names of scripts are`, kind,
+			shorten(inside, 40))
 	}
 	return set, nil
 }

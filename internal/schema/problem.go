@@ -29,7 +29,8 @@ const (
 	mostListed = 10  // values of an enum, names of properties
 )
 
-// String is a JSON pointer, cut in the middle where it is long. The whole value has a name, so that a sentence can begin with it.
+// String is a JSON pointer, cut in the middle where it is long. The whole value has a name, so that a sentence can
+// begin with it.
 func (p path) String() string {
 	if len(p) == 0 {
 		return "the whole value"

@@ -1,11 +1,12 @@
 package schema
 
-// refusedGroups are the groups of the official suite that Parse refuses, with words of the reason. They need documents that are fetched
-// or known beforehand, the schemas of schemas among them, or a dialect with vocabularies of its own.
+// refusedGroups are the groups of the official suite that Parse refuses, with words of the reason. They need documents
+// that are fetched or known beforehand, the schemas of schemas among them, or a dialect with vocabularies of its own.
 //
 // Long because it is a list.
 func refusedGroups() map[string]string {
-	const remote, dialect = "leads out of this document, and nothing is fetched", "is neither of draft 2020-12 nor of draft-07"
+	const remote, dialect = "leads out of this document, and nothing is fetched",
+		"is neither of draft 2020-12 nor of draft-07"
 	return map[string]string{
 		`draft2020-12/defs: validate definition against metaschema`:                                      remote,
 		`draft2020-12/dynamicRef: strict-tree schema, guards against misspelled properties`:              remote,

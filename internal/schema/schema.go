@@ -1,13 +1,14 @@
 // Package schema checks JSON values against JSON schemas, of draft 2020-12 and draft-07.
 //
-// It promises exact answers: numbers are compared as they are written, lengths count code points, references and annotations behave as
-// the official test suite wants. What is wrong is told in words that help to correct it, with its place as a JSON pointer. Neither a
-// schema nor a value can make it hang, exhaust the memory or overflow the stack: depth, steps and the size of patterns are bounded.
+// It promises exact answers: numbers are compared as they are written, lengths count code points, references and
+// annotations behave as the official test suite wants. What is wrong is told in words that help to correct it, with its
+// place as a JSON pointer. Neither a schema nor a value can make it hang, exhaust the memory or overflow the stack:
+// depth, steps and the size of patterns are bounded.
 //
-// It refuses schemas that it could not apply to the letter: other drafts, references to other documents, references that come back
-// to themselves without a step into the value, and patterns of ECMA 262 that Go's regular expressions cannot express (lookaround and
-// back references). Numbers beyond 10,000 digits or powers of ten are refused on both sides. format and content* are annotations and
-// are not checked.
+// It refuses schemas that it could not apply to the letter: other drafts, references to other documents, references
+// that come back to themselves without a step into the value, and patterns of ECMA 262 that Go's regular expressions
+// cannot express (lookaround and back references). Numbers beyond 10,000 digits or powers of ten are refused on both
+// sides. format and content* are annotations and are not checked.
 package schema
 
 import (
@@ -49,7 +50,8 @@ func Parse(data []byte) (*Schema, error) {
 	return &Schema{root: root, dynamic: c.dynamic}, nil
 }
 
-// Validate checks a JSON text. The error says what is wrong, the first few problems, each with its place as a JSON pointer.
+// Validate checks a JSON text. The error says what is wrong, the first few problems, each with its place as a JSON
+// pointer.
 func (s *Schema) Validate(data []byte) error {
 	value, err := decode(data)
 	if err != nil {
@@ -63,7 +65,8 @@ func (s *Schema) Validate(data []byte) error {
 	if fits {
 		return nil
 	}
-	v = validation{dynamic: s.dynamic, work: 2 * min(usualWork+workByByte*len(data), mostWork)} // once more, for the words
+	// once more, for the words
+	v = validation{dynamic: s.dynamic, work: 2 * min(usualWork+workByByte*len(data), mostWork)}
 	told := problems{most: mostTold}
 	v.fits(s.root, value, nil, &told)
 	runtime.KeepAlive(value) // trials know its parts by where they are

@@ -21,34 +21,70 @@ func TestWords(t *testing.T) {
 		},
 		{`{"items":{"enum":[1,"x",null]}}`, `[1,"y"]`, `/1 must be one of 1, "x", null, not "y"`},
 		{`{"items":{"enum":[]}}`, `[1]`, `/0 cannot be anything: the enum is empty`},
-		{`{"properties":{"a/b~":{"const":{"x":[1,null]}}}}`, `{"a/b~":{"x":[1,true]}}`, `/a~1b~0 must be {"x":[1,null]}, not {"x":[1,true]}`},
+		{
+			`{"properties":{"a/b~":{"const":{"x":[1,null]}}}}`, `{"a/b~":{"x":[1,true]}}`,
+			`/a~1b~0 must be {"x":[1,null]}, not {"x":[1,true]}`,
+		},
 		{
 			`{"anyOf":[{"type":"string"},{"properties":{"x":{"type":"integer"}}}]}`, `{"x":"s"}`,
 			`the whole value must fit one of the 2 schemas of anyOf, but fits none; schema 1: must be a string, not an object; schema 2: /x must be an integer, not the string "s"`,
 		},
-		{`{"oneOf":[{"type":"integer"},{"minimum":2}]}`, `3`, `the whole value must fit one schema of oneOf only, but fits schemas 1 and 2`},
+		{
+			`{"oneOf":[{"type":"integer"},{"minimum":2}]}`, `3`,
+			`the whole value must fit one schema of oneOf only, but fits schemas 1 and 2`,
+		},
 		{`{"anyOf":[{"items":{"type":"integer"}}]}`, `["x"]`, `/0 must be an integer, not the string "x"`},
 		{`{"not":{"type":"string"}}`, `"<&>"`, `the whole value must not fit {"type":"string"}`},
-		{`{"contains":{"const":"<"},"minContains":2}`, `["<"]`, `the whole value must have at least 2 items that fit {"const":"<"}, not 1`},
-		{`{"contains":{"const":1},"maxContains":1}`, `[1,1]`, `the whole value must have at most 1 items that fit {"const":1}, not 2`},
-		{`{"uniqueItems":true}`, `[{"a":1,"b":2},1,{"b":2.0,"a":1e0}]`, `the whole value must not have the same item twice, but items 0 and 2 are both {"a":1e0,"b":2.0}`},
+		{
+			`{"contains":{"const":"<"},"minContains":2}`, `["<"]`,
+			`the whole value must have at least 2 items that fit {"const":"<"}, not 1`,
+		},
+		{
+			`{"contains":{"const":1},"maxContains":1}`, `[1,1]`,
+			`the whole value must have at most 1 items that fit {"const":1}, not 2`,
+		},
+		{
+			`{"uniqueItems":true}`, `[{"a":1,"b":2},1,{"b":2.0,"a":1e0}]`,
+			`the whole value must not have the same item twice, but items 0 and 2 are both {"a":1e0,"b":2.0}`,
+		},
 		{`{"prefixItems":[{}],"items":false}`, `[1,2]`, `the whole value must have at most 1 items, not 2`},
 		{`{"prefixItems":[{}],"unevaluatedItems":false}`, `[1,2]`, `the whole value must not have the item 1, 2`},
-		{`{"allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, `{"a":1,"b":1}`, `the whole value must not have the property "b"`},
-		{`{"prefixItems":[true],"allOf":[{"unevaluatedItems":false}],"unevaluatedItems":true}`, `[1]`, `the whole value must not have the item 0, 1`},
-		{`{"allOf":[{"properties":{"a":{"type":"string"}}}],"unevaluatedProperties":false}`, `{"a":1}`, `/a must be a string, not the number 1`},
-		{`{"propertyNames":{"maxLength":2}}`, `{"abc":1}`, `the whole value must not have a property of the name "abc", which must have at most 2 characters, not 3`},
-		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `the whole value must have the property "b", since it has "a"`},
+		{
+			`{"allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, `{"a":1,"b":1}`,
+			`the whole value must not have the property "b"`,
+		},
+		{
+			`{"prefixItems":[true],"allOf":[{"unevaluatedItems":false}],"unevaluatedItems":true}`, `[1]`,
+			`the whole value must not have the item 0, 1`,
+		},
+		{
+			`{"allOf":[{"properties":{"a":{"type":"string"}}}],"unevaluatedProperties":false}`, `{"a":1}`,
+			`/a must be a string, not the number 1`,
+		},
+		{
+			`{"propertyNames":{"maxLength":2}}`, `{"abc":1}`,
+			`the whole value must not have a property of the name "abc", which must have at most 2 characters, not 3`,
+		},
+		{
+			`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`,
+			`the whole value must have the property "b", since it has "a"`,
+		},
 		{`{"dependencies":{"a":["b"]}}`, `{"a":1}`, `the whole value must have the property "b", since it has "a"`},
 		{`{"properties":{"a":false}}`, `{"a":1}`, `/a is not allowed`},
 		{`{"multipleOf":0.01}`, `4.35`, ""},
 		{`{"multipleOf":0.1}`, `9.05`, `the whole value must be a multiple of 0.1, not the number 9.05`},
-		{`{"minimum":9007199254740993}`, `9007199254740992`, `the whole value must be at least 9007199254740993, not the number 9007199254740992`},
+		{
+			`{"minimum":9007199254740993}`, `9007199254740992`,
+			`the whole value must be at least 9007199254740993, not the number 9007199254740992`,
+		},
 		{`{"maximum":-1.50}`, `-1.5e0`, ""},
 		{`{"exclusiveMinimum":1}`, `1.0`, `the whole value must be greater than 1, not the number 1.0`},
 		{`{"exclusiveMaximum":1}`, `1`, `the whole value must be less than 1, not the number 1`},
 		{`{"maxLength":1}`, `"😀"`, ""},
-		{`{"type":"string","pattern":"^a"}`, `"b\u001b[31m"`, `the whole value must match the pattern "^a", but is "b\u001b[31m"`},
+		{
+			`{"type":"string","pattern":"^a"}`, `"b\u001b[31m"`,
+			`the whole value must match the pattern "^a", but is "b\u001b[31m"`,
+		},
 		{`{"properties":{"\u001b[31mx":{"type":"null"}}}`, `{"\u001b[31mx":1}`, `/x must be null, not the number 1`},
 		{`{}`, ``, `there is no JSON in it`},
 		{`{}`, `{`, `it is no JSON: unexpected EOF`},
@@ -140,7 +176,10 @@ func TestDrafts(t *testing.T) {
 		{`{"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","minLength":2}`, `"a"`, false},
 		{`{` + in2020 + `"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","minLength":2}`, `"a"`, false},
 		{`{` + in7 + `"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a","minLength":2}`, `"a"`, true},
-		{`{` + in7 + `"definitions":{"a":{"type":"string"}},"$ref":"#/definitions/a","minLength":"ignored"}`, `1`, false},
+		{
+			`{` + in7 + `"definitions":{"a":{"type":"string"}},"$ref":"#/definitions/a","minLength":"ignored"}`, `1`,
+			false,
+		},
 		{`{` + in7 + `"items":[{"type":"string"}],"additionalItems":{"type":"null"}}`, `["a",null]`, true},
 		{`{` + in7 + `"items":[{"type":"string"}],"additionalItems":{"type":"null"}}`, `["a",1]`, false},
 		{`{` + in7 + `"prefixItems":[false],"dependentRequired":{"a":["b"]},"unevaluatedItems":false}`, `[1]`, true},
@@ -177,7 +216,8 @@ func TestTriedBefore(t *testing.T) {
 
 // TestAtOnce: a schema is not changed by what it is used for.
 func TestAtOnce(t *testing.T) {
-	s, err := Parse([]byte(`{"$dynamicAnchor":"n","properties":{"n":{"$dynamicRef":"#n"}},"additionalProperties":false,"patternProperties":{"^x":{"type":"string"}}}`))
+	s, err := Parse(
+		[]byte(`{"$dynamicAnchor":"n","properties":{"n":{"$dynamicRef":"#n"}},"additionalProperties":false,"patternProperties":{"^x":{"type":"string"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +228,8 @@ func TestAtOnce(t *testing.T) {
 				if err := s.Validate([]byte(`{"n":{"n":{"x":"y"}}}`)); err != nil {
 					t.Error(err)
 				}
-				if err := s.Validate([]byte(`{"n":{"n":{"x":1}}}`)); err == nil || err.Error() != "/n/n/x must be a string, not the number 1" {
+				if err := s.Validate([]byte(`{"n":{"n":{"x":1}}}`)); err == nil ||
+					err.Error() != "/n/n/x must be a string, not the number 1" {
 					t.Error(err)
 				}
 			}

@@ -19,7 +19,8 @@ type suiteGroup struct {
 	}
 }
 
-// TestSuite runs the official tests. Those in refusedGroups are refused by Parse; all others give the answers they ask for.
+// TestSuite runs the official tests. Those in refusedGroups are refused by Parse; all others give the answers they ask
+// for.
 func TestSuite(t *testing.T) {
 	files, err := filepath.Glob("testdata/suite/*/*.json")
 	if err != nil || len(files) != 83 {

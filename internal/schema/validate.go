@@ -19,8 +19,8 @@ type validation struct {
 	known   map[trial]bool // what came out before
 }
 
-// trial is a schema and an object or array by its identity. Alternatives that refer to the schema around them would else try the same
-// again and again, twice as often with each step into the value.
+// trial is a schema and an object or array by its identity. Alternatives that refer to the schema around them would
+// else try the same again and again, twice as often with each step into the value.
 type trial struct {
 	n     *node
 	value uintptr
@@ -84,7 +84,8 @@ func (s *seen) mark() mark {
 // back forgets what came after the mark.
 func (s *seen) back(m mark) {
 	if s != nil {
-		s.names, s.items, s.prefix, s.allNames, s.allItems = s.names[:m.names], s.items[:m.items], m.prefix, m.allNames, m.allItems
+		s.names, s.items, s.prefix, s.allNames, s.allItems = s.names[:m.names], s.items[:m.items], m.prefix, m.allNames,
+			m.allItems
 	}
 }
 
@@ -171,7 +172,8 @@ func (v *validation) apply(n *node, value any, s *seen, out *problems) bool {
 		return false
 	}
 	if own {
-		s.prefix, s.allNames, s.allItems = max(s.prefix, c.from.prefix), s.allNames || c.from.allNames, s.allItems || c.from.allItems
+		s.prefix, s.allNames, s.allItems = max(s.prefix, c.from.prefix), s.allNames || c.from.allNames, s.allItems ||
+			c.from.allItems
 	}
 	return true
 }
@@ -220,7 +222,8 @@ func (c *check) plain() (done bool) {
 		c.fail("must be %s, not %s", c.n.kinds, described{c.value})
 		return true
 	}
-	if c.n.fixed != nil && !c.among(c.n.fixed) && c.fail("must be %s, not %s", brief{c.n.fixed.list[0]}, brief{c.value}) {
+	if c.n.fixed != nil && !c.among(c.n.fixed) && c.fail("must be %s, not %s", brief{c.n.fixed.list[0]},
+		brief{c.value}) {
 		return true
 	}
 	if c.n.enum != nil && !c.among(c.n.enum) {

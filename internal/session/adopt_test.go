@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// TestAHistoryIsAdoptedWholeOrNotAtAll: wherever the writer was killed, the session has its own messages or all of those that were adopted, for
-// who reads, lists and goes on, and it goes on as if nothing had been.
+// TestAHistoryIsAdoptedWholeOrNotAtAll: wherever the writer was killed, the session has its own messages or all of
+// those that were adopted, for who reads, lists and goes on, and it goes on as if nothing had been.
 func TestAHistoryIsAdoptedWholeOrNotAtAll(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
@@ -22,7 +22,10 @@ func TestAHistoryIsAdoptedWholeOrNotAtAll(t *testing.T) {
 		return data
 	}
 	before := len(whole())
-	adopted := []model.Message{user("a").Message, assistant("b", "c1").Message, result("c1", "r").Message, assistant("d").Message}
+	adopted := []model.Message{
+		user("a").Message, assistant("b", "c1").Message, result("c1", "r").Message,
+		assistant("d").Message,
+	}
 	check(t, own.Adopt(Adopted{From: "f", Provider: "openai", Model: "gpt"}, adopted))
 	check(t, own.Close())
 	data := whole()
@@ -35,7 +38,8 @@ func TestAHistoryIsAdoptedWholeOrNotAtAll(t *testing.T) {
 		}
 		v, err := s.Show("x")
 		check(t, err)
-		if got := said(v.Messages()); got != words || v.State.Provider != provider || v.State.Calls != calls || v.State.Messages != messages {
+		if got := said(v.Messages()); got != words || v.State.Provider != provider || v.State.Calls != calls ||
+			v.State.Messages != messages {
 			t.Fatalf("cut at %d of %d it shows %s, %+v", cut, len(data), got, v.State.Total)
 		}
 		v.Close()
@@ -47,7 +51,8 @@ func TestAHistoryIsAdoptedWholeOrNotAtAll(t *testing.T) {
 		own := resume(t, s, "x")
 		add(t, own, user("next"))
 		for range 2 {
-			if got := said(own.Messages()); !strings.HasPrefix(got, words) || !strings.HasSuffix(got, "next") || own.State().Provider != provider || own.State().Damaged != 0 {
+			if got := said(own.Messages()); !strings.HasPrefix(got, words) || !strings.HasSuffix(got, "next") ||
+				own.State().Provider != provider || own.State().Damaged != 0 {
 				t.Fatalf("cut at %d of %d it goes on as %s, %+v", cut, len(data), got, own.State())
 			}
 			check(t, own.Close())
@@ -61,7 +66,8 @@ func TestAHistoryIsAdoptedWholeOrNotAtAll(t *testing.T) {
 func TestADamagedHistoryIsNotTorn(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
-	check(t, own.Adopt(Adopted{Provider: "openai", Model: "gpt"}, []model.Message{user("a").Message, assistant("b").Message}))
+	check(t, own.Adopt(Adopted{Provider: "openai", Model: "gpt"},
+		[]model.Message{user("a").Message, assistant("b").Message}))
 	check(t, own.Close())
 	data, err := os.ReadFile(s.file("x", journalEnding))
 	check(t, err)

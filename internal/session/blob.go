@@ -44,7 +44,8 @@ func referenceOf(data []byte) (r reference, is bool) {
 	return r, err == nil && len(sum) == sha256.Size && r.Blob == strings.ToLower(r.Blob)
 }
 
-// put writes a body and returns the reference to it. The body is on the disk when it returns: the record that names it comes later.
+// put writes a body and returns the reference to it. The body is on the disk when it returns: the record that names it
+// comes later.
 func (b blobs) put(body []byte) ([]byte, error) {
 	sum := sha256.Sum256(body)
 	r := reference{hex.EncodeToString(sum[:]), len(body)}

@@ -7,8 +7,9 @@ import (
 // interrupted is what a call's result says whose own was never written: the tool may have run or not.
 const interrupted = "interrupted: the result of this call was lost, and what it did may or may not be done"
 
-// consistent makes a conversation that every API takes: the sides take turns, each call has one result, in the message after it and
-// before anything else in there, and there is no result without its call. The blocks are shared with the messages that came in.
+// consistent makes a conversation that every API takes: the sides take turns, each call has one result, in the message
+// after it and before anything else in there, and there is no result without its call. The blocks are shared with the
+// messages that came in.
 func consistent(messages []model.Message) []model.Message {
 	var whole []model.Message
 	var open []model.Block // calls of the last message

@@ -22,14 +22,16 @@ const (
 	zeroedTail = "nothing but zeros"
 )
 
-// recordStart is what every line begins with that we write. Within a string of JSON it cannot stand: its quotation mark would be escaped.
+// recordStart is what every line begins with that we write. Within a string of JSON it cannot stand: its quotation mark
+// would be escaped.
 const recordStart = `{"n":`
 
 // mostTries is how many places of a damaged line are tried for the beginning of a record.
 const mostTries = 64
 
-// pieces divides a line, without its newline, into its records and what is damaged. A line that is as it was written is one record. In another one the
-// records are used whose checksum holds: what an agent made its tools' arguments look like has the rest of its line behind it.
+// pieces divides a line, without its newline, into its records and what is damaged. A line that is as it was written is
+// one record. In another one the records are used whose checksum holds: what an agent made its tools' arguments look
+// like has the rest of its line behind it.
 func pieces(line []byte) []piece {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -63,7 +65,8 @@ func pieces(line []byte) []piece {
 	return found
 }
 
-// recordIn reads the record with a checksum that stands at the beginning of a text, and returns its size; 0: there is none.
+// recordIn reads the record with a checksum that stands at the beginning of a text, and returns its size; 0: there is
+// none.
 func recordIn(text []byte) (head, int) {
 	h, ok := parseHead(text)
 	if !ok || h.sum == nil || h.number == 0 {
@@ -113,8 +116,8 @@ func (o *order) next(number int64) (gap string, ok bool) {
 	return gap, true
 }
 
-// ours says whether the end of a file is what a writer leaves that dies in the middle of a record, or a file system that loses its power: the beginning
-// of the record with that number, and zeros where the rest should be.
+// ours says whether the end of a file is what a writer leaves that dies in the middle of a record, or a file system
+// that loses its power: the beginning of the record with that number, and zeros where the rest should be.
 func ours(end []byte, number int64) bool {
 	text := bytes.TrimRight(end, "\x00")
 	start := fmt.Appendf(nil, `{"n":%d,"p":`, number)

@@ -35,27 +35,60 @@ func TestDamage(t *testing.T) {
 		want    string
 		damaged int
 	}{
-		"version 0.1":       {func(l []string) string { return strings.Join(old(l), "") }, "u one | a two | u three", 0},
-		"torn":              {func(l []string) string { return strings.Join(l, "") + string(huge[:40]) }, "u one | a two | u three", 0},
-		"not ours":          {func(l []string) string { return strings.Join(l, "") + l[1][:40] }, "u one | a two | u three", 1},
-		"torn, huge":        {func(l []string) string { return strings.Join(l, "") + string(huge[:2*chunk]) }, "u one | a two | u three", 0},
-		"only newline lost": {func(l []string) string { return strings.TrimSuffix(strings.Join(l, ""), "\n") }, "u one | a two | u three", 0},
+		"version 0.1": {
+			func(l []string) string { return strings.Join(old(l), "") }, "u one | a two | u three",
+			0,
+		},
+		"torn": {
+			func(l []string) string { return strings.Join(l, "") + string(huge[:40]) },
+			"u one | a two | u three", 0,
+		},
+		"not ours": {
+			func(l []string) string { return strings.Join(l, "") + l[1][:40] },
+			"u one | a two | u three", 1,
+		},
+		"torn, huge": {
+			func(l []string) string { return strings.Join(l, "") + string(huge[:2*chunk]) },
+			"u one | a two | u three", 0,
+		},
+		"only newline lost": {
+			func(l []string) string { return strings.TrimSuffix(strings.Join(l, ""), "\n") },
+			"u one | a two | u three", 0,
+		},
 		"only newline lost, huge": {
 			func(l []string) string { return strings.Join(l, "") + strings.TrimSuffix(string(huge), "\n") },
 			"u one | a two | u three " + strings.Repeat("h", 3*chunk), 0,
 		},
-		"zeros at the end": {func(l []string) string { return strings.Join(l, "") + strings.Repeat("\x00", 5000) }, "u one | a two | u three", 0},
-		"garbage":          {func(l []string) string { return l[0] + l[1] + "garbage\n\n{}\n[]\n" + l[2] + "\x00\xff\n" + l[3] }, "u one | a two | u three", 4},
+		"zeros at the end": {
+			func(l []string) string { return strings.Join(l, "") + strings.Repeat("\x00", 5000) },
+			"u one | a two | u three", 0,
+		},
+		"garbage": {func(l []string) string {
+			return l[0] + l[1] + "garbage\n\n{}\n[]\n" + l[2] +
+				"\x00\xff\n" + l[3]
+		}, "u one | a two | u three", 4},
 		"huge garbage": {
 			func(l []string) string { return l[0] + l[1] + strings.Repeat("g", 5*chunk) + "\n" + l[2] + l[3] },
 			"u one | a two | u three", 1,
 		},
-		"a line gone":       {func(l []string) string { return l[0] + l[1] + l[3] }, "u one three", 1},
-		"a line cut":        {func(l []string) string { return l[0] + l[1] + l[2][:50] + "\n" + l[3] }, "u one three", 1},
-		"data damaged":      {func(l []string) string { return l[0] + l[1] + strings.Replace(l[2], "blocks", `bl"cks`, 1) + l[3] }, "u one three", 1},
-		"twice":             {func(l []string) string { return l[0] + l[1] + l[1] + l[2] + l[3] }, "u one | a two | u three", 1},
-		"no beginning":      {func(l []string) string { return l[1] + l[2] + l[3] }, "u one | a two | u three", 1},
-		"beginning damaged": {func(l []string) string { return l[0][:80] + "}\n" + l[1] + l[2] + l[3] }, "u one | a two | u three", 1},
+		"a line gone": {func(l []string) string { return l[0] + l[1] + l[3] }, "u one three", 1},
+		"a line cut": {
+			func(l []string) string { return l[0] + l[1] + l[2][:50] + "\n" + l[3] }, "u one three",
+			1,
+		},
+		"data damaged": {func(l []string) string {
+			return l[0] + l[1] + strings.Replace(l[2], "blocks", `bl"cks`,
+				1) + l[3]
+		}, "u one three", 1},
+		"twice": {
+			func(l []string) string { return l[0] + l[1] + l[1] + l[2] + l[3] },
+			"u one | a two | u three", 1,
+		},
+		"no beginning": {func(l []string) string { return l[1] + l[2] + l[3] }, "u one | a two | u three", 1},
+		"beginning damaged": {
+			func(l []string) string { return l[0][:80] + "}\n" + l[1] + l[2] + l[3] },
+			"u one | a two | u three", 1,
+		},
 		"an unknown kind": {func(l []string) string {
 			l = old(l)
 			return l[0] + l[1] + strings.Replace(l[2], "message", "novelty", 1) + l[3]
@@ -63,7 +96,8 @@ func TestDamage(t *testing.T) {
 		"an editor": {
 			func(l []string) string {
 				l = old(l)
-				return l[0] + strings.ReplaceAll(strings.TrimSuffix(l[1], "\n"), `,"`, `, "`) + "\r\n" + strings.ReplaceAll(l[2], `":`, `": `) + l[3]
+				return l[0] + strings.ReplaceAll(strings.TrimSuffix(l[1], "\n"), `,"`, `, "`) + "\r\n" +
+					strings.ReplaceAll(l[2], `":`, `": `) + l[3]
 			},
 			"u one | a two | u three", 0,
 		},
@@ -71,7 +105,10 @@ func TestDamage(t *testing.T) {
 			l = old(l)
 			return l[0] + l[1] + l[2] + strings.Replace(l[3], `"p":3`, `"p":77`, 1)
 		}, "u one | a two | u three", 0},
-		"huge line": {func(l []string) string { return strings.Join(l, "") + string(huge) }, "u one | a two | u three " + strings.Repeat("h", 3*chunk), 0},
+		"huge line": {
+			func(l []string) string { return strings.Join(l, "") + string(huge) },
+			"u one | a two | u three " + strings.Repeat("h", 3*chunk), 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, lines := prepare(t)

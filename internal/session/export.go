@@ -18,7 +18,9 @@ type Form string
 
 // The forms.
 const (
-	JSONL    Form = "jsonl"    // the records of the conversation, as they are in the journal, without the branches that were left; large bodies stand in their lines
+	// the records of the conversation, as they are in the journal, without the branches that were left; large bodies
+	// stand in their lines
+	JSONL    Form = "jsonl"
 	JSON     Form = "json"     // the projection, but with all that was said
 	Markdown Form = "markdown" // for people
 )
@@ -71,7 +73,8 @@ func (v *View) markdown(w io.Writer) error {
 	}
 	p := &printer{w: w}
 	p.printf("# %s\n\n", title)
-	p.printf("- session: %s\n- model: %s (%s)\n- directory: %s\n- created: %s\n", v.State.Begin.ID, v.State.Model, v.State.Provider, v.State.Begin.Cwd,
+	p.printf("- session: %s\n- model: %s (%s)\n- directory: %s\n- created: %s\n", v.State.Begin.ID, v.State.Model,
+		v.State.Provider, v.State.Begin.Cwd,
 		v.State.Begin.Created.Format(time.RFC3339))
 	for e, err := range v.Entries() {
 		if err != nil {

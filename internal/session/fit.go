@@ -67,8 +67,8 @@ func fitBlocks(blocks []model.Block) []model.Block {
 	return mended
 }
 
-// loggable says why an event cannot stand in a record of its own. Kinds that change the conversation's state have records with more than the event, so
-// that an event of such a kind alone would be taken for one of those.
+// loggable says why an event cannot stand in a record of its own. Kinds that change the conversation's state have
+// records with more than the event, so that an event of such a kind alone would be taken for one of those.
 func loggable(e *event.Event) error {
 	if e == nil {
 		return fault.New(fault.Internal, "a record of no event")

@@ -41,8 +41,8 @@ type fold struct {
 	summary *Numbered
 }
 
-// foldAt goes the way to a record. It decodes only what it must: the first record, changes, what came after the last end of a turn, and
-// the compaction that counts.
+// foldAt goes the way to a record. It decodes only what it must: the first record, changes, what came after the last
+// end of a turn, and the compaction that counts.
 func foldAt(j *journal, number int64) (*fold, error) {
 	if len(j.places) == 0 {
 		return nil, errEmpty

@@ -32,7 +32,11 @@ type harmed struct {
 func harm(t *rapid.T, data []byte) harmed {
 	from := rapid.IntRange(0, len(data)-1).Draw(t, "from")
 	to := min(len(data), from+rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, 5000)).Draw(t, "length"))
-	h := harmed{bytes.Clone(data), from, to, rapid.SampledFrom([]string{"cut", "tail", "zeroed", "zeroed tail", "doubled", "flipped", "newline"}).Draw(t, "harm")}
+	h := harmed{
+		bytes.Clone(data), from, to,
+		rapid.SampledFrom([]string{"cut", "tail", "zeroed", "zeroed tail", "doubled", "flipped", "newline"}).Draw(t,
+			"harm"),
+	}
 	switch h.kind {
 	case "cut": // a piece is missing
 		h.data = slices.Delete(h.data, from, to)
@@ -72,8 +76,9 @@ func (h harmed) untouched(data []byte) map[int64]string {
 	return lines
 }
 
-// TestHarmIsFoundAndTheRestIsUsed: whatever happens to a piece of the file, every record outside of it is read, nothing else is, what is wrong is told with
-// its place, opening it for writing changes no byte but a torn end, and what is appended follows.
+// TestHarmIsFoundAndTheRestIsUsed: whatever happens to a piece of the file, every record outside of it is read, nothing
+// else is, what is wrong is told with its place, opening it for writing changes no byte but a torn end, and what is
+// appended follows.
 func TestHarmIsFoundAndTheRestIsUsed(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
@@ -82,8 +87,13 @@ func TestHarmIsFoundAndTheRestIsUsed(t *testing.T) {
 		add(t, own, prompted("do it\n"+hostile, turn))
 		add(t, own, user("do it"))
 		add(t, own, told("I "+strings.Repeat("do ", int(turn)*7), turn))
-		add(t, own, Logged{&event.Event{Kind: event.ToolCall, Turn: turn, Call: &event.Call{ID: "c", Input: []byte(hostile)}}})
-		add(t, own, Message{Message: model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Call, ID: "c", Name: "X", Input: []byte(hostile)}}}})
+		add(t, own,
+			Logged{&event.Event{Kind: event.ToolCall, Turn: turn, Call: &event.Call{ID: "c", Input: []byte(hostile)}}})
+		add(t, own,
+			Message{Message: model.Message{
+				Role:   model.Assistant,
+				Blocks: []model.Block{{Kind: model.Call, ID: "c", Name: "X", Input: []byte(hostile)}},
+			}})
 		add(t, own, ended(turn))
 	}
 	check(t, own.Close())
@@ -101,12 +111,14 @@ func TestHarmIsFoundAndTheRestIsUsed(t *testing.T) {
 		want := h.untouched(data)
 		found, damage := recordsOf(t, s)
 		for number, line := range found {
-			if original, ok := want[number]; ok && line != original || !strings.Contains(string(data), line) && !strings.Contains(unchecked, line) {
+			if original, ok := want[number]; ok && line != original || !strings.Contains(string(data), line) &&
+				!strings.Contains(unchecked, line) {
 				t.Fatalf("%s [%d:%d]: record %d is not what was written: %s", h.kind, h.from, h.to, number, line)
 			}
 		}
 		for number := range want {
-			end := h.data[bytes.LastIndexByte(h.data, '\n')+1:] // it has lost its newline: perhaps it is still being written
+			// it has lost its newline: perhaps it is still being written
+			end := h.data[bytes.LastIndexByte(h.data, '\n')+1:]
 			if _, ok := found[number]; !ok && !strings.Contains(string(end), want[number]) {
 				t.Fatalf("%s [%d:%d]: record %d is whole, and not read", h.kind, h.from, h.to, number)
 			}
@@ -167,7 +179,8 @@ func goesOn(t *rapid.T, s Store, path string, h harmed, found, want map[int64]st
 	}
 	if rest := h.data[kept:]; !bytes.HasPrefix(now[kept:], rest) && !ours(rest, last+1) {
 		t.Fatalf("%q was cut off", rest)
-	} else if !bytes.HasPrefix(now[kept:], rest) && !slices.ContainsFunc(state.Damage, func(d Damaged) bool { return d.At == int64(kept) && d.Size == len(rest) }) {
+	} else if !bytes.HasPrefix(now[kept:], rest) &&
+		!slices.ContainsFunc(state.Damage, func(d Damaged) bool { return d.At == int64(kept) && d.Size == len(rest) }) {
 		t.Fatalf("%q was cut off, and nothing is told of it: %+v", rest, state.Damage)
 	}
 	again, _ := recordsOf(t, s)
@@ -202,7 +215,8 @@ func TestLargeBodiesLieBeside(t *testing.T) {
 	own := create(t, s, "x")
 	add(t, own, prompted("go", 1))
 	large := strings.Repeat("\"large\n", largestBody/4)
-	number := add(t, own, Logged{&event.Event{Kind: event.ToolResult, Turn: 1, Result: &event.Result{ID: "c", Output: large}}})
+	number := add(t, own,
+		Logged{&event.Event{Kind: event.ToolResult, Turn: 1, Result: &event.Result{ID: "c", Output: large}}})
 	add(t, own, user(large))
 	add(t, own, ended(1))
 	check(t, own.Close())
@@ -288,14 +302,18 @@ func entryOf(t *testing.T, s Store, id string, number int64) Entry {
 	return e
 }
 
-// TestNothingSaidForgesARecord: with and without a mask, also one that breaks lines, there are as many lines as records, with their kinds.
+// TestNothingSaidForgesARecord: with and without a mask, also one that breaks lines, there are as many lines as
+// records, with their kinds.
 func TestNothingSaidForgesARecord(t *testing.T) {
 	masks := map[string]func([]byte) []byte{
-		"none":    nil,
-		"texts":   func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("secret"), []byte("***")) },
-		"quotes":  func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("secret"), []byte("\"}\n{\"n\":7")) },
-		"names":   func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("text"), []byte("secret")) },
-		"blob":    func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`{"turn"`), []byte(`{"blob":"x","turn"`)) },
+		"none":   nil,
+		"texts":  func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("secret"), []byte("***")) },
+		"quotes": func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("secret"), []byte("\"}\n{\"n\":7")) },
+		"names":  func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("text"), []byte("secret")) },
+		"blob": func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte(`{"turn"`),
+				[]byte(`{"blob":"x","turn"`))
+		},
 		"nothing": func([]byte) []byte { return nil },
 	}
 	for name, mask := range masks {
@@ -303,10 +321,17 @@ func TestNothingSaidForgesARecord(t *testing.T) {
 		own := create(t, s, "x")
 		own.Mask(mask)
 		var failed int
-		for n, words := range []string{"plain", "a secret", "\n", "\r\n", "\x00", "\xff\xfe", "\u2028\u2029", `"},"k":"end","d":{"ok":true}}`, "}\n{\"n\":3,\"p\":1,\"k\":\"end\",\"t\":\"\",\"d\":{\"ok\":true}}\n", `{"blob":"00","size":1}`} {
+		for n, words := range []string{
+			"plain", "a secret", "\n", "\r\n", "\x00", "\xff\xfe", "\u2028\u2029",
+			`"},"k":"end","d":{"ok":true}}`, "}\n{\"n\":3,\"p\":1,\"k\":\"end\",\"t\":\"\",\"d\":{\"ok\":true}}\n",
+			`{"blob":"00","size":1}`,
+		} {
 			for _, r := range []Record{
 				told(words, 1),
-				Logged{&event.Event{Kind: event.ToolCall, Session: words, Parent: words, Hash: words, Call: &event.Call{ID: words, Name: words, Input: []byte(words)}}},
+				Logged{&event.Event{
+					Kind: event.ToolCall, Session: words, Parent: words, Hash: words,
+					Call: &event.Call{ID: words, Name: words, Input: []byte(words)},
+				}},
 				Logged{&event.Event{Kind: event.Question, Ask: &event.Ask{ID: words, Options: []string{words}}}},
 				Denied{Tool: words, Input: []byte(words)},
 			} {
@@ -322,7 +347,8 @@ func TestNothingSaidForgesARecord(t *testing.T) {
 		check(t, own.Close())
 		data, err := os.ReadFile(s.file("x", journalEnding))
 		check(t, err)
-		if last != int64(41-failed) || bytes.Count(data, []byte("\n")) != int(last) || name == "texts" && bytes.Contains(data, []byte("secret")) || name == "quotes" && bytes.Contains(data, []byte("secret")) {
+		if last != int64(41-failed) || bytes.Count(data, []byte("\n")) != int(last) || name == "texts" &&
+			bytes.Contains(data, []byte("secret")) || name == "quotes" && bytes.Contains(data, []byte("secret")) {
 			t.Errorf("%s: %d records, %d lines", name, last, bytes.Count(data, []byte("\n")))
 		}
 		all := rows(t, live)
@@ -331,7 +357,8 @@ func TestNothingSaidForgesARecord(t *testing.T) {
 		}
 		for line := range strings.Lines(all) {
 			var row struct{ Kind string }
-			if err := json.Unmarshal([]byte(line), &row); err != nil || !slices.Contains([]string{"begin", "text", "tool_call", "question", "denied"}, row.Kind) {
+			if err := json.Unmarshal([]byte(line), &row); err != nil ||
+				!slices.Contains([]string{"begin", "text", "tool_call", "question", "denied"}, row.Kind) {
 				t.Errorf("%s: %v in %s", name, err, line)
 			}
 		}
@@ -341,7 +368,10 @@ func TestNothingSaidForgesARecord(t *testing.T) {
 // TestKindsThatChangeTheStateAreNotLogged: an event alone is never taken for the record that its kind has.
 func TestKindsThatChangeTheStateAreNotLogged(t *testing.T) {
 	own := create(t, store(t), "x")
-	for _, kind := range []event.Kind{event.Ended, event.Denied, event.Changed, "begin", "message", "adopted", "", "new", "a\"b"} {
+	for _, kind := range []event.Kind{
+		event.Ended, event.Denied, event.Changed, "begin", "message", "adopted", "",
+		"new", "a\"b",
+	} {
 		if _, err := own.Append(Logged{&event.Event{Kind: kind}}); !errors.Is(err, fault.Internal) {
 			t.Errorf("%q: %v", kind, err)
 		}
@@ -351,7 +381,8 @@ func TestKindsThatChangeTheStateAreNotLogged(t *testing.T) {
 	}
 }
 
-// TestWhatNewerVersionsWrite: kinds that are not known are kept, told as they are and copied; a journal of a newer version is read, and not written.
+// TestWhatNewerVersionsWrite: kinds that are not known are kept, told as they are and copied; a journal of a newer
+// version is read, and not written.
 func TestWhatNewerVersionsWrite(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
@@ -359,7 +390,10 @@ func TestWhatNewerVersionsWrite(t *testing.T) {
 	check(t, own.Close())
 	f, err := os.OpenFile(s.file("x", journalEnding), os.O_APPEND|os.O_WRONLY, 0)
 	check(t, err)
-	strange := Entry{Number: 3, Parent: first, Record: Unknown{Kind: "hologram", Data: []byte(`{"seq":1,"kind":"end","b":1}`)}}
+	strange := Entry{
+		Number: 3, Parent: first,
+		Record: Unknown{Kind: "hologram", Data: []byte(`{"seq":1,"kind":"end","b":1}`)},
+	}
 	line, err := strange.line()
 	check(t, err)
 	_, err = f.Write(line)
@@ -373,13 +407,17 @@ func TestWhatNewerVersionsWrite(t *testing.T) {
 	check(t, forked.Close())
 	for _, id := range []string{"x", "y"} {
 		all := stored(t, s, id, 3)
-		if !strings.HasPrefix(all, `{"seq":3,"time":"0001-01-01T00:00:00.000Z","turn":0,"kind":"hologram","data":{"seq":1,"kind":"end","b":1}}`+"\n"+`{"seq":4`) {
+		if !strings.HasPrefix(all,
+			`{"seq":3,"time":"0001-01-01T00:00:00.000Z","turn":0,"kind":"hologram","data":{"seq":1,"kind":"end","b":1}}`+"\n"+`{"seq":4`) {
 			t.Errorf("%s: %s", id, all)
 		}
 	}
 	data, err := os.ReadFile(s.file("x", journalEnding))
 	check(t, err)
-	begin, err := Entry{Number: 1, Record: Begin{Version: version + 1, ID: "new", Provider: "p", Created: own.State().Begin.Created}}.line()
+	begin, err := Entry{Number: 1, Record: Begin{
+		Version: version + 1, ID: "new", Provider: "p",
+		Created: own.State().Begin.Created,
+	}}.line()
 	check(t, err)
 	newer := append(begin, data[bytes.IndexByte(data, '\n')+1:]...)
 	check(t, os.WriteFile(s.file("new", journalEnding), newer, 0o600))
@@ -440,7 +478,8 @@ func TestForksCarryEvents(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever a file holds, a reader comes to its end, from any number on the tail is the same, and it has the records that opening the file finds.
+// FuzzReader: whatever a file holds, a reader comes to its end, from any number on the tail is the same, and it has the
+// records that opening the file finds.
 func FuzzReader(f *testing.F) {
 	var whole []byte
 	for i, r := range []Record{Begin{Version: 1, ID: "x"}, prompted("a", 1), user("one"), told("b", 1), ended(1)} {

@@ -22,11 +22,13 @@ const mostHistory = 256 << 20
 //
 //   - an array of messages {role, content, tool_calls, tool_call_id}, or such messages one after the other;
 //   - an object that has such an array as its history, as our projections do;
-//   - a transcript of Claude Code: objects {type, message{role, content}}, one after the other, from the last compaction on;
+//   - a transcript of Claude Code: objects {type, message{role, content}}, one after the other, from the last
+//     compaction on;
 //   - a journal of ours.
 //
-// What a model thought is left out, because it is worth something to that model only, and so are system messages: instructions are ours to
-// give. What comes back is consistent: each call has one result. An error names the file, the place and the reason.
+// What a model thought is left out, because it is worth something to that model only, and so are system messages:
+// instructions are ours to give. What comes back is consistent: each call has one result. An error names the file, the
+// place and the reason.
 func ReadHistory(file string) ([]model.Message, error) {
 	data, err := workspace.ReadFile(file, mostHistory)
 	if err != nil {

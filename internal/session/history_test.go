@@ -39,10 +39,19 @@ func TestReadHistory(t *testing.T) {
 {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"three"}]}]},"toolUseResult":{}}
 {"type":"file-history-snapshot"}
 {"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"four"}]}}`, answered},
-		"one message":      {`{"role":"user","content":"one"}`, "u one"},
-		"lost result":      {`[{"role":"assistant","tool_calls":[{"id":"c1","name":"Read","input":null}]}]`, "a call:c1 | u result:c1=INTERRUPTED"},
-		"result of nobody": {`[{"role":"user","content":"one"},{"role":"tool","tool_call_id":"c9","content":"x"}]`, "u one"},
-		"empty session":    {`{"history":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/y.png"}}]}]}`, "u [image: https://x/y.png]"},
+		"one message": {`{"role":"user","content":"one"}`, "u one"},
+		"lost result": {
+			`[{"role":"assistant","tool_calls":[{"id":"c1","name":"Read","input":null}]}]`,
+			"a call:c1 | u result:c1=INTERRUPTED",
+		},
+		"result of nobody": {
+			`[{"role":"user","content":"one"},{"role":"tool","tool_call_id":"c9","content":"x"}]`,
+			"u one",
+		},
+		"empty session": {
+			`{"history":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/y.png"}}]}]}`,
+			"u [image: https://x/y.png]",
+		},
 	} {
 		messages, err := ReadHistory(write(row.text))
 		if err != nil {
@@ -68,15 +77,17 @@ func TestReadHistory(t *testing.T) {
 		"{\"type\":\"user\"}":                 "line 1: message: unexpected end",
 		`[{"role":"user","content":["x"]}]`:   "message 1: content is neither",
 		`{"history":[{"role":"x"}]}`:          `line 1: message 1: the role "x"`,
-		`[{"role":"user","content":[{"a":1}, {"type":"hologram"}]}]`:                           `content[1]: blocks of the type "hologram" are not known`,
-		`[{"role":"assistant","tool_calls":[{"id":"x"}]}]`:                                     "tool_calls[0]: a call needs an id and a name",
+		`[{"role":"user","content":[{"a":1}, {"type":"hologram"}]}]`: `content[1]: blocks of the type "hologram" are not known`,
+		`[{"role":"assistant","tool_calls":[{"id":"x"}]}]`: "tool_calls[0]: a " +
+			"call needs an id and a name",
 		`[{"role":"user","content":[{"type":"tool_result"}]}]`:                                 "no tool_use_id",
 		`[{"role":"user","content":[{"type":"image","source":{"type":"url","data":"x"}}]}]`:    `the image has its data as "url"`,
 		`[{"role":"user","content":[{"type":"image","source":{"type":"base64","data":"?"}}]}]`: "illegal base64",
 	} {
 		file := write(text)
 		_, err := ReadHistory(file)
-		if f := wantCode(t, err, fault.InvalidJSON); !strings.Contains(f.Message, want) || !strings.Contains(f.Message, file) {
+		if f := wantCode(t, err, fault.InvalidJSON); !strings.Contains(f.Message, want) ||
+			!strings.Contains(f.Message, file) {
 			t.Errorf("%s:\n got %s\nwant %s", text, f.Message, want)
 		}
 	}
@@ -94,13 +105,16 @@ func TestReadHistoryKeepsImagesAndArguments(t *testing.T) {
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"text","text":"no"},{"type":"image","source":{"type":"base64","data":"AQI="}}]}]}]`), 0o600))
 	m, err := ReadHistory(file)
 	check(t, err)
-	if b := m[0].Blocks; len(b) != 3 || b[0].Kind != model.Image || b[0].Media != "image/png" || len(b[0].Data) != 2 || b[1].Kind != model.File || b[1].Name != "d.pdf" || b[2].Media != "image/gif" {
+	if b := m[0].Blocks; len(b) != 3 || b[0].Kind != model.Image || b[0].Media != "image/png" || len(b[0].Data) != 2 ||
+		b[1].Kind != model.File || b[1].Name != "d.pdf" || b[2].Media != "image/gif" {
 		t.Errorf("%+v", b)
 	}
-	if b := m[1].Blocks; string(b[0].Input) != `{"x":1}` || string(b[1].Input) != "{}" || b[1].Broken != "half {" || string(b[2].Input) != "{}" || b[2].Broken != "" {
+	if b := m[1].Blocks; string(b[0].Input) != `{"x":1}` || string(b[1].Input) != "{}" || b[1].Broken != "half {" ||
+		string(b[2].Input) != "{}" || b[2].Broken != "" {
 		t.Errorf("%+v", b)
 	}
-	if b := m[2].Blocks; len(b) != 3 || b[0].Name != "R" || !b[0].Failed || b[0].Text != "no" || len(b[0].Parts) != 1 || b[1].Name != "S" {
+	if b := m[2].Blocks; len(b) != 3 || b[0].Name != "R" || !b[0].Failed || b[0].Text != "no" || len(b[0].Parts) != 1 ||
+		b[1].Name != "S" {
 		t.Errorf("%+v", b)
 	}
 }

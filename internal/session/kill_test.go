@@ -19,8 +19,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// writeForEver resumes the session, or begins it, and writes turns to it. It prints the number of each record when Append has returned.
-// The records say what they must be: a message has its own number in it.
+// writeForEver resumes the session, or begins it, and writes turns to it. It prints the number of each record when
+// Append has returned. The records say what they must be: a message has its own number in it.
 func writeForEver(dir string) error {
 	s := Open(dir)
 	own, err := s.Resume(context.Background(), "kill")
@@ -54,8 +54,8 @@ func killed(number int64) Message {
 	return m
 }
 
-// TestKillsLoseAtMostTheLastRecord ends a writer with kill -9 at random moments, OMNIAGENT_KILLS of them. What Append had returned for is
-// there, and the session goes on.
+// TestKillsLoseAtMostTheLastRecord ends a writer with kill -9 at random moments, OMNIAGENT_KILLS of them. What Append
+// had returned for is there, and the session goes on.
 func TestKillsLoseAtMostTheLastRecord(t *testing.T) {
 	kills := 24
 	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
@@ -100,7 +100,8 @@ func killOnce(t *testing.T, s Store) (torn int) {
 		acknowledged, _ = strconv.ParseInt(lines.Text(), 10, 64)
 	}
 	_ = cmd.Wait()
-	if data, err := os.ReadFile(s.file("kill", journalEnding)); err == nil && len(data) > 0 && data[len(data)-1] != '\n' {
+	if data, err := os.ReadFile(s.file("kill", journalEnding)); err == nil && len(data) > 0 &&
+		data[len(data)-1] != '\n' {
 		torn = 1
 	}
 	own, err := s.Resume(context.Background(), "kill")
@@ -124,7 +125,8 @@ func killOnce(t *testing.T, s Store) (torn int) {
 	return torn
 }
 
-// converse writes a conversation as hosts have it, for ever, and prints what is acknowledged: "seq turn end" of records that somebody may act upon.
+// converse writes a conversation as hosts have it, for ever, and prints what is acknowledged: "seq turn end" of records
+// that somebody may act upon.
 func converse(dir string) error {
 	s := Open(dir)
 	own, err := s.Resume(context.Background(), "kill")
@@ -145,7 +147,10 @@ func converse(dir string) error {
 			prompted("go on", turn),
 			Logged{&event.Event{Kind: event.TurnBegan, Turn: turn}},
 			told("a", turn), told(strings.Repeat("b", int(turn*7919%70_000)), turn),
-			Logged{&event.Event{Kind: event.ToolResult, Turn: turn, Result: &event.Result{Output: strings.Repeat("c", int(turn*7919%400_000))}}},
+			Logged{&event.Event{
+				Kind: event.ToolResult, Turn: turn,
+				Result: &event.Result{Output: strings.Repeat("c", int(turn*7919%400_000))},
+			}},
 			user("d"), ended(turn),
 		} {
 			number, err := own.Append(r)
@@ -165,8 +170,8 @@ func converse(dir string) error {
 	}
 }
 
-// TestKilledConversationsSayWhichTurnIsUnknown ends the process that has a conversation with kill -9 at random moments. What was acknowledged is there, in
-// its order, and a turn without an end is named.
+// TestKilledConversationsSayWhichTurnIsUnknown ends the process that has a conversation with kill -9 at random moments.
+// What was acknowledged is there, in its order, and a turn without an end is named.
 func TestKilledConversationsSayWhichTurnIsUnknown(t *testing.T) {
 	kills := 16
 	if n, err := strconv.Atoi(os.Getenv("OMNIAGENT_KILLS")); err == nil {
@@ -195,12 +200,14 @@ func TestKilledConversationsSayWhichTurnIsUnknown(t *testing.T) {
 		check(t, err)
 		state := own.State()
 		if own.Last() < number || own.Last() > number+1 || state.Damaged != 0 || state.LastTurn < turn {
-			t.Fatalf("record %d of turn %d was acknowledged; the last is %d, of turn %d, and %d are damaged", number, turn, own.Last(), state.LastTurn, state.Damaged)
+			t.Fatalf("record %d of turn %d was acknowledged; the last is %d, of turn %d, and %d are damaged", number,
+				turn, own.Last(), state.LastTurn, state.Damaged)
 		}
 		cuts += len(state.Damage)
 		open := step < 6 && own.Last() != number+(6-step) || own.Last() == number+1 && step == 6
 		if open != (len(state.Unfinished) == 1) || open && state.Unfinished[0].Turn != state.LastTurn {
-			t.Fatalf("step %d of turn %d was acknowledged, record %d of %d; unfinished: %+v", step, turn, number, own.Last(), state.Unfinished)
+			t.Fatalf("step %d of turn %d was acknowledged, record %d of %d; unfinished: %+v", step, turn, number,
+				own.Last(), state.Unfinished)
 		}
 		unknown += len(state.Unfinished)
 		check(t, own.Close())
@@ -285,7 +292,8 @@ func TestADeadTurnGoesOn(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	state := own.State()
-	if state.Calls != 2 || state.Cost != 0.25 || state.Usage != (model.Usage{Input: 10, CacheRead: 5, Output: 3}) || state.Turns != 0 {
+	if state.Calls != 2 || state.Cost != 0.25 || state.Usage != (model.Usage{Input: 10, CacheRead: 5, Output: 3}) ||
+		state.Turns != 0 {
 		t.Errorf("what was spent is lost: %+v", state.Total)
 	}
 	add(t, own, user("go on"))

@@ -76,8 +76,9 @@ type head struct {
 	kind           kind
 	name           []byte // of the kind
 	time           []byte
-	data           int    // where the data begins in the line; 0: the line has another form, and has to be decoded to get at it
-	sum            []byte // the checksum in hexadecimal digits; nil: a record of version 0.1, which had none
+	// where the data begins in the line; 0: the line has another form, and has to be decoded to get at it
+	data int
+	sum  []byte // the checksum in hexadecimal digits; nil: a record of version 0.1, which had none
 }
 
 // when is the zero time where the line says nothing that can be read.
@@ -95,7 +96,8 @@ func (h head) holds(line []byte) bool {
 		return true
 	}
 	sum, err := strconv.ParseUint(string(h.sum), 16, 32)
-	return err == nil && len(h.sum) == 8 && !bytes.ContainsAny(h.sum, "ABCDEF") && uint32(sum) == checksum(line[:h.data-len(sumBefore)-8-len(sumBehind)], line[h.data:len(line)-1])
+	return err == nil && len(h.sum) == 8 && !bytes.ContainsAny(h.sum, "ABCDEF") &&
+		uint32(sum) == checksum(line[:h.data-len(sumBefore)-8-len(sumBehind)], line[h.data:len(line)-1])
 }
 
 // parseHead reads the head of a line that we wrote. line may be the beginning of it.
@@ -147,8 +149,8 @@ func parseHead(line []byte) (h head, ok bool) {
 	return h, (h.kind != unknown || nameable(h.name)) && (h.sum != nil || isTime(h.time))
 }
 
-// isTime says whether a line of version 0.1 has a time of the form in which all are written. A line that lost the end of it has lost its checksum, too, and
-// is not one of version 0.1.
+// isTime says whether a line of version 0.1 has a time of the form in which all are written. A line that lost the end
+// of it has lost its checksum, too, and is not one of version 0.1.
 func isTime(t []byte) bool {
 	return len(t) == len(timeLayout) && t[4] == '-' && t[10] == 'T' && t[19] == '.' && t[len(t)-1] == 'Z'
 }
@@ -166,7 +168,8 @@ func nameable(name []byte) bool {
 // longestName is longer than the name of any kind.
 const longestName = 20
 
-// slowHead reads a line of version 0.1 in another form, such as one that went through somebody's editor. A line that had a checksum has one form only.
+// slowHead reads a line of version 0.1 in another form, such as one that went through somebody's editor. A line that
+// had a checksum has one form only.
 func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
 	var l struct {
 		N, P int64

@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// Info is what a list tells of a session. Of the State it has all but Todos and Damaged; Messages, Compactions and Title are as of the last
-// end of a turn on whatever branch, and what came after it.
+// Info is what a list tells of a session. Of the State it has all but Todos and Damaged; Messages, Compactions and
+// Title are as of the last end of a turn on whatever branch, and what came after it.
 type Info struct {
 	State
 	Size int64 // of the journal
@@ -36,8 +36,8 @@ type Filter struct {
 	Limit    int // 0: all
 }
 
-// List tells of the sessions, the one that was used last first, and how many there are without Offset and Limit. Files that cannot be
-// read are passed over and reported.
+// List tells of the sessions, the one that was used last first, and how many there are without Offset and Limit. Files
+// that cannot be read are passed over and reported.
 func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int, skipped []Skipped, err error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -89,7 +89,8 @@ func (f Filter) passes(i Info) bool {
 func (s Store) ids() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !absent(err) {
-		return nil, fault.New(codeOf(err), "the sessions in %s cannot be listed", s.dir).Because(err).Hint("look at %s", s.dir)
+		return nil, fault.New(codeOf(err), "the sessions in %s cannot be listed", s.dir).Because(err).Hint("look at %s",
+			s.dir)
 	}
 	var ids []string
 	for _, e := range entries {
@@ -204,7 +205,8 @@ type Hit struct {
 	Snippet string // the text in its surroundings, in one line
 }
 
-// Search finds the sessions whose title or messages have a text, in whatever case, also in what compactions have put aside.
+// Search finds the sessions whose title or messages have a text, in whatever case, also in what compactions have put
+// aside.
 func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits []Hit, skipped []Skipped, err error) {
 	wanted = strings.ToLower(wanted)
 	if strings.TrimSpace(wanted) == "" {
@@ -262,7 +264,8 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 		for _, b := range m.Blocks {
 			if at := strings.Index(strings.ToLower(b.Text), wanted); at >= 0 {
 				if hit.Found++; hit.Found == 1 {
-					hit.Record, hit.Role, hit.Snippet = e.Number, string(m.Role), snippet(strings.ToLower(b.Text), b.Text, at, len(wanted))
+					hit.Record, hit.Role, hit.Snippet = e.Number, string(m.Role), snippet(strings.ToLower(b.Text),
+						b.Text, at, len(wanted))
 				}
 				break
 			}
@@ -286,7 +289,8 @@ func plainest(wanted string) string {
 
 const around = 40
 
-// snippet cuts what was found out of its text. Where lower case is longer or shorter than the text, it is cut out of the lower case.
+// snippet cuts what was found out of its text. Where lower case is longer or shorter than the text, it is cut out of
+// the lower case.
 func snippet(lower, whole string, at, length int) string {
 	if len(lower) != len(whole) {
 		whole = lower

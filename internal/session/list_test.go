@@ -43,7 +43,10 @@ func TestListReadsLittle(t *testing.T) {
 			End{Total: Total{Title: id, Provider: provider, Messages: 1}},
 			user("later"),
 		} {
-			line, err := Entry{Number: int64(i + 1), Parent: int64(i), Time: at.Add(time.Duration(n) * time.Hour), Record: r}.line()
+			line, err := Entry{
+				Number: int64(i + 1), Parent: int64(i), Time: at.Add(time.Duration(n) * time.Hour),
+				Record: r,
+			}.line()
 			check(t, err)
 			file = append(file, line...)
 		}
@@ -59,10 +62,12 @@ func TestListReadsLittle(t *testing.T) {
 	if took > time.Second {
 		t.Errorf("it took %v", took)
 	}
-	if listed(page) != "s0999 s0998 s0997" || total != 1001 || len(skipped) != 1 || skipped[0].File != s.file("broken", journalEnding) {
+	if listed(page) != "s0999 s0998 s0997" || total != 1001 || len(skipped) != 1 ||
+		skipped[0].File != s.file("broken", journalEnding) {
 		t.Errorf("%s of %d, skipped %v", listed(page), total, skipped)
 	}
-	if i := page[0]; i.Messages != 2 || i.Title != "s0999" || i.Provider != "openai" || i.Size < 30_000 || i.Updated != at.Add(999*time.Hour) {
+	if i := page[0]; i.Messages != 2 || i.Title != "s0999" || i.Provider != "openai" || i.Size < 30_000 ||
+		i.Updated != at.Add(999*time.Hour) {
 		t.Errorf("%+v", i)
 	}
 	for _, row := range []struct {
@@ -81,7 +86,8 @@ func TestListReadsLittle(t *testing.T) {
 			t.Errorf("%+v: %d %s", row.filter, total, listed(page))
 		}
 	}
-	if page, total, _, err := Open(filepath.Join(s.dir, "none")).List(t.Context(), Filter{}); err != nil || total != 0 || page == nil {
+	if page, total, _, err := Open(filepath.Join(s.dir, "none")).List(t.Context(), Filter{}); err != nil ||
+		total != 0 || page == nil {
 		t.Error("a store that is not there is not empty", err)
 	}
 }
@@ -91,7 +97,14 @@ func TestGlanceSeesWhatTheWholeSays(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
 	add(t, own, user("a title"))
-	for _, r := range []Record{assistant("a", "c"), result("c", "r"), Denied{Tool: "x"}, end(), Changed{Model: "m2"}, user("b"), assistant("c"), Compacted{Summary: user("s").Message}} {
+	for _, r := range []Record{
+		assistant("a", "c"), result("c", "r"),
+		Denied{Tool: "x"},
+		end(),
+		Changed{Model: "m2"},
+		user("b"), assistant("c"),
+		Compacted{Summary: user("s").Message},
+	} {
 		add(t, own, r)
 		info, err := s.info("x")
 		check(t, err)
@@ -117,8 +130,11 @@ func TestSearch(t *testing.T) {
 	add(t, two, result("c", "ÄPFEL, once more; äpfel"))
 	check(t, os.WriteFile(s.file("broken", journalEnding), []byte("no\n"), 0o600))
 	for wanted, want := range map[string]string{
-		"title": "one 1 user the Title", "ÄpFeL": "two 1 user ÄPFEL, once more; äpfel,one 1 assistant Äpfel and \"quoted\\ text\" with lines, and so o…",
-		`"quoted\ TEXT"` + "\n": "one 1 assistant Äpfel and \"quoted\\ text\" with lines, and so on xxxxxxxxxxxxxxxxxx…", "nowhere": "", "needle": "", "role": "",
+		"title": "one 1 user the Title",
+		"ÄpFeL": "two 1 user ÄPFEL, once more; äpfel,one 1 assistant Äpfel and \"quoted\\ text\" with lines, and so o…",
+		`"quoted\ TEXT"` +
+			"\n": "one 1 assistant Äpfel and \"quoted\\ text\" with lines, and so on xxxxxxxxxxxxxxxxxx…",
+		"nowhere": "", "needle": "", "role": "",
 	} {
 		hits, skipped, err := s.Search(t.Context(), wanted, Filter{})
 		check(t, err)
@@ -163,8 +179,10 @@ func TestExport(t *testing.T) {
 	if len(p.History) != 3 || p.History[0].Content != "A title" {
 		t.Errorf("%+v", p)
 	}
-	want := "# A title\n\n- session: x\n- model: m1 (gemini)\n- directory: /w\n- created: C\n\n## User\n\nA title\n\n## Assistant\n\nI look.\n\n**Read**\n\n```\n" +
-		"{\n  \"file_path\": \"a.txt\"\n}\n```\n\n**result**\n\n````\na\n```\nb\n````\n\n*(what was said until here was put aside for this summary)*\n\n## User\n\nsummary\n" +
+	want := "# A title\n\n- session: x\n- model: m1 (gemini)\n- directory: /w\n- created: C\n\n## User\n\nA " +
+		"title\n\n## Assistant\n\nI look.\n\n**Read**\n\n```\n" +
+		"{\n  \"file_path\": \"a.txt\"\n}\n```\n\n**result**\n\n````\na\n```\nb\n````\n\n*(what was said until here " +
+		"was put aside for this summary)*\n\n## User\n\nsummary\n" +
 		"\n*(the turn ended with error_max_turns: too many)*\n"
 	if got := strings.Replace(export(Markdown), own.State().Begin.Created.Format(time.RFC3339), "C", 1); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)

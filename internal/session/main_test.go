@@ -20,7 +20,10 @@ const roleVariable = "OMNIAGENT_SESSION_TEST_ROLE"
 
 // TestMain lets the test binary be the other process.
 func TestMain(m *testing.M) {
-	roles := map[string]func(dir string) error{"write": writeForEver, "hold": holdSession, "follow": followEvents, "converse": converse, "full": fillDisk}
+	roles := map[string]func(dir string) error{
+		"write": writeForEver, "hold": holdSession, "follow": followEvents,
+		"converse": converse, "full": fillDisk,
+	}
 	name := os.Getenv(roleVariable)
 	if name == "" {
 		os.Exit(m.Run())
@@ -75,7 +78,10 @@ func store(t testing.TB) Store {
 
 func create(t testing.TB, s Store, id string) *Session {
 	t.Helper()
-	own, err := s.Create(context.Background(), Begin{ID: id, Provider: "gemini", Model: "m1", Cwd: "/w", Mode: "default"})
+	own, err := s.Create(context.Background(), Begin{
+		ID: id, Provider: "gemini", Model: "m1", Cwd: "/w",
+		Mode: "default",
+	})
 	check(t, err)
 	t.Cleanup(func() { _ = own.Close() })
 	return own
@@ -103,13 +109,19 @@ func user(words string) Message {
 func assistant(words string, calls ...string) Message {
 	m := model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Text, Text: words}}}
 	for _, id := range calls {
-		m.Blocks = append(m.Blocks, model.Block{Kind: model.Call, ID: id, Name: "Read", Input: []byte(`{"file_path":"a.txt"}`)})
+		m.Blocks = append(m.Blocks, model.Block{
+			Kind: model.Call, ID: id, Name: "Read",
+			Input: []byte(`{"file_path":"a.txt"}`),
+		})
 	}
 	return Message{Message: m, Answer: "msg_1", Usage: &model.Usage{Input: 10, CacheRead: 5, Output: 3}, Cost: 0.25}
 }
 
 func result(id, words string) Message {
-	return Message{Message: model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: id, Name: "Read", Text: words}}}}
+	return Message{Message: model.Message{
+		Role:   model.User,
+		Blocks: []model.Block{{Kind: model.Result, ID: id, Name: "Read", Text: words}},
+	}}
 }
 
 func end() End {
@@ -136,8 +148,8 @@ func said(messages []model.Message) string {
 	return strings.ReplaceAll(strings.Join(all, " | "), interrupted, "INTERRUPTED")
 }
 
-// long writes the journal of a session of so many messages, with a compaction before the last kept ones (none if that is 0). It is made like a
-// real one: prompts, answers with calls, results of two kilobytes and a bit, ends of turns.
+// long writes the journal of a session of so many messages, with a compaction before the last kept ones (none if that
+// is 0). It is made like a real one: prompts, answers with calls, results of two kilobytes and a bit, ends of turns.
 func long(t testing.TB, s Store, id string, messages, kept int) (path string) {
 	t.Helper()
 	check(t, os.MkdirAll(s.dir, 0o700))

@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// masked is the data of a record without secrets. A mask that breaks the data as a whole is put upon each of its texts instead: neither does a secret get
-// into the journal, nor does a mask make one record of another.
+// masked is the data of a record without secrets. A mask that breaks the data as a whole is put upon each of its texts
+// instead: neither does a secret get into the journal, nor does a mask make one record of another.
 func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
 	clean := mask(body)
 	if bytes.Equal(clean, body) {
@@ -27,7 +27,8 @@ func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
 			return clean, nil
 		}
 	}
-	return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: without its secrets it is no record", nameOf(r)).Because(err)
+	return nil, fault.New(fault.Internal, "a record of the kind %s cannot be kept: without its secrets it is no record",
+		nameOf(r)).Because(err)
 }
 
 func maskedValue(mask func([]byte) []byte, value any) any {

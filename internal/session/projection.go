@@ -48,7 +48,8 @@ type Called struct {
 
 func project(s State, messages []model.Message) projection {
 	p := projection{
-		ID: s.Begin.ID, Provider: s.Provider, Model: s.Model, Cwd: s.Begin.Cwd, Created: s.Begin.Created, Updated: s.Updated, History: []Spoken{},
+		ID: s.Begin.ID, Provider: s.Provider, Model: s.Model, Cwd: s.Begin.Cwd, Created: s.Begin.Created,
+		Updated: s.Updated, History: []Spoken{},
 	}
 	p.Usage.Input, p.Usage.Output, p.Usage.Cost = s.Usage.Context(), s.Usage.Output, s.Cost
 	p.Metadata.Title, p.Metadata.Compactions = s.Title, s.Compactions

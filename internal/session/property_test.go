@@ -118,7 +118,8 @@ func (r *recalled) renumber() {
 	*r = fresh
 }
 
-// TestAnySessionFoldsToTheSame: whatever is appended, gone back to, shortened, forked and reopened, the session is what was kept in mind.
+// TestAnySessionFoldsToTheSame: whatever is appended, gone back to, shortened, forked and reopened, the session is what
+// was kept in mind.
 func TestAnySessionFoldsToTheSame(t *testing.T) {
 	base := t.TempDir()
 	rounds := 0
@@ -148,7 +149,10 @@ func TestAnySessionFoldsToTheSame(t *testing.T) {
 			"end":     func(t *rapid.T) { put(End{Cost: float64(rapid.IntRange(0, 9).Draw(t, "cost"))}) },
 			"compact": func(t *rapid.T) {
 				keep := int64(0)
-				seen := slices.DeleteFunc(own.Seen(), func(m Numbered) bool { _, ok := mind.record[m.Number].(Message); return !ok })
+				seen := slices.DeleteFunc(own.Seen(), func(m Numbered) bool {
+					_, ok := mind.record[m.Number].(Message)
+					return !ok
+				})
 				if len(seen) > 0 && rapid.Bool().Draw(t, "keep") {
 					keep = rapid.SampledFrom(seen).Draw(t, "from").Number
 				}
@@ -198,7 +202,8 @@ func fatal(t *rapid.T, err error) {
 	}
 }
 
-// FuzzJournal: whatever a file holds, it is read or refused, what was read stays when something is added, and nothing panics.
+// FuzzJournal: whatever a file holds, it is read or refused, what was read stays when something is added, and nothing
+// panics.
 func FuzzJournal(f *testing.F) {
 	var whole []byte
 	for i, r := range []Record{
@@ -218,7 +223,8 @@ func FuzzJournal(f *testing.F) {
 	f.Add(whole[:len(whole)-20])
 	f.Add([]byte(strings.ReplaceAll(string(whole), `"p":3`, `"p":9`)))
 	f.Add([]byte("{}\n[]\n\n{\"n\":1,\"p\":1,\"k\":\"message\",\"t\":\"\",\"d\":{}}\n"))
-	f.Add([]byte(`{"n":1,"p":0,"k":"message","t":"x","d":null}` + "\n" + `{"n":2,"p":0,"k":"end","t":"x","d":[]}` + "\n"))
+	f.Add([]byte(`{"n":1,"p":0,"k":"message","t":"x","d":null}` + "\n" + `{"n":2,"p":0,"k":"end","t":"x","d":[]}` +
+		"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = glance(bytes.NewReader(data), int64(len(data)), "")
 		j, err := readJournal(bytes.NewReader(data), "")

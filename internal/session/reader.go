@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Reader reads the records of a session one after the other, from any number on. Any number of readers, in any process, get the same records. One
-// that is slow costs neither the writer nor memory: it reads from the file.
+// Reader reads the records of a session one after the other, from any number on. Any number of readers, in any process,
+// get the same records. One that is slow costs neither the writer nor memory: it reads from the file.
 type Reader struct {
 	own    *Session // the writer, where it is in this process
 	file   *shared
@@ -38,7 +38,8 @@ type read struct {
 	damage Damaged
 }
 
-// shared is a file that is open for a session and its readers. The last of them closes it, so that a file without a name can be read to its end.
+// shared is a file that is open for a session and its readers. The last of them closes it, so that a file without a
+// name can be read to its end.
 type shared struct {
 	*os.File
 	mu    sync.Mutex
@@ -68,8 +69,9 @@ func (s *shared) leave() error {
 	return nil
 }
 
-// Reader returns a reader of a session that is open for writing here. It begins with the record of that number; below 1 it begins with the first.
-// Its Next waits for records until the session is closed, and then returns io.EOF when it has returned all of them. The reader has to be closed, too.
+// Reader returns a reader of a session that is open for writing here. It begins with the record of that number; below 1
+// it begins with the first. Its Next waits for records until the session is closed, and then returns io.EOF when it has
+// returned all of them. The reader has to be closed, too.
 func (s *Session) Reader(from int64) *Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +88,8 @@ func (s *Session) Reader(from int64) *Reader {
 	return r
 }
 
-// Reader returns a reader of a session on disk. With follow, its Next waits at the end for what another process appends, until the session has no writer
-// or is deleted; else it returns io.EOF there.
+// Reader returns a reader of a session on disk. With follow, its Next waits at the end for what another process
+// appends, until the session has no writer or is deleted; else it returns io.EOF there.
 func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -96,7 +98,10 @@ func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{file: share(f), blobs: s.blobs(id), lock: s.file(id, lockEnding), follow: follow, from: max(1, from)}, nil
+	return &Reader{
+		file: share(f), blobs: s.blobs(id), lock: s.file(id, lockEnding), follow: follow,
+		from: max(1, from),
+	}, nil
 }
 
 // Close ends the reader.
@@ -108,7 +113,8 @@ func (r *Reader) Close() error {
 	return file.leave()
 }
 
-// Next returns the next record. A place that is no record comes as Damaged, with the number that a record in its place would have.
+// Next returns the next record. A place that is no record comes as Damaged, with the number that a record in its place
+// would have.
 func (r *Reader) Next(ctx context.Context) (Entry, error) {
 	e, _, err := r.next(ctx)
 	return e, err
@@ -204,7 +210,8 @@ func wait(ctx context.Context, changed <-chan struct{}) error {
 	return nil
 }
 
-// ahead gives r the record that it wants next, where it is in memory. Otherwise it returns where the last record of the file ends, and what to wait for.
+// ahead gives r the record that it wants next, where it is in memory. Otherwise it returns where the last record of the
+// file ends, and what to wait for.
 func (s *Session) ahead(r *Reader) (end int64, changed <-chan struct{}, over, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,8 +235,8 @@ func (s *Session) wake() {
 	}
 }
 
-// read reads the next line from the file into the queue. end is where the last whole line ends; -1: a line that has its newline is whole. io.EOF: there
-// is none yet.
+// read reads the next line from the file into the queue. end is where the last whole line ends; -1: a line that has its
+// newline is whole. io.EOF: there is none yet.
 func (r *Reader) read(end int64) error {
 	line, size, err := r.line(end)
 	if err != nil {
@@ -237,7 +244,8 @@ func (r *Reader) read(end int64) error {
 	}
 	all := pieces(line)
 	if !r.again && r.own == nil && (len(all) > 1 || len(all) == 1 && all[0].reason != "") {
-		r.again, r.start, r.pending = true, r.at, r.pending[:0] // its writer may have cut a torn line off and written another while we were reading
+		// its writer may have cut a torn line off and written another while we were reading
+		r.again, r.start, r.pending = true, r.at, r.pending[:0]
 		return nil
 	}
 	r.again = false
@@ -269,7 +277,8 @@ func (r *Reader) read(end int64) error {
 	return nil
 }
 
-// line is the line at r.at without its newline, and its size with it. Of one that is longer than any record it is only the beginning.
+// line is the line at r.at without its newline, and its size with it. Of one that is longer than any record it is only
+// the beginning.
 func (r *Reader) line(end int64) (line []byte, size int, err error) {
 	held := r.pending[min(r.at-r.start, int64(len(r.pending))):]
 	for want := len(held) + chunk; ; want *= 2 {
@@ -316,7 +325,8 @@ func (r *Reader) endless(end int64) (int, error) {
 	}
 }
 
-// recent holds the lines of the last records of a session in memory, up to a limit: readers that keep up need not read the file.
+// recent holds the lines of the last records of a session in memory, up to a limit: readers that keep up need not read
+// the file.
 type recent struct {
 	entries []kept
 	size    int
@@ -349,8 +359,8 @@ func (r *recent) add(number, at int64, line []byte) {
 	r.entries, r.size = append(r.entries, kept{number, at, bytes.Clone(line)}), r.size+len(line)
 }
 
-// get is the record of that number, for a reader that has read up to an offset. What lies between that and the first record in memory has to be read from
-// the file, as it may be damaged.
+// get is the record of that number, for a reader that has read up to an offset. What lies between that and the first
+// record in memory has to be read from the file, as it may be damaged.
 func (r *recent) get(number, at int64) (kept, bool) {
 	if len(r.entries) == 0 {
 		return kept{}, false

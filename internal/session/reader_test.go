@@ -31,13 +31,18 @@ func prompted(words string, turn int64) Logged {
 }
 
 func ended(turn int64) End {
-	return End{Subtype: "success", OK: true, Event: &event.Event{Kind: event.Ended, Turn: turn, End: &event.End{OK: true, Reason: "success"}}}
+	return End{Subtype: "success", OK: true, Event: &event.Event{
+		Kind: event.Ended, Turn: turn,
+		End: &event.End{OK: true, Reason: "success"},
+	}}
 }
 
 // anyRecord is a record as conversations write them, with what an agent may say in it.
 func anyRecord(t *rapid.T, n int) Record {
 	words := rapid.SampledFrom([]string{
-		"a", "\n", "\x00", "\xff", "\u2028", `"},"k":"end"`, "}\n{\"n\":3,\"p\":2,\"k\":\"end\",\"t\":\"\",\"c\":\"00000000\",\"d\":{}}\n", strings.Repeat("long ", 2000), "\u202e\u009b",
+		"a", "\n", "\x00", "\xff", "\u2028", `"},"k":"end"`,
+		"}\n{\"n\":3,\"p\":2,\"k\":\"end\",\"t\":\"\",\"c\":\"00000000\",\"d\":{}}\n", strings.Repeat("long ",
+			2000), "\u202e\u009b",
 	}).Draw(t, "words") + itoa(int64(n))
 	if rapid.IntRange(0, 60).Draw(t, "huge") == 60 {
 		words = strings.Repeat("huge\n", largestBody/4)
@@ -49,15 +54,27 @@ func anyRecord(t *rapid.T, n int) Record {
 	case 1:
 		return ended(turn)
 	case 2:
-		return Logged{&event.Event{Kind: event.ToolCall, Turn: turn, Call: &event.Call{ID: words, Name: words, Input: []byte(words)}}}
+		return Logged{&event.Event{
+			Kind: event.ToolCall, Turn: turn,
+			Call: &event.Call{ID: words, Name: words, Input: []byte(words)},
+		}}
 	case 3:
-		return Logged{&event.Event{Kind: event.Question, Turn: turn, Ask: &event.Ask{ID: "q" + itoa(int64(n)), Text: words}}}
+		return Logged{&event.Event{
+			Kind: event.Question, Turn: turn,
+			Ask: &event.Ask{ID: "q" + itoa(int64(n)), Text: words},
+		}}
 	case 4:
-		return Changed{Mode: "plan", Event: &event.Event{Kind: event.Changed, Facts: &event.Facts{Mode: "plan", Model: words}}}
+		return Changed{
+			Mode:  "plan",
+			Event: &event.Event{Kind: event.Changed, Facts: &event.Facts{Mode: "plan", Model: words}},
+		}
 	case 5:
 		return user(words)
 	case 6:
-		return Denied{Tool: words, Input: []byte(`{"n":9,"p":8,"k":"end","t":"","d":{}}`), Event: &event.Event{Kind: event.Denied, Turn: turn, Denial: &event.Denial{Tool: words}}}
+		return Denied{
+			Tool: words, Input: []byte(`{"n":9,"p":8,"k":"end","t":"","d":{}}`),
+			Event: &event.Event{Kind: event.Denied, Turn: turn, Denial: &event.Denial{Tool: words}},
+		}
 	default:
 		return told(words, turn)
 	}
@@ -102,8 +119,8 @@ func from(all string, number int64) string {
 	return all[i:]
 }
 
-// TestReadersAgree: a reader in the writer's process, one that reads the file, and one that was there before anything was written get the same, from any
-// record on, while the session is open and when it is closed. Numbers have no gaps.
+// TestReadersAgree: a reader in the writer's process, one that reads the file, and one that was there before anything
+// was written get the same, from any record on, while the session is open and when it is closed. Numbers have no gaps.
 func TestReadersAgree(t *testing.T) {
 	base, rounds := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,7 +160,8 @@ func TestReadersAgree(t *testing.T) {
 		within := own.Reader(number)
 		fatal(t, own.Close())
 		for name, got := range map[string]string{
-			"before": <-watched, "late": rows(t, late), "file": all, "within": rows(t, within), "after": rows(t, own.Reader(number)), "tail": stored(t, s, "x", number),
+			"before": <-watched, "late": rows(t, late), "file": all, "within": rows(t, within), "after": rows(t,
+				own.Reader(number)), "tail": stored(t, s, "x", number),
 		} {
 			want := tail
 			if name == "before" || name == "late" || name == "file" {
@@ -183,7 +201,8 @@ func TestAnUnlinkedJournalCanBeReadToItsEnd(t *testing.T) {
 	}
 }
 
-// TestASlowReaderCostsLittle: while 100 MB are appended, readers that stand still cost less than 1 MiB. It fails without the limits of recent.
+// TestASlowReaderCostsLittle: while 100 MB are appended, readers that stand still cost less than 1 MiB. It fails
+// without the limits of recent.
 func TestASlowReaderCostsLittle(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
@@ -238,7 +257,8 @@ func TestMemoryOfRecentRecordsIsBounded(t *testing.T) {
 		for _, k := range r.entries {
 			held += len(k.line)
 		}
-		if held > recentBytes || held != r.size || len(r.entries) > mostRecent || len(r.entries) == 0 || cap(r.entries) > 4*mostRecent {
+		if held > recentBytes || held != r.size || len(r.entries) > mostRecent || len(r.entries) == 0 ||
+			cap(r.entries) > 4*mostRecent {
 			t.Errorf("%d records of %d bytes are held, with %d bytes", len(r.entries), size, held)
 		}
 	}
@@ -269,7 +289,8 @@ func followEvents(dir string) error {
 	}
 }
 
-// TestAnotherProcessFollows: it gets every record, also those that were written before it came, and ends with the writer.
+// TestAnotherProcessFollows: it gets every record, also those that were written before it came, and ends with the
+// writer.
 func TestAnotherProcessFollows(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
@@ -321,7 +342,8 @@ func TestFollowingEndsWithTheSession(t *testing.T) {
 	}
 }
 
-// TestATornLineIsReadAnew: a reader that has seen half a line does not glue it to what the next writer wrote in its place.
+// TestATornLineIsReadAnew: a reader that has seen half a line does not glue it to what the next writer wrote in its
+// place.
 func TestATornLineIsReadAnew(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
@@ -345,7 +367,8 @@ func TestATornLineIsReadAnew(t *testing.T) {
 	}
 	_ = own.abandon() // killed
 	own = resume(t, s, "x")
-	if d := own.State().Damage; len(d) != 1 || d[0].Size != len(half)/2 || d[0].Reason != cutAway || own.State().Damaged != 0 {
+	if d := own.State().Damage; len(d) != 1 || d[0].Size != len(half)/2 || d[0].Reason != cutAway ||
+		own.State().Damaged != 0 {
 		t.Errorf("%+v", d)
 	}
 	add(t, own, told("two", 1))
@@ -364,7 +387,8 @@ func TestOnlyOneWrites(t *testing.T) {
 		func() error { return s.Delete(t.Context(), "x") },
 	} {
 		f := wantCode(t, try(), fault.Conflicting)
-		if f.Detail["holder_pid"] != os.Getpid() || f.Detail["holder_since"] == nil || f.Kind() != fault.Conflict || !strings.Contains(f.Message, " since 20") {
+		if f.Detail["holder_pid"] != os.Getpid() || f.Detail["holder_since"] == nil || f.Kind() != fault.Conflict ||
+			!strings.Contains(f.Message, " since 20") {
 			t.Errorf("%v %v", f, f.Detail)
 		}
 		if runtime.GOOS == "linux" && (f.Detail["holder_started"] == nil || f.Detail["holder_boot"] == nil) {
@@ -379,7 +403,8 @@ func TestOnlyOneWrites(t *testing.T) {
 		t.Errorf("%+v", by)
 	}
 	// A number of a process that is used again holds nothing: the lock is the kernel's.
-	check(t, os.WriteFile(s.file("x", lockEnding), []byte(fmt.Sprintf(`{"pid":%d,"since":"2026-01-01T00:00:00Z"}`, os.Getppid())), 0o600))
+	check(t, os.WriteFile(s.file("x", lockEnding),
+		[]byte(fmt.Sprintf(`{"pid":%d,"since":"2026-01-01T00:00:00Z"}`, os.Getppid())), 0o600))
 	if _, open := s.Writer("x"); open {
 		t.Error("a process is taken for the holder by its number")
 	}

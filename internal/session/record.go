@@ -12,10 +12,12 @@ import (
 // version is that of the records. A journal of a newer one is not touched.
 const version = 1
 
-// Record is one thing that happened: a Begin, Message, End, Compacted, Adopted, Changed, Todos, Denied or Logged. Readers also get Unknown and Damaged.
+// Record is one thing that happened: a Begin, Message, End, Compacted, Adopted, Changed, Todos, Denied or Logged.
+// Readers also get Unknown and Damaged.
 type Record interface{ kind() kind }
 
-// kind is what a record is. It is a number, so that the places of a long journal hold nothing that the garbage collector looks at.
+// kind is what a record is. It is a number, so that the places of a long journal hold nothing that the garbage
+// collector looks at.
 type kind uint8
 
 const (
@@ -29,7 +31,9 @@ const (
 	kindTodos
 	kindDenied
 	kindLogged // an event that changes nothing of the conversation's state; it is no part of the tree
-	kindMark   // as kindLogged; it counts where a turn was not ended: a prompt, the beginning of a turn, a question and what became of it
+	// as kindLogged; it counts where a turn was not ended: a prompt, the beginning of a turn, a question and what
+	// became of it
+	kindMark
 )
 
 // String is the kind's name in journals, where the kind alone decides it.
@@ -78,10 +82,13 @@ func known(name []byte) kind {
 		return kindTodos
 	case "denied":
 		return kindDenied
-	case string(event.Prompted), string(event.TurnBegan), string(event.Question), string(event.Replied), string(event.Withdrawn):
+	case string(event.Prompted), string(event.TurnBegan), string(event.Question), string(event.Replied),
+		string(event.Withdrawn):
 		return kindMark
-	case string(event.Text), string(event.Thinking), string(event.ToolCall), string(event.ToolResult), string(event.Started),
-		string(event.Answered), string(event.Steered), string(event.Retry), string(event.Failed), string(event.Compacted), string(event.Notice):
+	case string(event.Text), string(event.Thinking), string(event.ToolCall), string(event.ToolResult),
+		string(event.Started),
+		string(event.Answered), string(event.Steered), string(event.Retry), string(event.Failed),
+		string(event.Compacted), string(event.Notice):
 		return kindLogged
 	}
 	return unknown
@@ -136,13 +143,14 @@ type End struct {
 	Denials  []Denied      `json:"denials,omitempty"`
 	Error    string        `json:"error,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
-	Total    Total         `json:"total"` // set by Append: how the session stands, so that a reader needs no more than this
+	// set by Append: how the session stands, so that a reader needs no more than this
+	Total Total `json:"total"`
 
 	Event *event.Event `json:"event,omitempty"` // as hosts got it; nil: in records of version 0.1
 }
 
-// Total is what runs through a session. Money that was spent on a branch that was left is spent: what is counted in Usage, Cost, Turns,
-// Calls and Denials never goes back.
+// Total is what runs through a session. Money that was spent on a branch that was left is spent: what is counted in
+// Usage, Cost, Turns, Calls and Denials never goes back.
 type Total struct {
 	Usage       model.Usage `json:"usage"`
 	Cost        float64     `json:"cost,omitempty"`
@@ -165,7 +173,8 @@ type Held struct {
 	Network string `json:"network,omitempty"` // off, on, or the hosts that could be reached, separated by commas
 	Walls   string `json:"walls,omitempty"`   // what stood, as it was tried: namespaces, landlock, seatbelt, none
 	Holes   string `json:"holes,omitempty"`   // what they did not stop, a line each
-	Wanted  string `json:"wanted,omitempty"`  // the network that was asked for, whether or not walls stood that could hold it
+	// the network that was asked for, whether or not walls stood that could hold it
+	Wanted string `json:"wanted,omitempty"`
 }
 
 // Compacted says that the model sees a summary in place of what was before.
@@ -176,8 +185,8 @@ type Compacted struct {
 	Before  int64         `json:"before"`         // tokens
 }
 
-// Adopted says that the messages before do not count: those that follow come from elsewhere. Where a journal ends before all of them, their
-// writer was killed, and neither this record nor they are taken for written.
+// Adopted says that the messages before do not count: those that follow come from elsewhere. Where a journal ends
+// before all of them, their writer was killed, and neither this record nor they are taken for written.
 type Adopted struct {
 	From     string `json:"from,omitempty"` // the file
 	Provider string `json:"provider"`

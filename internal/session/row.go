@@ -7,9 +7,10 @@ import (
 	"omniagent/internal/text"
 )
 
-// AppendRow appends an entry as a line of JSON for programs, with its newline: the members seq, time, turn and kind, and behind them those of its event,
-// or where it has none those of the record. The same record has the same row. What is damaged has no seq and no time; what a newer version wrote has its
-// data under one name, so that nothing in it is taken for a member of ours.
+// AppendRow appends an entry as a line of JSON for programs, with its newline: the members seq, time, turn and kind,
+// and behind them those of its event, or where it has none those of the record. The same record has the same row. What
+// is damaged has no seq and no time; what a newer version wrote has its data under one name, so that nothing in it is
+// taken for a member of ours.
 func (e Entry) AppendRow(dst []byte) ([]byte, error) {
 	if d, is := e.Record.(Damaged); is {
 		body, err := text.Line(d)

@@ -148,10 +148,11 @@ func decodeAtPlace(j *journal, p place) (Entry, error) {
 	return j.blobs.decode(line)
 }
 
-// line takes in the line at the end, without its newline. Of an event that is in its place no more than the head is looked at: most records are events,
-// and whoever reads them holds them against their checksums.
+// line takes in the line at the end, without its newline. Of an event that is in its place no more than the head is
+// looked at: most records are events, and whoever reads them holds them against their checksums.
 func (j *journal) line(line []byte) {
-	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' { // as nearly all are
+	// as nearly all are
+	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' {
 		if unsure := h.kind == kindLogged && h.sum != nil; unsure || h.holds(line) {
 			j.order.last, j.order.lost, j.unsure = h.number, false, unsure
 			j.add(place{h.number, h.parent, j.end, len(line), h.kind})
@@ -233,7 +234,8 @@ func (j *journal) last() int64 {
 	return j.places[len(j.places)-1].number
 }
 
-// index is where a record stands in places, or where the nearest one before it does where its own line is damaged; -1: there is none.
+// index is where a record stands in places, or where the nearest one before it does where its own line is damaged; -1:
+// there is none.
 func (j *journal) index(number int64) int {
 	return sort.Search(len(j.places), func(i int) bool { return j.places[i].number > number }) - 1
 }

@@ -109,7 +109,8 @@ func (s *Session) decoded() {
 	s.damaged()
 }
 
-// damaged takes into the state what is damaged, as far as it is known by now. What was cut off is damage no more, but told.
+// damaged takes into the state what is damaged, as far as it is known by now. What was cut off is damage no more, but
+// told.
 func (s *Session) damaged() {
 	s.state.Damaged, s.state.Damage = s.journal.broken(), s.journal.list()
 	if s.cutOff != nil {
@@ -117,8 +118,8 @@ func (s *Session) damaged() {
 	}
 }
 
-// Append writes a record and returns its number. When it returns, the record survives kill -9 of this process; that of an End, and all
-// before it, survives the machine too. Where it fails, the journal is as it was.
+// Append writes a record and returns its number. When it returns, the record survives kill -9 of this process; that of
+// an End, and all before it, survives the machine too. Where it fails, the journal is as it was.
 //
 // An End also writes the projection. That this failed is told by Close: the journal has everything.
 func (s *Session) Append(r Record) (int64, error) {
@@ -146,7 +147,8 @@ func (s *Session) append(r Record, parent int64) (int64, error) {
 	}
 	r = fit(r)
 	if c, ok := r.(Compacted); ok && c.Keep != 0 && !s.sees(c.Keep) {
-		return 0, fault.New(fault.Internal, "a compaction keeps messages from record %d on, which is not among them", c.Keep)
+		return 0, fault.New(fault.Internal, "a compaction keeps messages from record %d on, which is not among them",
+			c.Keep)
 	}
 	if l, is := r.(Logged); is {
 		if err := loggable(l.Event); err != nil {
@@ -248,7 +250,9 @@ func (s *Session) body(r Record) ([]byte, error) {
 	case s.lock != nil:
 		return s.journal.blobs.put(body)
 	case len(body) > longestLine-peek:
-		return nil, fault.New(fault.FieldTooLarge, "a record of %d bytes is too large for a conversation that is not kept", len(body)).Hint("keep it: session.keep = true")
+		return nil, fault.New(fault.FieldTooLarge,
+			"a record of %d bytes is too large for a conversation that is not kept",
+			len(body)).Hint("keep it: session.keep = true")
 	}
 	return body, nil
 }
@@ -288,7 +292,8 @@ func (s *State) take(r *Record, turn Total) Total {
 // subtract takes back what was added message by message: the end of a turn says what the whole of it took.
 func subtract(a, b model.Usage) model.Usage {
 	return model.Usage{
-		Input: a.Input - b.Input, CacheRead: a.CacheRead - b.CacheRead, CacheWrite: a.CacheWrite - b.CacheWrite, Output: a.Output - b.Output,
+		Input: a.Input - b.Input, CacheRead: a.CacheRead - b.CacheRead, CacheWrite: a.CacheWrite - b.CacheWrite,
+		Output:    a.Output - b.Output,
 		Reasoning: a.Reasoning - b.Reasoning, Searches: a.Searches - b.Searches, Estimated: a.Estimated,
 	}
 }
@@ -332,7 +337,8 @@ func (s *Session) isMessage(number int64) bool {
 	return i >= 0 && s.journal.places[i].number == number && s.journal.places[i].kind == kindMessage
 }
 
-// Rewind goes back to a record: what is appended next follows that one. What came after it stays in the journal, on a branch that was left.
+// Rewind goes back to a record: what is appended next follows that one. What came after it stays in the journal, on a
+// branch that was left.
 func (s *Session) Rewind(number int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -341,7 +347,8 @@ func (s *Session) Rewind(number int64) error {
 	}
 	i := s.journal.index(number)
 	if i < 0 || s.journal.places[i].number != number {
-		return fault.New(fault.NotFoundCode, "the session %s has no record %d", s.id, number).With("session_id", s.id).Hint("omniagent session show %s", s.id)
+		return fault.New(fault.NotFoundCode, "the session %s has no record %d", s.id, number).With("session_id",
+			s.id).Hint("omniagent session show %s", s.id)
 	}
 	turn := s.turn
 	if _, err := s.append(Changed{}, number); err != nil { // so that a reader knows it, too
@@ -354,8 +361,9 @@ func (s *Session) Rewind(number int64) error {
 	return nil
 }
 
-// Messages is what the model has to see now: what was said since the last compaction, after its summary. It is consistent: the sides
-// take turns, and a call whose result was lost has one that says so. What it returns is not to be changed.
+// Messages is what the model has to see now: what was said since the last compaction, after its summary. It is
+// consistent: the sides take turns, and a call whose result was lost has one that says so. What it returns is not to be
+// changed.
 func (s *Session) Messages() []model.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -371,8 +379,8 @@ func plain(seen []Numbered) []model.Message {
 	return consistent(all)
 }
 
-// Seen are the messages as they were recorded, with their numbers: what a compaction chooses from. The first one may be a summary, under
-// the number of its compaction.
+// Seen are the messages as they were recorded, with their numbers: what a compaction chooses from. The first one may be
+// a summary, under the number of its compaction.
 func (s *Session) Seen() []Numbered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -387,19 +395,20 @@ func (s *Session) State() State {
 	return s.state
 }
 
-// CheckProvider says why the session cannot go on under a provider: it is another one's. What a model thought, and how its API signs and
-// names things, is worth nothing to another, so nobody gets there unasked; Adopt is the way.
+// CheckProvider says why the session cannot go on under a provider: it is another one's. What a model thought, and how
+// its API signs and names things, is worth nothing to another, so nobody gets there unasked; Adopt is the way.
 func (s *Session) CheckProvider(provider string) error {
 	now := s.State().Provider
 	if provider == "" || now == "" || provider == now {
 		return nil
 	}
-	return fault.New(fault.ArgError, "the session %s belongs to %s and cannot go on with %s", s.id, now, provider).With("session_id", s.id).With("provider", now).
+	return fault.New(fault.ArgError, "the session %s belongs to %s and cannot go on with %s", s.id, now,
+		provider).With("session_id", s.id).With("provider", now).
 		Hint("take its history along: --history-file %s", s.store.file(s.id, projectionEnding))
 }
 
-// Adopt makes the session go on under a provider with a history from elsewhere, as ReadHistory reads it, in place of its own messages. It
-// is there as a whole or not at all, whenever the process dies.
+// Adopt makes the session go on under a provider with a history from elsewhere, as ReadHistory reads it, in place of
+// its own messages. It is there as a whole or not at all, whenever the process dies.
 func (s *Session) Adopt(a Adopted, messages []model.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,8 @@ func TestSessionComesBackAsItWas(t *testing.T) {
 	if !reflect.DeepEqual(messages, own.Messages()) {
 		t.Errorf("\n was %s\n is  %s", said(messages), said(own.Messages()))
 	}
-	if is.Title != "Say hello, please" || is.Model != "m2" || is.Mode != "deny" || is.Begin.Model != "m1" || is.Calls != 1 || is.Denials != 1 ||
+	if is.Title != "Say hello, please" || is.Model != "m2" || is.Mode != "deny" || is.Begin.Model != "m1" ||
+		is.Calls != 1 || is.Denials != 1 ||
 		is.Messages != 5 || is.Turns != 1 || is.Cost != 2 || is.Usage.Output != 100 || len(is.Todos) != 1 {
 		t.Errorf("%+v", is)
 	}
@@ -110,7 +111,8 @@ func TestRewindLeavesABranch(t *testing.T) {
 	check(t, own.Rewind(one))
 	for range 2 {
 		state := own.State()
-		if got := said(own.Messages()); got != "u one" || state.Messages != 1 || len(state.Todos) != 0 || state.Calls != 1 || state.Cost != 0.25 {
+		if got := said(own.Messages()); got != "u one" || state.Messages != 1 || len(state.Todos) != 0 ||
+			state.Calls != 1 || state.Cost != 0.25 {
 			t.Errorf("got %s %+v", got, state)
 		}
 		check(t, own.Close())
@@ -137,7 +139,8 @@ func TestForkTakesThePastAlong(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	state := forked.State()
-	if state.Begin.ID != "y" || state.Begin.Forked == nil || *state.Begin.Forked != (Origin{"x", head}) || state.Begin.Cwd != "/w" {
+	if state.Begin.ID != "y" || state.Begin.Forked == nil || *state.Begin.Forked != (Origin{"x", head}) ||
+		state.Begin.Cwd != "/w" {
 		t.Errorf("%+v", state.Begin)
 	}
 	if data, _ := os.ReadFile(s.file("y", journalEnding)); bytes.Contains(data, []byte("left")) {
@@ -162,7 +165,8 @@ func TestProviders(t *testing.T) {
 	if !strings.Contains(f.Suggestion, "--history-file") {
 		t.Errorf("%s", f.Suggestion)
 	}
-	check(t, own.Adopt(Adopted{From: "f", Provider: "openai", Model: "gpt"}, []model.Message{user("foreign").Message, assistant("answer").Message}))
+	check(t, own.Adopt(Adopted{From: "f", Provider: "openai", Model: "gpt"},
+		[]model.Message{user("foreign").Message, assistant("answer").Message}))
 	for range 2 {
 		if got := said(own.Messages()); got != "u foreign | a answer" || own.State().Compactions != 0 {
 			t.Errorf("got %s", got)
@@ -215,7 +219,8 @@ func TestWhatIsNotThere(t *testing.T) {
 	// A history of another program.
 	check(t, os.WriteFile(s.file("theirs", projectionEnding), []byte("{}"), 0o600))
 	_, err = s.Resume(t.Context(), "theirs")
-	if f := wantCode(t, err, fault.NotFoundCode); !strings.Contains(f.Suggestion, "--history-file "+s.file("theirs", projectionEnding)) {
+	if f := wantCode(t, err, fault.NotFoundCode); !strings.Contains(f.Suggestion,
+		"--history-file "+s.file("theirs", projectionEnding)) {
 		t.Error(f.Suggestion)
 	}
 	_, err = s.Create(t.Context(), Begin{ID: "theirs"})
@@ -267,8 +272,14 @@ func TestRecordsThatAreNoJSON(t *testing.T) {
 	s := store(t)
 	own := create(t, s, "x")
 	bad := user("bad \xff")
-	bad.Blocks = append(bad.Blocks, model.Block{Kind: model.Call, ID: "c", Input: []byte("{half"), Opaque: []byte("no"), Wire: "w"},
-		model.Block{Kind: model.Call, ID: "d", Input: []byte("{\"a\":\n\"\xff\"}")}, model.Block{Kind: model.Result, Parts: []model.Block{{Input: []byte("x")}}},
+	bad.Blocks = append(bad.Blocks, model.Block{
+		Kind: model.Call, ID: "c", Input: []byte("{half"), Opaque: []byte("no"),
+		Wire: "w",
+	},
+		model.Block{Kind: model.Call, ID: "d", Input: []byte("{\"a\":\n\"\xff\"}")}, model.Block{
+			Kind:  model.Result,
+			Parts: []model.Block{{Input: []byte("x")}},
+		},
 		model.Block{Kind: model.Thinking, Opaque: []byte("no")})
 	bad.Cost = 1 / zero()
 	add(t, own, bad)
@@ -287,7 +298,8 @@ func TestRecordsThatAreNoJSON(t *testing.T) {
 		check(t, err)
 		if m, ok := e.Record.(Message); ok {
 			b := m.Blocks
-			if b[0].Text != "bad \ufffd" || string(b[1].Input) != "{}" || b[1].Broken != "{half" || b[1].Opaque != nil || string(b[2].Input) != `{"a":"\ufffd"}` {
+			if b[0].Text != "bad \ufffd" || string(b[1].Input) != "{}" || b[1].Broken != "{half" ||
+				b[1].Opaque != nil || string(b[2].Input) != `{"a":"\ufffd"}` {
 				t.Errorf("%+v", b)
 			}
 		}
@@ -327,7 +339,8 @@ func TestProjection(t *testing.T) {
 	ask.Blocks = append(ask.Blocks, model.Block{Kind: model.Image, Media: "image/png", Data: []byte{1, 2}})
 	add(t, own, ask)
 	answer := assistant("two", "c1")
-	answer.Blocks = append([]model.Block{{Kind: model.Thinking, Text: "hm", Opaque: []byte(`"sig"`), Wire: "gemini"}}, answer.Blocks...)
+	answer.Blocks = append([]model.Block{{Kind: model.Thinking, Text: "hm", Opaque: []byte(`"sig"`), Wire: "gemini"}},
+		answer.Blocks...)
 	add(t, own, answer)
 	add(t, own, result("c1", "three"))
 	add(t, own, assistant("four"))
@@ -356,7 +369,8 @@ func TestProjection(t *testing.T) {
 		t.Error("it is written in the middle of a turn")
 	}
 	check(t, own.Close())
-	if got := read(); !strings.Contains(got, `"history":[{"role":"user","content":"sum"}]`) || !strings.Contains(got, `"compaction_count":1`) {
+	if got := read(); !strings.Contains(got, `"history":[{"role":"user","content":"sum"}]`) ||
+		!strings.Contains(got, `"compaction_count":1`) {
 		t.Error(got)
 	}
 	history, err := ReadHistory(s.file("x", projectionEnding))
@@ -398,7 +412,10 @@ func TestWhatComesInIsNotChanged(t *testing.T) {
 }
 
 func TestLineHasTheFormThatIsReadFast(t *testing.T) {
-	e := Entry{Number: 12, Parent: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)), Record: user("hi")}
+	e := Entry{
+		Number: 12, Parent: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)),
+		Record: user("hi"),
+	}
 	line, err := e.line()
 	check(t, err)
 	want := `{"n":12,"p":7,"k":"message","t":"2026-01-02T02:04:05.006Z","c":"29b3d8c5","d":{"role":"user","blocks":[{"kind":"text","text":"hi"}]}}` + "\n"
@@ -407,7 +424,8 @@ func TestLineHasTheFormThatIsReadFast(t *testing.T) {
 	}
 	data := strings.Index(want, `{"role"`)
 	for i := range line {
-		if h, ok := parseHead(line[:i]); ok != (i >= data) || ok && (h.data != data || h.number != 12 || h.parent != 7 || h.kind != kindMessage || !h.when().Equal(e.Time)) {
+		if h, ok := parseHead(line[:i]); ok != (i >= data) || ok &&
+			(h.data != data || h.number != 12 || h.parent != 7 || h.kind != kindMessage || !h.when().Equal(e.Time)) {
 			t.Errorf("%d: %v %+v", i, ok, h)
 		}
 	}

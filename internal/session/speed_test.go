@@ -15,8 +15,9 @@ import (
 
 const longMessages = 10_000
 
-// TestResumeIsAsFastAsReading: a session of 10,000 messages that was compacted, as one of that size has to be (20 MB are some five million
-// tokens, and no model takes them), is ready for the next request in at most twice the time of reading its file.
+// TestResumeIsAsFastAsReading: a session of 10,000 messages that was compacted, as one of that size has to be (20 MB
+// are some five million tokens, and no model takes them), is ready for the next request in at most twice the time of
+// reading its file.
 func TestResumeIsAsFastAsReading(t *testing.T) {
 	s := store(t)
 	path := long(t, s, "long", longMessages, 40)
@@ -97,7 +98,8 @@ func BenchmarkResumeOnly(b *testing.B) {
 	})
 }
 
-// conversed writes the journal of a conversation of so many messages as hosts have it: each with its events, text in pieces.
+// conversed writes the journal of a conversation of so many messages as hosts have it: each with its events, text in
+// pieces.
 func conversed(t testing.TB, s Store, messages int) (path string) {
 	t.Helper()
 	check(t, os.MkdirAll(s.dir, 0o700))
@@ -128,10 +130,16 @@ func conversed(t testing.TB, s Store, messages int) (path string) {
 			put(told("a few words of it ", turn))
 		}
 		put(Logged{&event.Event{Kind: event.Text, Turn: turn, Text: strings.Repeat("a few words of it ", 12)}})
-		call := &event.Call{ID: "call_" + itoa(int64(n)), Name: "Read", Kind: event.Read, Input: []byte(`{"file_path":"a.txt"}`), Path: "a.txt"}
+		call := &event.Call{
+			ID: "call_" + itoa(int64(n)), Name: "Read", Kind: event.Read,
+			Input: []byte(`{"file_path":"a.txt"}`), Path: "a.txt",
+		}
 		put(Logged{&event.Event{Kind: event.ToolCall, Turn: turn, Call: call}})
 		put(assistant(strings.Repeat("a few words of it ", 12), call.ID))
-		put(Logged{&event.Event{Kind: event.ToolResult, Turn: turn, Result: &event.Result{ID: call.ID, Output: output}}})
+		put(Logged{&event.Event{
+			Kind: event.ToolResult, Turn: turn,
+			Result: &event.Result{ID: call.ID, Output: output},
+		}})
 		put(result(call.ID, output))
 		for range 12 {
 			put(told("and at last the end of it ", turn))
@@ -147,8 +155,8 @@ func conversed(t testing.TB, s Store, messages int) (path string) {
 	return path
 }
 
-// TestAConversationWithItsEventsIsReadyAsFast: 10,000 messages with all their events, for whom the agent keeps its own history, so that the journal is
-// read and its messages are not decoded.
+// TestAConversationWithItsEventsIsReadyAsFast: 10,000 messages with all their events, for whom the agent keeps its own
+// history, so that the journal is read and its messages are not decoded.
 func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
 	s := store(t)
 	path := conversed(t, s, longMessages)
@@ -161,7 +169,8 @@ func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
 		})
 		resuming := median(t, func() {
 			own := resume(t, s, "long")
-			if state := own.State(); state.LastTurn != longMessages/4 || state.Messages != longMessages || len(state.Unfinished) > 0 || state.Damaged > 0 {
+			if state := own.State(); state.LastTurn != longMessages/4 || state.Messages != longMessages ||
+				len(state.Unfinished) > 0 || state.Damaged > 0 {
 				t.Fatalf("%+v", state)
 			}
 			check(t, own.abandon())
@@ -200,7 +209,8 @@ func BenchmarkAppendAndRead(b *testing.B) {
 	}
 }
 
-// TestAnEventCostsTheSameInALongConversation: record 100,000 takes no more memory than record 1,000, and an event no more than 10 µs.
+// TestAnEventCostsTheSameInALongConversation: record 100,000 takes no more memory than record 1,000, and an event no
+// more than 10 µs.
 func TestAnEventCostsTheSameInALongConversation(t *testing.T) {
 	own := create(t, store(t), "x")
 	r := told("a few words of it ", 1)
@@ -219,7 +229,8 @@ func TestAnEventCostsTheSameInALongConversation(t *testing.T) {
 	}
 	early, earlyBytes := measure(1_000)
 	late, lateBytes := measure(100_000)
-	t.Logf("an event allocates %.2f times, %.0f bytes at record 1,000, and %.2f times, %.0f bytes at record 100,000", early, earlyBytes, late, lateBytes)
+	t.Logf("an event allocates %.2f times, %.0f bytes at record 1,000, and %.2f times, %.0f bytes at record 100,000",
+		early, earlyBytes, late, lateBytes)
 	if late > early+0.5 || lateBytes > earlyBytes+128 {
 		t.Errorf("an event costs more and more")
 	}
@@ -237,7 +248,8 @@ func TestAnEventCostsTheSameInALongConversation(t *testing.T) {
 	}
 }
 
-// BenchmarkResumeConversation opens 10,000 messages with all their events; BenchmarkReadConversation only reads the file.
+// BenchmarkResumeConversation opens 10,000 messages with all their events; BenchmarkReadConversation only reads the
+// file.
 func BenchmarkResumeConversation(b *testing.B) {
 	s := store(b)
 	conversed(b, s, longMessages)

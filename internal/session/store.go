@@ -56,13 +56,15 @@ func CheckID(id string) error {
 	})
 	if id == "" || len(id) > longestID || bad != "" || id[0] == '.' {
 		return fault.New(fault.ArgError, "%.160q is no id of a session", id).
-			Hint("an id has at most %d letters, digits, dots, dashes and underscores, and does not begin with a dot", longestID)
+			Hint("an id has at most %d letters, digits, dots, dashes and underscores, and does not begin with a dot",
+				longestID)
 	}
 	return nil
 }
 
 func notFound(id string) *fault.Fault {
-	return fault.New(fault.NotFoundCode, "Session not found: %s", id).With("session_id", id).Hint("list what there is: omniagent session list")
+	return fault.New(fault.NotFoundCode, "Session not found: %s", id).With("session_id",
+		id).Hint("list what there is: omniagent session list")
 }
 
 // Create begins a session and locks it. An empty id is chosen; one that is taken is fault.AlreadyExists.
@@ -106,7 +108,8 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	b.Version, b.Created = version, b.Created.UTC().Truncate(time.Millisecond)
 	f, err := os.CreateTemp("", ".omniagent-tmp-")
 	if err != nil {
-		return nil, fault.New(codeOf(err), "there is no room for the conversation").Because(err).Hint("set TMPDIR to a directory that can be written")
+		return nil, fault.New(codeOf(err),
+			"there is no room for the conversation").Because(err).Hint("set TMPDIR to a directory that can be written")
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		_ = f.Close()
@@ -138,7 +141,8 @@ func (s Store) New(ctx context.Context, b Begin, keep bool) (*Session, error) {
 	return s.Unlinked(b)
 }
 
-// begin makes a journal that is not there yet; write gives it its first records. It is there with all of them or not at all.
+// begin makes a journal that is not there yet; write gives it its first records. It is there with all of them or not at
+// all.
 func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error) (*Session, error) {
 	if err := workspace.MkdirAll(s.dir); err != nil {
 		return nil, err
@@ -170,10 +174,12 @@ func (s Store) begin(ctx context.Context, id string, write func(io.Writer) error
 
 // Taken says that a session cannot be made because its id is taken.
 func Taken(id string) error {
-	return fault.New(fault.AlreadyExists, "the session %s exists already", id).With("session_id", id).Hint("resume it, or choose another id")
+	return fault.New(fault.AlreadyExists, "the session %s exists already", id).With("session_id",
+		id).Hint("resume it, or choose another id")
 }
 
-// Has says whether an id is taken. A history that somebody else left under that name takes it as well: it is not written over.
+// Has says whether an id is taken. A history that somebody else left under that name takes it as well: it is not
+// written over.
 func (s Store) Has(id string) bool {
 	for _, ending := range []string{journalEnding, projectionEnding} {
 		if _, err := os.Lstat(s.file(id, ending)); !absent(err) {
@@ -183,7 +189,8 @@ func (s Store) Has(id string) bool {
 	return false
 }
 
-// put makes a file under another name and renames it. What a killed process leaves of that is swept by workspace.WriteFile.
+// put makes a file under another name and renames it. What a killed process leaves of that is swept by
+// workspace.WriteFile.
 func (s Store) put(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(s.dir, ".omniagent-tmp-")
 	if err != nil {
@@ -205,8 +212,8 @@ func (s Store) put(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// Resume opens a session to go on with it and locks it: fault.Conflicting says which process has it. A last line that was torn when its writer was killed
-// is taken away, and State.Damage says so.
+// Resume opens a session to go on with it and locks it: fault.Conflicting says which process has it. A last line that
+// was torn when its writer was killed is taken away, and State.Damage says so.
 func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -310,9 +317,11 @@ func (s Store) Delete(ctx context.Context, id string) error {
 		return lockedBy(id, err)
 	}
 	defer func() { _ = held.Unlock() }()
-	for _, ending := range []string{projectionEnding, journalEnding} { // the journal last: until then it can be deleted again
+	// the journal last: until then it can be deleted again
+	for _, ending := range []string{projectionEnding, journalEnding} {
 		if err := os.Remove(s.file(id, ending)); err != nil && !absent(err) {
-			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable", s.dir)
+			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable",
+				s.dir)
 		}
 	}
 	if err := s.removeBlobs(id); err != nil { // nothing refers to them any more
@@ -401,7 +410,8 @@ func unreadable(path string, err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return fault.New(codeOf(err), "the session file %s cannot be used", path).With("path", path).Because(err).Hint("look at the file, or delete the session")
+	return fault.New(codeOf(err), "the session file %s cannot be used", path).With("path",
+		path).Because(err).Hint("look at the file, or delete the session")
 }
 
 func unwritable(path string, err error) error {
@@ -409,7 +419,8 @@ func unwritable(path string, err error) error {
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return fault.New(codeOf(err), "the session file %s cannot be written", path).With("path", path).Because(err).Hint("make room, and %s writable", filepath.Dir(path))
+	return fault.New(codeOf(err), "the session file %s cannot be written", path).With("path",
+		path).Because(err).Hint("make room, and %s writable", filepath.Dir(path))
 }
 
 func codeOf(err error) fault.Code {

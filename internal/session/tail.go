@@ -20,12 +20,16 @@ func (j *journal) writable() error {
 
 // newer says that a session can only be looked at here.
 func newer(b Begin) error {
-	return fault.New(fault.Unsupported, "the session %s was written by a newer version (records of version %d; this program writes version %d), so it can be read, not gone on with",
-		b.ID, b.Version, version).With("session_id", b.ID).Hint("update this program; to look at it: omniagent session show %s", b.ID)
+	return fault.New(fault.Unsupported,
+		"the session %s was written by a newer version (records of version %d; this program writes version %d), so "+
+			"it can be read, not gone on with",
+		b.ID, b.Version, version).With("session_id",
+		b.ID).Hint("update this program; to look at it: omniagent session show %s", b.ID)
 }
 
-// heal makes sure that what is written next begins a line. What stands behind the last newline is cut off only where it is the beginning of a record that
-// a writer did not finish; a whole record that only lacks its newline is used, and everything else is left where it is.
+// heal makes sure that what is written next begins a line. What stands behind the last newline is cut off only where it
+// is the beginning of a record that a writer did not finish; a whole record that only lacks its newline is used, and
+// everything else is left where it is.
 func (s *Session) heal() error {
 	j := s.journal
 	rest := j.size - j.end

@@ -7,14 +7,15 @@ import (
 	"omniagent/internal/event"
 )
 
-// Unfinished is a turn whose outcome is unknown: its message was accepted, or it began without one, and the process that had the conversation died before
-// the turn ended.
+// Unfinished is a turn whose outcome is unknown: its message was accepted, or it began without one, and the process
+// that had the conversation died before the turn ended.
 type Unfinished struct {
 	Turn    int64         `json:"turn"`
 	Message []event.Block `json:"-"` // nil: none began it
 }
 
-// unfinished finds the turns that have a prompt and no end, the questions in them that nobody answered, and the number of the last turn.
+// unfinished finds the turns that have a prompt and no end, the questions in them that nobody answered, and the number
+// of the last turn.
 func (f *fold) unfinished() {
 	j := f.journal
 	hasEnded := f.ends()
@@ -55,8 +56,8 @@ func (f *fold) unfinished() {
 	}
 }
 
-// ends returns a function that says whether a turn has an end. Turns end in about the order of their numbers, so it reads the ends from the back, and
-// no further than it must. A turn of -1 has it read the last one.
+// ends returns a function that says whether a turn has an end. Turns end in about the order of their numbers, so it
+// reads the ends from the back, and no further than it must. A turn of -1 has it read the last one.
 func (f *fold) ends() func(turn int64) bool {
 	j := f.journal
 	ended := map[int64]bool{}

@@ -8,7 +8,8 @@ import (
 	"omniagent/internal/event"
 )
 
-// TestWhatADeadProcessLeftIsNamed: turns without an end, whatever began them, and the questions in them that nobody answered.
+// TestWhatADeadProcessLeftIsNamed: turns without an end, whatever began them, and the questions in them that nobody
+// answered.
 func TestWhatADeadProcessLeftIsNamed(t *testing.T) {
 	mark := func(kind event.Kind, turn int64) Logged { return Logged{&event.Event{Kind: kind, Turn: turn}} }
 	ask := func(kind event.Kind, turn int64, id string) Logged {
@@ -21,16 +22,32 @@ func TestWhatADeadProcessLeftIsNamed(t *testing.T) {
 		last      int64
 		questions string
 	}{
-		"nothing":                {nil, nil, 0, "[]"},
-		"an end":                 {[]Record{prompted("a", 1), mark(event.TurnBegan, 1), ended(1)}, nil, 1, "[]"},
-		"a prompt alone":         {[]Record{prompted("a", 1)}, []int64{1}, 1, "[]"},
-		"one runs, two wait":     {[]Record{prompted("a", 1), ended(1), prompted("b", 2), mark(event.TurnBegan, 2), prompted("c", 3), prompted("d", 4)}, []int64{2, 3, 4}, 4, "[]"},
-		"one was taken back":     {[]Record{prompted("a", 1), prompted("b", 2), mark(event.TurnBegan, 1), ended(2)}, []int64{1}, 2, "[]"},
-		"nobody asked for it":    {[]Record{prompted("a", 1), ended(1), mark(event.TurnBegan, 2), told("woken", 2)}, []int64{2}, 2, "[]"},
-		"nobody asked, it ended": {[]Record{prompted("a", 1), ended(1), mark(event.TurnBegan, 2), ended(2)}, nil, 2, "[]"},
+		"nothing":        {nil, nil, 0, "[]"},
+		"an end":         {[]Record{prompted("a", 1), mark(event.TurnBegan, 1), ended(1)}, nil, 1, "[]"},
+		"a prompt alone": {[]Record{prompted("a", 1)}, []int64{1}, 1, "[]"},
+		"one runs, two wait": {[]Record{
+			prompted("a", 1), ended(1), prompted("b", 2), mark(event.TurnBegan, 2),
+			prompted("c", 3), prompted("d", 4),
+		}, []int64{2, 3, 4}, 4, "[]"},
+		"one was taken back": {
+			[]Record{prompted("a", 1), prompted("b", 2), mark(event.TurnBegan, 1), ended(2)},
+			[]int64{1},
+			2, "[]",
+		},
+		"nobody asked for it": {
+			[]Record{prompted("a", 1), ended(1), mark(event.TurnBegan, 2), told("woken", 2)},
+			[]int64{2},
+			2, "[]",
+		},
+		"nobody asked, it ended": {
+			[]Record{prompted("a", 1), ended(1), mark(event.TurnBegan, 2), ended(2)},
+			nil, 2,
+			"[]",
+		},
 		"questions": {
 			[]Record{
-				prompted("a", 1), ask(event.Question, 1, "q0"), ended(1), prompted("b", 2), mark(event.TurnBegan, 2), ask(event.Question, 2, "q1"), ask(event.Question, 2, "q2"),
+				prompted("a", 1), ask(event.Question, 1, "q0"), ended(1), prompted("b", 2), mark(event.TurnBegan,
+					2), ask(event.Question, 2, "q1"), ask(event.Question, 2, "q2"),
 				ask(event.Question, 2, "q3"), reply, ask(event.Withdrawn, 2, "q2"),
 			},
 			[]int64{2},

@@ -13,7 +13,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// View is a session as somebody looks at it who does not write it. The writer may be at work meanwhile: a view stays as it was.
+// View is a session as somebody looks at it who does not write it. The writer may be at work meanwhile: a view stays as
+// it was.
 type View struct {
 	State State
 	file  *os.File
@@ -67,7 +68,8 @@ func (v *View) Messages() []model.Message {
 	return plain(v.fold.messages())
 }
 
-// Check reads every record, whatever it belongs to, and returns what is damaged: lines, records, and the files with the data of records.
+// Check reads every record, whatever it belongs to, and returns what is damaged: lines, records, and the files with the
+// data of records.
 func (v *View) Check(ctx context.Context) ([]Damaged, error) {
 	j := v.fold.journal
 	r := &Reader{file: share(v.file), blobs: j.blobs, from: 1}
@@ -91,8 +93,8 @@ func (v *View) Check(ctx context.Context) ([]Damaged, error) {
 	return all, nil
 }
 
-// Entries are the records that the conversation consists of, the first one first, whatever was put aside by compactions among them. One
-// that cannot be read comes as an error; the others follow.
+// Entries are the records that the conversation consists of, the first one first, whatever was put aside by compactions
+// among them. One that cannot be read comes as an error; the others follow.
 func (v *View) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for _, i := range v.path {
@@ -106,8 +108,8 @@ func (v *View) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
-// Fork makes a session that begins with all that another one is, and locks it. An empty newID is chosen. The other may be in use. What
-// the conversation has cost until there is part of the totals of both.
+// Fork makes a session that begins with all that another one is, and locks it. An empty newID is chosen. The other may
+// be in use. What the conversation has cost until there is part of the totals of both.
 func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	if newID == "" {
 		newID = NewID()
@@ -134,13 +136,16 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 		if _, err := w.Write(line); err != nil {
 			return err
 		}
-		c := copying{w: w, from: v.fold.journal.blobs, to: s.blobs(newID), last: 1, moved: map[int64]int64{1: 1}, parent: 1}
+		c := copying{
+			w: w, from: v.fold.journal.blobs, to: s.blobs(newID), last: 1, moved: map[int64]int64{1: 1},
+			parent: 1,
+		}
 		return v.lines(ctx, c.put)
 	})
 }
 
-// lines goes over the lines of the conversation in the order of the file: the records that it consists of, and the events and the records of newer
-// versions between them.
+// lines goes over the lines of the conversation in the order of the file: the records that it consists of, and the
+// events and the records of newer versions between them.
 func (v *View) lines(ctx context.Context, do func(e Entry, line []byte) error) error {
 	ours := map[int64]bool{}
 	for _, i := range v.path {

@@ -1,8 +1,9 @@
 // Package setting holds the flags that all agents share, as values.
 //
-// It promises one spelling for each: what the command line, the configuration and the drivers mean by a word is written down here and
-// nowhere else. Every value knows where it came from, because that decides how firmly it is passed on: what a person typed is sent as
-// it is, a default is sent so that the agent's own flags can still override it. It refuses words that are not in its lists.
+// It promises one spelling for each: what the command line, the configuration and the drivers mean by a word is written
+// down here and nowhere else. Every value knows where it came from, because that decides how firmly it is passed on:
+// what a person typed is sent as it is, a default is sent so that the agent's own flags can still override it. It
+// refuses words that are not in its lists.
 package setting
 
 import (
@@ -19,17 +20,19 @@ const (
 	OneShot     Mode = "one-shot"
 )
 
-// Approval says what an agent may do without a question. It is the one vocabulary for this: flags, configuration, hosts, drivers and the engine all
-// use it.
+// Approval says what an agent may do without a question. It is the one vocabulary for this: flags, configuration,
+// hosts, drivers and the engine all use it.
 type Approval string
 
 // The approvals, from the strictest.
 const (
-	DenyAll  Approval = "deny"      // no tool runs
-	AskAll   Approval = "ask"       // every call is asked about, also those that only read
-	Plan     Approval = "plan"      // what only reads runs, the rest is denied: the agent says what it would do
-	Prompt   Approval = "prompt"    // what only reads runs, the rest is asked about; where nobody can be asked, it is denied
-	Default  Approval = "default"   // as prompt; where nobody can be asked, what the walls hold inside the workspace runs
+	DenyAll Approval = "deny" // no tool runs
+	AskAll  Approval = "ask"  // every call is asked about, also those that only read
+	Plan    Approval = "plan" // what only reads runs, the rest is denied: the agent says what it would do
+	// what only reads runs, the rest is asked about; where nobody can be asked, it is denied
+	Prompt Approval = "prompt"
+	// as prompt; where nobody can be asked, what the walls hold inside the workspace runs
+	Default  Approval = "default"
 	AutoEdit Approval = "auto-edit" // files of the workspace may be changed as well
 	Yolo     Approval = "yolo"      // everything runs
 )
@@ -45,8 +48,9 @@ func (a Approval) Edits() bool { return a == AutoEdit || a == Yolo }
 // Stricter says whether less runs without a question than with prompt.
 func (a Approval) Stricter() bool { return a == DenyAll || a == AskAll || a == Plan }
 
-// ParseApproval reads an approval: one of the seven words, or a word by which programs knew one before: auto for yolo and
-// interactive for ask. Case and blanks around it do not matter. Words of an agent's own protocol stay with that protocol.
+// ParseApproval reads an approval: one of the seven words, or a word by which programs knew one before: auto for yolo
+// and interactive for ask. Case and blanks around it do not matter. Words of an agent's own protocol stay with that
+// protocol.
 func ParseApproval(word string) (Approval, bool) {
 	switch word = strings.ToLower(strings.TrimSpace(word)); word {
 	case "auto":
@@ -71,7 +75,8 @@ func (a Approval) Words() (name, about string) {
 	case Default:
 		return "Default", "As Ask; where nobody can be asked, what the walls hold in the workspace runs"
 	case AutoEdit:
-		return "Edit", "Files of the workspace are changed without a question; what else changes something is asked about"
+		return "Edit",
+			"Files of the workspace are changed without a question; what else changes something is asked about"
 	case Yolo:
 		return "Everything", "Everything runs without a question, behind the walls"
 	}

@@ -7,9 +7,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// settled is whole lines as they would be read on paper: what a carriage return or a backspace has overwritten is gone, and so are escape
-// sequences. What is no text is replaced. open: the text before ended within the line that now goes on, so that nothing of it can be taken
-// back.
+// settled is whole lines as they would be read on paper: what a carriage return or a backspace has overwritten is gone,
+// and so are escape sequences. What is no text is replaced. open: the text before ended within the line that now goes
+// on, so that nothing of it can be taken back.
 func settled(chunk string, open bool) string {
 	if !strings.ContainsAny(chunk, "\r\b") {
 		clean, _ := text.Clean(chunk)
@@ -33,7 +33,8 @@ func settled(chunk string, open bool) string {
 	return clean
 }
 
-// lastState is what stays of a line: what follows the last carriage return that anything follows, with its backspaces done.
+// lastState is what stays of a line: what follows the last carriage return that anything follows, with its backspaces
+// done.
 func lastState(line string) (body string, overwritten bool) {
 	body = strings.TrimRight(line, "\r")
 	if at := strings.LastIndexByte(body, '\r'); at >= 0 {
@@ -57,8 +58,8 @@ func lastState(line string) (body string, overwritten bool) {
 // maxSequence is how far an escape sequence that is cut by the end of a piece is looked for.
 const maxSequence = 256
 
-// cleanCut is how much of an unfinished line can be taken without cutting a character, an escape sequence or a carriage return from what
-// it does.
+// cleanCut is how much of an unfinished line can be taken without cutting a character, an escape sequence or a carriage
+// return from what it does.
 func cleanCut(line []byte) int {
 	cut := len(line)
 	for cut > 0 && line[cut-1] == '\r' {

@@ -13,8 +13,9 @@ import (
 // childMark is how the guards of process find what they are responsible for. An outer one has to find ours as well.
 const childMark = "OMNIAGENT_CHILD_MARK"
 
-// Inheritance is what a program that we start gets of our environment: what stands in Handed, and what the user adds to it. Everything else
-// stays here. An environment collects what nobody thinks of, so a list of what is kept back would always be too short.
+// Inheritance is what a program that we start gets of our environment: what stands in Handed, and what the user adds to
+// it. Everything else stays here. An environment collects what nobody thinks of, so a list of what is kept back would
+// always be too short.
 type Inheritance struct {
 	Roots []string // the workspace and its repository, absolute: no directory beneath them stays in PATH
 	More  []string // names that the user hands on as well
@@ -76,21 +77,22 @@ func settings() []string {
 	}
 }
 
-// Takeover says whether a variable of that name is handed on to nobody, also where the user adds it: it makes a shell, or the loader of every
-// program, run something before what was asked for, or it is about this process.
+// Takeover says whether a variable of that name is handed on to nobody, also where the user adds it: it makes a shell,
+// or the loader of every program, run something before what was asked for, or it is about this process.
 func Takeover(name string) bool {
 	name = strings.ToUpper(name)
 	switch name {
-	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "PWD", "OLDPWD", "IFS", "PS4",
+	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_XTRACEFD", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "PWD",
+		"OLDPWD", "IFS", "PS4",
 		"LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES":
 		return true
 	}
 	return strings.HasPrefix(name, "OMNIAGENT_") || strings.HasPrefix(name, "BASH_FUNC_")
 }
 
-// path is PATH without directories that depend on where a command runs, and without those that come with the workspace: a repository could
-// put a git or an ls of its own there. A workspace that the home directory is in is no repository that somebody cloned; there the user's
-// own programs stay.
+// path is PATH without directories that depend on where a command runs, and without those that come with the workspace:
+// a repository could put a git or an ls of its own there. A workspace that the home directory is in is no repository
+// that somebody cloned; there the user's own programs stay.
 func (i Inheritance) path(value string, homes []string) string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(value) {
@@ -109,7 +111,8 @@ func (i Inheritance) Brings(path string, base []string) bool { return i.brings(p
 
 func (i Inheritance) brings(path string, homes []string) bool {
 	return slices.ContainsFunc(i.Roots, func(root string) bool {
-		return root != "" && within(path, root) && !slices.ContainsFunc(homes, func(home string) bool { return within(home, root) })
+		return root != "" && within(path, root) &&
+			!slices.ContainsFunc(homes, func(home string) bool { return within(home, root) })
 	})
 }
 
@@ -122,7 +125,8 @@ func within(dir, root string) bool {
 	return beneath(filepath.Clean(dir), filepath.Clean(root)) || beneath(real(dir), real(root))
 }
 
-// real is a path without links, as far as it is there. It is not tidied before: what stands behind link/.. is not beside the link.
+// real is a path without links, as far as it is there. It is not tidied before: what stands behind link/.. is not
+// beside the link.
 func real(path string) string {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		return resolved

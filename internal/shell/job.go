@@ -37,8 +37,8 @@ type job struct {
 	outRead, errRead int64 // bytes of its output that were asked for
 }
 
-// Start starts a command in the background, in the directory of the conversation, which it does not change. It runs until it ends, is
-// ended with Kill, or the conversation is over; its Timeout does not count.
+// Start starts a command in the background, in the directory of the conversation, which it does not change. It runs
+// until it ends, is ended with Kill, or the conversation is over; its Timeout does not count.
 func (s *Shell) Start(c Command) (Job, error) {
 	if err := s.enter(); err != nil {
 		return Job{}, err
@@ -59,7 +59,10 @@ func (s *Shell) Start(c Command) (Job, error) {
 	ctx, stop := context.WithCancel(s.over)
 	s.mu.Lock()
 	s.begun--
-	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: c.Line, record: r, stop: stop, ended: make(chan struct{})}
+	j := &job{
+		id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: c.Line, record: r, stop: stop,
+		ended: make(chan struct{}),
+	}
 	s.jobs = append(s.jobs, j)
 	s.forget()
 	s.mu.Unlock()
@@ -85,7 +88,8 @@ func (s *Shell) reserve() error {
 		}
 	}
 	if running >= maxJobs {
-		return fault.New(fault.TooManyRequests, "%d commands run in the background already", running).Hint("End one of them first.")
+		return fault.New(fault.TooManyRequests, "%d commands run in the background already",
+			running).Hint("End one of them first.")
 	}
 	s.begun++
 	return nil
@@ -94,7 +98,8 @@ func (s *Shell) reserve() error {
 // maxUnread is how many ended commands may keep what they printed for somebody to ask.
 const maxUnread = 32
 
-// forget lets the oldest ended commands go whose output nobody asked for: each keeps files open. It is called with the lock.
+// forget lets the oldest ended commands go whose output nobody asked for: each keeps files open. It is called with the
+// lock.
 func (s *Shell) forget() {
 	ended := 0
 	for i := len(s.jobs) - 1; i >= 0; i-- {
@@ -147,8 +152,8 @@ func (j *job) state() Job {
 	return state
 }
 
-// Output is what a background command has printed since it was last asked for, in the Outcome of the Job. With a filter it is the lines that
-// match; the others count as read.
+// Output is what a background command has printed since it was last asked for, in the Outcome of the Job. With a filter
+// it is the lines that match; the others count as read.
 func (s *Shell) Output(id string, filter *regexp.Regexp) (Job, error) {
 	j, err := s.job(id)
 	if err != nil {
@@ -195,8 +200,8 @@ func (j *job) news(filter *regexp.Regexp, ended bool) (out, err string) {
 	return both.shown()
 }
 
-// since gives another stream what this one has got after so many bytes, and returns how many it has given. Of a filtered stream that has not
-// ended the last line has to wait until it has.
+// since gives another stream what this one has got after so many bytes, and returns how many it has given. Of a
+// filtered stream that has not ended the last line has to wait until it has.
 func (s *stream) since(from int64, to *stream, filter *regexp.Regexp, ended bool) int64 {
 	if from >= s.size {
 		return from

@@ -17,7 +17,9 @@ import (
 )
 
 // output asks a background command until the answer is yes, and returns all that it has said.
-func output(t *testing.T, s *Shell, id string, filter *regexp.Regexp, enough func(j Job, all string) bool) (Job, string) {
+func output(t *testing.T, s *Shell, id string, filter *regexp.Regexp, enough func(j Job, all string) bool) (Job,
+	string,
+) {
 	t.Helper()
 	var all string
 	var last Job
@@ -37,7 +39,8 @@ func TestBackgroundIsReadInPieces(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	check(t, os.Mkdir(filepath.Join(s.Dir(), "sub"), 0o700))
-	j, err := s.Start(Command{Line: `cd sub; echo one; printf 'ask: '; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`})
+	j, err := s.Start(
+		Command{Line: `cd sub; echo one; printf 'ask: '; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`})
 	check(t, err)
 	if j.ID != "bash_1" || !j.Running {
 		t.Errorf("%+v", j)
@@ -70,7 +73,8 @@ func TestBackgroundIsReadInPieces(t *testing.T) {
 func TestBackgroundIsFiltered(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	j, err := s.Start(Command{Line: `for n in $(seq 30000); do echo "noise noise noise $n"; case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`})
+	j, err := s.Start(
+		Command{Line: `for n in $(seq 30000); do echo "noise noise noise $n"; case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`})
 	check(t, err)
 	last, all := output(t, s, j.ID, regexp.MustCompile("^HIT"), ended)
 	want := ""
@@ -84,7 +88,8 @@ func TestBackgroundIsFiltered(t *testing.T) {
 
 func TestBackgroundThatPrintsMuch(t *testing.T) {
 	t.Parallel()
-	s := open(t, func(o *Options) { o.Grace = 10 * time.Second }) // it dies of the first signal, however busy the machine is
+	// it dies of the first signal, however busy the machine is
+	s := open(t, func(o *Options) { o.Grace = 10 * time.Second })
 	j, err := s.Start(Command{Line: `seq 200000; : >done; sleep 1000`})
 	check(t, err)
 	await(t, "the output", func() bool { return exists(filepath.Join(s.Dir(), "done")) })
@@ -95,7 +100,8 @@ func TestBackgroundThatPrintsMuch(t *testing.T) {
 		}
 		return strings.HasSuffix(all, "\n200000\n")
 	})
-	if len(parts[0]) > MaxShown+400 || !strings.HasPrefix(parts[0], "1\n2\n") || !strings.Contains(parts[0], "are left out here; all of it is in /") {
+	if len(parts[0]) > MaxShown+400 || !strings.HasPrefix(parts[0], "1\n2\n") ||
+		!strings.Contains(parts[0], "are left out here; all of it is in /") {
 		t.Errorf("%d bytes: %.40q", len(parts[0]), parts[0])
 	}
 	if text, err := os.ReadFile(fileIn(t, parts[0])); err != nil || !strings.HasSuffix(string(text), "\n200000\n") {

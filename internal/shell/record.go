@@ -16,7 +16,8 @@ const (
 	maxSpill   = 100 << 20    // bytes of a stream that a file keeps
 )
 
-// record is what a command prints: two streams, each with its beginning, its end, and a file with the whole once it is too long to show.
+// record is what a command prints: two streams, each with its beginning, its end, and a file with the whole once it is
+// too long to show.
 type record struct {
 	spills *spills
 	live   bool // somebody wants to be told
@@ -29,7 +30,10 @@ type record struct {
 
 func newRecord(s *spills, live bool) *record {
 	return &record{
-		spills: s, live: live, out: stream{name: "stdout", veil: s.secrets.Stream()}, err: stream{name: "stderr", veil: s.secrets.Stream()},
+		spills: s, live: live, out: stream{name: "stdout", veil: s.secrets.Stream()}, err: stream{
+			name: "stderr",
+			veil: s.secrets.Stream(),
+		},
 	}
 }
 
@@ -60,7 +64,8 @@ func (r *record) write(s *stream, p []byte) {
 		return
 	}
 	if at := bytes.LastIndexByte(bytes.TrimRight(s.pending, "\r"), '\r'); at >= 0 {
-		s.pending = append(s.pending[:0], s.pending[at:]...) // a progress bar: the carriage return stays, it has overwritten something
+		// a progress bar: the carriage return stays, it has overwritten something
+		s.pending = append(s.pending[:0], s.pending[at:]...)
 	}
 	if len(s.pending) > maxPending {
 		r.take(s)

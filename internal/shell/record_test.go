@@ -96,7 +96,8 @@ func TestShownIsTheBeginningAndTheEnd(t *testing.T) {
 		if wide {
 			unit = "語"
 		}
-		all := strings.Repeat(strings.Repeat(unit, int(line%3000))+"\n", int(lines%3000)%(1+4_000_000/(len(unit)*(1+int(line%3000)))))
+		all := strings.Repeat(strings.Repeat(unit, int(line%3000))+"\n",
+			int(lines%3000)%(1+4_000_000/(len(unit)*(1+int(line%3000)))))
 		var parts []string
 		size := len(all)/(1+int(pieces)) + 1
 		for at := 0; at < len(all); at += size {
@@ -111,8 +112,10 @@ func TestShownIsTheBeginningAndTheEnd(t *testing.T) {
 		var left, total int
 		_, err := fmt.Sscanf(note, "%d of %d bytes", &left, &total)
 		trimmed := strings.TrimSuffix(head, "\n") // one that we added
-		return ok && ok2 && err == nil && total == len(all) && left > 0 && strings.HasPrefix(all, trimmed) && strings.HasSuffix(all, tail) &&
-			utf8.ValidString(got) && utf8.RuneCountInString(got) <= MaxShown+400 && utf8.RuneCountInString(head+tail) > MaxShown-2*nearby-10
+		return ok && ok2 && err == nil && total == len(all) && left > 0 && strings.HasPrefix(all, trimmed) &&
+			strings.HasSuffix(all, tail) &&
+			utf8.ValidString(got) && utf8.RuneCountInString(got) <= MaxShown+400 &&
+			utf8.RuneCountInString(head+tail) > MaxShown-2*nearby-10
 	}
 	if err := quick.Check(property, &quick.Config{MaxCount: 25}); err != nil {
 		t.Error(err)
@@ -147,11 +150,13 @@ func TestEndlessOutputIsBounded(t *testing.T) { // alone, since it measures the 
 				t.Errorf("%d bytes are held", grown)
 			}
 			out, _ := r.shown()
-			if !strings.HasSuffix(out, "the end\n") || utf8.RuneCountInString(out) > MaxShown+400 || !utf8.ValidString(out) {
+			if !strings.HasSuffix(out, "the end\n") || utf8.RuneCountInString(out) > MaxShown+400 ||
+				!utf8.ValidString(out) {
 				t.Errorf("%d characters, ends in %q", utf8.RuneCountInString(out), out[max(0, len(out)-40):])
 			}
 			if name == "lines" {
-				if info, err := r.out.file.Stat(); err != nil || info.Size() != most || !strings.Contains(out, fmt.Sprintf("the first %d bytes are in %s", most, dir)) {
+				if info, err := r.out.file.Stat(); err != nil || info.Size() != most ||
+					!strings.Contains(out, fmt.Sprintf("the first %d bytes are in %s", most, dir)) {
 					t.Errorf("%v %v", info, err)
 				}
 			}
@@ -168,7 +173,8 @@ func TestOutputThatCannotBeKeptIsSaid(t *testing.T) {
 		fmt.Fprintln(w, n)
 	}
 	out, _ := r.shown()
-	if !strings.Contains(out, "could not be kept: ") || !strings.HasPrefix(out, "0\n1\n") || !strings.HasSuffix(out, "\n49999\n") {
+	if !strings.Contains(out, "could not be kept: ") || !strings.HasPrefix(out, "0\n1\n") ||
+		!strings.HasSuffix(out, "\n49999\n") {
 		t.Errorf("%q", out[:200])
 	}
 	var to stream

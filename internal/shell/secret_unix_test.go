@@ -12,7 +12,8 @@ import (
 	"omniagent/internal/redact"
 )
 
-// TestSecretsAreNotPrinted: not in what is returned, not in what is told meanwhile, and not in the files of long outputs, wherever a piece ends.
+// TestSecretsAreNotPrinted: not in what is returned, not in what is told meanwhile, and not in the files of long
+// outputs, wherever a piece ends.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	const secret = "canary-of-a-shell-4711"
@@ -45,7 +46,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			t.Errorf("%s: %s", name, fmt.Sprintf("%.300q", text))
 		}
 	}
-	if !strings.HasPrefix(o.Stdout, "one "+redact.Mask+" two canary-of\n") || !strings.HasSuffix(o.Stdout, "the end canary-o") {
+	if !strings.HasPrefix(o.Stdout, "one "+redact.Mask+" two canary-of\n") ||
+		!strings.HasSuffix(o.Stdout, "the end canary-o") {
 		t.Errorf("%.80q … %.80q", o.Stdout, o.Stdout[len(o.Stdout)-30:])
 	}
 }

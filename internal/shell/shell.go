@@ -1,13 +1,14 @@
 // Package shell runs the commands of a model: lines for a shell, in one directory, each in a process group of its own.
 //
-// It promises that a command cannot wait for a person (its input is the null device, there is no terminal, editors and pagers answer by
-// themselves); that it ends within its time, asked first and killed then; that when Run returns nothing that it started is alive, that
-// after Close nothing at all is, and that nothing outlives us either, whatever ends us; that what it prints needs a bounded amount of
-// memory and of disk, is text without escape sequences, and is never cut without saying so and where the rest is. The directory that a
-// command ends in is that of the next one, as long as it is beneath the root.
+// It promises that a command cannot wait for a person (its input is the null device, there is no terminal, editors and
+// pagers answer by themselves); that it ends within its time, asked first and killed then; that when Run returns
+// nothing that it started is alive, that after Close nothing at all is, and that nothing outlives us either, whatever
+// ends us; that what it prints needs a bounded amount of memory and of disk, is text without escape sequences, and is
+// never cut without saying so and where the rest is. The directory that a command ends in is that of the next one, as
+// long as it is beneath the root.
 //
-// It refuses to judge commands, to run them without the guard of process, and to hand on the secrets of our environment. It is no wall:
-// a command reaches what the user reaches. The walls stand in a Starter.
+// It refuses to judge commands, to run them without the guard of process, and to hand on the secrets of our
+// environment. It is no wall: a command reaches what the user reaches. The walls stand in a Starter.
 package shell
 
 import (
@@ -39,12 +40,14 @@ const (
 
 // Options are what the commands of one conversation share.
 type Options struct {
-	Root    string         // where commands begin, and where cd cannot lead out of
-	Env     []string       // what they get, whole; nil: Environment(os.Environ())
-	Private string         // a directory for what is too long to show, which exists; empty: a temporary one that ends with Close
-	Starter Starter        // nil: Plain
-	Secrets *redact.Values // what is kept out of what commands print: out of what is returned, told and written to files
-	Grace   time.Duration  // from the request to end to the kill; 0: 2 s
+	Root string   // where commands begin, and where cd cannot lead out of
+	Env  []string // what they get, whole; nil: Environment(os.Environ())
+	// a directory for what is too long to show, which exists; empty: a temporary one that ends with Close
+	Private string
+	Starter Starter // nil: Plain
+	// what is kept out of what commands print: out of what is returned, told and written to files
+	Secrets *redact.Values
+	Grace   time.Duration // from the request to end to the kill; 0: 2 s
 }
 
 // Shell runs the commands of one conversation. Its methods may be called at the same time.
@@ -84,13 +87,15 @@ const (
 
 // Outcome is what a command that ran left behind.
 type Outcome struct {
-	Stdout, Stderr string        // text, MaxShown characters together; a line in the middle names what was left out and where it is
+	// text, MaxShown characters together; a line in the middle names what was left out and where it is
+	Stdout, Stderr string
 	Exit           int           // -1 when a signal ended the shell
 	Signal         string        // that signal, such as SIGKILL
 	Reason         Reason        //
 	Limit          time.Duration // the time that it had
 	Masked         int           // how many secrets were left out; of one in the background, since it began
-	Moved          string        // where it ended, if that is no directory beneath the root and the next command begins in the root
+	// where it ended, if that is no directory beneath the root and the next command begins in the root
+	Moved string
 }
 
 // New is a shell in the directory Root. It fails where there is no shell at all.
@@ -103,7 +108,8 @@ func New(o Options) (*Shell, error) {
 		err = syscall.ENOTDIR
 	}
 	if err != nil {
-		return nil, fault.New(fault.FileMissing, "%s is no directory to run commands in", o.Root).With("path", o.Root).Because(err)
+		return nil, fault.New(fault.FileMissing, "%s is no directory to run commands in", o.Root).With("path",
+			o.Root).Because(err)
 	}
 	if o.Env == nil {
 		o.Env = Environment(os.Environ())
@@ -117,7 +123,10 @@ func New(o Options) (*Shell, error) {
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
-	s := &Shell{root: root, dir: root, env: o.Env, starter: o.Starter, grace: o.Grace, spills: &spills{given: o.Private, secrets: o.Secrets}}
+	s := &Shell{
+		root: root, dir: root, env: o.Env, starter: o.Starter, grace: o.Grace,
+		spills: &spills{given: o.Private, secrets: o.Secrets},
+	}
 	s.over, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -129,8 +138,8 @@ func (s *Shell) Dir() string {
 	return s.dir
 }
 
-// At is where the next command begins, relative to the root and with slashes. Who decides about a command asks for it, and hands it on with the
-// command: one that would begin elsewhere by then is not started.
+// At is where the next command begins, relative to the root and with slashes. Who decides about a command asks for it,
+// and hands it on with the command: one that would begin elsewhere by then is not started.
 func (s *Shell) At() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,8 +155,9 @@ func (s *Shell) at() string {
 	return filepath.ToSlash(rel)
 }
 
-// Run runs a command to its end. A failure of the command is an Outcome; an error means that it could not be started. progress is told
-// what it prints, in pieces of whole lines where there are lines; it is nil, or called by one goroutine at a time and not after Run.
+// Run runs a command to its end. A failure of the command is an Outcome; an error means that it could not be started.
+// progress is told what it prints, in pieces of whole lines where there are lines; it is nil, or called by one
+// goroutine at a time and not after Run.
 func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outcome, error) {
 	limit := min(c.Timeout, MaxTimeout)
 	if limit <= 0 {
@@ -158,7 +168,8 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 	}
 	defer s.running.Done()
 	if ctx.Err() != nil {
-		return Outcome{}, fault.New(fault.Interrupted, "the command was not started: the turn was ended").Because(context.Cause(ctx))
+		return Outcome{}, fault.New(fault.Interrupted,
+			"the command was not started: the turn was ended").Because(context.Cause(ctx))
 	}
 	r := newRecord(s.spills, progress != nil)
 	defer r.discard()
@@ -242,7 +253,8 @@ func (s *Shell) beneath(dir string) bool {
 	return err == nil && real == dir && filepath.IsLocal(rel)
 }
 
-// Close ends all commands, those in the background too, and returns when none is left. The temporary directory goes as well.
+// Close ends all commands, those in the background too, and returns when none is left. The temporary directory goes as
+// well.
 func (s *Shell) Close() {
 	s.mu.Lock()
 	s.closed = true

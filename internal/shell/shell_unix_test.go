@@ -69,7 +69,8 @@ func TestCommands(t *testing.T) {
 			{"set -x; cd .", "", "", 0},
 		} {
 			o := run(t, s, c.line)
-			if strings.HasPrefix(c.line, "set -x") { // the shells differ in how they show it, and none shows what we added
+			// the shells differ in how they show it, and none shows what we added
+			if strings.HasPrefix(c.line, "set -x") {
 				if strings.Contains(o.Stderr, "pwd") || !strings.Contains(o.Stderr, "cd .") {
 					t.Errorf("%q: %+v", c.line, o)
 				}
@@ -79,7 +80,8 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%q: got %+v", c.line, o)
 			}
 		}
-		if o := run(t, s, "if then"); o.Exit != 2 || !strings.Contains(o.Stderr, "then") || strings.Contains(o.Stderr, "eval \"") {
+		if o := run(t, s, "if then"); o.Exit != 2 || !strings.Contains(o.Stderr, "then") ||
+			strings.Contains(o.Stderr, "eval \"") {
 			t.Errorf("%+v", o)
 		}
 		if o := run(t, s, "kill -SEGV $$"); o.Exit != -1 || o.Signal != "SIGSEGV" {
@@ -157,7 +159,8 @@ func TestEnvironment(t *testing.T) {
 	s := open(t, func(o *Options) {
 		o.Env = Environment(append(os.Environ(), "BASH_ENV="+evil, "ENV="+evil, "HOME="+home))
 	})
-	if o := run(t, s, "echo $TERM $NO_COLOR ${CI-unset} ${BASH_ENV-unset}"); o.Stdout != "dumb 1 unset unset\n" || o.Stderr != "" {
+	if o := run(t, s, "echo $TERM $NO_COLOR ${CI-unset} ${BASH_ENV-unset}"); o.Stdout != "dumb 1 unset unset\n" ||
+		o.Stderr != "" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -172,7 +175,8 @@ func TestTimeIsLimited(t *testing.T) {
 		began := time.Now()
 		o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: 300 * time.Millisecond}, nil)
 		check(t, err)
-		if o.Reason != OutOfTime || o.Limit != 300*time.Millisecond || o.Stdout != "first\nunended" || o.Exit != -1 && o.Exit != 143 {
+		if o.Reason != OutOfTime || o.Limit != 300*time.Millisecond || o.Stdout != "first\nunended" || o.Exit != -1 &&
+			o.Exit != 143 {
 			t.Errorf("%q: %+v", c.line, o)
 		}
 		if took := time.Since(began); took < 300*time.Millisecond || took > 10*time.Second {
@@ -182,7 +186,8 @@ func TestTimeIsLimited(t *testing.T) {
 	if o := run(t, s, "true"); o.Limit != DefaultTimeout {
 		t.Errorf("%+v", o)
 	}
-	if o, err := s.Run(t.Context(), Command{Line: "true", Timeout: time.Hour}, nil); err != nil || o.Limit != MaxTimeout {
+	if o, err := s.Run(t.Context(), Command{Line: "true", Timeout: time.Hour}, nil); err != nil ||
+		o.Limit != MaxTimeout {
 		t.Errorf("%+v %v", o, err)
 	}
 }
@@ -223,7 +228,8 @@ func TestLinesThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for line, code := range map[string]fault.Code{
-		"": fault.MissingArgument, " \n": fault.MissingArgument, "a\x00b": fault.ArgError, ": " + strings.Repeat("x", 1<<20): fault.FieldTooLarge,
+		"": fault.MissingArgument, " \n": fault.MissingArgument, "a\x00b": fault.ArgError, ": " + strings.Repeat("x",
+			1<<20): fault.FieldTooLarge,
 	} {
 		_, err := s.Run(t.Context(), Command{Line: line}, nil)
 		wantCode(t, err, code)
@@ -269,7 +275,8 @@ func TestLongOutputIsCutAndKept(t *testing.T) {
 	head, rest, _ := strings.Cut(o.Stdout, "[")
 	note, tail, _ := strings.Cut(rest, "]\n")
 	var left, all int
-	if _, err := fmt.Sscanf(note, "%d of %d bytes", &left, &all); err != nil || all != want.Len() || left != all-len(head)-len(tail) {
+	if _, err := fmt.Sscanf(note, "%d of %d bytes", &left, &all); err != nil || all != want.Len() ||
+		left != all-len(head)-len(tail) {
 		t.Errorf("%q: %v", note, err)
 	}
 	if files, _ := os.ReadDir(private); len(files) != 1 { // the other stream was shown whole
@@ -295,7 +302,8 @@ func TestTheTwoStreamsShareTheRoom(t *testing.T) {
 	if n := utf8.RuneCountInString(o.Stdout + o.Stderr); n > MaxShown+600 || len(o.Stderr) < MaxShown/3-1000 {
 		t.Errorf("%d and %d", len(o.Stdout), len(o.Stderr))
 	}
-	if a, b := fileIn(t, o.Stdout), fileIn(t, o.Stderr); a == b || !strings.HasSuffix(a, "-stdout.txt") || !strings.HasSuffix(b, "-stderr.txt") {
+	if a, b := fileIn(t, o.Stdout), fileIn(t, o.Stderr); a == b || !strings.HasSuffix(a, "-stdout.txt") ||
+		!strings.HasSuffix(b, "-stderr.txt") {
 		t.Errorf("%s and %s", a, b)
 	}
 	dir := filepath.Dir(fileIn(t, o.Stdout))
@@ -314,7 +322,8 @@ func TestProgressIsTold(t *testing.T) {
 	var mu sync.Mutex
 	var told []string
 	over := false
-	o, err := s.Run(t.Context(), Command{Line: `printf 'dots '; for n in 1 2 3; do printf .; while [ ! -e $n ]; do sleep 0.01; done; done; echo; echo e >&2; printf '50%%\rend'`},
+	o, err := s.Run(t.Context(),
+		Command{Line: `printf 'dots '; for n in 1 2 3; do printf .; while [ ! -e $n ]; do sleep 0.01; done; done; echo; echo e >&2; printf '50%%\rend'`},
 		func(text string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -323,14 +332,16 @@ func TestProgressIsTold(t *testing.T) {
 			}
 			told = append(told, text)
 			all := strings.Join(told, "")
-			_ = os.WriteFile(filepath.Join(s.Dir(), fmt.Sprint(strings.Count(all, "."))), nil, 0o600) // it goes on only when it was heard
+			// it goes on only when it was heard
+			_ = os.WriteFile(filepath.Join(s.Dir(), fmt.Sprint(strings.Count(all, "."))), nil, 0o600)
 		})
 	check(t, err)
 	mu.Lock()
 	defer mu.Unlock()
 	over = true
 	all := strings.Join(told, "")
-	if o.Stdout != "dots ...\nend" || len(told) < 3 || !strings.HasPrefix(all, "dots ...") || !strings.Contains(all, "e\n") || !strings.Contains(all, "end") {
+	if o.Stdout != "dots ...\nend" || len(told) < 3 || !strings.HasPrefix(all, "dots ...") ||
+		!strings.Contains(all, "e\n") || !strings.Contains(all, "end") {
 		t.Errorf("%q, told %q", o.Stdout, told)
 	}
 }

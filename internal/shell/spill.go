@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/redact"
 )
 
-// maxSpills is how much the files of one conversation may be together before the oldest go. Those of commands that run, or whose output may
-// still be asked for, stay.
+// maxSpills is how much the files of one conversation may be together before the oldest go. Those of commands that run,
+// or whose output may still be asked for, stay.
 const maxSpills = 4 * maxSpill
 
 // spills is where outputs are kept that are too long to show: files that only the user may read.

@@ -12,9 +12,10 @@ import (
 	"omniagent/internal/process"
 )
 
-// Starter makes of a line what is to be started for it: the program with its arguments, the directory and the environment. Streams and
-// grace of the plan are set by who starts it. It is where walls are put around commands: one that wraps another program around what Plain
-// returns has to hand on standard input, which is how the shell tells its last directory, and the environment.
+// Starter makes of a line what is to be started for it: the program with its arguments, the directory and the
+// environment. Streams and grace of the plan are set by who starts it. It is where walls are put around commands: one
+// that wraps another program around what Plain returns has to hand on standard input, which is how the shell tells its
+// last directory, and the environment.
 type Starter func(line, dir string, env []string) (process.Plan, error)
 
 // Plain starts bash, or else sh, on a line: no login, no file of the user's.
@@ -32,10 +33,11 @@ func Plain(line, dir string, env []string) (process.Plan, error) {
 	return process.Plan{Argv: append(argv, name, line), Path: path, Dir: dir, Env: env}, nil
 }
 
-// script runs a line, which is its first argument, as if it were alone. Standard input is a pipe to us. The line does not get it, nor do
-// the programs that it starts: the shell keeps it aside, closed on exec, while the redirection of the braces holds, and has it back in the
-// trap at the end. A line that sets a trap of its own, or becomes another program with exec, tells no directory; that is all it loses.
-// It is all one line, so that the lines of what is run count from 1 in messages.
+// script runs a line, which is its first argument, as if it were alone. Standard input is a pipe to us. The line does
+// not get it, nor do the programs that it starts: the shell keeps it aside, closed on exec, while the redirection of
+// the braces holds, and has it back in the trap at the end. A line that sets a trap of its own, or becomes another
+// program with exec, tells no directory; that is all it loses. It is all one line, so that the lines of what is run
+// count from 1 in messages.
 const script = `trap '{ set +exv; command pwd -P >&0; } 2>/dev/null' EXIT; __line=$1; shift; { eval "$__line"; } </dev/null`
 
 // find looks for a shell in the places of the system first: PATH may name a directory that a repository put there.
@@ -58,18 +60,21 @@ func find(env []string) (path string, bash bool, err error) {
 	for _, name := range []string{"bash", "sh"} {
 		for _, dir := range dirs {
 			path := filepath.Join(dir, name+suffix)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
+				(runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
 				return path, name == "bash", nil
 			}
 		}
 	}
-	return "", false, fault.New(fault.NotInstalled, "there is no bash and no sh to run commands with").With("searched", dirs).
+	return "", false, fault.New(fault.NotInstalled, "there is no bash and no sh to run commands with").With("searched",
+		dirs).
 		Hint("Install bash, or put the directory that has it into PATH.")
 }
 
 func valueOf(env []string, name string) (value string) {
 	for _, entry := range env {
-		if n, v, ok := strings.Cut(entry, "="); ok && (n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name)) {
+		if n, v, ok := strings.Cut(entry, "="); ok &&
+			(n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name)) {
 			value = v
 		}
 	}
@@ -95,7 +100,9 @@ func (s *Shell) begin(c Command, r *record) (*started, error) {
 	at, dir := s.at(), s.dir
 	s.mu.Unlock()
 	if c.At != "" && c.At != at {
-		return nil, fault.New(fault.ConcurrentModification, "the command was not started: it was decided about for the directory %s, which is gone; it would begin in %s", c.At, at)
+		return nil, fault.New(fault.ConcurrentModification,
+			"the command was not started: it was decided about for the directory %s, which is gone; it would "+
+				"begin in %s", c.At, at)
 	}
 	plan, err := s.starter(line, dir, s.env)
 	if err != nil {

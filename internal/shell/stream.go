@@ -90,7 +90,8 @@ func (s *stream) shown(most int) string {
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "\n"
 	}
-	return head + fmt.Sprintf("[%d of %d bytes are left out here; %s]\n", s.size-int64(len(head))-int64(len(tail)), s.size, s.where()) + tail
+	return head + fmt.Sprintf("[%d of %d bytes are left out here; %s]\n", s.size-int64(len(head))-int64(len(tail)),
+		s.size, s.where()) + tail
 }
 
 // where is where the whole is.
@@ -106,7 +107,8 @@ func (s *stream) where() string {
 	case s.stored == s.size:
 		return "all of it is in " + s.file.Name()
 	case s.failed != nil:
-		return fmt.Sprintf("the first %d bytes are in %s, and no more could be kept: %v", s.stored, s.file.Name(), s.failed)
+		return fmt.Sprintf("the first %d bytes are in %s, and no more could be kept: %v", s.stored, s.file.Name(),
+			s.failed)
 	}
 	return fmt.Sprintf("the first %d bytes are in %s", s.stored, s.file.Name())
 }

@@ -23,7 +23,8 @@ func behindWalls(o *Options) (done func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := sandbox.Open(sandbox.Policy{Root: o.Root, Temp: temp, Protected: []string{".git/hooks", ".mcp.json"}}, sandbox.Report{Tier: tier},
+	w, err := sandbox.Open(sandbox.Policy{Root: o.Root, Temp: temp, Protected: []string{".git/hooks", ".mcp.json"}},
+		sandbox.Report{Tier: tier},
 		sandbox.Options{State: filepath.Join(filepath.Dir(temp), "state")})
 	if err != nil {
 		return nil, err
@@ -63,9 +64,11 @@ func TestBehindWalls(t *testing.T) {
 			t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 			exe, err := os.Executable()
 			check(t, err)
-			cmd := exec.Command(exe, "-test.v", "-test.run", "^(TestCommands|TestTheDirectoryStays|TestNothingIsThereToAsk|TestTimeIsLimited|TestTheCallerMayStopIt|"+
-				"TestTheEndOfTheConversationStopsIt|TestLinesThatCannotBeStarted|TestLongOutput.*|TestProgressIsTold|TestJob.*|TestBackground.*|TestNothing.*)$")
-			cmd.Env = append(os.Environ(), wallsVariable+"="+strings.Repeat("x", int(tier)), "TMPDIR="+dir, "OMNIAGENT_TEST_MOMENTS=4")
+			cmd := exec.Command(exe, "-test.v", "-test.run",
+				"^(TestCommands|TestTheDirectoryStays|TestNothingIsThereToAsk|TestTimeIsLimited|TestTheCallerMayStopIt|"+
+					"TestTheEndOfTheConversationStopsIt|TestLinesThatCannotBeStarted|TestLongOutput.*|TestProgressIsTold|TestJob.*|TestBackground.*|TestNothing.*)$")
+			cmd.Env = append(os.Environ(), wallsVariable+"="+strings.Repeat("x", int(tier)), "TMPDIR="+dir,
+				"OMNIAGENT_TEST_MOMENTS=4")
 			if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "--- PASS") < 10 {
 				t.Errorf("%v\n%s", err, out)
 			}

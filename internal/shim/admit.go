@@ -33,7 +33,8 @@ func (c *call) admit(launch agent.Launch) error {
 	if other := c.elsewhere(gate); other != "" {
 		hint += "; without the directories of the workspace in PATH it would be " + other
 	}
-	return fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace, and a repository can put any program there",
+	return fault.New(fault.Unsafe,
+		"%s is not started: %s comes with the workspace, and a repository can put any program there",
 		c.driver.Name(), found).
 		With("path", found).Hint("%s", hint)
 }

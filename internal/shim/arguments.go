@@ -85,7 +85,8 @@ func (a *Arguments) one(flags []Flag, rest []string) (used int, err error) {
 	return used, a.set(flag, value, true)
 }
 
-// next is the word after a flag that needs a value. After --prompt it may begin with a dash, unless it is exactly one of our flags.
+// next is the word after a flag that needs a value. After --prompt it may begin with a dash, unless it is exactly one
+// of our flags.
 func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 	written := "--" + flag.Name
 	if len(rest) == 1 {
@@ -118,7 +119,10 @@ func (f *Flag) example() string {
 }
 
 func exactly(flags []Flag, word string) bool {
-	return slices.ContainsFunc(flags, func(f Flag) bool { return word == "--"+f.Name || f.Short != "" && word == "-"+f.Short })
+	return slices.ContainsFunc(flags, func(f Flag) bool {
+		return word == "--"+f.Name || f.Short != "" &&
+			word == "-"+f.Short
+	})
 }
 
 // split finds the flag that a word begins with. A nil flag: the word is none.
@@ -246,7 +250,8 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "output-schema-retries":
 		n, e := strconv.Atoi(value)
 		if e != nil || n < 0 || n > 10 {
-			return fault.New(fault.ArgError, "--output-schema-retries is %q, and must be a whole number from 0 to 10", printable(value)).Hint("--output-schema-retries=2")
+			return fault.New(fault.ArgError, "--output-schema-retries is %q, and must be a whole number from 0 to 10",
+				printable(value)).Hint("--output-schema-retries=2")
 		}
 		a.Retries = &n
 	case "cwd":
@@ -270,7 +275,8 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 		err = a.trace(flag, value, given)
 	case "rehearse":
 		if given && value == "" {
-			return fault.New(fault.ArgError, "--rehearse= needs a file").Hint("--rehearse alone answers every prompt with ok")
+			return fault.New(fault.ArgError,
+				"--rehearse= needs a file").Hint("--rehearse alone answers every prompt with ok")
 		}
 		a.Rehearse = &value
 	case "allow-workspace-agent":
@@ -294,7 +300,8 @@ func choose[T ~string](flag *Flag, value string, allowed []T) (setting.Chosen[T]
 }
 
 func bad(flag *Flag, value string, allowed []string) error {
-	f := fault.New(fault.ArgError, "--%s is %q, and must be one of %s", flag.Name, printable(value), strings.Join(allowed, ", "))
+	f := fault.New(fault.ArgError, "--%s is %q, and must be one of %s", flag.Name, printable(value),
+		strings.Join(allowed, ", "))
 	if near := text.Nearest(strings.ToLower(value), allowed); near != "" {
 		return f.Hint("--%s=%s", flag.Name, near)
 	}
@@ -309,8 +316,8 @@ func (a *Arguments) approves(flag *Flag, v setting.Approval) func() {
 	}
 }
 
-// approve chooses an approval. Words that mean different things are kept apart for compatible, unless the first was taken
-// back.
+// approve chooses an approval. Words that mean different things are kept apart for compatible, unless the first was
+// taken back.
 func (a *Arguments) approve(v setting.Approval, flag string) {
 	if now := a.Shared.Approval; now.Typed() && now.Value != v && a.conflict == nil {
 		a.conflict = []string{a.approvalFlag, flag}
@@ -363,7 +370,8 @@ func (a *Arguments) trace(flag *Flag, value string, given bool) error {
 func (a *Arguments) timeout(value string) error {
 	d, ok := text.Duration(value)
 	if !ok || d < 0 {
-		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit", printable(value)).Hint("--timeout=90s, --timeout=15m; 0s for none")
+		return fault.New(fault.ArgError, "--timeout is %q, and must be a duration with its unit",
+			printable(value)).Hint("--timeout=90s, --timeout=15m; 0s for none")
 	}
 	a.Timeout = &d
 	return nil
@@ -373,15 +381,21 @@ func (a *Arguments) timeout(value string) error {
 func (a Arguments) compatible(mode setting.Mode) error {
 	switch {
 	case a.Delimited && a.Agent == "":
-		return fault.New(fault.ArgError, "-- needs --agent: what follows is in one agent's own words").Hint("omniagent --agent NAME -- %s", printable(strings.Join(a.Passthrough, " ")))
+		return fault.New(fault.ArgError,
+			"-- needs --agent: what follows is in one agent's own words").Hint("omniagent --agent NAME -- %s",
+			printable(strings.Join(a.Passthrough, " ")))
 	case a.conflict != nil:
-		return fault.New(fault.ArgError, "%s and %s cannot be combined", a.conflict[0], a.conflict[1]).Hint("leave one of them out")
+		return fault.New(fault.ArgError, "%s and %s cannot be combined", a.conflict[0],
+			a.conflict[1]).Hint("leave one of them out")
 	case a.Schema != nil && a.outputFlag != "":
-		return fault.New(fault.ArgError, "--output-schema and %s exclude each other: the schema decides what is printed", a.outputFlag).Hint("leave %s out", a.outputFlag)
+		return fault.New(fault.ArgError,
+			"--output-schema and %s exclude each other: the schema decides what is printed",
+			a.outputFlag).Hint("leave %s out", a.outputFlag)
 	case a.Schema == nil && a.Retries != nil:
 		return fault.New(fault.ArgError, "--output-schema-retries needs --output-schema").Hint("--output-schema=FILE")
 	case a.Schema != nil && mode != setting.OneShot:
-		return fault.New(fault.ArgError, "--output-schema needs a prompt: it is for one answer").Hint(`omniagent -p "…" --output-schema FILE`)
+		return fault.New(fault.ArgError,
+			"--output-schema needs a prompt: it is for one answer").Hint(`omniagent -p "…" --output-schema FILE`)
 	}
 	return nil
 }

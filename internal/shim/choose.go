@@ -48,7 +48,8 @@ func (c *call) agentsFile() (*agentsdir.File, error) {
 		return file, nil
 	}
 	if c.settings.Trust == nil || !c.settings.Trust.Trusted(file.Path, file.Content) {
-		c.warn("%s defines agents, which are ignored: its content is not trusted (omniagent trust %s)", c.relative(file.Path), c.relative(file.Path))
+		c.warn("%s defines agents, which are ignored: its content is not trusted (omniagent trust %s)",
+			c.relative(file.Path), c.relative(file.Path))
 		return file, nil
 	}
 	if c.settings.Targets == nil {
@@ -113,7 +114,8 @@ func (c *call) names() []string {
 }
 
 func (c *call) unknown(name, from string) *fault.Fault {
-	f := fault.New(fault.ArgError, "there is no agent %q (%s); there are %s", printable(name), from, strings.Join(c.names(), ", "))
+	f := fault.New(fault.ArgError, "there is no agent %q (%s); there are %s", printable(name), from,
+		strings.Join(c.names(), ", "))
 	if near := text.Nearest(strings.ToLower(name), c.names()); near != "" {
 		return f.Hint("omniagent --agent %s", near)
 	}
@@ -133,8 +135,10 @@ func (c *call) nothingChosen() error {
 	}
 	if len(installed) == 0 {
 		return fault.New(fault.MissingArgument, "no agent is chosen, and none is installed here").
-			Hint("omniagent agents list shows how to install one; omniagent --agent native needs only the key of a model API")
+			Hint("omniagent agents list shows how to install one; omniagent --agent native needs only the key of a " +
+				"model API")
 	}
 	f := fault.New(fault.MissingArgument, "no agent is chosen; installed here: %s", strings.Join(installed, ", "))
-	return f.Hint("omniagent --agent %s, or for good: omniagent config set agent %s --global", installed[0], installed[0])
+	return f.Hint("omniagent --agent %s, or for good: omniagent config set agent %s --global", installed[0],
+		installed[0])
 }

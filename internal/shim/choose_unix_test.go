@@ -27,15 +27,29 @@ func TestChoice(t *testing.T) {
 		{"the flag", "--agent Alpha", file, "OMNIAGENT_AGENT=beta", "alpha", ""},
 		{"an alias", "--agent first", "", "", "alpha", ""},
 		{"the variable", "", file, "OMNIAGENT_AGENT=alpha", "alpha", ""},
-		{"an empty variable", "", file, "OMNIAGENT_AGENT=", "beta", "omniagent: using beta, the default of agents/omniagent.config.json"},
+		{
+			"an empty variable", "", file, "OMNIAGENT_AGENT=", "beta",
+			"omniagent: using beta, the default of agents/omniagent.config.json",
+		},
 		{"the file", "", file, "", "beta", "using beta"},
 		{"a custom agent", "--agent own", "", "", "own", ""},
-		{"an unknown one", "--agent alpah", "", "", "", `there is no agent "alpah" (--agent); there are alpha, beta, gone, own` + "\nhint: omniagent --agent alpha"},
+		{
+			"an unknown one", "--agent alpah", "", "", "",
+			`there is no agent "alpah" (--agent); there are alpha, beta, gone, own` +
+				"\nhint: omniagent --agent alpha",
+		},
 		{"one like no other", "--agent zzzzzzzz", "", "", "", "hint: omniagent agents list"},
 		{"one with escapes", "--agent \x1b[31mx", "", "", "", `there is no agent`},
 		{"an unknown variable", "", "", "OMNIAGENT_AGENT=betta", "", "(OMNIAGENT_AGENT)"},
-		{"an unknown default", "", `{"defaultAgent":"bta"}`, "", "", "(defaultAgent in agents/omniagent.config.json:1:17)"},
-		{"none", "", "", "", "", "no agent is chosen; installed here: alpha, beta, own\nhint: omniagent --agent alpha, or for good: omniagent config set agent alpha --global"},
+		{
+			"an unknown default", "", `{"defaultAgent":"bta"}`, "", "",
+			"(defaultAgent in agents/omniagent.config.json:1:17)",
+		},
+		{
+			"none", "", "", "", "",
+			"no agent is chosen; installed here: alpha, beta, own\nhint: omniagent --agent alpha, or for good: " +
+				"omniagent config set agent alpha --global",
+		},
 		{"a file that says nothing", "", `{}`, "", "", "no agent is chosen"},
 		{"one that is not installed", "--agent gone", "", "", "", "hint: install gone"},
 	}
@@ -58,7 +72,8 @@ func TestChoice(t *testing.T) {
 			if name != tt.want || (r.code == 0) != (tt.want != "") || strings.Contains(r.stderr, "\x1b") {
 				t.Errorf("%s: %+v", name, r)
 			}
-			if want := strings.ReplaceAll(tt.stderr, ", own\nhint", ", own, alpha\nhint"); !strings.Contains(r.stderr, tt.stderr) && !strings.Contains(r.stderr, want) {
+			if want := strings.ReplaceAll(tt.stderr, ", own\nhint", ", own, alpha\nhint"); !strings.Contains(r.stderr,
+				tt.stderr) && !strings.Contains(r.stderr, want) {
 				t.Errorf("stderr %q\nlacks %q", r.stderr, tt.stderr)
 			}
 			if tt.want != "" && tt.stderr == "" && r.stderr != "" {
@@ -71,7 +86,8 @@ func TestChoice(t *testing.T) {
 func TestNothingInstalled(t *testing.T) {
 	w := newWorld(t)
 	w.drivers = []agent.Driver{w.agent("gone", func(d *fake) { d.path = "" })}
-	if r := w.run(nil, "-p", "q"); r.code != 2 || !strings.Contains(r.stderr, "none is installed here\nhint: omniagent agents list") {
+	if r := w.run(nil, "-p", "q"); r.code != 2 ||
+		!strings.Contains(r.stderr, "none is installed here\nhint: omniagent agents list") {
 		t.Errorf("%+v", r)
 	}
 	if r := w.run(nil, "--agent", "gone", "-p", "q"); r.code != 1 {
@@ -96,7 +112,8 @@ func TestTargetsOfARepository(t *testing.T) {
 	const content = `{"defaultAgent":"mine","targets":[{"id":"mine","inherits":"alpha"}]}`
 	w.write(path, content)
 	for _, args := range [][]string{{"--agent", "mine", "-p", "q"}, {"-p", "q"}} {
-		if r := w.run(nil, args...); r.code != 2 || asked != 0 || !strings.Contains(r.stderr, "warning: agents/omniagent.config.json defines agents, which are ignored") {
+		if r := w.run(nil, args...); r.code != 2 || asked != 0 ||
+			!strings.Contains(r.stderr, "warning: agents/omniagent.config.json defines agents, which are ignored") {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -114,7 +131,8 @@ func TestTargetsOfARepository(t *testing.T) {
 		t.Errorf("another content: %+v", r)
 	}
 	w.write(path, `{"targets":[{"id":"a","inherits":"alpha"},{"id":"b","inherits":"alpha"}]}`)
-	if err := w.trust.Add(path, []byte(`{"targets":[{"id":"a","inherits":"alpha"},{"id":"b","inherits":"alpha"}]}`)); err != nil {
+	if err := w.trust.Add(path,
+		[]byte(`{"targets":[{"id":"a","inherits":"alpha"},{"id":"b","inherits":"alpha"}]}`)); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.run(nil, "--agent", "alpha", "-p", "q"); r.code != 2 || !strings.Contains(r.stderr, "it is wrong") {
@@ -125,7 +143,10 @@ func TestTargetsOfARepository(t *testing.T) {
 // TestSentences: joined by a colon, they lose their stops.
 func TestSentences(t *testing.T) {
 	for _, tt := range []struct{ want, parts string }{
-		{"It is shut: Open it: open it", "It is shut.|Open it.|open it"}, {"a: b.", "a|b."}, {"a", "a||"}, {"a: b", "a:|b"}, {"b", "|b"}, {"", ""},
+		{"It is shut: Open it: open it", "It is shut.|Open it.|open it"}, {"a: b.", "a|b."}, {"a", "a||"}, {
+			"a: b",
+			"a:|b",
+		}, {"b", "|b"}, {"", ""},
 	} {
 		if got := joined(strings.Split(tt.parts, "|")...); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
@@ -134,7 +155,10 @@ func TestSentences(t *testing.T) {
 	w := newWorld(t)
 	w.drivers = []agent.Driver{w.agent("alpha", nil)}
 	const shut, blue = "hint: It is shut: Open it: open it\n", "hint: It is blue: paint it\n"
-	for says, want := range map[string]string{"exit 1": shut + blue, "exit 7": blue, "exit 2": "", "exit 126": "", "die": ""} {
+	for says, want := range map[string]string{
+		"exit 1": shut + blue, "exit 7": blue, "exit 2": "", "exit 126": "",
+		"die": "",
+	} {
 		w.script(says)
 		r := w.run(nil, "--agent", "alpha", "-p", "q")
 		_, hints, _ := strings.Cut(r.stderr, "\n") // behind what it ended with
@@ -168,7 +192,10 @@ func TestPlacesAreClean(t *testing.T) {
 	w := newWorld(t)
 	f := fault.New(fault.ConfigInvalid, "it is wrong")
 	for _, message := range []string{"no such key.", "/a\x1b[31m:1:2: no such key."} {
-		f.Problems = append(f.Problems, fault.Problem{Param: "/a\x1b[31m:1:2", Code: fault.ConfigInvalid, Message: message})
+		f.Problems = append(f.Problems, fault.Problem{
+			Param: "/a\x1b[31m:1:2", Code: fault.ConfigInvalid,
+			Message: message,
+		})
 	}
 	file := w.file(nil)
 	out, err := os.OpenFile(file.Name(), os.O_WRONLY, 0)
@@ -178,7 +205,8 @@ func TestPlacesAreClean(t *testing.T) {
 	defer out.Close()
 	code := w.shim().fail(Host{Stderr: out}, f)
 	text, _ := os.ReadFile(file.Name())
-	if lines := strings.Split(string(text), "\n"); code != 2 || strings.Contains(string(text), "\x1b") || len(lines) != 3 || lines[0] != lines[1] || !strings.HasSuffix(lines[0], ":1:2: no such key") {
+	if lines := strings.Split(string(text), "\n"); code != 2 || strings.Contains(string(text), "\x1b") ||
+		len(lines) != 3 || lines[0] != lines[1] || !strings.HasSuffix(lines[0], ":1:2: no such key") {
 		t.Errorf("%d: %q", code, text)
 	}
 }
@@ -191,7 +219,8 @@ func TestDirectoryThatIsGone(t *testing.T) {
 	work := w.work
 	w.work = ""
 	for _, args := range [][]string{{"-p", "q"}, {"-p", "q", "--cwd", "sub"}} {
-		if r := w.run(nil, append(args, "--agent", "alpha")...); r.code != 2 || !strings.Contains(r.stderr, "the working directory does not exist any more\nhint: cd ") {
+		if r := w.run(nil, append(args, "--agent", "alpha")...); r.code != 2 ||
+			!strings.Contains(r.stderr, "the working directory does not exist any more\nhint: cd ") {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -102,8 +102,12 @@ func (d fake) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		*d.seen = append(*d.seen, s)
 	}
 	l := agent.Launch{
-		Path: s.Install.Path, Args: append([]string{d.dir}, s.Passthrough...), Translated: 1, Env: s.Env, Dir: s.Dir, Spec: s, Native: d.native,
-		Refusals: []agent.Refusal{{Reason: "It is shut.", Fix: "Open it.", Command: "open it"}, {Reason: "It is blue", Fix: "paint it", Codes: []int{1, 7}}},
+		Path: s.Install.Path, Args: append([]string{d.dir}, s.Passthrough...), Translated: 1, Env: s.Env, Dir: s.Dir,
+		Spec: s, Native: d.native,
+		Refusals: []agent.Refusal{
+			{Reason: "It is shut.", Fix: "Open it.", Command: "open it"},
+			{Reason: "It is blue", Fix: "paint it", Codes: []int{1, 7}},
+		},
 	}
 	if l.Prompt = d.by; d.by == agent.ByArgument {
 		l.PromptAt, l.PromptBare = 1, d.bare
@@ -163,8 +167,11 @@ func (w *world) agent(name string, with func(*fake)) fake {
 		w.t.Fatal(err)
 	}
 	d := fake{
-		Program: cli.Program{ID: name, About: agent.About{Title: strings.ToUpper(name), Binary: stubName, InstallCommand: "install " + name}},
-		dir:     w.dir, path: self,
+		Program: cli.Program{ID: name, About: agent.About{
+			Title: strings.ToUpper(name), Binary: stubName,
+			InstallCommand: "install " + name,
+		}},
+		dir: w.dir, path: self,
 	}
 	if with != nil {
 		with(&d)
@@ -196,7 +203,10 @@ func (w *world) shim() *Shim {
 		Settings: func(dir string) Settings {
 			host := Host{Env: w.env}
 			set, err := config.Load(config.Options{Keys: Keys(), Getenv: host.lookup, Dir: dir})
-			return Settings{Set: set, Err: err, Trust: w.trust, Temp: w.temp, State: w.dir, Custom: w.custom, Targets: w.targets}
+			return Settings{
+				Set: set, Err: err, Trust: w.trust, Temp: w.temp, State: w.dir, Custom: w.custom,
+				Targets: w.targets,
+			}
 		},
 	}
 }
@@ -226,7 +236,10 @@ func (w *world) run(stdin *os.File, args ...string) result {
 		stdin = null
 	}
 	out, errOut := open("out"), open("err")
-	code := w.shim().Main(Host{Args: args, Env: append(append(os.Environ(), "GORACE=atexit_sleep_ms=0"), w.env...), Dir: w.work, Stdin: stdin, Stdout: out, Stderr: errOut, Signals: w.signals})
+	code := w.shim().Main(Host{
+		Args: args, Env: append(append(os.Environ(), "GORACE=atexit_sleep_ms=0"), w.env...),
+		Dir: w.work, Stdin: stdin, Stdout: out, Stderr: errOut, Signals: w.signals,
+	})
 	stdout, _ := os.ReadFile(out.Name())
 	stderr, _ := os.ReadFile(errOut.Name())
 	if left, _ := os.ReadDir(w.temp); len(left) != 0 {

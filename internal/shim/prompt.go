@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// firstLook is how much of a piped prompt is read before the agent is started: enough to tell an empty prompt from another.
+	// firstLook is how much of a piped prompt is read before the agent is started: enough to tell an empty prompt from
+	// another.
 	firstLook = 64 << 10
 	// silentFor is how long standard input may be open and silent before a line says what we wait for.
 	silentFor = 2 * time.Second
@@ -23,7 +24,8 @@ const (
 	mostBlanks = 16 << 20
 )
 
-// prompt is what the agent gets on its standard input. It is never held in memory as a whole, except what --prompt gave us.
+// prompt is what the agent gets on its standard input. It is never held in memory as a whole, except what --prompt gave
+// us.
 type prompt struct {
 	length counter   // of what was read before the start, which is all of it where the agent has a limit
 	reader io.Reader // *os.File where the agent can have the file itself
@@ -44,7 +46,8 @@ func (p *prompt) again() (io.Reader, error) {
 	return p.reader, nil
 }
 
-// readPrompt finds the prompt of a one-shot run and holds it against the agent's limit: no agent gets the chance to cut it in silence.
+// readPrompt finds the prompt of a one-shot run and holds it against the agent's limit: no agent gets the chance to cut
+// it in silence.
 func (c *call) readPrompt() error {
 	if c.mode != "one-shot" {
 		return nil
@@ -70,7 +73,8 @@ func (c *call) typedPrompt(text string, limit agent.Limit) error {
 }
 
 func emptyPrompt() error {
-	return fault.New(fault.ArgError, "the prompt on standard input is empty").Hint(`omniagent -p "what is to be done", or pipe some text`)
+	return fault.New(fault.ArgError,
+		"the prompt on standard input is empty").Hint(`omniagent -p "what is to be done", or pipe some text`)
 }
 
 // promptFile counts a file through, as far as the agent's limit makes it necessary, and hands the file itself on.
@@ -106,8 +110,8 @@ func (c *call) promptFile(limit agent.Limit) error {
 
 func limited(l agent.Limit) bool { return l.Characters > 0 || l.Bytes > 0 }
 
-// pipedPrompt reads the beginning. Where that is all, it is known; else it is relayed while it comes, or, where the agent has a limit
-// or the prompt may be needed twice, first put into a file without a name.
+// pipedPrompt reads the beginning. Where that is all, it is known; else it is relayed while it comes, or, where the
+// agent has a limit or the prompt may be needed twice, first put into a file without a name.
 func (c *call) pipedPrompt(limit agent.Limit) error {
 	relayed := !limited(limit) && c.args.Schema == nil
 	first, err := c.readFirst(relayed)
@@ -124,7 +128,8 @@ func (c *call) pipedPrompt(limit agent.Limit) error {
 	case !relayed:
 		return c.spool(first, limit)
 	case blank:
-		return fault.New(fault.ArgError, "the prompt on standard input begins with %s blanks", grouped(int64(len(first)))).Hint("take the blanks away")
+		return fault.New(fault.ArgError, "the prompt on standard input begins with %s blanks",
+			grouped(int64(len(first)))).Hint("take the blanks away")
 	}
 	c.prompt = prompt{reader: io.MultiReader(bytes.NewReader(first), c.host.Stdin)}
 	return nil
@@ -180,18 +185,21 @@ func noPlace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		code = fault.DiskFull
 	}
-	return fault.New(code, "the prompt cannot be kept in a temporary file").Because(cause(err)).Hint("set TMPDIR to a directory that can be written to and has room")
+	return fault.New(code,
+		"the prompt cannot be kept in a temporary file").Because(cause(err)).Hint(
+		"set TMPDIR to a directory that can be written to and has room")
 }
 
 func unreadable(err error) error {
 	if f := fault.Of(err); f.Code == fault.Interrupted || f.Code == fault.TimedOut {
 		return f
 	}
-	return fault.New(fault.ArgError, "the prompt on standard input cannot be read").Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
+	return fault.New(fault.ArgError,
+		"the prompt on standard input cannot be read").Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
 }
 
-// readFirst reads the first block, less only where the input ends before with io.EOF. With words it goes on while nothing but blanks
-// has come, up to a limit. An input that stays silent is explained once.
+// readFirst reads the first block, less only where the input ends before with io.EOF. With words it goes on while
+// nothing but blanks has come, up to a limit. An input that stays silent is explained once.
 func (c *call) readFirst(words bool) ([]byte, error) {
 	silent := time.AfterFunc(silentFor, func() {
 		c.note("reading the prompt from standard input, which is open and silent; -p TEXT gives it directly")
@@ -215,8 +223,9 @@ func (c *call) readFirst(words bool) ([]byte, error) {
 	return read, nil
 }
 
-// interruptible is what a signal or the time limit can end the wait for: reading goes on in the background until we exit. Until the
-// agent is started nobody else listens to either, so every read of standard input before goes through it.
+// interruptible is what a signal or the time limit can end the wait for: reading goes on in the background until we
+// exit. Until the agent is started nobody else listens to either, so every read of standard input before goes through
+// it.
 type interruptible struct {
 	from io.Reader
 	call *call
@@ -243,9 +252,11 @@ func (r interruptible) Read(into []byte) (int, error) {
 	case g := <-done:
 		return g.n, g.err
 	case s := <-r.call.host.Signals:
-		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read", signalName(s)).With("signal", signalName(s))
+		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read",
+			signalName(s)).With("signal", signalName(s))
 	case <-over:
-		return 0, fault.New(fault.TimedOut, "the prompt did not arrive within %s", limit).Hint(`omniagent -p "what is to be done" gives it directly`)
+		return 0, fault.New(fault.TimedOut, "the prompt did not arrive within %s",
+			limit).Hint(`omniagent -p "what is to be done" gives it directly`)
 	}
 }
 

@@ -24,7 +24,10 @@ import (
 // TestCounter counts as utf8.RuneCount does, wherever the bytes are cut.
 func TestCounter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"a", "é", "€", "😀", "\xff", "\xc3", "\xe2", "\xe2\x82", "\xf0\x9f\x98", "\x80", "\xed\xa0\x80", " "}
+	pieces := []string{
+		"a", "é", "€", "😀", "\xff", "\xc3", "\xe2", "\xe2\x82", "\xf0\x9f\x98", "\x80", "\xed\xa0\x80",
+		" ",
+	}
 	for range 3000 {
 		var text []byte
 		for range random.IntN(8) {
@@ -87,7 +90,8 @@ func TestLimits(t *testing.T) {
 				if tt.fits && (r.code != 0 || len(prompts) != 1 || prompts[0] != tt.text) {
 					t.Errorf("%+v, %d prompts", r, len(prompts))
 				}
-				if !tt.fits && (r.code != 2 || len(prompts) != 0 || !strings.Contains(r.stderr, "that ALPHA takes\nhint: ")) {
+				if !tt.fits &&
+					(r.code != 2 || len(prompts) != 0 || !strings.Contains(r.stderr, "that ALPHA takes\nhint: ")) {
 					t.Errorf("%+v, %d prompts", r, len(prompts))
 				}
 			})
@@ -148,7 +152,10 @@ func (w *world) waiters() map[string]int {
 
 // TestSignalWhileThePromptIsAwaited ends the wait.
 func TestSignalWhileThePromptIsAwaited(t *testing.T) {
-	for signal, code := range map[os.Signal]int{os.Interrupt: Interrupted, syscall.SIGTERM: Terminated, syscall.SIGHUP: HungUp} {
+	for signal, code := range map[os.Signal]int{
+		os.Interrupt: Interrupted, syscall.SIGTERM: Terminated,
+		syscall.SIGHUP: HungUp,
+	} {
 		w := newWorld(t)
 		for name, n := range w.waiters() {
 			w.signals <- signal
@@ -165,7 +172,8 @@ func TestSignalWhileAnArgumentIsAwaited(t *testing.T) {
 	zero := time.Duration(0)
 	c := &call{host: Host{Signals: w.signals}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
 	w.signals <- syscall.SIGTERM
-	err := c.promptArgument(&process.Plan{Argv: []string{"alpha"}}, agent.Launch{Prompt: agent.ByArgument}, w.held(1000))
+	err := c.promptArgument(&process.Plan{Argv: []string{"alpha"}}, agent.Launch{Prompt: agent.ByArgument},
+		w.held(1000))
 	if f := fault.Of(err); f.Code != fault.Interrupted || exitCode(f) != Terminated {
 		t.Error(err)
 	}
@@ -180,7 +188,8 @@ func TestPromptThatDoesNotArrive(t *testing.T) {
 				continue // such an agent has a limit, so that its prompt is read at once
 			}
 			got := w.run(w.held(n), "--agent", name, "--timeout", "200ms")
-			if got.code != Failed || len(w.prompts()) != 0 || !strings.Contains(got.stderr, "the prompt did not arrive within 200ms") {
+			if got.code != Failed || len(w.prompts()) != 0 ||
+				!strings.Contains(got.stderr, "the prompt did not arrive within 200ms") {
 				t.Errorf("%s, %d bytes: %+v", name, n, got)
 			}
 		}
@@ -212,7 +221,8 @@ func TestBlanksFirst(t *testing.T) {
 	if r := w.run(w.pipe([]byte(text)), "--agent", "alpha"); r.code != 0 || !slices.Equal(w.prompts(), []string{text}) {
 		t.Errorf("%d, %s", r.code, r.stderr)
 	}
-	if r := w.run(w.pipe(append(bytes.Repeat([]byte("\n"), mostBlanks), 'x')), "--agent", "alpha"); r.code != 2 || !strings.Contains(r.stderr, "16,777,216 blanks") || len(w.prompts()) != 1 {
+	if r := w.run(w.pipe(append(bytes.Repeat([]byte("\n"), mostBlanks), 'x')), "--agent", "alpha"); r.code != 2 ||
+		!strings.Contains(r.stderr, "16,777,216 blanks") || len(w.prompts()) != 1 {
 		t.Errorf("%d, %s", r.code, r.stderr)
 	}
 }
@@ -225,7 +235,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer full.Close()
 	err = keep(full, strings.NewReader("text"), &counter{})
-	if f := fault.Of(err); f.Code != fault.DiskFull || exitCode(f) != Failed || !strings.Contains(f.Suggestion, "TMPDIR") {
+	if f := fault.Of(err); f.Code != fault.DiskFull || exitCode(f) != Failed ||
+		!strings.Contains(f.Suggestion, "TMPDIR") {
 		t.Error(err)
 	}
 	if err := keep(io.Discard, iotest.ErrReader(errors.New("gone")), &counter{}); !errors.Is(err, fault.ArgError) {
@@ -237,13 +248,16 @@ func TestFullDisk(t *testing.T) {
 func TestPromptLikeAFlag(t *testing.T) {
 	w := newWorld(t)
 	w.drivers = []agent.Driver{
-		w.agent("bare", func(d *fake) { d.by, d.bare = agent.ByArgument, true }), w.agent("guarded", func(d *fake) { d.by = agent.ByArgument }),
+		w.agent("bare", func(d *fake) { d.by, d.bare = agent.ByArgument, true }), w.agent("guarded",
+			func(d *fake) { d.by = agent.ByArgument }),
 	}
 	const evil = "--yolo=do evil\n"
-	if r := w.run(w.pipe([]byte(evil)), "--agent", "bare"); r.code != 2 || len(w.prompts()) != 0 || !strings.Contains(r.stderr, "hint: define its prompt with") {
+	if r := w.run(w.pipe([]byte(evil)), "--agent", "bare"); r.code != 2 || len(w.prompts()) != 0 ||
+		!strings.Contains(r.stderr, "hint: define its prompt with") {
 		t.Errorf("%+v", r)
 	}
-	if r := w.run(w.pipe([]byte(evil)), "--agent", "guarded"); r.code != 0 || !slices.Equal(w.prompts(), []string{evil}) {
+	if r := w.run(w.pipe([]byte(evil)), "--agent", "guarded"); r.code != 0 ||
+		!slices.Equal(w.prompts(), []string{evil}) {
 		t.Errorf("%+v, %q", r, w.prompts())
 	}
 	if r := w.run(w.pipe([]byte("no "+evil)), "--agent", "bare"); r.code != 0 || len(w.prompts()) != 2 {

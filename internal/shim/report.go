@@ -73,8 +73,8 @@ type reportWarning struct {
 	Message string `json:"message"`
 }
 
-// reportable finds out before the run whether its report can be written, and holds on to the directory: what the agent does to the path
-// meanwhile leads nowhere else.
+// reportable finds out before the run whether its report can be written, and holds on to the directory: what the agent
+// does to the path meanwhile leads nowhere else.
 func (c *call) reportable() error {
 	if c.args.Report == "" {
 		return nil
@@ -92,15 +92,18 @@ func (c *call) reportable() error {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fault.New(fault.ArgError, "--report: the directory %s cannot be used", printable(dir)).Because(cause(err)).Hint("--report=run.json")
+		return fault.New(fault.ArgError, "--report: the directory %s cannot be used",
+			printable(dir)).Because(cause(err)).Hint("--report=run.json")
 	}
 	c.temp.later(func() { _ = root.Close() })
 	switch info, err = root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return fault.New(fault.ArgError, "--report: %s cannot be used", printable(c.args.Report)).Because(cause(err)).Hint("--report=run.json")
+		return fault.New(fault.ArgError, "--report: %s cannot be used",
+			printable(c.args.Report)).Because(cause(err)).Hint("--report=run.json")
 	case info.Mode()&fs.ModeSymlink != 0:
-		return fault.New(fault.ArgError, "--report: %s is a link", printable(c.args.Report)).Hint("give the file itself: --report=run.json")
+		return fault.New(fault.ArgError, "--report: %s is a link",
+			printable(c.args.Report)).Hint("give the file itself: --report=run.json")
 	case !info.Mode().IsRegular():
 		return notAFile(c.args.Report)
 	}
@@ -112,8 +115,8 @@ func notAFile(path string) error {
 	return fault.New(fault.ArgError, "--report: %s is not a file", printable(path)).Hint("--report=run.json")
 }
 
-// putReport replaces what has the report's name by then, a link too, with a file for the user alone. The agent may have moved the
-// directory and put another in its place: then nobody would look for the report where it were written.
+// putReport replaces what has the report's name by then, a link too, with a file for the user alone. The agent may have
+// moved the directory and put another in its place: then nobody would look for the report where it were written.
 func (c *call) putReport(data []byte) error {
 	dir, name := filepath.Split(c.args.Report)
 	held, err := c.place.Stat(".")
@@ -123,7 +126,8 @@ func (c *call) putReport(data []byte) error {
 	if there, err := os.Stat(dir); err != nil || !os.SameFile(held, there) {
 		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
 	}
-	temporary := ".omniagent-tmp-" + randomName() // as those of package workspace, which sweeps up after us should we be killed here
+	// as those of package workspace, which sweeps up after us should we be killed here
+	temporary := ".omniagent-tmp-" + randomName()
 	f, err := c.place.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return cause(err)
@@ -162,11 +166,14 @@ func absolute(dir, path string) string {
 func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, code int) error {
 	r := Report{
 		Schema: 1, Tool: c.shim.Version, Agent: c.driver.Name(), Version: some(c.install.Version), Path: launch.Path,
-		Argv: redact.Args(append([]string{c.driver.Describe().Binary}, launch.Args...)), Dir: c.dir, Mode: string(c.mode),
+		Argv: redact.Args(append([]string{c.driver.Describe().Binary}, launch.Args...)), Dir: c.dir,
+		Mode:  string(c.mode),
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
-		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(first(o.evidence.Session, launch.Session)),
+		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(first(o.evidence.Session,
+			launch.Session)),
 		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsTold: o.evidence.DenialsTold,
-		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls, Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
+		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls,
+		Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
 	}
 	if o.exit.Failed == nil && o.exit.Signal == "" {
 		r.AgentExit = &o.exit.Code
@@ -180,7 +187,10 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		r.Answered = &yes
 	}
 	for _, d := range o.evidence.Denials {
-		r.Denials = append(r.Denials, reportDenial{redact.String(d.Tool), redact.String(d.Reason), redact.String(d.CallID)})
+		r.Denials = append(r.Denials, reportDenial{
+			redact.String(d.Tool), redact.String(d.Reason),
+			redact.String(d.CallID),
+		})
 	}
 	for _, w := range warnings {
 		r.Warnings = append(r.Warnings, reportWarning{w.Flag, w.Value, string(w.Kind), w.Message})
@@ -222,15 +232,16 @@ func first(a, b string) string {
 
 // translation is the line of --trace-translate.
 type translation struct {
-	Agent       string         `json:"agent"`
-	Version     *string        `json:"version"`
-	Mode        string         `json:"mode"`
-	Command     string         `json:"command"`
-	Args        []string       `json:"args"`
-	ShimArgs    []string       `json:"shimArgs"`
-	Passthrough []string       `json:"passthroughArgs"`
-	Environment []string       `json:"environment"` // names of the variables that are added or changed, with values unless secret
-	Prompt      string         `json:"prompt"`      // how it gets there: stdin, argument, none
+	Agent       string   `json:"agent"`
+	Version     *string  `json:"version"`
+	Mode        string   `json:"mode"`
+	Command     string   `json:"command"`
+	Args        []string `json:"args"`
+	ShimArgs    []string `json:"shimArgs"`
+	Passthrough []string `json:"passthroughArgs"`
+	// names of the variables that are added or changed, with values unless secret
+	Environment []string       `json:"environment"`
+	Prompt      string         `json:"prompt"` // how it gets there: stdin, argument, none
 	Warnings    []string       `json:"warnings"`
 	Requests    map[string]any `json:"requests"`
 	Policies    []agent.Policy `json:"policies"`
@@ -240,8 +251,10 @@ type translation struct {
 func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
 	t := translation{
 		Agent: c.driver.Name(), Version: some(c.install.Version), Mode: string(c.mode), Command: launch.Path,
-		Args: redact.Args(launch.Args), ShimArgs: redact.Args(launch.Args[:launch.Translated]), Passthrough: redact.Args(launch.Args[launch.Translated:]),
-		Environment: redact.Env(added(c.host.Env, launch.Env)), Prompt: "none", Warnings: []string{}, Policies: launch.Policies,
+		Args: redact.Args(launch.Args), ShimArgs: redact.Args(launch.Args[:launch.Translated]),
+		Passthrough: redact.Args(launch.Args[launch.Translated:]),
+		Environment: redact.Env(added(c.host.Env, launch.Env)), Prompt: "none", Warnings: []string{},
+		Policies: launch.Policies,
 		Requests: map[string]any{
 			"approval": c.shared.Approval.Value, "sandbox": c.shared.Sandbox.Value, "output": c.shared.Output.Value,
 			"model": some(c.shared.Model.Value), "web": c.shared.Web.Value, "sandboxExplicit": c.shared.Sandbox.Typed(),

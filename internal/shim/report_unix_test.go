@@ -24,16 +24,19 @@ func TestReport(t *testing.T) {
 	for i, say := range []string{"hello", "die"} {
 		w.script(say)
 		before, _ := os.Stat(path)
-		r := w.run(nil, "--agent", "alpha", "-p", "the prompt", "--report", "r.json", "--", "--api-key=sk-ant-abcdefghijklmnopqrstuvwxyz0123456789")
+		r := w.run(nil, "--agent", "alpha", "-p", "the prompt", "--report", "r.json", "--",
+			"--api-key=sk-ant-abcdefghijklmnopqrstuvwxyz0123456789")
 		data, err := os.ReadFile(path)
 		if err != nil || r.code != i {
 			t.Fatalf("%v, %+v", err, r)
 		}
 		var report Report
-		if err := json.Unmarshal(data, &report); err != nil || report.ExitCode != i || report.Agent != "alpha" || report.Attempts != 1 || report.Mode != "one-shot" {
+		if err := json.Unmarshal(data, &report); err != nil || report.ExitCode != i || report.Agent != "alpha" ||
+			report.Attempts != 1 || report.Mode != "one-shot" {
 			t.Errorf("%s, %v", data, err)
 		}
-		if (report.AgentExit == nil) != (say == "die") || (report.AgentSignal != nil) != (say == "die") || (report.Error != nil) != (say == "die") {
+		if (report.AgentExit == nil) != (say == "die") || (report.AgentSignal != nil) != (say == "die") ||
+			(report.Error != nil) != (say == "die") {
 			t.Errorf("%s", data)
 		}
 		if strings.Contains(string(data), "the prompt") || strings.Contains(string(data), "abcdefghij") {
@@ -61,12 +64,17 @@ func TestReportThatCannotBe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A FIFO stands for the devices: should the check ever be lost, a test of the superuser would replace /dev/null itself.
+	// A FIFO stands for the devices: should the check ever be lost, a test of the superuser would replace /dev/null
+	// itself.
 	if err := syscall.Mkfifo(filepath.Join(w.work, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"none/r.json", ".", "..", ".git/", w.work + "/", "file/r.json", "link", "dangling", "todir", "pipe"} {
-		if r := w.run(nil, "--agent", "alpha", "-p", "q", "--report", path); r.code != 2 || len(w.prompts()) != 0 || !strings.Contains(r.stderr, "\nhint: ") {
+	for _, path := range []string{
+		"none/r.json", ".", "..", ".git/", w.work + "/", "file/r.json", "link", "dangling",
+		"todir", "pipe",
+	} {
+		if r := w.run(nil, "--agent", "alpha", "-p", "q", "--report", path); r.code != 2 || len(w.prompts()) != 0 ||
+			!strings.Contains(r.stderr, "\nhint: ") {
 			t.Errorf("%s: %+v", path, r)
 		}
 	}
@@ -84,7 +92,8 @@ func (w *world) shell(script string, with func(*fake)) fake {
 	})
 }
 
-// TestReportAndLinks: whatever the agent does to the path, nothing else than the report is written, and that where it was asked for.
+// TestReportAndLinks: whatever the agent does to the path, nothing else than the report is written, and that where it
+// was asked for.
 func TestReportAndLinks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		script  string
@@ -117,7 +126,8 @@ func TestReportAndLinks(t *testing.T) {
 				data, _ := os.ReadFile(path)
 				whole = json.Valid(data)
 			}
-			if whole != tt.written || (r.code == 0) != tt.written || strings.Contains(r.stderr, "the report cannot be written") == tt.written {
+			if whole != tt.written || (r.code == 0) != tt.written ||
+				strings.Contains(r.stderr, "the report cannot be written") == tt.written {
 				t.Errorf("%v, %v, %+v", info, err, r)
 			}
 			if data, _ := os.ReadFile(filepath.Join(victim, "file")); string(data) != "mine" {
@@ -161,7 +171,8 @@ func (records) After(agent.Exit) agent.Evidence {
 		Answered: agent.Yes,
 		Denials:  []event.Denial{{Tool: "fetch " + secret, Reason: "no " + secret, CallID: "call " + secret}},
 		Fault: fault.New(fault.AgentFailed, "it said %s", secret).With("tail", secret).
-			With("deep", map[string]any{"list": []any{secret, map[string]any{"inner": "say " + secret}}}).With("lines", []string{secret}).With("status", 500),
+			With("deep", map[string]any{"list": []any{secret, map[string]any{"inner": "say " + secret}}}).With("lines",
+			[]string{secret}).With("status", 500),
 	}
 }
 
@@ -174,13 +185,14 @@ func TestNoSecretInTheReport(t *testing.T) {
 		t.Errorf("%s, %v, %+v", data, err, r)
 	}
 	var report Report
-	if err := json.Unmarshal(data, &report); err != nil || report.Error == nil || len(report.Error.Detail) != 4 || report.Error.Detail["status"] != 500.0 || len(report.Denials) != 1 {
+	if err := json.Unmarshal(data, &report); err != nil || report.Error == nil || len(report.Error.Detail) != 4 ||
+		report.Error.Detail["status"] != 500.0 || len(report.Denials) != 1 {
 		t.Errorf("%s, %v", data, err)
 	}
 }
 
-// TestTemporaryFiles are there while the agent works, and gone when it was killed, ran out of time or failed to start. That none is left
-// is looked at after every run.
+// TestTemporaryFiles are there while the agent works, and gone when it was killed, ran out of time or failed to start.
+// That none is left is looked at after every run.
 func TestTemporaryFiles(t *testing.T) {
 	for name, tt := range map[string]struct {
 		say  string
@@ -201,7 +213,8 @@ func TestTemporaryFiles(t *testing.T) {
 			var file, dir os.FileInfo
 			go func() {
 				defer close(done)
-				for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && len(w.prompts()) == 0; time.Sleep(time.Millisecond) {
+				for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) &&
+					len(w.prompts()) == 0; time.Sleep(time.Millisecond) {
 					if list, _ := filepath.Glob(w.temp + "/*/in/file"); len(list) == 1 && file == nil {
 						file, _ = os.Stat(list[0])
 						dir, _ = os.Stat(filepath.Dir(filepath.Dir(list[0])))

@@ -25,8 +25,8 @@ import (
 // stderrTail is how much of what the agent wrote to stderr is kept as evidence.
 const stderrTail = 64 << 10
 
-// strictEnough refuses an approval that is stricter than prompt where this agent does not hold it: to weaken what somebody
-// asked for would be unsafe, whatever is said about it.
+// strictEnough refuses an approval that is stricter than prompt where this agent does not hold it: to weaken what
+// somebody asked for would be unsafe, whatever is said about it.
 func (c *call) strictEnough(launch agent.Launch) error {
 	wanted := c.shared.Approval.Value
 	if !wanted.Stricter() {
@@ -78,8 +78,10 @@ func (c *call) start() int {
 	if c.args.Trace != "" {
 		c.trace(launch, warnings)
 	}
-	if *c.args.Strict && slices.ContainsFunc(warnings, func(w agent.Warning) bool { return strings.HasPrefix(w.Flag, "--") }) {
-		return c.shim.fail(c.host, fault.New(fault.ArgError, "--strict: %s does not do all that was asked for", c.driver.Name()).
+	if *c.args.Strict &&
+		slices.ContainsFunc(warnings, func(w agent.Warning) bool { return strings.HasPrefix(w.Flag, "--") }) {
+		return c.shim.fail(c.host, fault.New(fault.ArgError, "--strict: %s does not do all that was asked for",
+			c.driver.Name()).
 			Hint("omniagent agents show %s lists what it does", c.driver.Name()))
 	}
 	if c.args.Trace == "only" {
@@ -105,7 +107,8 @@ func (c *call) spec() (agent.Spec, error) {
 		return agent.Spec{}, err
 	}
 	s := agent.Spec{
-		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir, Env: c.host.Env,
+		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
+		Env:     c.host.Env,
 		Machine: c.machine(), Fresh: fresh, Temp: c.temp.path(c.settings.Temp),
 	}
 	if c.schema != nil {
@@ -143,8 +146,10 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	o := outcome{began: time.Now()}
 	tail := &tail{}
 	plan := process.Plan{
-		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir, Env: launch.Env,
-		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")), // 0 is none, not the default
+		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir,
+		Env: launch.Env,
+		// 0 is none, not the default
+		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")),
 		Standby: c.standby,
 	}
 	err := c.streams(&plan, launch, tail)
@@ -152,7 +157,8 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		var child *process.Child
 		if child, err = process.Start(plan); err == nil {
 			o.exit = c.wait(child)
-			anew = c.mode == setting.Interactive && launch.Again != 0 && o.exit.Code == launch.Again && o.exit.ByUs == ""
+			anew = c.mode == setting.Interactive && launch.Again != 0 && o.exit.Code == launch.Again &&
+				o.exit.ByUs == ""
 		}
 	}
 	if err != nil {
@@ -182,7 +188,8 @@ func (c *call) allowMore(f *fault.Fault) {
 	}
 }
 
-// streams connects the agent with ours. What it writes to stderr is read along only where nobody sees it there directly.
+// streams connects the agent with ours. What it writes to stderr is read along only where nobody sees it there
+// directly.
 func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *tail) error {
 	if c.mode == setting.Interactive {
 		plan.Stdin, plan.Terminal, plan.Detach = c.host.Stdin, c.host.Stdin, true
@@ -215,7 +222,8 @@ func (c *call) promptArgument(plan *process.Plan, launch agent.Launch, input io.
 		return unreadable(err)
 	}
 	if len(text) > longestArgument {
-		return fault.New(fault.PromptTooLong, "the prompt is too long for an argument, which is how %s takes it", c.driver.Name()).
+		return fault.New(fault.PromptTooLong, "the prompt is too long for an argument, which is how %s takes it",
+			c.driver.Name()).
 			Hint(`define the agent with prompt = "stdin"`)
 	}
 	args, err := cli.WithPrompt(launch, c.driver.Name(), string(text))
@@ -278,8 +286,8 @@ func (c *call) wait(child *process.Child) agent.Exit {
 	}
 }
 
-// again is how long after the first signal another one means that the agent shall not be waited for. One key, or a window that is closed,
-// often comes as two: from the terminal, and from the shell or a program around us.
+// again is how long after the first signal another one means that the agent shall not be waited for. One key, or a
+// window that is closed, often comes as two: from the terminal, and from the shell or a program around us.
 const again = 500 * time.Millisecond
 
 // handedOn is what ended an agent at a terminal that died of an interrupt for us alone.
@@ -332,7 +340,8 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 		}
 	default:
 		c.shim.explain(c.host, &fault.Fault{
-			Code: f.Code, Message: name + ": " + strings.TrimPrefix(f.Message, "the agent "), Cause: f.Cause, Suggestion: f.Suggestion, FixCommand: f.FixCommand,
+			Code: f.Code, Message: name + ": " + strings.TrimPrefix(f.Message, "the agent "), Cause: f.Cause,
+			Suggestion: f.Suggestion, FixCommand: f.FixCommand,
 		})
 	}
 	switch f.Code {
@@ -347,8 +356,8 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 	}
 }
 
-// tee keeps the end of what the agent writes to stderr, and hands it on. That nobody reads it any more, or that the disk is full, does not
-// end an agent that has work to do.
+// tee keeps the end of what the agent writes to stderr, and hands it on. That nobody reads it any more, or that the
+// disk is full, does not end an agent that has work to do.
 type tee struct {
 	kept   *tail
 	to     io.Writer

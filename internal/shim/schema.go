@@ -51,7 +51,8 @@ func (c *call) compileSchema() error {
 	}
 	s, err := newSchema(data)
 	if err != nil {
-		return fault.New(fault.ArgError, "%s is no JSON schema", from).Because(err).Hint(`a schema is an object such as {"type":"object","properties":{…}}`)
+		return fault.New(fault.ArgError, "%s is no JSON schema",
+			from).Because(err).Hint(`a schema is an object such as {"type":"object","properties":{…}}`)
 	}
 	c.schema = s
 	return nil
@@ -61,9 +62,11 @@ func readSchema(path string) ([]byte, error) {
 	data, err := workspace.ReadFile(path, maxSchema) // it does not wait for who writes to a pipe
 	switch {
 	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
-		return nil, fault.New(fault.ArgError, "--output-schema: %s is not a file of at most 1 MiB", printable(path)).Hint("--output-schema=FILE")
+		return nil, fault.New(fault.ArgError, "--output-schema: %s is not a file of at most 1 MiB",
+			printable(path)).Hint("--output-schema=FILE")
 	case err != nil:
-		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read", printable(path)).Hint("a schema itself begins with {")
+		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read",
+			printable(path)).Hint("a schema itself begins with {")
 		if why := fault.Of(err).Cause; why != nil {
 			_ = f.Because(cause(why))
 		}
@@ -134,8 +137,8 @@ func repeated(text []byte) (name string, twice bool) {
 	}
 }
 
-// candidates are the places in an answer where its JSON may stand: all of it, the fenced blocks in order, the outermost braces,
-// the outermost brackets.
+// candidates are the places in an answer where its JSON may stand: all of it, the fenced blocks in order, the outermost
+// braces, the outermost brackets.
 func candidates(answer string) []string {
 	list := []string{strings.TrimSpace(answer)}
 	parts := strings.Split(answer, "```")
@@ -153,7 +156,8 @@ func candidates(answer string) []string {
 	return list
 }
 
-// conforming finds the JSON in an answer that fits, as one line. The error is about the first candidate that is JSON at all.
+// conforming finds the JSON in an answer that fits, as one line. The error is about the first candidate that is JSON at
+// all.
 func (s *schema) conforming(answer string) ([]byte, error) {
 	var about error
 	for _, text := range candidates(answer) {
@@ -177,7 +181,8 @@ func (s *schema) conforming(answer string) ([]byte, error) {
 	return nil, about
 }
 
-// runSchema asks until an answer fits, and prints nothing else. Once the agent has run, every end is one of a run, with its report.
+// runSchema asks until an answer fits, and prints nothing else. Once the agent has run, every end is one of a run, with
+// its report.
 func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	retries := usualRetries
 	if c.args.Retries != nil {
@@ -207,24 +212,28 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 			return c.conclude(launch, warnings, o)
 		}
 		if c.attempts > retries {
-			o.fault = fault.New(fault.SchemaUnmet, "no answer fits the schema, the last of %d because %s", c.attempts, shorten(err.Error(), errorsQuoted)).
+			o.fault = fault.New(fault.SchemaUnmet, "no answer fits the schema, the last of %d because %s", c.attempts,
+				shorten(err.Error(), errorsQuoted)).
 				Hint("--output-schema-retries allows up to 10")
 			return c.conclude(launch, warnings, o)
 		}
 		c.prompt = original
 		next, failed := c.again(answer.text, err)
 		if failed != nil {
-			o.fault = fault.New(fault.SchemaUnmet, "the answer does not fit the schema (%s), and it cannot be asked again", shorten(err.Error(), 300)).
+			o.fault = fault.New(fault.SchemaUnmet,
+				"the answer does not fit the schema (%s), and it cannot be asked again", shorten(err.Error(), 300)).
 				Because(failed).Hint("%s", fault.Of(failed).Suggestion)
 			return c.conclude(launch, warnings, o)
 		}
-		c.note("the answer does not fit the schema (%s); asking again, %d of %d", shorten(err.Error(), 300), c.attempts, retries)
+		c.note("the answer does not fit the schema (%s); asking again, %d of %d", shorten(err.Error(), 300), c.attempts,
+			retries)
 		launch = next
 	}
 }
 
-// again translates once more, and says in the prompt what was wrong. Everything that the agent knew of is new: some refuse a session id
-// that they have seen, and in the private directories it may have left links for us to write through.
+// again translates once more, and says in the prompt what was wrong. Everything that the agent knew of is new: some
+// refuse a session id that they have seen, and in the private directories it may have left links for us to write
+// through.
 func (c *call) again(answer string, wrong error) (agent.Launch, error) {
 	fresh, err := newUUID()
 	if err != nil {
@@ -366,17 +375,19 @@ func (c *call) appendToPrompt(launch agent.Launch, extra string) error {
 }
 
 func instruction(schema []byte) string {
-	return "\n\nYour final answer must be one JSON value and nothing else: no sentence before or after it, no code fence. It must be valid against this JSON schema:\n" +
+	return "\n\nYour final answer must be one JSON value and nothing else: no sentence before or after it, no code " +
+		"fence. It must be valid against this JSON schema:\n" +
 		string(schema) + "\n"
 }
 
-// repairs are what is said after an answer that does not fit, from the most helpful to the shortest: prompts have a limit. An agent that
-// has the schema itself can do without reading it once more.
+// repairs are what is said after an answer that does not fit, from the most helpful to the shortest: prompts have a
+// limit. An agent that has the schema itself can do without reading it once more.
 func repairs(schema []byte, native bool, answer string, wrong error) []string {
 	answer = ":\n" + shorten(answer, quotedAnswer) + "\n"
 	why := "What was wrong with it: " + shorten(wrong.Error(), errorsQuoted) + "\n"
 	said := func(answer, why string) string {
-		return "\nYou have answered this before, and the answer was not valid" + answer + why + "Answer again, correctly.\n"
+		return "\nYou have answered this before, and the answer was not valid" + answer + why +
+			"Answer again, correctly.\n"
 	}
 	s := instruction(schema)
 	list := []string{s + said(answer, why), s + said(".\n", why), s + said(".\n", "")}

@@ -29,7 +29,11 @@ func TestConforming(t *testing.T) {
 		{"in a fence", needsN, "Here:\n```json\n{\"n\":\n 1}\n```\nDone.", `{"n":1}`},
 		{"in a fence without a name", needsN, "```\n{\"n\":1}\n```", `{"n":1}`},
 		{"in the second fence", needsN, "```sh\nls {}\n```\nthen\n```json\n{\"n\":2}\n```", `{"n":2}`},
-		{"the first that fits", needsN, "```json\n{\"n\":\"x\"}\n```\n```json\n{\"n\":2}\n```\n```json\n{\"n\":3}\n```", `{"n":2}`},
+		{
+			"the first that fits", needsN,
+			"```json\n{\"n\":\"x\"}\n```\n```json\n{\"n\":2}\n```\n```json\n{\"n\":3}\n```",
+			`{"n":2}`,
+		},
 		{"in a sentence", needsN, `The answer is {"n":1}, I think.`, `{"n":1}`},
 		{"two in sentences", needsN, `Either {"n":1} or {"n":2}.`, "!there is no JSON"},
 		{"a fence without an end", needsN, "```json\n{\"n\":1}", `{"n":1}`},
@@ -39,7 +43,10 @@ func TestConforming(t *testing.T) {
 		{"missing", needsN, `{}`, "!n"},
 		{"torn", needsN, `{"n":1`, "!there is no JSON"},
 		{"single quotes", needsN, `{'n':1}`, "!there is no JSON"},
-		{"invalid UTF-8 is replaced by readers, so it may stand", `{"type":"object"}`, "{\"a\":\"\xff\"}", "{\"a\":\"\xff\"}"},
+		{
+			"invalid UTF-8 is replaced by readers, so it may stand", `{"type":"object"}`, "{\"a\":\"\xff\"}",
+			"{\"a\":\"\xff\"}",
+		},
 		{"a list", `{"type":"array"}`, `[1, {"n":1}]`, `[1,{"n":1}]`},
 		{"a list in a sentence", `{"type":"array","items":{"type":"integer"}}`, `It is [1,2].`, `[1,2]`},
 		{"a number", `{"type":"number"}`, " 42\n", "42"},
@@ -48,7 +55,10 @@ func TestConforming(t *testing.T) {
 		{"true", `{}`, `true`, "true"},
 		{"a string in a fence", `{"type":"string"}`, "```\n\"x\"\n```", `"x"`},
 		{"digits stay", needsN, `{"n":9007199254740993}`, `{"n":9007199254740993}`},
-		{"many digits stay", `{"type":"number"}`, `123456789012345678901234567890.5`, `123456789012345678901234567890.5`},
+		{
+			"many digits stay", `{"type":"number"}`, `123456789012345678901234567890.5`,
+			`123456789012345678901234567890.5`,
+		},
 		{"a number that is out of range", `{"type":"number"}`, `1e999999999`, "!1e999999999"},
 		{"a key twice", needsN, `{"n":"x","n":1}`, `!"n" stands twice`},
 		{"a key twice, inside", `{}`, `[{"a":{"b":1,"c":[{}],"\u0062":2}}]`, `!"b" stands twice`},
@@ -56,7 +66,11 @@ func TestConforming(t *testing.T) {
 		{"a value like a key", `{}`, `{"a":"b","b":"a"}`, `{"a":"b","b":"a"}`},
 		{"deep", tree, deep, deep},
 		{"too deep", tree, tooDeep, "!there is no JSON"},
-		{"a reference", `{"$defs":{"p":{"type":"integer"}},"properties":{"n":{"$ref":"#/$defs/p"}},"required":["n"]}`, `{"n":1.5}`, "!integer"},
+		{
+			"a reference",
+			`{"$defs":{"p":{"type":"integer"}},"properties":{"n":{"$ref":"#/$defs/p"}},"required":["n"]}`,
+			`{"n":1.5}`, "!integer",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,13 +103,20 @@ func TestSchemas(t *testing.T) {
 	}
 	for schema, want := range map[string]string{
 		"good.json": "", "mark.json": "", "full.json": "", needsN: "",
-		"large.json": "at most 1 MiB", "pipe": "at most 1 MiB", ".": "at most 1 MiB", "none.json": "cannot be read", "": "is empty",
-		`{"type":"strange"}`: "no JSON schema", `{"properties":{"a":{"items":{"type":["null","x"]}}}}`: "no JSON schema", `{"$ref":"#/$defs/none"}`: "no JSON schema", `{"$ref":"https://example.com/x"}`: "no JSON schema",
-		`{"$ref":"good.json"}`: "no JSON schema", `{"pattern":"("}`: "no JSON schema", `{} {}`: "no JSON schema", `{"type":`: "no JSON schema", `[]`: "no JSON schema",
+		"large.json": "at most 1 MiB", "pipe": "at most 1 MiB", ".": "at most 1 MiB", "none.json": "cannot be read",
+		"":                   "is empty",
+		`{"type":"strange"}`: "no JSON schema",
+		`{"properties":{"a":{"items":{"type":["null","x"]}}}}`: "no JSON schema",
+		`{"$ref":"#/$defs/none"}`:                              "no JSON schema",
+		`{"$ref":"https://example.com/x"}`:                     "no JSON schema",
+		`{"$ref":"good.json"}`:                                 "no JSON schema", `{"pattern":"("}`: "no JSON schema",
+		`{} {}`:    "no JSON schema",
+		`{"type":`: "no JSON schema", `[]`: "no JSON schema",
 		`{"minLength":"x"}`: "no JSON schema",
 	} {
 		r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema="+schema)
-		if want == "" && (r.code != 0 || r.stdout != "{\"n\":1}\n") || want != "" && (r.code != 2 || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "\nhint: ")) {
+		if want == "" && (r.code != 0 || r.stdout != "{\"n\":1}\n") || want != "" &&
+			(r.code != 2 || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "\nhint: ")) {
 			t.Errorf("%.60s: %+v", schema, r)
 		}
 	}
@@ -115,7 +136,8 @@ func TestRetries(t *testing.T) {
 		}
 		r := w.run(stdin, "--agent", "alpha", "--output-schema", needsN)
 		prompts := w.prompts()
-		if r.code != 0 || r.stdout != "{\"n\":3}\n" || len(prompts) != 3 || strings.Count(r.stderr, "asking again") != 2 {
+		if r.code != 0 || r.stdout != "{\"n\":3}\n" || len(prompts) != 3 ||
+			strings.Count(r.stderr, "asking again") != 2 {
 			t.Fatalf("%+v, %d prompts", r, len(prompts))
 		}
 		for i, p := range prompts {
@@ -124,10 +146,12 @@ func TestRetries(t *testing.T) {
 				t.Errorf("prompt %d ends with %q", i, extra)
 			}
 		}
-		if !strings.Contains(prompts[1], "\nno\n") || !strings.Contains(prompts[2], `{"n":"x"}`) || strings.Contains(prompts[2], "\nno\n") {
+		if !strings.Contains(prompts[1], "\nno\n") || !strings.Contains(prompts[2], `{"n":"x"}`) ||
+			strings.Contains(prompts[2], "\nno\n") {
 			t.Error("the wrong answer is not repeated")
 		}
-		if len(seen) != 3 || seen[0].Fresh == seen[1].Fresh || seen[1].Fresh == seen[2].Fresh || seen[0].Shared.Output.Value != setting.Text || string(seen[0].Schema) != needsN {
+		if len(seen) != 3 || seen[0].Fresh == seen[1].Fresh || seen[1].Fresh == seen[2].Fresh ||
+			seen[0].Shared.Output.Value != setting.Text || string(seen[0].Schema) != needsN {
 			t.Errorf("%+v", seen)
 		}
 	}
@@ -145,7 +169,9 @@ func TestRetriesRunOut(t *testing.T) {
 		r := w.run(nil, args...)
 		var report Report
 		data, _ := os.ReadFile(filepath.Join(w.work, "r.json"))
-		if err := json.Unmarshal(data, &report); err != nil || r.code != 1 || r.stdout != "" || len(w.prompts()) != starts || report.Attempts != starts || report.Error == nil || report.Error.Code != "SCHEMA_UNMET" || strings.Contains(r.stderr, "It is shut") {
+		if err := json.Unmarshal(data, &report); err != nil || r.code != 1 || r.stdout != "" ||
+			len(w.prompts()) != starts || report.Attempts != starts || report.Error == nil ||
+			report.Error.Code != "SCHEMA_UNMET" || strings.Contains(r.stderr, "It is shut") {
 			t.Errorf("%q: %+v, %s", retries, r, data)
 		}
 	}
@@ -163,7 +189,8 @@ func TestStreamOfAnswers(t *testing.T) {
 		w.drivers = []agent.Driver{w.agent("alpha", func(d *fake) { d.stream, d.native, d.seen = true, true, &seen })}
 		w.script(stream)
 		r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema", needsN)
-		if r.code != 0 || r.stdout != want+"\n" || seen[0].Shared.Output.Value != setting.StreamJSON || !slices.Equal(w.prompts(), []string{"q"}) {
+		if r.code != 0 || r.stdout != want+"\n" || seen[0].Shared.Output.Value != setting.StreamJSON ||
+			!slices.Equal(w.prompts(), []string{"q"}) {
 			t.Errorf("%s: %+v, %q", stream, r, w.prompts())
 		}
 	}
@@ -177,7 +204,8 @@ func TestInstructionBeyondTheLimit(t *testing.T) {
 			w := newWorld(t)
 			w.script(`{"n":1}`)
 			w.drivers = []agent.Driver{w.agent("alpha", func(d *fake) { d.limit = limit })}
-			if r := w.run(nil, "--agent", "alpha", "-p", "qq", "--output-schema", needsN); r.code != code || len(w.prompts()) != 1-code/2 {
+			if r := w.run(nil, "--agent", "alpha", "-p", "qq", "--output-schema", needsN); r.code != code ||
+				len(w.prompts()) != 1-code/2 {
 				t.Errorf("%+v: %+v", limit, r)
 			}
 		}
@@ -231,7 +259,8 @@ func TestEndless(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.drivers = []agent.Driver{w.agent("alpha", nil)}
-	if r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema", `{"$ref":"#"}`); r.code != 2 || len(w.prompts()) != 0 || !strings.Contains(r.stderr, "\nhint: ") {
+	if r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema", `{"$ref":"#"}`); r.code != 2 ||
+		len(w.prompts()) != 0 || !strings.Contains(r.stderr, "\nhint: ") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -245,7 +274,8 @@ func (d byArgument) Command(s agent.Spec) (agent.Launch, []agent.Warning, error)
 	return l, warnings, err
 }
 
-// TestRepairWithinTheLimit: what an agent can take decides how much it is told of its mistake, and never how the call ends.
+// TestRepairWithinTheLimit: what an agent can take decides how much it is told of its mistake, and never how the call
+// ends.
 func TestRepairWithinTheLimit(t *testing.T) {
 	s, err := newSchema([]byte(needsN))
 	if err != nil {
@@ -276,16 +306,20 @@ func TestRepairWithinTheLimit(t *testing.T) {
 				w := newWorld(t)
 				w.script(answer, `{"n":1}`)
 				w.drivers = []agent.Driver{w.agent("alpha", func(d *fake) { d.limit, d.native = limit, native })}
-				r := w.run(w.file([]byte(question)), "--agent", "alpha", "--output-schema", needsN, "--report", "r.json")
+				r := w.run(w.file([]byte(question)), "--agent", "alpha", "--output-schema", needsN, "--report",
+					"r.json")
 				prompts := w.prompts()
 				var report Report
 				data, _ := os.ReadFile(filepath.Join(w.work, "r.json"))
 				_ = json.Unmarshal(data, &report)
 				if last {
-					if r.code != 1 || len(prompts) != 1 || report.Error == nil || report.Error.Code != "SCHEMA_UNMET" || report.Attempts != 1 || report.AgentExit == nil || report.ExitCode != 1 || !strings.Contains(r.stderr, "\nhint: ") {
+					if r.code != 1 || len(prompts) != 1 || report.Error == nil || report.Error.Code != "SCHEMA_UNMET" ||
+						report.Attempts != 1 || report.AgentExit == nil || report.ExitCode != 1 ||
+						!strings.Contains(r.stderr, "\nhint: ") {
 						t.Errorf("%d, native %v, %+v: %+v, %s", i, native, limit, r, data)
 					}
-				} else if r.code != 0 || len(prompts) != 2 || prompts[1] != question+list[want] || report.Attempts != 2 {
+				} else if r.code != 0 || len(prompts) != 2 || prompts[1] != question+list[want] ||
+					report.Attempts != 2 {
 					t.Errorf("%d, native %v, %+v: %+v, %q", i, native, limit, r, prompts)
 				}
 			}
@@ -300,7 +334,8 @@ func TestRepairInAnArgument(t *testing.T) {
 	w.drivers = []agent.Driver{byArgument{w.shell("echo start >>"+starts+"; echo no", nil)}}
 	question := strings.Repeat("x", longestArgument-len(instruction([]byte(needsN)))-10)
 	r := w.run(w.file([]byte(question)), "--agent", "alpha", "--output-schema", needsN, "--report", "r.json")
-	if count, _ := os.ReadFile(starts); r.code != 1 || string(count) != "start\n" || w.reported() != "alpha" || !strings.Contains(r.stderr, "cannot be asked again") {
+	if count, _ := os.ReadFile(starts); r.code != 1 || string(count) != "start\n" || w.reported() != "alpha" ||
+		!strings.Contains(r.stderr, "cannot be asked again") {
 		t.Errorf("%s, %+v", count, r)
 	}
 }
@@ -310,7 +345,8 @@ func TestNoSecondPlace(t *testing.T) {
 	w := newWorld(t)
 	w.drivers = []agent.Driver{w.shell("rm -r "+w.temp+"; echo no", func(d *fake) { d.files = true })}
 	r := w.run(nil, "--agent", "alpha", "-p", "q", "--output-schema", needsN, "--report", "r.json")
-	if r.code != 1 || w.reported() != "alpha" || !strings.Contains(r.stderr, "cannot be asked again") || !strings.Contains(r.stderr, "\nhint: set TMPDIR") {
+	if r.code != 1 || w.reported() != "alpha" || !strings.Contains(r.stderr, "cannot be asked again") ||
+		!strings.Contains(r.stderr, "\nhint: set TMPDIR") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -1,13 +1,13 @@
 // Package shim puts one command line in front of any coding agent.
 //
-// It promises that what a person types means the same for every agent, or that they are told where it does not; that the agent's output
-// is not touched, not even read, and a terminal stays one; that prompts never stand in an argument; that nothing which a one-shot
-// run started is alive when it returns; and that the exit code tells the truth: 0 it worked, 1 it failed, 2 it was called wrongly, 3 it
-// was blocked by policy, 129, 130 and 143 a signal to us ended it. What really happened is read from the agent's own records, after
-// the run and beside its output.
+// It promises that what a person types means the same for every agent, or that they are told where it does not; that
+// the agent's output is not touched, not even read, and a terminal stays one; that prompts never stand in an argument;
+// that nothing which a one-shot run started is alive when it returns; and that the exit code tells the truth: 0 it
+// worked, 1 it failed, 2 it was called wrongly, 3 it was blocked by policy, 129, 130 and 143 a signal to us ended it.
+// What really happened is read from the agent's own records, after the run and beside its output.
 //
-// It refuses to guess: a flag that it does not know is an error and never handed on, and evidence that cannot be found is unknown.
-// It starts no process but the agent and the guard that cleans up after it.
+// It refuses to guess: a flag that it does not know is an error and never handed on, and evidence that cannot be found
+// is unknown. It starts no process but the agent and the guard that cleans up after it.
 package shim
 
 import (
@@ -112,7 +112,8 @@ func (s *Shim) Main(h Host) int {
 	return c.run()
 }
 
-// nobodyThere says that standard input is closed or the null device: no prompt can come from there, and nobody sits in front of it.
+// nobodyThere says that standard input is closed or the null device: no prompt can come from there, and nobody sits in
+// front of it.
 func nobodyThere(stdin *os.File) bool {
 	info, err := stdin.Stat()
 	if err != nil {
@@ -148,7 +149,8 @@ type call struct {
 func (c *call) run() int {
 	c.temp = &temporary{}
 	defer c.temp.remove()
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that has left is an error of the write, and no death before the tidying up
+	// a reader that has left is an error of the write, and no death before the tidying up
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if c.args.Trace != "only" {
 		c.standby = process.Prepare()
 		defer c.standby.Dismiss()
@@ -159,7 +161,8 @@ func (c *call) run() int {
 	return c.start()
 }
 
-// resolve finds out everything that can be known before something is started, the cheapest first: nothing has an effect.
+// resolve finds out everything that can be known before something is started, the cheapest first: nothing has an
+// effect.
 func (c *call) resolve() error {
 	c.mode = setting.Interactive
 	if c.args.Prompt != nil || !term.IsTerminal(int(c.host.Stdin.Fd())) {
@@ -168,7 +171,10 @@ func (c *call) resolve() error {
 	if err := c.args.compatible(c.mode); err != nil {
 		return err
 	}
-	for _, step := range []func() error{c.directory, c.configure, c.chooseAgent, c.compileSchema, c.reportable, c.locate, c.readPrompt} {
+	for _, step := range []func() error{
+		c.directory, c.configure, c.chooseAgent, c.compileSchema, c.reportable,
+		c.locate, c.readPrompt,
+	} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -179,7 +185,9 @@ func (c *call) resolve() error {
 func (c *call) directory() error {
 	c.began = time.Now()
 	if c.host.Dir == "" && !filepath.IsAbs(c.args.Dir) {
-		return fault.New(fault.ArgError, "the working directory does not exist any more").Hint("cd to another, or name one by its whole path: --cwd=DIR")
+		return fault.New(fault.ArgError,
+			"the working directory does not exist any more").Hint(
+			"cd to another, or name one by its whole path: --cwd=DIR")
 	}
 	c.dir = c.host.Dir
 	if c.args.Dir != "" {
@@ -192,11 +200,14 @@ func (c *call) directory() error {
 	info, err := os.Stat(c.dir)
 	switch {
 	case err != nil && os.IsNotExist(err):
-		return fault.New(fault.ArgError, "there is no directory %s", printable(c.dir)).Hint("make it first: mkdir -p %q", printable(c.dir))
+		return fault.New(fault.ArgError, "there is no directory %s",
+			printable(c.dir)).Hint("make it first: mkdir -p %q", printable(c.dir))
 	case err != nil:
-		return fault.New(fault.ArgError, "%s cannot be used as a directory", printable(c.dir)).Because(cause(err)).Hint("--cwd DIR chooses another")
+		return fault.New(fault.ArgError, "%s cannot be used as a directory",
+			printable(c.dir)).Because(cause(err)).Hint("--cwd DIR chooses another")
 	case !info.IsDir():
-		return fault.New(fault.ArgError, "%s is not a directory", printable(c.dir)).Hint("--cwd=%s", printable(filepath.Dir(c.dir)))
+		return fault.New(fault.ArgError, "%s is not a directory", printable(c.dir)).Hint("--cwd=%s",
+			printable(filepath.Dir(c.dir)))
 	}
 	return nil
 }
@@ -219,8 +230,10 @@ func (c *call) configure() error {
 func (c *call) defaults() error {
 	c.shared = c.args.Shared
 	set := c.settings.Set
-	configured(set, "shim.approval", &c.shared.Approval, func(v config.Value) setting.Approval { return setting.Approval(v.Text) })
-	configured(set, "shim.sandbox", &c.shared.Sandbox, func(v config.Value) setting.Sandbox { return setting.Sandbox(v.Text) })
+	configured(set, "shim.approval", &c.shared.Approval,
+		func(v config.Value) setting.Approval { return setting.Approval(v.Text) })
+	configured(set, "shim.sandbox", &c.shared.Sandbox,
+		func(v config.Value) setting.Sandbox { return setting.Sandbox(v.Text) })
 	configured(set, "shim.model", &c.shared.Model, func(v config.Value) string { return v.Text })
 	configured(set, "shim.web", &c.shared.Web, func(v config.Value) bool { on, _ := v.Raw.(bool); return on })
 	if slices.Contains(c.args.Declined, c.shared.Approval.Value) {
@@ -248,8 +261,14 @@ func configured[T any](set *config.Set, key string, to *setting.Chosen[T], read 
 func Keys() []config.Key {
 	return []config.Key{
 		{Name: "agent", Type: config.String, Env: "OMNIAGENT_AGENT", Help: "agent that is used when none is named"},
-		{Name: "shim.approval", Type: config.Enum, Enum: words(setting.Approvals()), Flag: "approval", Help: "what an agent may do without asking"},
-		{Name: "shim.sandbox", Type: config.Enum, Enum: words(setting.Sandboxes()), Flag: "sandbox", Help: "what an agent's commands can reach; yolo leaves it as it is"},
+		{
+			Name: "shim.approval", Type: config.Enum, Enum: words(setting.Approvals()), Flag: "approval",
+			Help: "what an agent may do without asking",
+		},
+		{
+			Name: "shim.sandbox", Type: config.Enum, Enum: words(setting.Sandboxes()), Flag: "sandbox",
+			Help: "what an agent's commands can reach; yolo leaves it as it is",
+		},
 		{Name: "shim.model", Type: config.String, Flag: "model", Help: "model, in the agent's own words"},
 		{Name: "shim.web", Type: config.Bool, Flag: "web", Help: "may an agent search the web"},
 		{Name: "shim.timeout", Type: config.Duration, Flag: "timeout", Help: "time limit of an agent"},
@@ -289,7 +308,8 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	if len(f.Problems) > 0 && f.Code == fault.ConfigInvalid {
 		for _, p := range f.Problems {
 			place := p.Param + ": "
-			fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(printableLine(place+strings.TrimPrefix(p.Message, place)), "."))
+			fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name,
+				strings.TrimSuffix(printableLine(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
 		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(printableLine(message), "."))

@@ -20,8 +20,8 @@ type temporary struct {
 	after []func()
 }
 
-// path is where a private directory will be, another one each time: what an agent was told of once, it may have prepared for the next.
-// Nothing is made yet: the translation may turn out not to need one.
+// path is where a private directory will be, another one each time: what an agent was told of once, it may have
+// prepared for the next. Nothing is made yet: the translation may turn out not to need one.
 func (t *temporary) path(base string) string {
 	dir := filepath.Join(base, "omniagent-"+randomName())
 	t.named = append(t.named, dir)
@@ -44,7 +44,8 @@ func (t *temporary) write(files []agent.File) error {
 	return nil
 }
 
-// put makes one file in one of our directories. Both are new, and no link leads out of them: whatever has the name already is not ours.
+// put makes one file in one of our directories. Both are new, and no link leads out of them: whatever has the name
+// already is not ours.
 func (t *temporary) put(f agent.File) error {
 	dir, name, ok := t.inside(f.Path)
 	if !ok {
@@ -86,13 +87,16 @@ func (t *temporary) inside(path string) (dir, name string, ok bool) {
 }
 
 func notMade(path string, err error) error {
-	return fault.New(fault.Internal, "%s cannot be written", printable(path)).Because(cause(err)).Hint("set TMPDIR to a directory that can be written to")
+	return fault.New(fault.Internal, "%s cannot be written",
+		printable(path)).Because(cause(err)).Hint("set TMPDIR to a directory that can be written to")
 }
 
-// home makes a private home for a rehearsal. It does not lie in the system's temporary directory, where codex refuses to work.
+// home makes a private home for a rehearsal. It does not lie in the system's temporary directory, where codex refuses
+// to work.
 func (t *temporary) home(state string) (string, error) {
 	if state == "" {
-		return "", fault.New(fault.NoHome, "there is no place for the home of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
+		return "", fault.New(fault.NoHome,
+			"there is no place for the home of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
 	}
 	base := filepath.Join(state, "rehearsal")
 	dir := filepath.Join(base, randomName())

@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// TestNothingThroughLinks: an agent that is asked again finds nothing of ours where it was told the first time, and what it left there is
-// neither written to nor followed when it goes.
+// TestNothingThroughLinks: an agent that is asked again finds nothing of ours where it was told the first time, and
+// what it left there is neither written to nor followed when it goes.
 func TestNothingThroughLinks(t *testing.T) {
 	for name, plant := range map[string]string{
 		"a link in place of the file":           `ln -sf "$VICTIM/file" "$f"`,
@@ -35,16 +35,22 @@ func TestNothingThroughLinks(t *testing.T) {
 				}
 				w.env = []string{"VICTIM=" + victim}
 				var seen []agent.Spec
-				w.drivers = []agent.Driver{rehearsed{home, w.shell("for f in "+places+"; do echo \"$f\" >>"+w.dir+"/found; "+plant+"; done; echo no", func(d *fake) { d.seen = &seen })}}
+				w.drivers = []agent.Driver{rehearsed{
+					home,
+					w.shell("for f in "+places+"; do echo \"$f\" >>"+w.dir+"/found; "+plant+"; done; echo no",
+						func(d *fake) { d.seen = &seen }),
+				}}
 				args := []string{"--agent", "alpha", "-p", "q", "--output-schema", needsN, "--report", "r.json"}
 				if home {
 					args = append(args, "--rehearse")
 				}
 				r := w.run(nil, args...)
-				if data, _ := os.ReadFile(filepath.Join(victim, "file")); r.code != 1 || len(seen) != 3 || string(data) != "mine" {
+				if data, _ := os.ReadFile(filepath.Join(victim, "file")); r.code != 1 || len(seen) != 3 ||
+					string(data) != "mine" {
 					t.Errorf("%+v, %d attempts, %s", r, len(seen), data)
 				}
-				if seen[0].Temp == seen[1].Temp || seen[1].Temp == seen[2].Temp || home && seen[0].Rehearsal.Home == seen[1].Rehearsal.Home {
+				if seen[0].Temp == seen[1].Temp || seen[1].Temp == seen[2].Temp || home &&
+					seen[0].Rehearsal.Home == seen[1].Rehearsal.Home {
 					t.Errorf("the same place twice: %+v", seen)
 				}
 				found, _ := os.ReadFile(filepath.Join(w.dir, "found"))
@@ -96,7 +102,8 @@ func TestPut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir + "/c", dir, base + "/x", dir + "/../x", dir + "/out/x", dir + "x/y"} {
-		if err := tmp.write([]agent.File{{Path: path}}); fault.Of(err).Code != fault.Internal || fault.Of(err).Suggestion == "" {
+		if err := tmp.write([]agent.File{{Path: path}}); fault.Of(err).Code != fault.Internal ||
+			fault.Of(err).Suggestion == "" {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -116,8 +123,8 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// TestTemporaryBase: a relative TMPDIR is one of the directory that we were called in, not of the agent's, and a missing one is missed
-// only by who needs it, and not made.
+// TestTemporaryBase: a relative TMPDIR is one of the directory that we were called in, not of the agent's, and a
+// missing one is missed only by who needs it, and not made.
 func TestTemporaryBase(t *testing.T) {
 	w := newWorld(t)
 	var seen []agent.Spec
@@ -129,7 +136,8 @@ func TestTemporaryBase(t *testing.T) {
 	}
 	absolute := w.temp
 	w.temp = "tmp"
-	if r := w.run(nil, "--agent", "alpha", "-p", "q", "--cwd=other"); r.code != 0 || len(seen) != 1 || filepath.Dir(seen[0].Temp) != filepath.Join(w.work, "tmp") {
+	if r := w.run(nil, "--agent", "alpha", "-p", "q", "--cwd=other"); r.code != 0 || len(seen) != 1 ||
+		filepath.Dir(seen[0].Temp) != filepath.Join(w.work, "tmp") {
 		t.Errorf("%+v, %+v", r, seen)
 	}
 	if left, _ := os.ReadDir(filepath.Join(w.work, "tmp")); len(left) != 0 {
@@ -137,7 +145,8 @@ func TestTemporaryBase(t *testing.T) {
 	}
 	w.temp = filepath.Join(absolute, "none")
 	started := len(w.prompts())
-	if r := w.run(nil, "--agent", "alpha", "-p", "q"); r.code != 1 || !strings.Contains(r.stderr, "\nhint: set TMPDIR") || len(w.prompts()) != started {
+	if r := w.run(nil, "--agent", "alpha", "-p", "q"); r.code != 1 ||
+		!strings.Contains(r.stderr, "\nhint: set TMPDIR") || len(w.prompts()) != started {
 		t.Errorf("%+v", r)
 	}
 	if r := w.run(nil, "--agent", "beta", "-p", "q"); r.code != 0 {

@@ -15,8 +15,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Claude is the nested dialect of hosts that were written for Claude Code. A host of that kind can be asked as well: whether a tool may run, what
-// its hooks say, what an MCP server of its own answers.
+// Claude is the nested dialect of hosts that were written for Claude Code. A host of that kind can be asked as well:
+// whether a tool may run, what its hooks say, what an MCP server of its own answers.
 type Claude struct {
 	Encoder claude.Encoder
 	Bypass  bool // everything may come to run
@@ -44,7 +44,10 @@ const (
 
 // NewClaude is the dialect in front of an encoder, which knows the id of the conversation as far as there is one.
 func NewClaude(e claude.Encoder) *Claude {
-	return &Claude{Encoder: e, waiting: map[string]chan claude.Reply{}, gone: make(chan struct{}), asked: map[string]claude.Question{}}
+	return &Claude{
+		Encoder: e, waiting: map[string]chan claude.Reply{}, gone: make(chan struct{}),
+		asked: map[string]claude.Question{},
+	}
 }
 
 func (d *Claude) bind(h *Host) { d.host = h }
@@ -91,7 +94,10 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 	case err != nil:
 		return Frame{}, err
 	case f.User != nil:
-		return Frame{User: f.User.Blocks, Steer: f.User.Steers(), Taken: func(_ int64, steered bool) [][]byte { return d.taken(f.User, steered) }}, nil
+		return Frame{
+			User: f.User.Blocks, Steer: f.User.Steers(),
+			Taken: func(_ int64, steered bool) [][]byte { return d.taken(f.User, steered) },
+		}, nil
 	case f.Reply != nil:
 		if d.deliver(*f.Reply) {
 			return Frame{}, nil
@@ -125,7 +131,8 @@ func (d *Claude) taken(u *claude.User, steered bool) (lines [][]byte) {
 
 func (d *Claude) do(what func(context.Context)) Frame { return Frame{Do: what} }
 
-// initialize takes what a host says before the conversation begins. Where that is a limit which would not be kept, there is none without it.
+// initialize takes what a host says before the conversation begins. Where that is a limit which would not be kept,
+// there is none without it.
 func (d *Claude) initialize(r claude.Request) *claude.Initialize {
 	init, err := claude.ReadInitialize(r.Body)
 	if err != nil {
@@ -245,7 +252,8 @@ func (d *Claude) say(ctx context.Context, question string, a event.Reply) {
 	}
 }
 
-// meant notes whether anybody is asked in the mode that the host wants. That the mode has changed is told by an event, unless only this is different.
+// meant notes whether anybody is asked in the mode that the host wants. That the mode has changed is told by an event,
+// unless only this is different.
 func (d *Claude) meant(m claude.Mode) {
 	d.Encoder.Unasked = m.Unasked
 	if d.Encoder.Facts().Mode == m.Mode {
@@ -254,7 +262,8 @@ func (d *Claude) meant(m claude.Mode) {
 	d.look()
 }
 
-const bypassRefused = "Cannot set permission mode to bypassPermissions because the session was not launched with --dangerously-skip-permissions"
+const bypassRefused = "Cannot set permission mode to bypassPermissions because the session was not launched with " +
+	"--dangerously-skip-permissions"
 
 // Refuse is part of Dialect.
 func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }

@@ -81,13 +81,15 @@ func stand(t *testing.T) (d *Claude, b *board, say func(string), hangUp func()) 
 const message = `{"type":"user","message":{"role":"user","content":"go"}}`
 
 func reply(id, body string) string {
-	return `{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":` + body + `}}`
+	return `{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":` + body +
+		`}}`
 }
 
 // greeted is a dialect that was told of hooks.
 func greeted(t *testing.T, d *Claude, hooks string) {
 	t.Helper()
-	f, err := d.Read([]byte(`{"type":"control_request","request_id":"i","request":{"subtype":"initialize","hooks":` + hooks + `}}`))
+	f, err := d.Read([]byte(`{"type":"control_request","request_id":"i","request":{"subtype":"initialize","hooks":` +
+		hooks + `}}`))
 	if err != nil || f.greeting == nil || d.initialize(*f.greeting).Refused != nil {
 		t.Fatalf("%v %+v", err, f)
 	}
@@ -101,18 +103,36 @@ func TestHookIsAsked(t *testing.T) {
 		took  time.Duration
 		want  string
 	}{
-		"it says": {`{"PreToolUse":[{"matcher":"Bash","hookCallbackIds":["h0"]}]}`, func(b *board, say func(string), _ func()) {
-			say(reply(b.find("hook_callback"), `{"hookSpecificOutput":{"permissionDecision":"allow"}}`))
-		}, 0, "allow"},
-		"it is wrong": {`{"PreToolUse":[{"matcher":"Bash","hookCallbackIds":["h0"]}]}`, func(b *board, say func(string), _ func()) {
-			say(reply(b.find("hook_callback"), `[]`))
-		}, 0, "ask"},
-		"silent":           {`{"PreToolUse":[{"hookCallbackIds":["h0"]}]}`, func(*board, func(string), func()) {}, time.Minute, "ask"},
-		"its own clock":    {`{"PreToolUse":[{"hookCallbackIds":["h0"],"timeout":2}]}`, func(*board, func(string), func()) {}, 2 * time.Second, "ask"},
-		"silent and block": {`{"PreToolUse":[{"hookCallbackIds":["h0"],"timeout":2,"onFailure":"block"}]}`, func(*board, func(string), func()) {}, 2 * time.Second, "deny"},
-		"it goes away":     {`{"PreToolUse":[{"hookCallbackIds":["h0"]}]}`, func(_ *board, _ func(string), hangUp func()) { hangUp() }, 0, "ask"},
-		"another tool":     {`{"PreToolUse":[{"matcher":"Read","hookCallbackIds":["h0"]}]}`, nil, 0, ""},
-		"another moment":   {`{"Stop":[{"hookCallbackIds":["h0"]}]}`, nil, 0, ""},
+		"it says": {
+			`{"PreToolUse":[{"matcher":"Bash","hookCallbackIds":["h0"]}]}`,
+			func(b *board, say func(string), _ func()) {
+				say(reply(b.find("hook_callback"), `{"hookSpecificOutput":{"permissionDecision":"allow"}}`))
+			}, 0, "allow",
+		},
+		"it is wrong": {
+			`{"PreToolUse":[{"matcher":"Bash","hookCallbackIds":["h0"]}]}`,
+			func(b *board, say func(string), _ func()) {
+				say(reply(b.find("hook_callback"), `[]`))
+			}, 0, "ask",
+		},
+		"silent": {
+			`{"PreToolUse":[{"hookCallbackIds":["h0"]}]}`, func(*board, func(string), func()) {},
+			time.Minute, "ask",
+		},
+		"its own clock": {
+			`{"PreToolUse":[{"hookCallbackIds":["h0"],"timeout":2}]}`,
+			func(*board, func(string), func()) {}, 2 * time.Second, "ask",
+		},
+		"silent and block": {
+			`{"PreToolUse":[{"hookCallbackIds":["h0"],"timeout":2,"onFailure":"block"}]}`,
+			func(*board, func(string), func()) {}, 2 * time.Second, "deny",
+		},
+		"it goes away": {
+			`{"PreToolUse":[{"hookCallbackIds":["h0"]}]}`,
+			func(_ *board, _ func(string), hangUp func()) { hangUp() }, 0, "ask",
+		},
+		"another tool":   {`{"PreToolUse":[{"matcher":"Read","hookCallbackIds":["h0"]}]}`, nil, 0, ""},
+		"another moment": {`{"Stop":[{"hookCallbackIds":["h0"]}]}`, nil, 0, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d, b, say, hangUp := stand(t)
@@ -120,7 +140,8 @@ func TestHookIsAsked(t *testing.T) {
 			word := make(chan agent.Word, 1)
 			began := time.Now()
 			go func() {
-				word <- d.Hook(t.Context(), agent.Moment{Name: agent.BeforeTool, Call: &event.Call{ID: "c1", Name: "Bash"}})
+				word <- d.Hook(t.Context(),
+					agent.Moment{Name: agent.BeforeTool, Call: &event.Call{ID: "c1", Name: "Bash"}})
 			}()
 			synctest.Wait()
 			if c.then != nil {
@@ -156,7 +177,8 @@ func TestServe(t *testing.T) {
 			return got
 		}
 		first := ask()
-		if line := b.lines()[len(b.lines())-1]; !strings.Contains(line, `"subtype":"mcp_message","server_name":"weather","message":{"jsonrpc":"2.0","id":1,"method":"x"}`) {
+		if line := b.lines()[len(b.lines())-1]; !strings.Contains(line,
+			`"subtype":"mcp_message","server_name":"weather","message":{"jsonrpc":"2.0","id":1,"method":"x"}`) {
 			t.Errorf("%s", line)
 		}
 		say(reply(b.find("mcp_message"), `{"mcp_response":{"jsonrpc":"2.0","id":1,"result":{}}}`))
@@ -164,7 +186,8 @@ func TestServe(t *testing.T) {
 			t.Error(got)
 		}
 		second := ask()
-		say(`{"type":"control_response","response":{"subtype":"error","request_id":"` + b.find("mcp_message") + `","error":"no such server"}}`)
+		say(`{"type":"control_response","response":{"subtype":"error","request_id":"` + b.find("mcp_message") +
+			`","error":"no such server"}}`)
 		if got := <-second; got != "no such server" {
 			t.Error(got)
 		}
@@ -176,7 +199,8 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// TestCutAnywhere: however the bytes of a host arrive they are the same frames, and where they stop what was whole before is heard.
+// TestCutAnywhere: however the bytes of a host arrive they are the same frames, and where they stop what was whole
+// before is heard.
 func TestCutAnywhere(t *testing.T) {
 	data, err := os.ReadFile("../proto/claude/testdata/host.jsonl")
 	if err != nil {
@@ -213,11 +237,15 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestGreet: the conversation begins with initialize, or with the first thing that is wanted; what is neither is passed over.
+// TestGreet: the conversation begins with initialize, or with the first thing that is wanted; what is neither is passed
+// over.
 func TestGreet(t *testing.T) {
 	for lines, want := range map[string]string{
-		`{"type":"keep_alive"}` + "\n" + `garbage` + "\n" + `{"type":"control_request","request_id":"i","request":{"subtype":"initialize","appendSystemPrompt":"x"}}` + "\n" + message: "x 0 true",
-		message + "\n" + `{"type":"control_request","request_id":"i","request":{"subtype":"initialize"}}`:                                                                              "none 1 true",
+		`{"type":"keep_alive"}` + "\n" + `garbage` + "\n" +
+			`{"type":"control_request","request_id":"i","request":{"subtype":"initialize","appendSystemPrompt":"x"}}` +
+			"\n" + message: "x 0 true",
+		message + "\n" +
+			`{"type":"control_request","request_id":"i","request":{"subtype":"initialize"}}`: "none 1 true",
 		`{"type":"keep_alive"}`: "none 0 false",
 		``:                      "none 0 false",
 		`{"type":"control_request","request_id":"i","request":{"subtype":"initialize","limits":7}}`: "refused 0 true",

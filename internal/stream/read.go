@@ -18,7 +18,8 @@ type Frame struct {
 	User  []event.Block                                   // a message
 	Steer bool                                            // it is for the turn that runs
 	Taken func(turn int64, steered bool) (lines [][]byte) // called when the message was taken
-	Do    func(context.Context)                           // anything else; the Host calls it between events, and it does not wait
+	// anything else; the Host calls it between events, and it does not wait
+	Do func(context.Context)
 
 	greeting *claude.Request // it is what a host says before the conversation
 }
@@ -29,7 +30,8 @@ type Said struct {
 	Err   error // the line is wrong; io.EOF: no more will come
 }
 
-// Ahead is how many frames are read before anybody takes them up. What an agent waits for may be among the lines behind them.
+// Ahead is how many frames are read before anybody takes them up. What an agent waits for may be among the lines behind
+// them.
 const Ahead = 256
 
 // longestFrame is the longest line that is read; an image of a few megabytes fits.

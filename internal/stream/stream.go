@@ -1,9 +1,10 @@
-// Package stream is the host of a conversation that speaks in lines: what happens goes to standard output, what the other side wants comes
-// from standard input.
+// Package stream is the host of a conversation that speaks in lines: what happens goes to standard output, what the
+// other side wants comes from standard input.
 //
-// It promises that a turn is told to its end whatever happens to it; that a line is written whole and at once; that signals and the other side are heard
-// whatever the agent or standard output is doing; that a host which has gone away takes the turn with it, and nothing that it started is left; and an
-// exit code that says how it went. It refuses to decide anything about the conversation: it translates.
+// It promises that a turn is told to its end whatever happens to it; that a line is written whole and at once; that
+// signals and the other side are heard whatever the agent or standard output is doing; that a host which has gone away
+// takes the turn with it, and nothing that it started is left; and an exit code that says how it went. It refuses to
+// decide anything about the conversation: it translates.
 package stream
 
 import (
@@ -40,7 +41,8 @@ const (
 
 // Dialect is how the other side is spoken with. Its methods are called by the Host alone, but for Read.
 type Dialect interface {
-	// Begin takes what is known of the conversation when it is open. It is called before Event; later facts come as events.
+	// Begin takes what is known of the conversation when it is open. It is called before Event; later facts come as
+	// events.
 	Begin(id string, f event.Facts) [][]byte
 	// Event is what an event looks like: no line, or several.
 	Event(e event.Event) [][]byte
@@ -64,8 +66,8 @@ type Host struct {
 	Log          func(format string, args ...any) // for people, on standard error
 	Detail       func(format string, args ...any) // the same, with --verbose only
 	Frames       <-chan Said                      // what the other side says; nil: nothing
-	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message that
-	// the conversation was opened with.
+	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message
+	// that the conversation was opened with.
 	Stays bool
 	// Quiet: a denial is what was asked for, so that it is no exit code.
 	Quiet   bool
@@ -92,8 +94,9 @@ type Host struct {
 // New is a host that can write, and be asked things by a conversation that is not open yet.
 func New(out io.Writer, d Dialect, form Form) *Host {
 	h := &Host{
-		Dialect: d, Form: form, out: newWriter(out), lost: process.Unheard(out), answered: make(chan func()), ended: make(chan struct{}),
-		open: map[int64]bool{}, closed: make(chan struct{}),
+		Dialect: d, Form: form, out: newWriter(out), lost: process.Unheard(out), answered: make(chan func()),
+		ended: make(chan struct{}),
+		open:  map[int64]bool{}, closed: make(chan struct{}),
 	}
 	if b, binds := d.(interface{ bind(*Host) }); binds {
 		b.bind(h)
@@ -139,7 +142,8 @@ func (h *Host) Run(ctx context.Context) int {
 // Tell writes lines beside the conversation.
 func (h *Host) Tell(lines [][]byte) { h.write(lines) }
 
-// Finish waits until all that was said is written. False: nobody reads it. After a signal it does not wait long, after two not at all.
+// Finish waits until all that was said is written. False: nobody reads it. After a signal it does not wait long, after
+// two not at all.
 func (h *Host) Finish() bool {
 	h.out.finish()
 	var late <-chan time.Time
@@ -187,7 +191,8 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 			h.close()
 		}
 		next, said := events, frames
-		if queued := h.out.waiting(); h.gone == nil && queued >= fullAt { // the agent does not wait for them: its record does
+		// the agent does not wait for them: its record does
+		if queued := h.out.waiting(); h.gone == nil && queued >= fullAt {
 			next = nil
 			if queued >= mostQueued {
 				said = nil
@@ -316,7 +321,8 @@ func (h *Host) tell(e event.Event) {
 	case event.Prompted:
 		h.open[e.Turn], h.newest = true, e.Turn
 	case event.Retry:
-		h.Detail("asking again in %s, attempt %d of %d failed: %s", e.Retry.After.Round(time.Millisecond), e.Retry.Attempt, e.Retry.Of, e.Retry.Reason)
+		h.Detail("asking again in %s, attempt %d of %d failed: %s", e.Retry.After.Round(time.Millisecond),
+			e.Retry.Attempt, e.Retry.Of, e.Retry.Reason)
 	case event.Notice:
 		h.Detail("%s", e.Text)
 	case event.Denied:

@@ -18,7 +18,8 @@ type Yume struct {
 
 var _ Dialect = (*Yume)(nil)
 
-// NewYume is the dialect in that permission mode, which is its own word. The id is that of the conversation, as far as it is known before there is one.
+// NewYume is the dialect in that permission mode, which is its own word. The id is that of the conversation, as far as
+// it is known before there is one.
 func NewYume(id, mode string) *Yume { return &Yume{encoder: yume.Encoder{Session: id, Mode: mode}} }
 
 func (y *Yume) bind(h *Host) { y.host = h }
@@ -67,7 +68,10 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 	case f.Approval != nil:
 		return Frame{Do: func(ctx context.Context) {
 			a := f.Approval
-			if err := h.Conversation.Answer(ctx, event.Reply{Question: a.ID, Option: a.Option, Text: a.Reason}); err != nil {
+			if err := h.Conversation.Answer(ctx, event.Reply{
+				Question: a.ID, Option: a.Option,
+				Text: a.Reason,
+			}); err != nil {
 				h.Log("an approval was passed over: %v", err)
 			}
 		}}, nil

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Duration is time.ParseDuration with days, which how long to keep something is counted in, and without negative spans. A bare 0 is one.
+// Duration is time.ParseDuration with days, which how long to keep something is counted in, and without negative spans.
+// A bare 0 is one.
 func Duration(written string) (time.Duration, bool) {
 	rest := strings.TrimSpace(written)
 	var days time.Duration

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a value as JSON in one line that may be looked at in a terminal: what JSON would allow there and a terminal acts on is escaped, and
-// says the same. Outside of strings there is none of it.
+// Line is a value as JSON in one line that may be looked at in a terminal: what JSON would allow there and a terminal
+// acts on is escaped, and says the same. Outside of strings there is none of it.
 func Line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -31,8 +31,9 @@ func Line(v any) ([]byte, error) {
 	return calm.Bytes(), nil
 }
 
-// Acted says of a character that a terminal acts on it, that it turns text around, or that it stands for a byte which is not UTF-8: encoding/json
-// writes an escape for such a byte, so the character itself is escaped too, and a line that is read and written again is the same.
+// Acted says of a character that a terminal acts on it, that it turns text around, or that it stands for a byte which
+// is not UTF-8: encoding/json writes an escape for such a byte, so the character itself is escaped too, and a line that
+// is read and written again is the same.
 func Acted(r rune) bool {
 	return r == utf8.RuneError || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

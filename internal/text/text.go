@@ -1,8 +1,9 @@
 // Package text makes strings from elsewhere fit to print.
 //
-// Clean promises that no byte of its result can move a cursor, change a colour, set a title or break a line of JSON: escape sequences,
-// control characters and carriage returns are gone, what is no text is U+FFFD. Name and Visible promise the same and take nothing away: what
-// would move a cursor is written out. They refuse nothing: any input has a clean form.
+// Clean promises that no byte of its result can move a cursor, change a colour, set a title or break a line of JSON:
+// escape sequences, control characters and carriage returns are gone, what is no text is U+FFFD. Name and Visible
+// promise the same and take nothing away: what would move a cursor is written out. They refuse nothing: any input has a
+// clean form.
 package text
 
 import (
@@ -10,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean removes terminal sequences and replaces what is no text. It reports how many characters it had to replace, not counting what
-// it merely removed. A clean string is returned as it is.
+// Clean removes terminal sequences and replaces what is no text. It reports how many characters it had to replace, not
+// counting what it merely removed. A clean string is returned as it is.
 func Clean(s string) (clean string, replaced int) {
 	if isClean(s) {
 		return s, 0
@@ -71,8 +72,8 @@ func isCleanRunes(s string) bool {
 	return true
 }
 
-// sequence is the length of the escape sequence that s begins with. One that never ends takes only its introducer: a stray ESC must
-// not swallow the rest of a text.
+// sequence is the length of the escape sequence that s begins with. One that never ends takes only its introducer: a
+// stray ESC must not swallow the rest of a text.
 func sequence(s string, first rune, size int) int {
 	i, kind := size, first
 	if first == esc {

@@ -52,7 +52,10 @@ func FuzzClean(f *testing.F) {
 
 func TestNearest(t *testing.T) {
 	words := []string{"manifest", "doctor", "config", "status", "cleanup", "audit-log"}
-	for in, want := range map[string]string{"manifset": "manifest", "docter": "doctor", "confg": "config", "zzzzzz": "", "audit_log": "audit-log", "STATUS": "status", "log": ""} {
+	for in, want := range map[string]string{
+		"manifset": "manifest", "docter": "doctor", "confg": "config", "zzzzzz": "",
+		"audit_log": "audit-log", "STATUS": "status", "log": "",
+	} {
 		if got := Nearest(in, words); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
 		}
@@ -61,7 +64,10 @@ func TestNearest(t *testing.T) {
 
 func TestNearestOfDottedNames(t *testing.T) {
 	names := []string{"model", "retries", "audit.keep", "audit.max_size"}
-	for word, want := range map[string]string{"modle": "model", "MODEL": "model", "keep": "audit.keep", "max_size": "audit.max_size", "xyz": "", "": "", "retry": "", "retris": "retries"} {
+	for word, want := range map[string]string{
+		"modle": "model", "MODEL": "model", "keep": "audit.keep",
+		"max_size": "audit.max_size", "xyz": "", "": "", "retry": "", "retris": "retries",
+	} {
 		if got := Nearest(word, names); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
@@ -69,7 +75,10 @@ func TestNearestOfDottedNames(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	for in, want := range map[string]string{"90s": "1m30s", "0": "0s", "30d": "720h0m0s", "1d12h": "36h0m0s", "": "no", "5": "no", "-5s": "no", "1d-2h": "no", "9999999999d": "no"} {
+	for in, want := range map[string]string{
+		"90s": "1m30s", "0": "0s", "30d": "720h0m0s", "1d12h": "36h0m0s", "": "no",
+		"5": "no", "-5s": "no", "1d-2h": "no", "9999999999d": "no",
+	} {
 		got := "no"
 		if d, ok := Duration(in); ok {
 			got = d.String()

@@ -37,9 +37,15 @@ func attempts(path string) []attempt {
 		{"Write beneath", Write, object{"file_path": path + "/new/file", "content": "ours"}},
 		{"Edit", Edit, object{"file_path": path, "old_string": "word", "new_string": "ours"}},
 		{"Edit new", Edit, object{"file_path": path, "old_string": "", "new_string": "ours"}},
-		{"MultiEdit", MultiEdit, object{"file_path": path, "edits": []object{{"old_string": "word", "new_string": "ours"}}}},
+		{
+			"MultiEdit", MultiEdit,
+			object{"file_path": path, "edits": []object{{"old_string": "word", "new_string": "ours"}}},
+		},
 		{"NotebookEdit", NotebookEdit, object{"notebook_path": path + ".ipynb", "cell_id": "0", "new_source": "ours"}},
-		{"NotebookEdit beneath", NotebookEdit, object{"notebook_path": path + "/book.ipynb", "cell_id": "0", "new_source": "ours"}},
+		{"NotebookEdit beneath", NotebookEdit, object{
+			"notebook_path": path + "/book.ipynb", "cell_id": "0",
+			"new_source": "ours",
+		}},
 		{"Grep", Grep, object{"path": path, "pattern": "CANARY|word"}},
 		{"Grep wide", Grep, object{"path": path, "pattern": "CANARY|word", "multiline": true, "-C": 2}},
 		{"Glob", Glob, object{"path": path, "pattern": "**"}},
@@ -83,7 +89,10 @@ func (d *desk) outsideTree() string {
 	d.t.Helper()
 	out := filepath.Join(d.top, "out")
 	book := strings.Replace(raceBook, "x = 1", "CANARY", 1)
-	for _, name := range []string{"out/file", "out/sub/file", "in-evil/file", "out/book.ipynb", "in-evil/book.ipynb", "out/file.ipynb"} {
+	for _, name := range []string{
+		"out/file", "out/sub/file", "in-evil/file", "out/book.ipynb", "in-evil/book.ipynb",
+		"out/file.ipynb",
+	} {
 		content := "CANARY word\n"
 		if strings.HasSuffix(name, ".ipynb") {
 			content = book
@@ -123,8 +132,10 @@ func TestNoPathLeadsOutside(t *testing.T) {
 	out := d.outsideTree()
 	d.put("sub/file", "word\n")
 	for name, to := range map[string]string{
-		"link": "../out", "link-absolute": out, "file-link": "../out/file", "chain": "link/sub", "sub/up": "../../out", "twin": "../in-evil",
-		"root": "/", "proc": "/proc/self/root" + out, "fd": "/proc/self/fd", "dangling": "../out/none", "loop": "loop", "book.ipynb": "../out/book.ipynb",
+		"link": "../out", "link-absolute": out, "file-link": "../out/file", "chain": "link/sub", "sub/up": "../../out",
+		"twin": "../in-evil",
+		"root": "/", "proc": "/proc/self/root" + out, "fd": "/proc/self/fd", "dangling": "../out/none", "loop": "loop",
+		"book.ipynb":      "../out/book.ipynb",
 		"file-link.ipynb": out + "/book.ipynb", "self": "/proc/self/cwd", "dots": "sub/../../out", "dev": "/dev/stdin",
 	} {
 		check(t, os.Symlink(to, filepath.Join(d.in, name)))
@@ -136,13 +147,20 @@ func TestNoPathLeadsOutside(t *testing.T) {
 	check(t, err)
 	defer dir.Close()
 	paths := []string{
-		out, out + "/file", "..", "../out", "../out/file", "/", "/etc/passwd", d.in + "-evil", d.in + "-evil/file", "../in-evil/file", "sub/../../out/file",
-		"link", "link/", "link/file", "link/.", "link/sub/..", "link//sub", "link-absolute/file", "file-link", "chain/file", "sub/up/file", "twin/file",
-		"root" + out + "/file", "proc/file", fmt.Sprintf("fd/%d", secret.Fd()), fmt.Sprintf("fd/%d/file", dir.Fd()), "dangling", "dangling/x", "loop", "loop/x",
-		"dots/file", "dev", "self", "link/new", "/proc/self/root" + out + "/file", "/proc/self/cwd/../../../../../../../.." + out + "/file",
-		fmt.Sprintf("/proc/self/fd/%d", secret.Fd()), fmt.Sprintf("/dev/fd/%d/file", dir.Fd()), "/dev/zero", "/dev/tty", "file\x00", "a/\x00/../../out",
-		strings.Repeat("../", 1000) + strings.TrimPrefix(out, "/") + "/file", strings.Repeat("sub/../", 100) + "../out/file",
-		strings.Repeat("x", 300), strings.Repeat("x/", 3000), strings.Repeat("link/", 900), "  ../out/file  ", "\t", "~/../../out", `..\out\file`,
+		out, out + "/file", "..", "../out", "../out/file", "/", "/etc/passwd", d.in + "-evil", d.in +
+			"-evil/file", "../in-evil/file", "sub/../../out/file",
+		"link", "link/", "link/file", "link/.", "link/sub/..", "link//sub", "link-absolute/file", "file-link",
+		"chain/file", "sub/up/file", "twin/file",
+		"root" + out + "/file", "proc/file", fmt.Sprintf("fd/%d", secret.Fd()), fmt.Sprintf("fd/%d/file",
+			dir.Fd()), "dangling", "dangling/x", "loop", "loop/x",
+		"dots/file", "dev", "self", "link/new", "/proc/self/root" + out +
+			"/file", "/proc/self/cwd/../../../../../../../.." + out + "/file",
+		fmt.Sprintf("/proc/self/fd/%d", secret.Fd()), fmt.Sprintf("/dev/fd/%d/file", dir.Fd()), "/dev/zero", "/dev/tty",
+		"file\x00", "a/\x00/../../out",
+		strings.Repeat("../", 1000) + strings.TrimPrefix(out, "/") + "/file", strings.Repeat("sub/../", 100) +
+			"../out/file",
+		strings.Repeat("x", 300), strings.Repeat("x/", 3000), strings.Repeat("link/", 900), "  ../out/file  ", "\t",
+		"~/../../out", `..\out\file`,
 	}
 	before := d.listed("out", "in-evil")
 	for _, path := range paths {
@@ -176,7 +194,8 @@ func TestWhoDecidesSeesWhatIsMeant(t *testing.T) {
 		if !action.Changes {
 			continue
 		}
-		if !slices.ContainsFunc(action.Paths, func(p string) bool { return strings.HasPrefix(p, ".git/hooks/run") }) || !strings.HasPrefix(action.Paths[0], "docs/run") {
+		if !slices.ContainsFunc(action.Paths, func(p string) bool { return strings.HasPrefix(p, ".git/hooks/run") }) ||
+			!strings.HasPrefix(action.Paths[0], "docs/run") {
 			t.Errorf("%s is about %v", a.name, action.Paths)
 		}
 		// What is decided about and what is done are one: the link leads elsewhere now.
@@ -197,10 +216,14 @@ func TestWhoDecidesSeesWhatIsMeant(t *testing.T) {
 	}
 }
 
-// TestNamesInAnswersMoveNothing has files whose names hold what a terminal obeys, and looks at every title and every answer.
+// TestNamesInAnswersMoveNothing has files whose names hold what a terminal obeys, and looks at every title and every
+// answer.
 func TestNamesInAnswersMoveNothing(t *testing.T) {
 	d := newDesk(t)
-	names := []string{"\x1b[2J\x1b]0;owned\x07", "a\nb", "cr\rover", "gpj\u202egnp", "c1\u009b31m", "\xff\xfe", "line\u2028sep", "del\x7f", "bom\ufeff", "osc\x1b]52;c;QQ==\x07"}
+	names := []string{
+		"\x1b[2J\x1b]0;owned\x07", "a\nb", "cr\rover", "gpj\u202egnp", "c1\u009b31m", "\xff\xfe",
+		"line\u2028sep", "del\x7f", "bom\ufeff", "osc\x1b]52;c;QQ==\x07",
+	}
 	for _, name := range names {
 		path := filepath.Join(d.in, "odd", name)
 		check(t, os.MkdirAll(path, 0o755))
@@ -213,7 +236,8 @@ func TestNamesInAnswersMoveNothing(t *testing.T) {
 	fit := func(what, s string) {
 		t.Helper()
 		odd := strings.ContainsFunc(s, func(r rune) bool {
-			return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u202e\u2028\ufeff", r))
+			return r != '\n' && r != '\t' &&
+				(r < ' ' || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u202e\u2028\ufeff", r))
 		})
 		if odd || !utf8.ValidString(s) {
 			t.Errorf("%s: %q", what, s)
@@ -232,7 +256,10 @@ func TestNamesInAnswersMoveNothing(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		for _, path := range []string{"odd/" + name, "odd/" + name + "/" + name, "odd/" + name + "/none" + name, "odd/" + name + "/link" + name, "/none/" + name, name + "\x00"} {
+		for _, path := range []string{
+			"odd/" + name, "odd/" + name + "/" + name, "odd/" + name + "/none" + name,
+			"odd/" + name + "/link" + name, "/none/" + name, name + "\x00",
+		} {
 			for _, a := range attempts(path) {
 				raw, err := json.Marshal(a.in)
 				check(t, err)
@@ -285,7 +312,10 @@ func TestWhatIsNoFileHoldsNobodyUp(t *testing.T) {
 // TestAHoleOfATerabyte is no reason to read a terabyte.
 func TestAHoleOfATerabyte(t *testing.T) {
 	d := newDesk(t)
-	for name, head := range map[string]string{"hole": "", "text": "word\n", "long": strings.Repeat("word ", 20_000), "book.ipynb": raceBook, "long.ipynb": raceBook} {
+	for name, head := range map[string]string{
+		"hole": "", "text": "word\n", "long": strings.Repeat("word ", 20_000),
+		"book.ipynb": raceBook, "long.ipynb": raceBook,
+	} {
 		d.put(name, head)
 		if err := os.Truncate(filepath.Join(d.in, name), 1<<40); err != nil {
 			t.Skipf("no such file can be made here: %v", err)
@@ -379,7 +409,8 @@ func TestHardLinksOutside(t *testing.T) {
 	}
 }
 
-// TestWhatARuleSaysOutside is not learnt through links: only the directories that really lead to the workspace have a say.
+// TestWhatARuleSaysOutside is not learnt through links: only the directories that really lead to the workspace have a
+// say.
 func TestWhatARuleSaysOutside(t *testing.T) {
 	d := newDesk(t)
 	out := d.outsideTree()
@@ -387,7 +418,10 @@ func TestWhatARuleSaysOutside(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(out, ".ignore"), []byte("hidden\n"), 0o644))
 	d.put("repo/sub/hidden", "word\n")
 	check(t, os.Mkdir(filepath.Join(d.in, "repo", ".git"), 0o755))
-	for name, to := range map[string]string{"repo/.git/info": out, "repo/.ignore": filepath.Join(out, ".ignore"), "repo/sub/.ignore": "../../../out/.ignore"} {
+	for name, to := range map[string]string{
+		"repo/.git/info": out, "repo/.ignore": filepath.Join(out, ".ignore"),
+		"repo/sub/.ignore": "../../../out/.ignore",
+	} {
 		check(t, os.Symlink(to, filepath.Join(d.in, name)))
 	}
 	for _, path := range []string{"repo", "repo/sub"} {

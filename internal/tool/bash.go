@@ -36,11 +36,16 @@ func Bash(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "Bash",
-			Description: "Runs a command in bash and returns what it printed: standard output, then standard error after a line [stderr]. " +
-				"The working directory stays for the next command as long as it is inside the workspace; variables do not. There is no " +
-				"terminal and no input: use the flags that keep programs from asking. A command ends after timeout, and all that it started " +
-				"ends with it, processes with & too; for servers and watchers use run_in_background. Output over 30000 characters is cut in " +
-				"the middle, and the whole is in a file that the result names. To read, search and change files use Read, Grep, Glob, Edit " +
+			Description: "Runs a command in bash and returns what it printed: standard output, then standard error " +
+				"after a line [stderr]. " +
+				"The working directory stays for the next command as long as it is inside the workspace; variables " +
+				"do not. There is no " +
+				"terminal and no input: use the flags that keep programs from asking. A command ends after timeout, " +
+				"and all that it started " +
+				"ends with it, processes with & too; for servers and watchers use run_in_background. Output over " +
+				"30000 characters is cut in " +
+				"the middle, and the whole is in a file that the result names. To read, search and change files use " +
+				"Read, Grep, Glob, Edit " +
 				"and Write rather than commands.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"command":{"type":"string","description":"The command"},` +
@@ -50,8 +55,14 @@ func Bash(env *Env) Tool {
 				`"required":["command"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := map[string]string{"cmd": "command", "script": "command", "timeout_ms": "timeout", "background": "run_in_background"}
-			in := readInput("Bash", raw, bashExample, []string{"command", "timeout", "description", "run_in_background"}, others)
+			others := map[string]string{
+				"cmd": "command", "script": "command", "timeout_ms": "timeout",
+				"background": "run_in_background",
+			}
+			in := readInput("Bash", raw, bashExample, []string{
+				"command", "timeout", "description",
+				"run_in_background",
+			}, others)
 			line, description := in.text("command", true), in.text("description", false)
 			milliseconds, background := in.whole("timeout", 0, 0), in.flag("run_in_background")
 			if in.raw("command") != nil && len(in.problems) == 0 && strings.TrimSpace(line) == "" {
@@ -73,7 +84,8 @@ func Bash(env *Env) Tool {
 				return c.At
 			}
 			return Action{
-				At: at, Kind: event.Shell, Changes: true, Command: line, Title: commandTitle(line, description), Input: in.json(),
+				At: at, Kind: event.Shell, Changes: true, Command: line, Title: commandTitle(line, description),
+				Input: in.json(),
 				Run: func(ctx context.Context, progress func(string)) Result {
 					if background {
 						return startInBackground(ctx, env, c)
@@ -112,7 +124,10 @@ func startInBackground(ctx context.Context, env *Env, c shell.Command) Result {
 	if err != nil {
 		return failed(err)
 	}
-	return Result{Text: fmt.Sprintf("The command runs in the background as %s. BashOutput reads what it prints, KillShell ends it.", job.ID)}
+	return Result{
+		Text: fmt.Sprintf(
+			"The command runs in the background as %s. BashOutput reads what it prints, KillShell ends it.", job.ID),
+	}
 }
 
 func runCommand(ctx context.Context, env *Env, c shell.Command, progress func(string)) Result {
@@ -136,8 +151,10 @@ func outcomeText(o shell.Outcome) string {
 	var b strings.Builder
 	switch {
 	case o.Reason == shell.OutOfTime:
-		fmt.Fprintf(&b, "Command did not end within %s and was ended, with all that it had started. Give a longer timeout (at most %d), or "+
-			"use run_in_background. What it printed until then:\n", o.Limit, shell.MaxTimeout.Milliseconds())
+		fmt.Fprintf(&b,
+			"Command did not end within %s and was ended, with all that it had started. Give a longer timeout (at "+
+				"most %d), or "+
+				"use run_in_background. What it printed until then:\n", o.Limit, shell.MaxTimeout.Milliseconds())
 	case o.Reason == shell.Stopped:
 		b.WriteString("Command was interrupted before it had ended. What it printed until then:\n")
 	case o.Signal != "":
@@ -154,7 +171,9 @@ func outcomeText(o shell.Outcome) string {
 		if !strings.HasSuffix(b.String(), "\n") {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "[The command ended in %s, which is outside the workspace: the next one begins in the workspace again.]", quoteLine(o.Moved))
+		fmt.Fprintf(&b,
+			"[The command ended in %s, which is outside the workspace: the next one begins in the workspace again.]",
+			quoteLine(o.Moved))
 	}
 	return b.String()
 }

@@ -19,7 +19,8 @@ func BashOutput(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "BashOutput",
-			Description: "Returns what a command in the background has printed since it was last asked for, and whether it still runs. With " +
+			Description: "Returns what a command in the background has printed since it was last asked for, and " +
+				"whether it still runs. With " +
 				"filter only the lines that match the regular expression; the others count as read, too.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"bash_id":{"type":"string","description":"The id that Bash returned"},` +

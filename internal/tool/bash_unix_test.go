@@ -51,14 +51,18 @@ func TestBashSaysWhatHostsExpect(t *testing.T) {
 	}{
 		{"echo hi", "hi\n", false, 0},
 		{"ls", "a.txt\nsub\n", false, 0},
-		{"./run.sh", "Command exited with code 127\n\n[stderr]\nbash: line 1: ./run.sh: No such file or directory\n", true, 127},
+		{
+			"./run.sh", "Command exited with code 127\n\n[stderr]\nbash: line 1: ./run.sh: No such file or directory\n",
+			true, 127,
+		},
 		{"false", "Command exited with code 1\n", true, 1},
 		{"echo e 1>&2", "\n[stderr]\ne\n", false, 0},
 		{"echo o; echo e 1>&2; exit 2", "Command exited with code 2\no\n\n[stderr]\ne\n", true, 2},
 		{"go version >/dev/null 2>&1 || true", "(no output)", false, 0},
 		{"cd sub && ls", "b.ts\n", false, 0},
 		{"pwd", filepath.Join(d.in, "sub") + "\n", false, 0},
-		{"cd /", "(no output)\n[The command ended in /, which is outside the workspace: the next one begins in the workspace again.]", false, 0},
+		{"cd /", "(no output)\n[The command ended in /, which is outside the workspace: the next one begins in the " +
+			"workspace again.]", false, 0},
 		{"pwd", d.in + "\n", false, 0},
 	} {
 		r := d.call(Bash, object{"command": c.command})
@@ -66,7 +70,8 @@ func TestBashSaysWhatHostsExpect(t *testing.T) {
 			t.Errorf("%s: got %q, failed %v", c.command, r.Text, r.Failed)
 		}
 	}
-	if r := d.call(Bash, object{"command": "kill -KILL $$"}); r.Text != "Command was ended by SIGKILL\n" || !r.Failed || r.Exit != nil {
+	if r := d.call(Bash, object{"command": "kill -KILL $$"}); r.Text != "Command was ended by SIGKILL\n" || !r.Failed ||
+		r.Exit != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -74,7 +79,8 @@ func TestBashSaysWhatHostsExpect(t *testing.T) {
 func TestBashEndsInTime(t *testing.T) {
 	t.Parallel()
 	d := withShell(t)
-	r := d.fails(Bash, object{"command": "echo before; sleep 1000", "timeout": "200"}, "did not end within 200ms", "at most 600000", "\nbefore\n")
+	r := d.fails(Bash, object{"command": "echo before; sleep 1000", "timeout": "200"}, "did not end within 200ms",
+		"at most 600000", "\nbefore\n")
 	if r.Exit != nil {
 		t.Errorf("%+v", r)
 	}
@@ -90,7 +96,8 @@ func TestBashEndsInTime(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, background := range []bool{false, true} {
-		action, err = Bash(d.env).Plan(json.RawMessage(`{"command": ": >started", "run_in_background": ` + map[bool]string{false: "false", true: "true"}[background] + `}`))
+		action, err = Bash(d.env).Plan(json.RawMessage(`{"command": ": >started", "run_in_background": ` +
+			map[bool]string{false: "false", true: "true"}[background] + `}`))
 		check(t, err)
 		if r = action.Run(ctx, nil); !r.Failed {
 			t.Errorf("%+v", r)
@@ -104,7 +111,10 @@ func TestBashEndsInTime(t *testing.T) {
 func TestBashInTheBackground(t *testing.T) {
 	t.Parallel()
 	d := withShell(t)
-	d.says(Bash, object{"command": "echo one; echo two; echo err >&2; while [ ! -e go ]; do sleep 0.01; done; exit 4", "run_in_background": "true"}, "bash_1")
+	d.says(Bash, object{
+		"command":           "echo one; echo two; echo err >&2; while [ ! -e go ]; do sleep 0.01; done; exit 4",
+		"run_in_background": "true",
+	}, "bash_1")
 	all := ""
 	read := func(input object, until string) {
 		t.Helper()
@@ -139,24 +149,28 @@ func TestBashPlan(t *testing.T) {
 	d := newDesk(t)
 	a, err := Bash(d.env).Plan(json.RawMessage(`{"cmd": "\n  ls -l\necho", "more": [1], "timeout": 5e3}`))
 	check(t, err)
-	if a.Kind != event.Shell || !a.Changes || a.Command != "\n  ls -l\necho" || a.Title != "ls -l" || string(a.Input) != `{"command":"\n  ls -l\necho","more":[1],"timeout":5e3}` {
+	if a.Kind != event.Shell || !a.Changes || a.Command != "\n  ls -l\necho" || a.Title != "ls -l" ||
+		string(a.Input) != `{"command":"\n  ls -l\necho","more":[1],"timeout":5e3}` {
 		t.Errorf("%+v %s", a, a.Input)
 	}
 	if r := a.Run(t.Context(), nil); !r.Failed || !strings.Contains(r.Text, "cannot be run") { // there is no shell
 		t.Errorf("%+v", r)
 	}
-	if a, err = Bash(d.env).Plan(json.RawMessage(`{"command": "x", "description": "Do\nit"}`)); err != nil || a.Title != "Do" {
+	if a, err = Bash(d.env).Plan(json.RawMessage(`{"command": "x", "description": "Do\nit"}`)); err != nil ||
+		a.Title != "Do" {
 		t.Errorf("%+v %v", a, err)
 	}
 	for input, want := range map[string]string{
 		`{}`: `"command" is missing`, `{"command": " "}`: "empty", `{"command": ["ls"]}`: "a list", `[]`: "a list",
 		`{"command": "ls", "timeout": -1}`: "timeout", `{"command": "ls", "cwd": "/x"}`: "begin the command with cd",
 	} {
-		if _, err := Bash(d.env).Plan(json.RawMessage(input)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `{"command"`) {
+		if _, err := Bash(d.env).Plan(json.RawMessage(input)); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `{"command"`) {
 			t.Errorf("%s: %v", input, err)
 		}
 	}
-	if _, err := BashOutput(d.env).Plan(json.RawMessage(`{"bash_id": "bash_1", "filter": "("}`)); err == nil || !strings.Contains(err.Error(), "regular expression") {
+	if _, err := BashOutput(d.env).Plan(json.RawMessage(`{"bash_id": "bash_1", "filter": "("}`)); err == nil ||
+		!strings.Contains(err.Error(), "regular expression") {
 		t.Error(err)
 	}
 }

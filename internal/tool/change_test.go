@@ -7,7 +7,8 @@ import (
 	"omniagent/internal/event"
 )
 
-// TestChange: a tool that changes a file tells what the file held and what it holds; of what is no text nothing is told.
+// TestChange: a tool that changes a file tells what the file held and what it holds; of what is no text nothing is
+// told.
 func TestChange(t *testing.T) {
 	d := newDesk(t)
 	old := func(c *event.Change) string {

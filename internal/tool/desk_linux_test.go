@@ -34,7 +34,8 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	old := strings.Repeat("x", 30_000)
 	d.says(Write, object{"file_path": "full/a", "content": old})
 	d.fails(Write, object{"file_path": "full/a", "content": strings.Repeat("y", 60_000)}, "no space left on device")
-	d.fails(Edit, object{"file_path": "full/a", "old_string": "x", "new_string": "yy", "replace_all": true}, "no space left on device")
+	d.fails(Edit, object{"file_path": "full/a", "old_string": "x", "new_string": "yy", "replace_all": true},
+		"no space left on device")
 	d.holds("full/a", old)
 	d.says(Edit, object{"file_path": "full/a", "old_string": "x", "new_string": "", "replace_all": true})
 }

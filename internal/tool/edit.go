@@ -22,8 +22,10 @@ func Edit(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "Edit",
-			Description: "Replaces old_string by new_string in a file. old_string must be exactly what the file holds, with its indentation " +
-				"and without the line numbers that Read shows, and be there once; give more lines around it to make it unique, or " +
+			Description: "Replaces old_string by new_string in a file. old_string must be exactly what the file " +
+				"holds, with its indentation " +
+				"and without the line numbers that Read shows, and be there once; give more lines around it to make " +
+				"it unique, or " +
 				"replace_all. Line endings and encoding of the file are kept. An empty old_string makes a new file.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
@@ -55,7 +57,10 @@ func Edit(env *Env) Tool {
 					if !run.existed {
 						return Result{Text: fmt.Sprintf("The file %s has been created", s.shown), Change: run.change}
 					}
-					return Result{Text: fmt.Sprintf("The file %s has been updated%s", s.shown, around(text, spots)), Change: run.change}
+					return Result{
+						Text:   fmt.Sprintf("The file %s has been updated%s", s.shown, around(text, spots)),
+						Change: run.change,
+					}
 				},
 			}, nil
 		},
@@ -125,14 +130,16 @@ func (e *editor) run(ctx context.Context) (found, []byte, error) {
 	var spots found
 	for i, c := range e.changes {
 		if err := ctx.Err(); err != nil {
-			return found{}, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed", e.shown).Because(err)
+			return found{}, nil, fault.New(fault.Interrupted, "the edit of %s was given up; nothing was changed",
+				e.shown).Because(err)
 		}
 		hits, new, err := e.find(ctx, text, ends, c)
 		if err != nil {
 			return found{}, nil, e.numbered(i, err)
 		}
 		if more := hits.count * (len(new) - len(c.old)); more > largestFile || len(text)+more > largestFile {
-			return found{}, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB", e.shown, largestFile>>20))
+			return found{}, nil, e.numbered(i, fault.New(fault.FieldTooLarge, "%s would become larger than %d MB",
+				e.shown, largestFile>>20))
 		}
 		text, spots = splice(text, hits, new)
 		ends = ends.after(text, c)
@@ -178,7 +185,8 @@ func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) 
 	case hits.count == 0:
 		return found{}, "", notFound(ctx, text, ends, c.old, e.shown)
 	case hits.count > 1 && !c.all:
-		return found{}, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.shown, hits.count, linesOf(text, hits.first)).
+		return found{}, "", fault.New(fault.ArgError, "old_string is in %s %d times (%s)", e.shown, hits.count,
+			linesOf(text, hits.first)).
 			Hint("Give more lines around the one you mean, or replace_all: true to change all of them.")
 	}
 	return hits, inEndings(ends, c), nil
@@ -187,8 +195,8 @@ func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) 
 // spot is a part of a text.
 type spot struct{ start, end int }
 
-// found is how often a text was found, and where. The places of one letter in a large file would need many times its size, so they are
-// looked for once more where all are needed.
+// found is how often a text was found, and where. The places of one letter in a large file would need many times its
+// size, so they are looked for once more where all are needed.
 type found struct {
 	count int
 	bytes int // of all places together
@@ -223,8 +231,8 @@ func has(text []byte, e endings, old string) bool {
 	return false
 }
 
-// locate finds old in text, each place behind the one before and none overlapping another. A line feed in old also stands for the line ending
-// of Windows, unless old itself has some.
+// locate finds old in text, each place behind the one before and none overlapping another. A line feed in old also
+// stands for the line ending of Windows, unless old itself has some.
 func locate(text []byte, e endings, old string) iter.Seq[spot] {
 	needle := []byte(old)
 	if e.returns && strings.Contains(old, "\n") && !strings.Contains(old, "\r") {
@@ -290,7 +298,8 @@ func endingsOf(text []byte) endings {
 	return endings{returns: true, windows: crlf > 0 && crlf == all, mostly: 2*crlf > all}
 }
 
-// after is how the lines end when c was made. To count again would cost as much as the edit, and mostly they end as before.
+// after is how the lines end when c was made. To count again would cost as much as the edit, and mostly they end as
+// before.
 func (e endings) after(text []byte, c change) endings {
 	if e.returns != e.windows || strings.Contains(c.old, "\r") || strings.Contains(c.new, "\r") {
 		return endingsOf(text)

@@ -42,7 +42,8 @@ func BenchmarkMultiEdit(b *testing.B) {
 	}
 }
 
-// BenchmarkEdit is one edit of the same file, with the disk: a thousand of them are a thousand files of ten megabytes made durable.
+// BenchmarkEdit is one edit of the same file, with the disk: a thousand of them are a thousand files of ten megabytes
+// made durable.
 func BenchmarkEdit(b *testing.B) {
 	text, edits := tenMegabytes("\n")
 	d := newDesk(b)

@@ -27,11 +27,14 @@ func notFound(ctx context.Context, text []byte, ends endings, old, written strin
 		return f.Hint("The file is empty; give an empty old_string to fill it.")
 	}
 	if stripped := withoutNumbers(old); stripped != old && has(text, ends, stripped) {
-		return f.Hint("It begins its lines with the line numbers that Read shows; leave them and the tab after them out.")
+		return f.Hint(
+			"It begins its lines with the line numbers that Read shows; leave them and the tab after them out.")
 	}
 	if plain := unescape(old); plain != old && has(text, ends, plain) {
-		return f.Hint("It is escaped once too often: the file has the characters themselves, such as line feeds, quotes and <, where " +
-			"old_string has a backslash or an entity.")
+		return f.Hint(
+			"It is escaped once too often: the file has the characters themselves, such as line feeds, quotes and " +
+				"<, where " +
+				"old_string has a backslash or an entity.")
 	}
 	n := newNear(ctx, old)
 	n.search(text)
@@ -65,8 +68,8 @@ func unescape(old string) string {
 		"&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&").Replace(old)
 }
 
-// near looks for the lines of a text that are most like the wanted ones. It compares lines with all blanks and kinds of quotes made
-// equal, and where none is equal even so, by the pairs of letters in them.
+// near looks for the lines of a text that are most like the wanted ones. It compares lines with all blanks and kinds of
+// quotes made equal, and where none is equal even so, by the pairs of letters in them.
 type near struct {
 	ctx    context.Context
 	until  time.Time
@@ -82,7 +85,10 @@ type near struct {
 
 func newNear(ctx context.Context, old string) *near {
 	const most = 200 // lines of old that are compared
-	n := &near{ctx: ctx, until: time.Now().Add(searchTime), seed: maphash.MakeSeed(), hashes: map[uint64][]int{}, at: -1}
+	n := &near{
+		ctx: ctx, until: time.Now().Add(searchTime), seed: maphash.MakeSeed(), hashes: map[uint64][]int{},
+		at: -1,
+	}
 	n.wanted = strings.Split(strings.ReplaceAll(strings.Trim(old, "\n"), "\r\n", "\n"), "\n")
 	n.wanted = n.wanted[:min(len(n.wanted), most)]
 	var buffer []byte
@@ -237,9 +243,11 @@ func differs(have, want string) string {
 	folded := func(s string) string { return string(fold(nil, []byte(s))) }
 	switch {
 	case strings.TrimRight(have, " \t\r") == strings.TrimRight(want, " \t\r"):
-		return fmt.Sprintf("the file ends it with %s, old_string with %s", spelled(trailing(have)), spelled(trailing(want)))
+		return fmt.Sprintf("the file ends it with %s, old_string with %s", spelled(trailing(have)),
+			spelled(trailing(want)))
 	case strings.TrimSpace(have) == strings.TrimSpace(want):
-		return fmt.Sprintf("the file indents it with %s, old_string with %s", spelled(blanks(have)), spelled(blanks(want)))
+		return fmt.Sprintf("the file indents it with %s, old_string with %s", spelled(blanks(have)),
+			spelled(blanks(want)))
 	case strings.EqualFold(have, want):
 		return "capital and small letters"
 	case strings.Join(strings.Fields(have), " ") == strings.Join(strings.Fields(want), " "):

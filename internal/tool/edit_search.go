@@ -7,10 +7,11 @@ const (
 	longPattern = 4096 // of a longer needle only so much is in the table
 )
 
-// index is bytes.Index. That one is slow for the needles of edits: they are long, and begin as many lines do. Measured on 10 MB of
-// similar lines it takes 1 to 150 ms for needles of 40 to 1,000 bytes, this at most 2.
+// index is bytes.Index. That one is slow for the needles of edits: they are long, and begin as many lines do. Measured
+// on 10 MB of similar lines it takes 1 to 150 ms for needles of 40 to 1,000 bytes, this at most 2.
 //
-// It looks at the last pair of bytes of the place where the needle may be and skips as far as that pair allows (Horspool, with pairs).
+// It looks at the last pair of bytes of the place where the needle may be and skips as far as that pair allows
+// (Horspool, with pairs).
 func index(text, needle []byte) int {
 	m := min(len(needle), longPattern)
 	if m < shortNeedle || len(text) < longPattern {

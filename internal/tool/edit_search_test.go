@@ -29,11 +29,15 @@ func TestIndexIsThatOfTheLibrary(t *testing.T) {
 		}
 	})
 	slow := bytes.Repeat([]byte("a"), 1<<20)
-	for _, needle := range []string{strings.Repeat("a", 50_000) + "b", "b" + strings.Repeat("a", 50_000), strings.Repeat("a", 30) + "b" + strings.Repeat("a", 50_000)} {
+	for _, needle := range []string{
+		strings.Repeat("a", 50_000) + "b", "b" + strings.Repeat("a", 50_000),
+		strings.Repeat("a", 30) + "b" + strings.Repeat("a", 50_000),
+	} {
 		if got := index(slow, []byte(needle)); got != -1 {
 			t.Errorf("got %d", got)
 		}
-		if got := index(append(bytes.Clone(slow), needle...), []byte(needle)); got != bytes.Index(append(bytes.Clone(slow), needle...), []byte(needle)) {
+		if got := index(append(bytes.Clone(slow), needle...),
+			[]byte(needle)); got != bytes.Index(append(bytes.Clone(slow), needle...), []byte(needle)) {
 			t.Errorf("got %d", got)
 		}
 	}
@@ -52,7 +56,10 @@ func FuzzIndex(f *testing.F) {
 func BenchmarkIndex(b *testing.B) {
 	text, edits := tenMegabytes("\n")
 	in := []byte(text)
-	for name, of := range map[string]string{"line": edits[999]["old_string"].(string), "three lines": text[len(text)-500 : len(text)-300]} {
+	for name, of := range map[string]string{
+		"line":        edits[999]["old_string"].(string),
+		"three lines": text[len(text)-500 : len(text)-300],
+	} {
 		for by, find := range map[string]func(a, b []byte) int{"ours": index, "library": bytes.Index} {
 			b.Run(name+"/"+by, func(b *testing.B) {
 				for b.Loop() {

@@ -62,7 +62,8 @@ func around(text []byte, spots found) string {
 	return b.String()
 }
 
-// showLines writes the lines of text, of which the first has the number from, up to that with the number to, and returns the last one.
+// showLines writes the lines of text, of which the first has the number from, up to that with the number to, and
+// returns the last one.
 func showLines(b *strings.Builder, text []byte, from, to int) int {
 	line := from
 	for ; line <= to && len(text) > 0; line++ {

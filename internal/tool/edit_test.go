@@ -16,7 +16,8 @@ func TestEdit(t *testing.T) {
 	d := newDesk(t)
 	d.put("a.go", "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n")
 	r := d.says(Edit, object{"file_path": "a.go", "old_string": "five\n", "new_string": "5\n5b\n"})
-	want := "The file a.go has been updated:\n     2\ttwo\n     3\tthree\n     4\tfour\n     5\t5\n     6\t5b\n     7\tsix\n     8\tseven\n     9\teight"
+	want := "The file a.go has been updated:\n     2\ttwo\n     3\tthree\n     4\tfour\n     5\t5\n     6\t5b\n     " +
+		"7\tsix\n     8\tseven\n     9\teight"
 	if r.Text != want {
 		t.Errorf("got\n%s\nwant\n%s", r.Text, want)
 	}
@@ -24,15 +25,18 @@ func TestEdit(t *testing.T) {
 	d.says(Edit, object{"file_path": "a.go", "old_string": "one\n", "new_string": ""}, "updated:\n     1\ttwo")
 
 	d.put("b", "x\nyx\n\n\nx")
-	d.fails(Edit, object{"file_path": "b", "old_string": "x", "new_string": "z"}, "old_string is in b 3 times (lines 1, 2, 5). Give more lines", "replace_all")
+	d.fails(Edit, object{"file_path": "b", "old_string": "x", "new_string": "z"},
+		"old_string is in b 3 times (lines 1, 2, 5). Give more lines", "replace_all")
 	d.holds("b", "x\nyx\n\n\nx")
-	d.says(Edit, object{"filePath": "b", "oldString": "x", "newString": "z", "replaceAll": "true"}, "has been updated in 3 places:")
+	d.says(Edit, object{"filePath": "b", "oldString": "x", "newString": "z", "replaceAll": "true"},
+		"has been updated in 3 places:")
 	d.holds("b", "z\nyz\n\n\nz")
 	d.says(Edit, object{"file_path": "b", "old_string": "z\nyz\n\n\nz", "new_string": ""}, "updated; it is empty now")
 
 	d.fails(Edit, object{"file_path": "b", "old_string": "q", "new_string": "q"}, "the same")
 	d.fails(Edit, object{"file_path": "none", "old_string": "q", "new_string": "r"}, "File not found")
-	d.fails(Edit, object{"file_path": "a.go", "old_string": "", "new_string": "r"}, "old_string is empty, but a.go is not")
+	d.fails(Edit, object{"file_path": "a.go", "old_string": "", "new_string": "r"},
+		"old_string is empty, but a.go is not")
 	d.says(Edit, object{"file_path": "b", "old_string": "", "new_string": "filled"})
 	d.holds("b", "filled")
 	r = d.says(Edit, object{"file_path": "x/new", "old_string": "", "new_string": "made\n"})
@@ -45,17 +49,22 @@ func TestEdit(t *testing.T) {
 func TestEditShowsLittle(t *testing.T) {
 	d := newDesk(t)
 	d.put("a", strings.Repeat("line\n", 500)+"here\n"+strings.Repeat("line\n", 500))
-	r := d.says(Edit, object{"file_path": "a", "old_string": "here\n", "new_string": strings.Repeat("new\n", 300)}, "   501\tnew")
+	r := d.says(Edit, object{"file_path": "a", "old_string": "here\n", "new_string": strings.Repeat("new\n", 300)},
+		"   501\tnew")
 	if n := strings.Count(r.Text, "\n"); n > 20 {
 		t.Errorf("%d lines are shown", n)
 	}
-	r = d.says(Edit, object{"file_path": "a", "old_string": "line", "new_string": strings.Repeat("l", 1000), "replace_all": true}, "in 1000 places")
+	r = d.says(Edit, object{
+		"file_path": "a", "old_string": "line", "new_string": strings.Repeat("l", 1000),
+		"replace_all": true,
+	}, "in 1000 places")
 	if len(r.Text) > 10_000 {
 		t.Errorf("the result has %d bytes", len(r.Text))
 	}
 }
 
-// TestEditOfManyPlacesNeedsLittle: what one letter needs in a large file is a few times the file, not a few times its places.
+// TestEditOfManyPlacesNeedsLittle: what one letter needs in a large file is a few times the file, not a few times its
+// places.
 func TestEditOfManyPlacesNeedsLittle(t *testing.T) {
 	d := newDesk(t)
 	const size = 2 << 20
@@ -124,7 +133,8 @@ func TestEditKeepsEncodings(t *testing.T) {
 		{"caf\xe9 one \xff\xfe", "one", "zwölf", "caf\xe9 zwölf \xff\xfe"},
 		{wide(mark16LE, "one\r\ntwo 😀\r\n"), "two 😀\n", "zwei\n", wide(mark16LE, "one\r\nzwei\r\n")},
 		{wide(mark16BE, "one\ntwo"), "one\n", "ä😀\n", wide(mark16BE, "ä😀\ntwo")},
-		{mark16LE + "\x00\xd8o\x00\x00\xdcx", "o", "u", mark16LE + "\x00\xd8u\x00\x00\xdcx"}, // half pairs and half a unit
+		// half pairs and half a unit
+		{mark16LE + "\x00\xd8o\x00\x00\xdcx", "o", "u", mark16LE + "\x00\xd8u\x00\x00\xdcx"},
 	} {
 		d := newDesk(t)
 		d.put("a", c.text)
@@ -142,25 +152,32 @@ func TestMultiEdit(t *testing.T) {
 		t.Error(r.Text)
 	}
 	d.holds("a", "2 2 3")
-	d.fails(MultiEdit, `{"file_path": "a", "edits": [{"old_string": "3", "new_string": "x"}, {"old_string": "none", "new_string": "y"}]}`,
+	d.fails(MultiEdit,
+		`{"file_path": "a", "edits": [{"old_string": "3", "new_string": "x"}, {"old_string": "none", "new_string": "y"}]}`,
 		"edit 2 of 2 failed and nothing was changed: old_string was not found in a")
-	d.fails(MultiEdit, `{"file_path": "a", "edits": [{"old_string": "3", "new_string": "x"}, {"old_string": "2", "new_string": "y"}]}`, "2 times")
+	d.fails(MultiEdit,
+		`{"file_path": "a", "edits": [{"old_string": "3", "new_string": "x"}, {"old_string": "2", "new_string": "y"}]}`,
+		"2 times")
 	d.holds("a", "2 2 3")
 	d.says(MultiEdit, object{"path": "a", "edits": `[{"old_string": "3", "new_string": "4"}]`}, "Applied 1 edits to a")
-	d.says(MultiEdit, `{"file_path": "new", "edits": [{"old_string": "", "new_string": "x y"}, {"old_string": "y", "new_string": "z"}]}`)
+	d.says(MultiEdit,
+		`{"file_path": "new", "edits": [{"old_string": "", "new_string": "x y"}, {"old_string": "y", "new_string": "z"}]}`)
 	d.holds("new", "x z")
 	d.put("mixed", "a\r\nb\r\nc\nd") // the first edit changes how most lines end
-	d.says(MultiEdit, `{"file_path": "mixed", "edits": [{"old_string": "a\nb\n", "new_string": ""}, {"old_string": "d", "new_string": "d\n"}]}`)
+	d.says(MultiEdit,
+		`{"file_path": "mixed", "edits": [{"old_string": "a\nb\n", "new_string": ""}, {"old_string": "d", "new_string": "d\n"}]}`)
 	d.holds("mixed", "c\nd\n")
 	d.fails(MultiEdit, `{"file_path": "a", "edits": []}`, `"edits" is empty`)
 	d.fails(MultiEdit, `{"file_path": "a", "edits": [{"old_string": "x"}, 5, {"old_string": "x", "new_string": "x"}]}`,
-		`edits[0]: "new_string" is missing`, `edits[1]: the input must be a JSON object, but came the number 5`, "edits[2]: old_string and new_string are the same")
+		`edits[0]: "new_string" is missing`, `edits[1]: the input must be a JSON object, but came the number 5`,
+		"edits[2]: old_string and new_string are the same")
 }
 
 // letters makes texts in which something is often found.
 func letters(alphabet string, longest int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(strings.Split(alphabet, " ")), 0, longest).Draw(t, "letters"), "")
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(strings.Split(alphabet, " ")), 0, longest).Draw(t,
+			"letters"), "")
 	})
 }
 
@@ -225,7 +242,8 @@ func TestMixedEndingsAreFound(t *testing.T) {
 func TestEncodingsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mark := rapid.SampledFrom([]string{"", mark8, mark16LE, mark16BE}).Draw(t, "mark")
-		units := letters("\x00\xd8 \xd8\x00 \x00\xdc \xdc\x00 a\x00 \x00a \xe9 \xed\xa0\x80 \ufeff 😀 \n", 20).Draw(t, "units")
+		units := letters("\x00\xd8 \xd8\x00 \x00\xdc \xdc\x00 a\x00 \x00a \xe9 \xed\xa0\x80 \ufeff 😀 \n", 20).Draw(t,
+			"units")
 		data := mark + units + string(rapid.SliceOfN(rapid.Byte(), 0, 10).Draw(t, "bytes"))
 		d := decode([]byte(data))
 		if got := d.encode(d.text); string(got) != data {
@@ -256,7 +274,10 @@ func TestManyEditsAtOnce(t *testing.T) {
 			for range rounds {
 				// As in several conversations: each has its own view, and only the disk is shared.
 				own := &desk{t: d.t, in: d.in, env: &Env{Files: d.env.Files, Seen: &Seen{}}}
-				if r := own.call(Edit, object{"file_path": "a", "old_string": "0\n", "new_string": "0\n1\n"}); !r.Failed {
+				if r := own.call(Edit, object{
+					"file_path": "a", "old_string": "0\n",
+					"new_string": "0\n1\n",
+				}); !r.Failed {
 					n++
 				}
 			}

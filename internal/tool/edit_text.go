@@ -13,8 +13,8 @@ const (
 	mark16BE = "\xfe\xff"
 )
 
-// document is a file as text, with all that is needed to write it back byte for byte where it was not changed. Files that are not
-// UTF-16 are not decoded at all, so that Latin-1 and whatever else is in them stays as it is.
+// document is a file as text, with all that is needed to write it back byte for byte where it was not changed. Files
+// that are not UTF-16 are not decoded at all, so that Latin-1 and whatever else is in them stays as it is.
 type document struct {
 	mark  string
 	text  []byte // UTF-8; of UTF-16 halves of pairs that stand alone are written as if they were characters

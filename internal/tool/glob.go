@@ -28,9 +28,12 @@ func Glob(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "Glob",
-			Description: "Finds files by name, the newest first. ** is any number of directories: **/*.go finds Go files everywhere, *.go only " +
-				"in the directory itself. Also ? [a-z] {ts,tsx}. Hidden files and those that .gitignore or .ignore names are left out, unless " +
-				"the pattern writes their names out: .github/**, node_modules/x/*.js, **/.env. To search in files use Grep.",
+			Description: "Finds files by name, the newest first. ** is any number of directories: **/*.go finds Go " +
+				"files everywhere, *.go only " +
+				"in the directory itself. Also ? [a-z] {ts,tsx}. Hidden files and those that .gitignore or .ignore " +
+				"names are left out, unless " +
+				"the pattern writes their names out: .github/**, node_modules/x/*.js, **/.env. To search in files " +
+				"use Grep.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"pattern":{"type":"string","description":"Pattern of paths, such as src/**/*.{ts,tsx}"},` +
 				`"path":{"type":"string","description":"Directory to search in; the workspace if left out"},` +
@@ -113,14 +116,16 @@ func (h *globHeap) add(f globFound, limit int) {
 
 // newest sorts and keeps the first; what is of the same time is in the order of its names.
 func newest(found []globFound, limit int) []globFound {
-	slices.SortFunc(found, func(a, b globFound) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
+	slices.SortFunc(found,
+		func(a, b globFound) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
 	return found[:min(limit, len(found))]
 }
 
 func (g *globber) run(ctx context.Context) Result {
 	info, err := g.env.Files.Stat(g.path)
 	if err == nil && !info.IsDir() {
-		err = fault.New(fault.Unsafe, "%s is a file, not a directory", text.Name(g.path)).Hint("Leave path out, and write it into the pattern.")
+		err = fault.New(fault.Unsafe, "%s is a file, not a directory",
+			text.Name(g.path)).Hint("Leave path out, and write it into the pattern.")
 	}
 	if err != nil {
 		return failed(notListed(g.env, g.path, err))
@@ -205,7 +210,9 @@ func (g *globber) report(found []globFound, count, missed int) Result {
 		b.WriteString(text.Name(f.path))
 	}
 	if shown < count {
-		fmt.Fprintf(&b, "\n(these are the newest %d of %d files; a narrower pattern, or a larger limit, shows the others)", shown, count)
+		fmt.Fprintf(&b,
+			"\n(these are the newest %d of %d files; a narrower pattern, or a larger limit, shows the others)", shown,
+			count)
 	}
 	b.WriteString(missedNote(missed))
 	return Result{Text: b.String()}

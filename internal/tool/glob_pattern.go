@@ -172,8 +172,8 @@ type standing struct {
 	ignored bool // a rule says so
 }
 
-// file says whether a file in a directory with these spots matches. A hidden name needs a pattern that writes out its dot, an ignored one a
-// pattern that writes out all of it.
+// file says whether a file in a directory with these spots matches. A hidden name needs a pattern that writes out its
+// dot, an ignored one a pattern that writes out all of it.
 func (g *globPattern) file(spots []globSpot, name string, s standing) bool {
 	for _, at := range spots {
 		names := g.paths[at.path]

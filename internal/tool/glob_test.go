@@ -29,8 +29,10 @@ func TestGlobAsBash(t *testing.T) {
 	}
 	env := s.env(t, ".")
 	parts := []string{
-		"*", "**", "a", "b", "*.go", "*.{ts,tsx}", "?", "??", "[ab]*", "[!a]*", ".*", ".h", "src", "*b*", "{a,b}", "{a/b,src}", "a\\ b", "?.go", "[é].go",
-		"*[.]go", "**.go", "a]", "{,a}b.go", "[[:upper:]]", "{a,{b,c}.*}", "*.{go,[tx]*}", "é*", "a?b", "\\{x\\}", "[a", "[]a]",
+		"*", "**", "a", "b", "*.go", "*.{ts,tsx}", "?", "??", "[ab]*", "[!a]*", ".*", ".h", "src", "*b*", "{a,b}",
+		"{a/b,src}", "a\\ b", "?.go", "[é].go",
+		"*[.]go", "**.go", "a]", "{,a}b.go", "[[:upper:]]", "{a,{b,c}.*}", "*.{go,[tx]*}", "é*", "a?b", "\\{x\\}", "[a",
+		"[]a]",
 	}
 	var patterns []string
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
@@ -47,7 +49,8 @@ func TestGlobAsBash(t *testing.T) {
 		fmt.Fprintf(&script, "for f in %s; do [ -f \"$f\" ] && printf '%d %%s\\n' \"$f\"; done\n", p, i)
 	}
 	cmd := exec.Command(bash)
-	cmd.Dir, cmd.Env, cmd.Stdin = s.root, []string{"LC_ALL=C.UTF-8", "PATH=" + os.Getenv("PATH")}, strings.NewReader(script.String())
+	cmd.Dir, cmd.Env, cmd.Stdin = s.root, []string{"LC_ALL=C.UTF-8", "PATH=" + os.Getenv("PATH")},
+		strings.NewReader(script.String())
 	out, _ := cmd.Output() // the status is that of the last file
 	theirs := make([][]string, len(patterns))
 	for line := range strings.Lines(string(out)) {
@@ -78,10 +81,14 @@ func TestGlobAnswers(t *testing.T) {
 	s := searched{root: t.TempDir(), config: t.TempDir()}
 	began := time.Now().Add(-time.Hour)
 	for i, name := range []string{
-		".git/HEAD", ".gitignore", "a.go", "b/b.go", "b/build/c.go", "b/.env", ".github/w/ci.yml", "node_modules/x/index.js", "node_modules/x/x.log",
+		".git/HEAD", ".gitignore", "a.go", "b/b.go", "b/build/c.go", "b/.env", ".github/w/ci.yml",
+		"node_modules/x/index.js", "node_modules/x/x.log",
 		"node_modules/.bin/run.js", "b/x.log", "z.go", "node_modules/x/.gitignore", "node_modules/x/deep/y.js",
 	} {
-		put(t, s.root, name, map[string]string{".gitignore": "node_modules/\n*.log\nbuild/\n.env\n", "node_modules/x/.gitignore": "deep/\n"}[name])
+		put(t, s.root, name, map[string]string{
+			".gitignore":                "node_modules/\n*.log\nbuild/\n.env\n",
+			"node_modules/x/.gitignore": "deep/\n",
+		}[name])
 		if err := os.Chtimes(filepath.Join(s.root, name), began, began.Add(time.Duration(i)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +111,8 @@ func TestGlobAnswers(t *testing.T) {
 		{"b/", "", "b/b.go"},
 		{".gitignore", "", ".gitignore"},
 		{".*", "", ".gitignore"},
-		// A name that is written out is found, also where a rule or a dot hides it; a rule that hides it says nothing of what it holds.
+		// A name that is written out is found, also where a rule or a dot hides it; a rule that hides it says nothing
+		// of what it holds.
 		{".github/**", "", ".github/w/ci.yml"},
 		{"**/*.yml", "", "No files found matching pattern: **/*.yml"},
 		{"*/w/*.yml", "", "No files found matching pattern: */w/*.yml"},
@@ -154,7 +162,8 @@ func TestGlobSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{"a.go": "a.go is a file", "nowhere": "nowhere"} {
-		if got := use(t, Glob(env), map[string]any{"pattern": "*", "path": path}); !got.Failed || !strings.Contains(got.Text, want) {
+		if got := use(t, Glob(env), map[string]any{"pattern": "*", "path": path}); !got.Failed ||
+			!strings.Contains(got.Text, want) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
@@ -170,7 +179,8 @@ func TestGlobKeepsTheNewest(t *testing.T) {
 	for i := range files {
 		name := fmt.Sprintf("%04d", i*7919%files)
 		put(t, s.root, name, "")
-		if err := os.Chtimes(filepath.Join(s.root, name), began, began.Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := os.Chtimes(filepath.Join(s.root, name), began,
+			began.Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +196,10 @@ func TestGlobKeepsTheNewest(t *testing.T) {
 }
 
 func FuzzGlobPattern(f *testing.F) {
-	for _, seed := range []string{"**/*.go", "{a,b}/{c", "[", "[]", "\\", "a/../b", "/", "//", "./", "{{a,b},c}", "**/**", "[[:x:]]", "é?"} {
+	for _, seed := range []string{
+		"**/*.go", "{a,b}/{c", "[", "[]", "\\", "a/../b", "/", "//", "./", "{{a,b},c}",
+		"**/**", "[[:x:]]", "é?",
+	} {
 		f.Add(seed, "a/b.go")
 	}
 	f.Fuzz(func(t *testing.T, pattern, file string) {
@@ -206,7 +219,10 @@ func FuzzGlobPattern(f *testing.F) {
 }
 
 func FuzzGrepPattern(f *testing.F) {
-	for _, seed := range []string{"a", "(?i)k", "a|b", "^$", `\s+`, "[^a]", "(", `\bx\b`, "a{2,5}", `\x{fffd}`, "(?s).", "ſ"} {
+	for _, seed := range []string{
+		"a", "(?i)k", "a|b", "^$", `\s+`, "[^a]", "(", `\bx\b`, "a{2,5}", `\x{fffd}`, "(?s).",
+		"ſ",
+	} {
 		f.Add(seed, "a\nb\r\n\nk\xff")
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {

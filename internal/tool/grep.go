@@ -39,7 +39,8 @@ func Grep(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				Kind: event.Search, Paths: []string{g.name}, Title: "Search for " + text.Name(g.written), Input: in.json(),
+				Kind: event.Search, Paths: []string{g.name}, Title: "Search for " +
+					text.Name(g.written), Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
 			}, nil
 		},
@@ -47,9 +48,12 @@ func Grep(env *Env) Tool {
 }
 
 func grepDescription() string {
-	return "Searches the lines of all files for a regular expression and answers path:line:content, sorted by path. Case matters unless -i is " +
-		"true. The syntax is that of ripgrep and RE2: no lookaround, no backreferences; \\w \\d \\s \\b know ASCII only; write \\{ for a brace. " +
-		"Hidden files, those that .gitignore or .ignore names and binary files are left out; a path that is given is searched even so."
+	return "Searches the lines of all files for a regular expression and answers path:line:content, sorted by path. " +
+		"Case matters unless -i is " +
+		"true. The syntax is that of ripgrep and RE2: no lookaround, no backreferences; \\w \\d \\s \\b know ASCII " +
+		"only; write \\{ for a brace. " +
+		"Hidden files, those that .gitignore or .ignore names and binary files are left out; a path that is given is " +
+		"searched even so."
 }
 
 func grepInput() json.RawMessage {
@@ -85,10 +89,13 @@ type grepper struct {
 // readGrep reads the input. What is wrong stands in it.
 func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
 	in := readInput("Grep", raw, grepExample, []string{
-		"pattern", "path", "glob", "type", "output_mode", "-i", "-n", "-A", "-B", "-C", "multiline", "head_limit", "offset",
+		"pattern", "path", "glob", "type", "output_mode", "-i", "-n", "-A", "-B", "-C", "multiline", "head_limit",
+		"offset",
 	}, map[string]string{
-		"file_path": "path", "directory": "path", "include": "glob", "query": "pattern", "regex": "pattern", "context": "-C",
-		"case_insensitive": "-i", "ignore_case": "-i", "line_number": "-n", "limit": "head_limit", "mode": "output_mode",
+		"file_path": "path", "directory": "path", "include": "glob", "query": "pattern", "regex": "pattern",
+		"context":          "-C",
+		"case_insensitive": "-i", "ignore_case": "-i", "line_number": "-n", "limit": "head_limit",
+		"mode": "output_mode",
 	})
 	g := &grepper{env: env, written: in.text("pattern", true), path: in.text("path", false)}
 	around := in.whole("-C", 0, 0)
@@ -129,8 +136,8 @@ func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
 	return g, in
 }
 
-// readGlobs reads patterns of paths, divided by blanks, or by commas outside braces. They are read as ripgrep's --glob: as the lines of a
-// .gitignore, but for what is wanted.
+// readGlobs reads patterns of paths, divided by blanks, or by commas outside braces. They are read as ripgrep's --glob:
+// as the lines of a .gitignore, but for what is wanted.
 func (g *grepper) readGlobs(in *input) {
 	var lines []string
 	for word := range strings.FieldsSeq(in.text("glob", false)) {
@@ -310,7 +317,8 @@ func (n *failedFiles) notes() string {
 		what  string
 	}{
 		{n.unread.Load(), "could not be read"},
-		{n.large.Load(), fmt.Sprintf("are larger than %d MiB, and were not searched for a pattern over several lines", scanWhole>>20)},
+		{n.large.Load(), fmt.Sprintf("are larger than %d MiB, and were not searched for a pattern over several lines",
+			scanWhole>>20)},
 	} {
 		if of.count > 0 {
 			text += fmt.Sprintf("\n(files: %d %s)", of.count, of.what)

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// grepAnswer is what was found in all files. It keeps no more than the answer can have: what lies behind that, in the order of the paths, is
-// dropped, and not even searched any more.
+// grepAnswer is what was found in all files. It keeps no more than the answer can have: what lies behind that, in the
+// order of the paths, is dropped, and not even searched any more.
 type grepAnswer struct {
 	failedFiles
 	show  *grepShow

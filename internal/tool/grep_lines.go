@@ -172,7 +172,8 @@ func clipLine(line []byte, at int) string {
 		return strings.ToValidUTF8(string(line), "\uFFFD")
 	}
 	from := 0
-	if before := line[:min(at, len(line))]; utf8.RuneCount(before[max(0, len(before)-4*lineShown):]) > lineShown-lineBefore {
+	if before := line[:min(at,
+		len(line))]; utf8.RuneCount(before[max(0, len(before)-4*lineShown):]) > lineShown-lineBefore {
 		from = len(before)
 		for range lineBefore {
 			_, n := utf8.DecodeLastRune(before[:from])

@@ -17,8 +17,8 @@ type grepPattern struct {
 	spanning bool           // for several lines
 }
 
-// How much a regular expression looks at in one go: on little text regexp does without its slow machine, and to begin costs it something for
-// every byte of it, so after a match it is less.
+// How much a regular expression looks at in one go: on little text regexp does without its slow machine, and to begin
+// costs it something for every byte of it, so after a match it is less.
 const (
 	mostPiece  = 8 << 10
 	leastPiece = 128
@@ -68,12 +68,14 @@ func grepSyntax(pattern string, err error) error {
 	}
 	for _, ahead := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
 		if strings.Contains(pattern, ahead) {
-			return errors.New("lookahead and lookbehind, " + ahead + "…), are not supported: search for more than is wanted, and read the lines")
+			return errors.New("lookahead and lookbehind, " + ahead +
+				"…), are not supported: search for more than is wanted, and read the lines")
 		}
 	}
 	for digit := '1'; digit <= '9'; digit++ {
 		if strings.Contains(pattern, `\`+string(digit)) {
-			return errors.New(`backreferences, \` + string(digit) + ", are not supported: search for more than is wanted, and read the lines")
+			return errors.New(`backreferences, \` + string(digit) +
+				", are not supported: search for more than is wanted, and read the lines")
 		}
 	}
 	return errors.New(what + `; put a backslash before each of . * + ? ( ) [ ] { } | ^ $ \ that is meant as it stands`)
@@ -85,7 +87,8 @@ func withinLines(tree *syntax.Regexp) error {
 	case syntax.OpLiteral:
 		for _, r := range tree.Rune {
 			if r == '\n' {
-				return errors.New(`lines are searched one by one, so \n cannot match; "multiline": true searches across them`)
+				return errors.New(
+					`lines are searched one by one, so \n cannot match; "multiline": true searches across them`)
 			}
 		}
 	case syntax.OpCharClass:
@@ -181,7 +184,8 @@ func needleWorth(set []needleText) int {
 	return shortest*(needlesMost+1) - len(set)
 }
 
-// needleFolded is the longest part whose letters have two forms and no more, in small letters: k and s have a third one beyond ASCII.
+// needleFolded is the longest part whose letters have two forms and no more, in small letters: k and s have a third one
+// beyond ASCII.
 func needleFolded(text []rune) needleText {
 	best, from := "", 0
 	for i := 0; i <= len(text); i++ {
@@ -196,8 +200,8 @@ func needleFolded(text []rune) needleText {
 	return needleText{strings.ToLower(best), true}
 }
 
-// find returns where the next line with a match begins and ends in text, from a line's beginning on, and where in it the match begins; -1 if there
-// is none. text consists of whole lines. hints keeps what it learns, for the same text.
+// find returns where the next line with a match begins and ends in text, from a line's beginning on, and where in it
+// the match begins; -1 if there is none. text consists of whole lines. hints keeps what it learns, for the same text.
 func (p *grepPattern) find(text []byte, from int, hints *needleHints) (begin, end, match int) {
 	for from < len(text) {
 		at := 0

@@ -27,8 +27,8 @@ type scanner struct {
 // errTooLarge is for a file that is too large to be held as a whole.
 var errTooLarge = errors.New("too large for a pattern over several lines")
 
-// scan searches a file. A window with a zero byte is no text, and neither is what comes after it: the search ends there. Only a file that
-// was named is searched all the same, without showing what is found behind the zero.
+// scan searches a file. A window with a zero byte is no text, and neither is what comes after it: the search ends
+// there. Only a file that was named is searched all the same, without showing what is found behind the zero.
 func (s *scanner) scan(ctx context.Context, file io.Reader, named bool, out *grepLines) error {
 	if len(s.window) != scanWindow { // a long line has made it larger
 		s.window = make([]byte, scanWindow)
@@ -65,7 +65,8 @@ func (s *scanner) scan(ctx context.Context, file io.Reader, named bool, out *gre
 	}
 }
 
-// begin fills the window for the first time. The mark of UTF-8 is no part of the text, and what is marked as UTF-16 is decoded.
+// begin fills the window for the first time. The mark of UTF-8 is no part of the text, and what is marked as UTF-16 is
+// decoded.
 func (s *scanner) begin(file io.Reader) (reader io.Reader, end int, ended bool, err error) {
 	limit := scanLine
 	if s.pattern.spanning {
@@ -78,7 +79,10 @@ func (s *scanner) begin(file io.Reader) (reader io.Reader, end int, ended bool, 
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
 		end = copy(s.window, text[3:])
 	case bytes.HasPrefix(text, []byte("\xff\xfe")):
-		file = &utf16Reader{file: io.MultiReader(bytes.NewReader(bytes.Clone(text[2:])), file), order: binary.LittleEndian}
+		file = &utf16Reader{
+			file:  io.MultiReader(bytes.NewReader(bytes.Clone(text[2:])), file),
+			order: binary.LittleEndian,
+		}
 		end, ended, err = s.fill(file, 0, limit, !s.pattern.spanning)
 	case bytes.HasPrefix(text, []byte("\xfe\xff")):
 		file = &utf16Reader{file: io.MultiReader(bytes.NewReader(bytes.Clone(text[2:])), file), order: binary.BigEndian}
@@ -87,8 +91,8 @@ func (s *scanner) begin(file io.Reader) (reader io.Reader, end int, ended bool, 
 	return file, end, ended, err
 }
 
-// fill reads behind what the window holds until it is full, and makes it larger while it must be: up to limit, and where lines will do only
-// as long as it holds none.
+// fill reads behind what the window holds until it is full, and makes it larger while it must be: up to limit, and
+// where lines will do only as long as it holds none.
 func (s *scanner) fill(file io.Reader, end, limit int, lines bool) (int, bool, error) {
 	for {
 		if end == len(s.window) {
@@ -153,7 +157,8 @@ func (s *scanner) whole(text []byte, ended, named bool, out *grepLines) error {
 		return errTooLarge
 	}
 	s.hints.reset()
-	if len(s.pattern.needles) > 0 && s.hints.next(s.pattern.needles, text, 0) < 0 || s.isBinary(0, len(text), named, out) {
+	if len(s.pattern.needles) > 0 && s.hints.next(s.pattern.needles, text, 0) < 0 ||
+		s.isBinary(0, len(text), named, out) {
 		return nil
 	}
 	done := 0 // up to here lines have been given out

@@ -50,7 +50,8 @@ func TestGrepPatternAsLineByLine(t *testing.T) {
 			at += len(line)
 		}
 		if !slices.Equal(ours, want) {
-			t.Errorf("%q (fold %v) in %q: lines at %v, want %v; needles %d", pattern, fold, text, ours, want, len(p.needles))
+			t.Errorf("%q (fold %v) in %q: lines at %v, want %v; needles %d", pattern, fold, text, ours, want,
+				len(p.needles))
 		}
 		found += len(want)
 	})
@@ -58,7 +59,10 @@ func TestGrepPatternAsLineByLine(t *testing.T) {
 }
 
 func randomPattern(random *rand.Rand, depth int) string {
-	atoms := []string{"a", "b", "ab", "kA", "K", "s", "bS", "abc", ".", "[ab]", "[^a]", `\s`, `\S`, `\w`, `\b`, "^", "$", "aab", "[Kk]b", "x", `\.`, `(?s:.)`, `\A`, `\z`, "ſ", "\\D"}
+	atoms := []string{
+		"a", "b", "ab", "kA", "K", "s", "bS", "abc", ".", "[ab]", "[^a]", `\s`, `\S`, `\w`, `\b`, "^",
+		"$", "aab", "[Kk]b", "x", `\.`, `(?s:.)`, `\A`, `\z`, "ſ", "\\D",
+	}
 	if depth == 0 || random.IntN(4) == 0 {
 		return atoms[random.IntN(len(atoms))]
 	}
@@ -78,7 +82,10 @@ func randomPattern(random *rand.Rand, depth int) string {
 }
 
 func randomLines(random *rand.Rand) string {
-	words := []string{"a", "b", "ab", "A", "K", "\u212a", "k", "s", "ſ", "S", "abc", " ", "\n", "\n", "\r\n", ".", "x", "1", "\n\n"}
+	words := []string{
+		"a", "b", "ab", "A", "K", "\u212a", "k", "s", "ſ", "S", "abc", " ", "\n", "\n", "\r\n", ".", "x",
+		"1", "\n\n",
+	}
 	var b strings.Builder
 	for range random.IntN(40) {
 		b.WriteString(words[random.IntN(len(words))])
@@ -92,8 +99,10 @@ func randomLines(random *rand.Rand) string {
 // TestNeedles: what a pattern cannot match without.
 func TestNeedles(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"MarshalJSON": "=MarshalJSON", `func \w+Error\(`: "Error(", "(foo|bar+z)x": "foo ba", "a*": "", "(abc)?d": "", "(abc)+d": "abc", "x{3}": "", "abc{0}": "ab",
-		"(?i)Context": "~context", "(?i)mask": "~ma", "(?i)kk": "", "foo|.": "", `\bTODO\b`: "TODO", "ab|abc": "ab", "func.*interface": "interface", "^": "",
+		"MarshalJSON": "=MarshalJSON", `func \w+Error\(`: "Error(", "(foo|bar+z)x": "foo ba", "a*": "", "(abc)?d": "",
+		"(abc)+d": "abc", "x{3}": "", "abc{0}": "ab",
+		"(?i)Context": "~context", "(?i)mask": "~ma", "(?i)kk": "", "foo|.": "", `\bTODO\b`: "TODO", "ab|abc": "ab",
+		"func.*interface": "interface", "^": "",
 	} {
 		p, err := parseGrep(pattern, false, false)
 		if err != nil {
@@ -119,7 +128,8 @@ func TestNeedles(t *testing.T) {
 func TestGrepTypesAreRipgreps(t *testing.T) {
 	rg := needs(t, "rg")
 	known := 0
-	for line := range strings.Lines(searched{root: t.TempDir(), config: t.TempDir()}.others(t, ".", rg, "--type-list")) {
+	for line := range strings.Lines(searched{root: t.TempDir(), config: t.TempDir()}.others(t, ".", rg,
+		"--type-list")) {
 		name, globs, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		ours := strings.Fields(grepTypes()[name])
 		if len(ours) == 0 {
@@ -176,8 +186,14 @@ func TestGrepAnswers(t *testing.T) {
 		{in("glob", "*.go", "-n", "true"), "a.go:3:func A() {\na.go:7:func B() {}\nb/b.go:2:func C() {}"},
 		{in("path", "a.go", "-C", 1), "a.go-2-\na.go:3:func A() {\na.go-4-\treturn\n--\na.go-6-\na.go:7:func B() {}"},
 		{in("path", "a.go", "-A", 1), "a.go:3:func A() {\na.go-4-\treturn\n--\na.go:7:func B() {}"},
-		{in("path", "a.go", "-B", 3), "a.go-1-package a\na.go-2-\na.go:3:func A() {\na.go-4-\treturn\na.go-5-}\na.go-6-\na.go:7:func B() {}"},
-		{in("glob", "*.go", "-A", 1), "a.go:3:func A() {\na.go-4-\treturn\n--\na.go:7:func B() {}\n--\nb/b.go:2:func C() {}"},
+		{
+			in("path", "a.go", "-B", 3),
+			"a.go-1-package a\na.go-2-\na.go:3:func A() {\na.go-4-\treturn\na.go-5-}\na.go-6-\na.go:7:func B() {}",
+		},
+		{
+			in("glob", "*.go", "-A", 1),
+			"a.go:3:func A() {\na.go-4-\treturn\n--\na.go:7:func B() {}\n--\nb/b.go:2:func C() {}",
+		},
 		{in("output_mode", "files_with_matches"), "a.go\nb/b.go\nbad.txt\nlong.js"},
 		{in("output_mode", "count", "type", "go"), "a.go:2\nb/b.go:1"},
 		{in("output_mode", "count", "type", "golang", "path", "b"), "b/b.go:1"},
@@ -189,7 +205,11 @@ func TestGrepAnswers(t *testing.T) {
 		{in("path", "bad.txt"), "bad.txt:1:func \uFFFD"},
 		{in("glob", "*.go, *.txt !a.go"), "b/b.go:2:func C() {}\nbad.txt:1:func \uFFFD"},
 		{in("glob", "b/**"), "b/b.go:2:func C() {}\nb/x.log:1:func D"},
-		{in("glob", "*.go", "head_limit", 2), "a.go:3:func A() {\na.go:7:func B() {}\n(there are more; a narrower pattern, path or glob, or an offset, shows them)"},
+		{
+			in("glob", "*.go", "head_limit", 2),
+			"a.go:3:func A() {\na.go:7:func B() {}\n(there are more; a narrower pattern, path or glob, or an offset, " +
+				"shows them)",
+		},
 		{in("glob", "*.go", "head_limit", 3), "a.go:3:func A() {\na.go:7:func B() {}\nb/b.go:2:func C() {}"},
 		{in("glob", "*.go", "offset", 1, "head_limit", "2"), "a.go:7:func B() {}\nb/b.go:2:func C() {}"},
 		{in("glob", "*.go", "offset", 9), "No lines beyond offset 9: the answer has 3"},
@@ -207,7 +227,8 @@ func TestGrepAnswers(t *testing.T) {
 		}
 	}
 	got := use(t, Grep(env), in("path", "long.js")).Text
-	if !strings.HasPrefix(got, "long.js:1:"+long) || !strings.Contains(got, "xfunc Lé") || !strings.HasSuffix(got, "é … (a line of 9006 bytes)") {
+	if !strings.HasPrefix(got, "long.js:1:"+long) || !strings.Contains(got, "xfunc Lé") ||
+		!strings.HasSuffix(got, "é … (a line of 9006 bytes)") {
 		t.Errorf("the long line: %s", got)
 	}
 }
@@ -235,7 +256,10 @@ func TestGrepSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v, want %q", raw, err, test.want)
 		}
 	}
-	for _, raw := range []string{"", "null", "[]", `"x"`, `{"pattern":7}`, `{"pattern":"x","-A":"many"}`, `{"pattern":"x","glob":{}}`, "{"} {
+	for _, raw := range []string{
+		"", "null", "[]", `"x"`, `{"pattern":7}`, `{"pattern":"x","-A":"many"}`,
+		`{"pattern":"x","glob":{}}`, "{",
+	} {
 		if _, err := Grep(env).Plan(json.RawMessage(raw)); err == nil {
 			t.Errorf("%s: no error", raw)
 		}
@@ -308,7 +332,8 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 		}
 		began := time.Now()
 		result := action.Run(ctx, nil)
-		if took := time.Since(began); !result.Failed || !strings.Contains(result.Text, "was ended") || took > 3*time.Second {
+		if took := time.Since(began); !result.Failed || !strings.Contains(result.Text, "was ended") ||
+			took > 3*time.Second {
 			t.Errorf("%s: after %v %+v", name, took, result)
 		}
 		cancel()
@@ -335,7 +360,8 @@ func TestGrepWide(t *testing.T) {
 		put(t, s.root, name, string(append(data, 'x'))) // half a character
 	}
 	want := "be.txt:10000\nle.txt:10000"
-	if got := use(t, Grep(s.env(t, ".")), in("pattern", "^"+strings.TrimSpace(line)+"$", "output_mode", "count")).Text; got != want {
+	if got := use(t, Grep(s.env(t, ".")), in("pattern", "^"+strings.TrimSpace(line)+"$", "output_mode",
+		"count")).Text; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -392,7 +418,8 @@ func plainContext(lines []string, before, after int) string {
 	var b strings.Builder
 	last := -1
 	for i, line := range lines {
-		near := slices.ContainsFunc(lines[max(0, i-after):min(len(lines), i+before+1)], func(l string) bool { return l == "func\n" })
+		near := slices.ContainsFunc(lines[max(0, i-after):min(len(lines), i+before+1)],
+			func(l string) bool { return l == "func\n" })
 		if !near {
 			continue
 		}

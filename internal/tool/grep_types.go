@@ -52,7 +52,8 @@ func grepTypes() map[string]string {
 		"lisp":     "*.el *.jl *.lisp *.lsp *.sc *.scm",
 		"log":      "*.log",
 		"lua":      "*.lua",
-		"make":     "[Gg][Nn][Uu]makefile [Mm]akefile [Gg][Nn][Uu]makefile.am [Mm]akefile.am [Gg][Nn][Uu]makefile.in [Mm]akefile.in *.mk *.mak",
+		"make": "[Gg][Nn][Uu]makefile [Mm]akefile [Gg][Nn][Uu]makefile.am [Mm]akefile.am [Gg][Nn][Uu]makefile.in " +
+			"[Mm]akefile.in *.mk *.mak",
 		"markdown": "*.markdown *.md *.mdown *.mkdn *.mdx *.mkd",
 		"md":       "*.markdown *.md *.mdown *.mkdn *.mdx *.mkd",
 		"nim":      "*.nim *.nimf *.nimble *.nims",
@@ -72,8 +73,10 @@ func grepTypes() map[string]string {
 		"rust":     "*.rs",
 		"sass":     "*.sass *.scss",
 		"scala":    "*.scala *.sbt",
-		"sh": ".bash_login .bash_logout .bash_profile .bashrc .cshrc .kshrc .login .logout .profile .tcshrc .zlogin .zlogout " +
-			".zprofile .zshenv .zshrc bash_login bash_logout bash_profile bashrc profile zlogin zlogout zprofile zshenv " +
+		"sh": ".bash_login .bash_logout .bash_profile .bashrc .cshrc .kshrc .login .logout .profile .tcshrc .zlogin " +
+			".zlogout " +
+			".zprofile .zshenv .zshrc bash_login bash_logout bash_profile bashrc profile zlogin zlogout zprofile " +
+			"zshenv " +
 			"zshrc *.bash *.bashrc *.csh *.cshrc *.ksh *.kshrc *.sh *.tcsh *.zsh",
 		"sml":      "*.sml *.sig",
 		"solidity": "*.sol",
@@ -103,10 +106,14 @@ func grepTypes() map[string]string {
 func grepType(name string) []string {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "."))
 	others := map[string]string{
-		"golang": "go", "python": "py", "javascript": "js", "jsx": "js", "mjs": "js", "typescript": "ts", "tsx": "ts", "rs": "rust",
-		"rb": "ruby", "c++": "cpp", "cc": "cpp", "cxx": "cpp", "hpp": "cpp", "csharp": "cs", "c#": "cs", "kt": "kotlin", "hs": "haskell",
-		"yml": "yaml", "htm": "html", "bash": "sh", "shell": "sh", "makefile": "make", "dockerfile": "docker", "terraform": "tf",
-		"tf.json": "tf", "ex": "elixir", "exs": "elixir", "erl": "erlang", "pl": "perl", "proto": "protobuf", "ml": "ocaml",
+		"golang": "go", "python": "py", "javascript": "js", "jsx": "js", "mjs": "js", "typescript": "ts", "tsx": "ts",
+		"rs": "rust",
+		"rb": "ruby", "c++": "cpp", "cc": "cpp", "cxx": "cpp", "hpp": "cpp", "csharp": "cs", "c#": "cs", "kt": "kotlin",
+		"hs":  "haskell",
+		"yml": "yaml", "htm": "html", "bash": "sh", "shell": "sh", "makefile": "make", "dockerfile": "docker",
+		"terraform": "tf",
+		"tf.json":   "tf", "ex": "elixir", "exs": "elixir", "erl": "erlang", "pl": "perl", "proto": "protobuf",
+		"ml":   "ocaml",
 		"text": "txt", "powershell": "ps",
 		"ps1": "ps", "scss": "sass", "latex": "tex", "gql": "graphql", "sol": "solidity", "m": "objc",
 	}

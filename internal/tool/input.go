@@ -14,9 +14,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// input is the object that a model gave to a tool. It is read with tolerance: numbers and lists written as strings, filePath for
-// file_path, and the whole object written as a string are understood. What cannot be is collected, so that the model learns all of it
-// at once, together with an input that would be right.
+// input is the object that a model gave to a tool. It is read with tolerance: numbers and lists written as strings,
+// filePath for file_path, and the whole object written as a string are understood. What cannot be is collected, so that
+// the model learns all of it at once, together with an input that would be right.
 type input struct {
 	tool, example string
 	members       []member
@@ -30,7 +30,8 @@ type member struct {
 	value json.RawMessage
 }
 
-// readInput reads the object. names are the members that the tool knows; others maps further names to them, such as path to file_path.
+// readInput reads the object. names are the members that the tool knows; others maps further names to them, such as
+// path to file_path.
 func readInput(tool string, raw json.RawMessage, example string, names []string, others map[string]string) *input {
 	in := &input{tool: tool, example: example}
 	raw = bytes.TrimSpace(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
@@ -248,7 +249,8 @@ func (in *input) err() error {
 	if left := len(problems) - most; left > 0 {
 		problems = append(slices.Clone(problems[:most]), fmt.Sprintf("and %d more problems", left))
 	}
-	return fault.New(fault.ArgError, "%s cannot be called like this: %s. A right input: %s", in.tool, strings.Join(problems, "; "), in.example)
+	return fault.New(fault.ArgError, "%s cannot be called like this: %s. A right input: %s", in.tool,
+		strings.Join(problems, "; "), in.example)
 }
 
 // json is the input under the names that hosts know.

@@ -30,8 +30,12 @@ func TestInputIsKeptForHosts(t *testing.T) {
 func TestInputThatIsWrongIsExplained(t *testing.T) {
 	d := newDesk(t)
 	for given, parts := range map[string][]string{
-		`{}`:                                {`Read cannot be called like this: "file_path" is missing: it must be a string. A right input: {"file_path": "src/main.go"`},
-		`{"file_path": 5, "limit": "x"}`:    {`"file_path" must be a string, but came the number 5; "limit" must be a whole number from 0 on, but came the string "x"`},
+		`{}`: {
+			`Read cannot be called like this: "file_path" is missing: it must be a string. A right input: {"file_path": "src/main.go"`,
+		},
+		`{"file_path": 5, "limit": "x"}`: {
+			`"file_path" must be a string, but came the number 5; "limit" must be a whole number from 0 on, but came the string "x"`,
+		},
 		`{"file_path": ["a"]}`:              {`came a list`},
 		`{"file_path": {"a": 1}}`:           {`came an object`},
 		`{"file_path": true}`:               {`came true`},
@@ -63,7 +67,8 @@ func ours() []func(*Env) Tool {
 func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 	d := newDesk(t)
 	inputs := map[string]string{
-		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`, "Edit": editExample, "MultiEdit": multiEditExample,
+		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`, "Edit": editExample,
+		"MultiEdit":    multiEditExample,
 		"NotebookEdit": notebookExample, "LS": lsExample, "TodoWrite": todoExample,
 	}
 	for _, make := range ours() {
@@ -71,10 +76,12 @@ func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 		action, err := tool.Plan(json.RawMessage(inputs[tool.Name]))
 		check(t, err)
 		changes := tool.Name == "Write" || strings.HasSuffix(tool.Name, "Edit")
-		if action.Changes != changes || (action.Kind == event.Write) != changes || action.Title == "" || action.Run == nil {
+		if action.Changes != changes || (action.Kind == event.Write) != changes || action.Title == "" ||
+			action.Run == nil {
 			t.Errorf("%s: got %+v", tool.Name, action)
 		}
-		if len(action.Paths) != 1 && tool.Name != "TodoWrite" || len(action.Paths) == 1 && strings.Contains(action.Paths[0], "//") {
+		if len(action.Paths) != 1 && tool.Name != "TodoWrite" || len(action.Paths) == 1 &&
+			strings.Contains(action.Paths[0], "//") {
 			t.Errorf("%s: got the paths %q", tool.Name, action.Paths)
 		}
 		var schema struct {
@@ -98,10 +105,12 @@ func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 func FuzzPlan(f *testing.F) {
 	d := newDesk(f)
 	for _, seed := range []string{
-		"", "null", "{}", "[]", `"x"`, "\xff", `{"file_path": "a\u0000b"}`, `{"file_path": "\ud800", "content": "\udfff"}`,
+		"", "null", "{}", "[]", `"x"`, "\xff", `{"file_path": "a\u0000b"}`,
+		`{"file_path": "\ud800", "content": "\udfff"}`,
 		readExample, writeExample, editExample, multiEditExample, notebookExample, lsExample, todoExample,
 		`{"path": "x", "edits": "[{}]", "todos": [null, 5, {"id": []}], "ignore": ["[", 1], "offset": -9e99, "limit": "NaN"}`,
-		`{"file_path": "../../x", "old_string": "", "new_string": "\r\n"}`, `{"notebook_path": "a.ipynb", "cell_id": [], "edit_mode": 5}`,
+		`{"file_path": "../../x", "old_string": "", "new_string": "\r\n"}`,
+		`{"notebook_path": "a.ipynb", "cell_id": [], "edit_mode": 5}`,
 		`"{\"file_path\": \"~\"}"`, `{"file_path": "` + strings.Repeat("a/", 3000) + `"}`,
 	} {
 		f.Add([]byte(seed))
@@ -111,7 +120,8 @@ func FuzzPlan(f *testing.F) {
 			tool := make(d.env)
 			action, err := tool.Plan(raw)
 			if err != nil {
-				if message := failed(err).Text; message == "" || !utf8.ValidString(message) || len(message) > 20_000+2*len(raw) {
+				if message := failed(err).Text; message == "" || !utf8.ValidString(message) ||
+					len(message) > 20_000+2*len(raw) {
 					t.Fatalf("%s says %q", tool.Name, message)
 				}
 				continue

@@ -27,7 +27,8 @@ func LS(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "LS",
-			Description: "Lists a directory of the workspace: type (d directory, - file, l link), size in bytes and name of each entry, " +
+			Description: "Lists a directory of the workspace: type (d directory, - file, l link), size in bytes and " +
+				"name of each entry, " +
 				"directories first. To find files by name use Glob.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"path":{"type":"string","description":"Directory, relative to the workspace or absolute; the workspace itself if left out"},` +
@@ -77,7 +78,10 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 		return failed(notListed(env, name, err))
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-		return slices.ContainsFunc(ignore, func(pattern string) bool { ok, _ := path.Match(pattern, e.Name()); return ok })
+		return slices.ContainsFunc(ignore, func(pattern string) bool {
+			ok, _ := path.Match(pattern, e.Name())
+			return ok
+		})
 	})
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
 		switch {
@@ -102,7 +106,8 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 	case len(entries) == 0 && !more:
 		b.WriteString("(The directory is empty.)")
 	case more:
-		fmt.Fprintf(&b, "(Some %d of more than %d entries are shown. Use Glob to find files by name.)", min(len(entries), listedEntries), lookedEntries)
+		fmt.Fprintf(&b, "(Some %d of more than %d entries are shown. Use Glob to find files by name.)",
+			min(len(entries), listedEntries), lookedEntries)
 	case len(entries) > listedEntries:
 		fmt.Fprintf(&b, "(%d of %d entries are shown. Use Glob to find files by name.)", listedEntries, len(entries))
 	}

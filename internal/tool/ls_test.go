@@ -21,7 +21,8 @@ func TestLS(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", input, r.Text, want)
 		}
 	}
-	if r := d.says(LS, object{"ignore": []string{"*.o", ".*", "**/n/**"}}); r.Text != "d          - sub/\n-          7 b.txt" {
+	if r := d.says(LS,
+		object{"ignore": []string{"*.o", ".*", "**/n/**"}}); r.Text != "d          - sub/\n-          7 b.txt" {
 		t.Errorf("got\n%s", r.Text)
 	}
 	check(t, os.Mkdir(filepath.Join(d.in, "empty"), 0o755))
@@ -43,7 +44,8 @@ func TestLSOfManyAndOddNames(t *testing.T) {
 	for i := range listedEntries + 5 {
 		check(t, os.WriteFile(filepath.Join(d.in, "many", fmt.Sprintf("%05d", i)), nil, 0o600))
 	}
-	r := d.says(LS, object{"path": "many"}, fmt.Sprintf("\n(%d of %d entries are shown.", listedEntries, listedEntries+5))
+	r := d.says(LS, object{"path": "many"}, fmt.Sprintf("\n(%d of %d entries are shown.", listedEntries,
+		listedEntries+5))
 	if n := strings.Count(r.Text, "\n"); n != listedEntries {
 		t.Errorf("%d lines", n)
 	}

@@ -16,7 +16,8 @@ func MultiEdit(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "MultiEdit",
-			Description: "Makes several replacements in one file, in order; each works on what those before it have made. If one of them " +
+			Description: "Makes several replacements in one file, in order; each works on what those before it have " +
+				"made. If one of them " +
 				"cannot be made, none is. The rules for each are those of Edit.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
@@ -55,7 +56,10 @@ func MultiEdit(env *Env) Tool {
 					if _, _, err := run.run(ctx); err != nil {
 						return failed(err)
 					}
-					return Result{Text: fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.shown), Change: run.change}
+					return Result{
+						Text:   fmt.Sprintf("Applied %d edits to %s", len(run.changes), run.shown),
+						Change: run.change,
+					}
 				},
 			}, nil
 		},

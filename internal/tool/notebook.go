@@ -28,8 +28,10 @@ func NotebookEdit(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "NotebookEdit",
-			Description: "Replaces, inserts or deletes one cell of a Jupyter notebook. The cell is named by its id or by its number; Read shows " +
-				"both, numbers count from 0. insert puts a new cell after it, or at the beginning without cell_id. A replaced code cell " +
+			Description: "Replaces, inserts or deletes one cell of a Jupyter notebook. The cell is named by its id " +
+				"or by its number; Read shows " +
+				"both, numbers count from 0. insert puts a new cell after it, or at the beginning without cell_id. A " +
+				"replaced code cell " +
 				"loses its outputs.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"notebook_path":{"type":"string","description":"Path of the .ipynb file, relative to the workspace or absolute"},` +
@@ -42,7 +44,10 @@ func NotebookEdit(env *Env) Tool {
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput("NotebookEdit", raw, notebookExample,
 				[]string{"notebook_path", "cell_id", "new_source", "cell_type", "edit_mode"},
-				map[string]string{"path": "notebook_path", "file_path": "notebook_path", "cell_number": "cell_id", "cell_index": "cell_id"})
+				map[string]string{
+					"path": "notebook_path", "file_path": "notebook_path", "cell_number": "cell_id",
+					"cell_index": "cell_id",
+				})
 			e := readCellEdit(in)
 			if err := in.err(); err != nil {
 				return Action{}, err
@@ -72,7 +77,10 @@ type cellEdit struct {
 }
 
 func readCellEdit(in *input) cellEdit {
-	e := cellEdit{subject: subject{shown: in.text("notebook_path", true)}, kind: in.text("cell_type", false), mode: in.text("edit_mode", false)}
+	e := cellEdit{
+		subject: subject{shown: in.text("notebook_path", true)}, kind: in.text("cell_type", false),
+		mode: in.text("edit_mode", false),
+	}
 	if e.mode == "" {
 		e.mode = modeReplace
 	}
@@ -109,7 +117,8 @@ func (e cellEdit) run(ctx context.Context) Result {
 	d := decode(data)
 	book, err := parseNotebook(d.text)
 	if err != nil {
-		return failed(fault.New(fault.InvalidJSON, "%s is no notebook", e.shown).Because(err).Hint("Look at it with Bash."))
+		return failed(fault.New(fault.InvalidJSON, "%s is no notebook",
+			e.shown).Because(err).Hint("Look at it with Bash."))
 	}
 	text, did, err := e.apply(book)
 	if err == nil {
@@ -131,7 +140,8 @@ func (e cellEdit) apply(book *notebook) (text []byte, did string, err error) {
 	at := -1
 	if e.cell != "" {
 		if at = book.find(e.cell); at < 0 {
-			return nil, "", fault.New(fault.NotFoundCode, "%s has no cell %q", e.shown, clip(e.cell)).Hint("%s", book.choices())
+			return nil, "", fault.New(fault.NotFoundCode, "%s has no cell %q", e.shown, clip(e.cell)).Hint("%s",
+				book.choices())
 		}
 	}
 	switch e.mode {

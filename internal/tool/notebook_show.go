@@ -90,7 +90,8 @@ func (o cellOutput) show(b *strings.Builder, images []Image) []Image {
 		text = string(o.Data["text/plain"])
 	}
 	if len(text) > shownOutput {
-		text = strings.ToValidUTF8(text[:shownOutput], "") + fmt.Sprintf("\n(The output is cut here; it has %d bytes.)", len(text))
+		text = strings.ToValidUTF8(text[:shownOutput], "") + fmt.Sprintf("\n(The output is cut here; it has %d bytes.)",
+			len(text))
 	}
 	if text != "" {
 		b.WriteString("Output:\n" + withEnd(text))

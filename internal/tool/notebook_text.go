@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// notebook is the text of a .ipynb file, with the places of its cells. Changes are made in the text, so that all that they do not
-// concern stays as it is written, byte for byte.
+// notebook is the text of a .ipynb file, with the places of its cells. Changes are made in the text, so that all that
+// they do not concern stays as it is written, byte for byte.
 type notebook struct {
 	text        []byte
 	cells       []spot
@@ -206,7 +206,10 @@ func (n *notebook) changed(i int, kind, source string) ([]member, error) {
 		set("execution_count", json.RawMessage("null"))
 		set("outputs", json.RawMessage("[]"))
 	} else {
-		cell = slices.DeleteFunc(cell, func(m member) bool { return m.name == "execution_count" || m.name == "outputs" })
+		cell = slices.DeleteFunc(cell, func(m member) bool {
+			return m.name == "execution_count" ||
+				m.name == "outputs"
+		})
 	}
 	return cell, nil
 }

@@ -36,14 +36,16 @@ func AskUserQuestion() Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: QuestionName,
-			Description: "Asks the user one to four questions at once, each with the answers to choose from; they may also answer in words of their own. Use it " +
+			Description: "Asks the user one to four questions at once, each with the answers to choose from; they " +
+				"may also answer in words of their own. Use it " +
 				"where the work cannot go on sensibly without their decision, not for what you can find out yourself.",
-			Input: json.RawMessage(`{"type":"object","properties":{"questions":{"type":"array","minItems":1,"maxItems":4,"items":{"type":"object","properties":{` +
-				`"question":{"type":"string","description":"The whole question"},` +
-				`"header":{"type":"string","description":"What it is about, in one or two words"},` +
-				`"options":{"type":"array","minItems":2,"maxItems":4,"items":{"type":"object","properties":{"label":{"type":"string","description":"The answer, in a few words"},` +
-				`"description":{"type":"string","description":"What it means"}},"required":["label","description"]}},` +
-				`"multiSelect":{"type":"boolean","description":"Several may be chosen"}},"required":["question","header","options","multiSelect"]}}},"required":["questions"]}`),
+			Input: json.RawMessage(
+				`{"type":"object","properties":{"questions":{"type":"array","minItems":1,"maxItems":4,"items":{"type":"object","properties":{` +
+					`"question":{"type":"string","description":"The whole question"},` +
+					`"header":{"type":"string","description":"What it is about, in one or two words"},` +
+					`"options":{"type":"array","minItems":2,"maxItems":4,"items":{"type":"object","properties":{"label":{"type":"string","description":"The answer, in a few words"},` +
+					`"description":{"type":"string","description":"What it means"}},"required":["label","description"]}},` +
+					`"multiSelect":{"type":"boolean","description":"Several may be chosen"}},"required":["question","header","options","multiSelect"]}}},"required":["questions"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput(QuestionName, raw, questionExample, []string{"questions"}, nil)
@@ -63,7 +65,11 @@ func AskUserQuestion() Tool {
 			}
 			return Action{
 				Kind: event.Other, Title: asked(questions), Input: in.json(), Person: true,
-				Form: func(filled json.RawMessage, said string) (Result, bool) { return answers(questions, filled, said) },
+				Form: func(filled json.RawMessage, said string) (Result,
+					bool,
+				) {
+					return answers(questions, filled, said)
+				},
 				Run: func(context.Context, func(string)) Result {
 					return Result{Text: "Nobody was asked.", Failed: true}
 				},
@@ -114,7 +120,9 @@ func answers(questions []question, filled json.RawMessage, said string) (Result,
 		b.WriteString("The user says: " + said + "\n")
 	}
 	if b.Len() == 0 {
-		return Result{Text: "The user has chosen none of the answers. Go on as you think best, and say what you have assumed."}, false
+		return Result{
+			Text: "The user has chosen none of the answers. Go on as you think best, and say what you have assumed.",
+		}, false
 	}
 	return Result{Text: "The user has answered.\n" + strings.TrimSpace(b.String())}, true
 }
@@ -126,9 +134,11 @@ func ExitPlanMode() Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: PlanName,
-			Description: "Shows the user your plan and asks whether it may be carried out. Call it when the plan is whole. If they agree, the mode plan has ended " +
+			Description: "Shows the user your plan and asks whether it may be carried out. Call it when the plan is " +
+				"whole. If they agree, the mode plan has ended " +
 				"and you do it; if not, their reason comes back and you plan again.",
-			Input: json.RawMessage(`{"type":"object","properties":{"plan":{"type":"string","description":"The plan, in Markdown"}},"required":["plan"]}`),
+			Input: json.RawMessage(
+				`{"type":"object","properties":{"plan":{"type":"string","description":"The plan, in Markdown"}},"required":["plan"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput(PlanName, raw, planExample, []string{"plan"}, nil)

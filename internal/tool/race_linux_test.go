@@ -30,11 +30,13 @@ const (
 	canary = "CANARY-that-lies-outside"
 )
 
-// outsideOf fills a directory with what mirrors a part of the workspace, so that a tool that is led astray finds what it looks for.
+// outsideOf fills a directory with what mirrors a part of the workspace, so that a tool that is led astray finds what
+// it looks for.
 func outsideOf(t *testing.T, dir string) {
 	t.Helper()
 	for name, content := range map[string]string{
-		"file": canary + " word\n", "deep/file": canary + " word\n", "book.ipynb": strings.Replace(raceBook, "x = 1", canary, 1),
+		"file": canary + " word\n", "deep/file": canary + " word\n", "book.ipynb": strings.Replace(raceBook, "x = 1",
+			canary, 1),
 		canary + "-name": canary, ".gitignore": "file\n", "deep/" + canary + "-name": canary,
 	} {
 		path := filepath.Join(dir, name)
@@ -63,19 +65,22 @@ func printOf(t *testing.T, root string) string {
 			}
 			sum = fmt.Sprintf("%x", sha256.Sum256(data))
 		}
-		fmt.Fprintf(&b, "%s %o %d:%d %d links, inode %d, %d bytes, %v %v %s\n", path, s.Mode, s.Uid, s.Gid, s.Nlink, s.Ino, s.Size, s.Mtim, s.Ctim, sum)
+		fmt.Fprintf(&b, "%s %o %d:%d %d links, inode %d, %d bytes, %v %v %s\n", path, s.Mode, s.Uid, s.Gid, s.Nlink,
+			s.Ino, s.Size, s.Mtim, s.Ctim, sum)
 		return nil
 	}))
 	return b.String()
 }
 
-// raceDesk is a workspace of which parts are exchanged with links to the outside: each name in pairs has its double beside it.
+// raceDesk is a workspace of which parts are exchanged with links to the outside: each name in pairs has its double
+// beside it.
 func raceDesk(t *testing.T) (d *desk, outside string) {
 	t.Helper()
 	d = newDesk(t)
 	outside = filepath.Join(d.top, "out")
 	outsideOf(t, outside)
-	check(t, os.WriteFile(filepath.Join(d.top, "up"), []byte(canary+" word\n"), 0o644)) // what p/q/climb leads to when q lies one level higher
+	// what p/q/climb leads to when q lies one level higher
+	check(t, os.WriteFile(filepath.Join(d.top, "up"), []byte(canary+" word\n"), 0o644))
 	for _, name := range []string{"way", "absolute", "a/b"} {
 		for _, file := range []string{"file", "deep/file"} {
 			d.put(name+"/"+file, "word\n")
@@ -88,7 +93,8 @@ func raceDesk(t *testing.T) (d *desk, outside string) {
 	d.put("p/q/file", "word\n")
 	d.put("p/r/file", "word\n")
 	for name, to := range map[string]string{
-		"~way": "../out", "~absolute": outside, "~plain": "../out/file", "~book.ipynb": filepath.Join(outside, "book.ipynb"),
+		"~way": "../out", "~absolute": outside, "~plain": "../out/file", "~book.ipynb": filepath.Join(outside,
+			"book.ipynb"),
 		"~a": "../out", "p/q/climb": "../../up", "through": "way/deep", "~q": "p/r", "way/out": "../../out/deep",
 	} {
 		check(t, os.Symlink(to, filepath.Join(d.in, name)))
@@ -135,8 +141,8 @@ func flipUntilTheEnd(in string) {
 	flip(in, end.Load)
 }
 
-// TestNothingOutsideIsReachedWhileLinksMove has a thread and another process turn directories and files of the workspace into links to the
-// outside and back while every file tool works on them.
+// TestNothingOutsideIsReachedWhileLinksMove has a thread and another process turn directories and files of the
+// workspace into links to the outside and back while every file tool works on them.
 func TestNothingOutsideIsReachedWhileLinksMove(t *testing.T) {
 	span := 2 * time.Second
 	if s, err := strconv.Atoi(os.Getenv(raceVariable)); err == nil && s > 0 {
@@ -147,7 +153,8 @@ func TestNothingOutsideIsReachedWhileLinksMove(t *testing.T) {
 	}
 	d, outside := raceDesk(t)
 	dir := filepath.Join(d.in, "~way")
-	if err := unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, filepath.Join(d.in, "way"), unix.RENAME_EXCHANGE); err != nil {
+	if err := unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, filepath.Join(d.in, "way"),
+		unix.RENAME_EXCHANGE); err != nil {
 		t.Skipf("two names cannot be exchanged here: %v", err)
 	}
 	before, above := printOf(t, outside), printOf(t, filepath.Join(d.top, "up"))
@@ -211,7 +218,10 @@ type raceCall struct {
 
 // raceCalls is every file tool on every kind of name.
 func raceCalls() []raceCall {
-	files := []string{"way/file", "absolute/file", "plain", "a/b/file", "a/file", "way/deep/file", "through/file", "p/q/climb", "p/q/file"}
+	files := []string{
+		"way/file", "absolute/file", "plain", "a/b/file", "a/file", "way/deep/file", "through/file",
+		"p/q/climb", "p/q/file",
+	}
 	books := []string{"way/book.ipynb", "book.ipynb", "absolute/book.ipynb", "a/book.ipynb"}
 	dirs := []string{"way", "absolute", "a", "way/deep", "a/b", "p/q", "through", "."}
 	of := func(list []string, n int) string { return list[n%len(list)] }
@@ -250,13 +260,17 @@ func raceCalls() []raceCall {
 		}),
 		call(MultiEdit, "MultiEdit", func(n int) object {
 			from, to := swap(n / len(files))
-			return object{"file_path": of(files, n), "edits": []object{{"old_string": from, "new_string": to}, {"old_string": to, "new_string": from + "\n" + to}}}
+			return object{"file_path": of(files, n), "edits": []object{
+				{"old_string": from, "new_string": to},
+				{"old_string": to, "new_string": from + "\n" + to},
+			}}
 		}),
 		call(NotebookEdit, "NotebookEdit", func(n int) object {
 			return object{"notebook_path": of(books, n), "cell_id": "0", "new_source": "x"}
 		}),
 		call(LS, "LS", func(n int) object { return object{"path": of(dirs, n)} }),
-		call(Grep, "Grep", func(n int) object { return object{"path": of(dirs, n), "pattern": "word|CANARY", "-C": n % 2} }),
+		call(Grep, "Grep",
+			func(n int) object { return object{"path": of(dirs, n), "pattern": "word|CANARY", "-C": n % 2} }),
 		call(Grep, "Grep file", func(n int) object { return object{"path": of(files, n), "pattern": "word|CANARY"} }),
 		call(Glob, "Glob", func(n int) object { return object{"path": of(dirs, n), "pattern": "**/*"} }),
 		call(Glob, "Glob named", func(n int) object { return object{"pattern": of(dirs, n) + "/**"} }),

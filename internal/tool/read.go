@@ -31,7 +31,8 @@ const readExample = `{"file_path": "src/main.go", "offset": 1, "limit": 2000}`
 // pathNames maps what models write to the name that hosts know.
 func pathNames() map[string]string {
 	return map[string]string{
-		"path": "file_path", "file": "file_path", "filename": "file_path", "filepath": "file_path", "absolute_path": "file_path",
+		"path": "file_path", "file": "file_path", "filename": "file_path", "filepath": "file_path",
+		"absolute_path": "file_path",
 		"notebook_path": "file_path", "target_file": "file_path",
 	}
 }
@@ -41,8 +42,10 @@ func Read(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "Read",
-			Description: "Reads a file of the workspace. Each line comes after its number and a tab; these are not part of the file. Without " +
-				"offset and limit the first 2000 lines are shown; lines are cut at 2000 characters. Images are shown as images, notebooks " +
+			Description: "Reads a file of the workspace. Each line comes after its number and a tab; these are not " +
+				"part of the file. Without " +
+				"offset and limit the first 2000 lines are shown; lines are cut at 2000 characters. Images are shown " +
+				"as images, notebooks " +
 				"as their cells. Other binary files and directories cannot be read.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
@@ -94,7 +97,8 @@ func (r reader) run(ctx context.Context) Result {
 	case kind.image != "":
 		return r.image(b, f, kind.image)
 	case kind.binary != "":
-		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.shown, kind.binary).Hint("%s", kind.hint))
+		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.shown,
+			kind.binary).Hint("%s", kind.hint))
 	case kind.notebook:
 		return r.whole(b, f, func(data []byte) ([]byte, []Image, error) { return showNotebook(data) })
 	case kind.wide:
@@ -107,7 +111,8 @@ func (r reader) run(ctx context.Context) Result {
 	err = p.fill(b)
 	switch {
 	case errors.Is(err, errLongLine):
-		return failed(fault.New(fault.FieldTooLarge, "line %d of %s is longer than %d MB", p.line, r.shown, largestFile>>20).
+		return failed(fault.New(fault.FieldTooLarge, "line %d of %s is longer than %d MB", p.line, r.shown,
+			largestFile>>20).
 			Hint("Look at parts of it with Bash."))
 	case err != nil:
 		return failed(fault.New(fault.Internal, "cannot read %s", r.shown).Because(err))
@@ -122,7 +127,8 @@ func (r reader) run(ctx context.Context) Result {
 func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]byte, []Image, error)) Result {
 	data, err := io.ReadAll(io.LimitReader(b, largestFile+1))
 	if err == nil && len(data) > largestFile {
-		err = fault.New(fault.FieldTooLarge, "%s is larger than %d MB", r.shown, largestFile>>20).Hint("Look at parts of it with Bash.")
+		err = fault.New(fault.FieldTooLarge, "%s is larger than %d MB", r.shown,
+			largestFile>>20).Hint("Look at parts of it with Bash.")
 	}
 	if err != nil {
 		return failed(err)
@@ -147,7 +153,8 @@ func changedMeanwhile(shown string) error {
 
 func (r reader) image(b io.Reader, f *workspace.Reading, media string) Result {
 	if f.Size() > largestImage {
-		return failed(fault.New(fault.FieldTooLarge, "the image %s has %d bytes, more than the %d that a model can look at", r.shown,
+		return failed(fault.New(fault.FieldTooLarge,
+			"the image %s has %d bytes, more than the %d that a model can look at", r.shown,
 			f.Size(), largestImage).Hint("Make a smaller copy of it with Bash and read that."))
 	}
 	data, err := io.ReadAll(io.LimitReader(b, largestImage+1))
@@ -158,7 +165,10 @@ func (r reader) image(b io.Reader, f *workspace.Reading, media string) Result {
 		return failed(err)
 	}
 	r.env.Seen.Record(r.name, f.Fingerprint())
-	return Result{Text: fmt.Sprintf("The image %s (%s, %d bytes).", r.shown, media, len(data)), Images: []Image{{media, data}}}
+	return Result{
+		Text:   fmt.Sprintf("The image %s (%s, %d bytes).", r.shown, media, len(data)),
+		Images: []Image{{media, data}},
+	}
 }
 
 // told is the page with what the model needs to know beside it.
@@ -172,12 +182,15 @@ func (r reader) told(p *page) Result {
 	case p.ended && p.line == 0:
 		return Result{Text: fmt.Sprintf("(%s exists but is empty.)", r.shown)}
 	case p.shown == 0:
-		return failed(fault.New(fault.ArgError, "%s has only %d lines, so there is nothing from line %d on", r.shown, p.line, p.first))
+		return failed(fault.New(fault.ArgError, "%s has only %d lines, so there is nothing from line %d on", r.shown,
+			p.line, p.first))
 	case p.full:
-		p.text.WriteString(fmt.Sprintf("\n\n(Lines %d-%d%s are shown: no more than %d KB at once. Read on with offset %d.)",
-			p.first, last, of, largestPage>>10, last+1))
+		p.text.WriteString(
+			fmt.Sprintf("\n\n(Lines %d-%d%s are shown: no more than %d KB at once. Read on with offset %d.)",
+				p.first, last, of, largestPage>>10, last+1))
 	case !p.ended || last < p.line:
-		p.text.WriteString(fmt.Sprintf("\n\n(Lines %d-%d%s are shown. Read on with offset %d.)", p.first, last, of, last+1))
+		p.text.WriteString(fmt.Sprintf("\n\n(Lines %d-%d%s are shown. Read on with offset %d.)", p.first, last, of,
+			last+1))
 	}
 	return Result{Text: p.text.String()}
 }
@@ -277,7 +290,8 @@ func (p *page) add(line []byte, length int) {
 			if length > largestFile { // its end was not looked for
 				than = "more than "
 			}
-			text = fmt.Sprintf("%s… [the line is cut here; it has %s%d bytes]", text[:at], than, min(length, largestFile))
+			text = fmt.Sprintf("%s… [the line is cut here; it has %s%d bytes]", text[:at], than,
+				min(length, largestFile))
 		}
 	}
 	if p.numbered {

@@ -31,13 +31,17 @@ func sniff(name string, head []byte) content {
 	case starts("RIFF") && len(head) >= 12 && string(head[8:12]) == "WEBP":
 		return content{image: "image/webp"}
 	case starts("%PDF-"):
-		return content{binary: "a PDF document", hint: "Turn it into text with Bash, for example with pdftotext, and read that."}
+		return content{
+			binary: "a PDF document",
+			hint:   "Turn it into text with Bash, for example with pdftotext, and read that.",
+		}
 	case starts(mark16LE), starts(mark16BE):
 		return content{wide: true}
 	case bytes.IndexByte(head, 0) >= 0:
 		return content{binary: binaryKind(head), hint: "Look at it with Bash, for example with file, strings or xxd."}
 	}
-	return content{notebook: strings.EqualFold(path.Ext(name), ".ipynb") && !bytes.HasPrefix(bytes.TrimSpace(head), []byte("version https"))}
+	return content{notebook: strings.EqualFold(path.Ext(name), ".ipynb") &&
+		!bytes.HasPrefix(bytes.TrimSpace(head), []byte("version https"))}
 }
 
 func binaryKind(head []byte) string {

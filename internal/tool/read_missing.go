@@ -16,7 +16,8 @@ func missing(files *workspace.Dir, name string) error {
 	if !path.IsAbs(name) {
 		shown = path.Join(files.Path(), name)
 	}
-	f := fault.New(fault.FileMissing, "File not found: %s", text.Name(shown)).With("path", name).With("reason", "missing")
+	f := fault.New(fault.FileMissing, "File not found: %s", text.Name(shown)).With("path", name).With("reason",
+		"missing")
 	// The directory may be the wrong one: the nearest is sought where the path leaves what exists.
 	dir, word, rest := path.Dir(name), path.Base(name), ""
 	for {

@@ -17,13 +17,16 @@ func TestReadNumbersLines(t *testing.T) {
 	d.put("torn", "x1\nx2")
 	d.put("empty", "")
 	for input, want := range map[string]string{
-		`{"file_path": "a.txt"}`:                                                    "     1\tx1\n     2\tx2\n     3\tx3",
-		`{"file_path": "torn"}`:                                                     "     1\tx1\n     2\tx2",
-		`{"file_path": "a.txt", "offset": 2}`:                                       "     2\tx2\n     3\tx3",
-		`{"file_path": "a.txt", "offset": 2, "limit": 1}`:                           "     2\tx2\n\n(Lines 2-2 of 3 are shown. Read on with offset 3.)",
-		`{"path": "a.txt", "offset": "3", "limit": "9"}`:                            "     3\tx3",
-		`{"file_path": "a.txt", "offset": 0, "limit": 0}`:                           "     1\tx1\n     2\tx2\n     3\tx3",
-		`{"file_path": "empty"}`:                                                    "(empty exists but is empty.)",
+		`{"file_path": "a.txt"}`: "     1\tx1\n     2\tx2\n   " +
+			"  3\tx3",
+		`{"file_path": "torn"}`:               "     1\tx1\n     2\tx2",
+		`{"file_path": "a.txt", "offset": 2}`: "     2\tx2\n     3\tx3",
+		`{"file_path": "a.txt", "offset": 2, "limit": 1}`: "     2\tx2\n\n(Lines 2-2 of 3 " +
+			"are shown. Read on with offset 3.)",
+		`{"path": "a.txt", "offset": "3", "limit": "9"}`: "     3\tx3",
+		`{"file_path": "a.txt", "offset": 0, "limit": 0}`: "     1\tx1\n     2\tx2\n   " +
+			"  3\tx3",
+		`{"file_path": "empty"}`: "(empty exists but is empty.)",
 		`{"file_path": "` + filepath.ToSlash(d.in) + `/../in/torn", "limit": null}`: "     1\tx1\n     2\tx2",
 	} {
 		if r := d.says(Read, input); r.Text != want {
@@ -37,7 +40,8 @@ func TestReadNumbersLines(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	d := newDesk(t)
 	d.put("lines", strings.Repeat("a\n", 5000))
-	d.says(Read, object{"file_path": "lines"}, "\n  2000\ta\n\n(Lines 1-2000 of 5000 are shown. Read on with offset 2001.)")
+	d.says(Read, object{"file_path": "lines"},
+		"\n  2000\ta\n\n(Lines 1-2000 of 5000 are shown. Read on with offset 2001.)")
 
 	d.put("long", "short\n"+strings.Repeat("ä", 3000)+"\n"+strings.Repeat("b", 2000)+"\nend")
 	r := d.says(Read, object{"file_path": "long"}, "ä… [the line is cut here; it has 6001 bytes]\n", "\n     4\tend")
@@ -49,7 +53,8 @@ func TestReadIsBounded(t *testing.T) {
 	}
 
 	d.put("wide", strings.Repeat(strings.Repeat("w", 1900)+"\n", 1000))
-	r = d.says(Read, object{"file_path": "wide"}, " of 1000 are shown: no more than 256 KB at once. Read on with offset ")
+	r = d.says(Read, object{"file_path": "wide"},
+		" of 1000 are shown: no more than 256 KB at once. Read on with offset ")
 	if len(r.Text) > largestPage+1000 {
 		t.Errorf("the result has %d bytes", len(r.Text))
 	}
@@ -72,7 +77,8 @@ func TestReadOfAFileThatIsTooLargeToCount(t *testing.T) {
 	check(t, err)
 	check(t, f.Truncate(largestFile+1))
 	check(t, f.Close())
-	d.says(Read, object{"file_path": "huge", "limit": 3}, "     3\tline\n\n(Lines 1-3 are shown. Read on with offset 4.)")
+	d.says(Read, object{"file_path": "huge", "limit": 3},
+		"     3\tline\n\n(Lines 1-3 are shown. Read on with offset 4.)")
 	if _, ok := d.env.Seen.Lookup("huge"); ok {
 		t.Error("a file counts as seen of which most was not read")
 	}
@@ -98,7 +104,8 @@ func TestReadOfOtherEncodings(t *testing.T) {
 func TestReadOfWhatIsNoText(t *testing.T) {
 	d := newDesk(t)
 	for name, content := range map[string]string{
-		"image/png": "\x89PNG\r\n\x1a\n123", "image/jpeg": "\xff\xd8\xff\xe0123", "image/gif": "GIF89a123", "image/webp": "RIFF1234WEBPVP8 ",
+		"image/png": "\x89PNG\r\n\x1a\n123", "image/jpeg": "\xff\xd8\xff\xe0123", "image/gif": "GIF89a123",
+		"image/webp": "RIFF1234WEBPVP8 ",
 	} {
 		d.put("picture", content)
 		r := d.says(Read, object{"file_path": "picture"}, name)
@@ -124,7 +131,10 @@ func TestReadOfWhatIsNotThere(t *testing.T) {
 	d.put("src/lexer.ts", "")
 	d.put("README.md", "")
 	for name, parts := range map[string][]string{
-		"src/praser.go": {"File not found: " + filepath.ToSlash(d.in) + "/src/praser.go", "Did you mean src/parser.go?"},
+		"src/praser.go": {
+			"File not found: " + filepath.ToSlash(d.in) + "/src/praser.go",
+			"Did you mean src/parser.go?",
+		},
 		"src/lexer.js":  {"Did you mean src/lexer.ts?"},
 		"readme.md":     {"Did you mean README.md?"},
 		"scr/parser.go": {"Did you mean src/parser.go?"},
@@ -151,14 +161,16 @@ func TestReadOfANotebook(t *testing.T) {
   {"output_type": "error", "ename": "ValueError", "evalue": "bad", "traceback": []}]}
 ], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
 	r := d.says(Read, object{"file_path": "a.ipynb"})
-	want := "Cell 0 (markdown, id m1):\n# Title\ntext\n\nCell 1 (code):\nprint(1)\nOutput:\n1\nOutput:\n<Figure>\nOutput: picture 1\nOutput:\nValueError: bad\n"
+	want := "Cell 0 (markdown, id m1):\n# Title\ntext\n\nCell 1 " +
+		"(code):\nprint(1)\nOutput:\n1\nOutput:\n<Figure>\nOutput: picture 1\nOutput:\nValueError: bad\n"
 	if r.Text != want {
 		t.Errorf("got\n%s\nwant\n%s", r.Text, want)
 	}
 	if len(r.Images) != 1 || string(r.Images[0].Data) != "\x89PNG\r\n\x1a\n" {
 		t.Errorf("got the images %v", r.Images)
 	}
-	d.says(Read, object{"file_path": "a.ipynb", "offset": 5, "limit": 2}, "Cell 1 (code):\nprint(1)\n\n(Lines 5-6 of 14")
+	d.says(Read, object{"file_path": "a.ipynb", "offset": 5, "limit": 2},
+		"Cell 1 (code):\nprint(1)\n\n(Lines 5-6 of 14")
 	d.put("odd.ipynb", `{"cells": [{"source": 5, "outputs": {}, "cell_type": []}, {}]}`)
 	d.says(Read, object{"file_path": "odd.ipynb"}, "Cell 0 (", "Cell 1 (")
 	d.put("torn.ipynb", `{"cells": [`)

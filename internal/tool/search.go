@@ -23,10 +23,12 @@ type ground struct {
 	scope *ignore.Scope
 }
 
-// newGround reads the rules of the directories that lead to name, up to the top of the file system, as ripgrep and fd do. They lie outside
-// the workspace where it is a part of a repository; only these files are read there, and nobody sees more of them than what they hide.
+// newGround reads the rules of the directories that lead to name, up to the top of the file system, as ripgrep and fd
+// do. They lie outside the workspace where it is a part of a repository; only these files are read there, and nobody
+// sees more of them than what they hide.
 //
-// name itself is looked at even if a rule hides it: somebody has named it. The rules from above do not count in it then.
+// name itself is looked at even if a rule hides it: somebody has named it. The rules from above do not count in it
+// then.
 func newGround(env *Env, name, own string) *ground {
 	g := &ground{env: env, own: own, name: name}
 	if env.Excludes != "" {
@@ -105,7 +107,8 @@ func below(dir, name string) string {
 	return dir + "/" + name
 }
 
-// shown is the path of a file as the model sees it: relative to the workspace, or absolute where it lies in a further directory.
+// shown is the path of a file as the model sees it: relative to the workspace, or absolute where it lies in a further
+// directory.
 func (g *ground) shown(f *workspace.Folder, name string) string {
 	if g.name == "." {
 		return f.Join(name)
@@ -121,8 +124,8 @@ func searchPath(env *Env, written string) (string, error) {
 	return env.Files.Name(written)
 }
 
-// ExcludesFile is where git keeps a user's own rules for all repositories, "" where that cannot be told. Another place that git was
-// configured to is not looked for. variable reads the environment.
+// ExcludesFile is where git keeps a user's own rules for all repositories, "" where that cannot be told. Another place
+// that git was configured to is not looked for. variable reads the environment.
 func ExcludesFile(variable func(string) string) string {
 	dir := variable("XDG_CONFIG_HOME")
 	if home := variable("HOME"); dir == "" && home != "" {

@@ -92,7 +92,8 @@ func put(t testing.TB, root, name string, data string) {
 	}
 }
 
-// plantSearched makes a tree at random: hidden and ignored files, repositories in repositories or none, and contents of every kind.
+// plantSearched makes a tree at random: hidden and ignored files, repositories in repositories or none, and contents of
+// every kind.
 func plantSearched(t *testing.T, random *rand.Rand) searched {
 	s := searched{root: t.TempDir(), config: t.TempDir()}
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -109,7 +110,8 @@ func plantSearched(t *testing.T, random *rand.Rand) searched {
 	}
 	for _, dir := range dirs {
 		for range random.IntN(6) {
-			put(t, s.root, dir+pick("a", "m", "main", ".env", "z", "Makefile", "é")+pick("", ".go", ".go", ".txt", ".log", ".o"), randomText(random, s.huge))
+			put(t, s.root, dir+pick("a", "m", "main", ".env", "z", "Makefile", "é")+pick("", ".go", ".go", ".txt",
+				".log", ".o"), randomText(random, s.huge))
 		}
 		for _, name := range []string{".gitignore", ".ignore", ".rgignore", ".fdignore"} {
 			if random.IntN(5) == 0 {
@@ -123,7 +125,8 @@ func plantSearched(t *testing.T, random *rand.Rand) searched {
 			}
 		}
 		if random.IntN(6) == 0 {
-			if err := os.Symlink(pick("a.go", "..", ".", "/etc"), filepath.Join(s.root, filepath.FromSlash(dir), "link")); err != nil {
+			if err := os.Symlink(pick("a.go", "..", ".", "/etc"), filepath.Join(s.root, filepath.FromSlash(dir),
+				"link")); err != nil {
 				t.Skip("no symbolic links here")
 			}
 		}
@@ -136,7 +139,8 @@ func plantSearched(t *testing.T, random *rand.Rand) searched {
 
 func randomIgnores(random *rand.Rand) string {
 	rules := []string{
-		"*.log", "*.o", "build", "build/", "/build", "node_modules/", "!a.o", "!*.log", "!.env", ".env", "/a/*", "a/b", "**/src", "src/**", "!src/",
+		"*.log", "*.o", "build", "build/", "/build", "node_modules/", "!a.o", "!*.log", "!.env", ".env", "/a/*", "a/b",
+		"**/src", "src/**", "!src/",
 		"!.hid/", "/*", "!/a", "x\\ y", "[mz]*", "# no", "", "*.txt ", "m?in.go", "*", "!*.go", "!*/",
 	}
 	var b strings.Builder
@@ -146,12 +150,16 @@ func randomIgnores(random *rand.Rand) string {
 	return b.String()
 }
 
-// randomText is the content of a file. Only with huge a line may be longer than what ripgrep looks at in one go: it then looks at more of all
-// files that follow, and so finds the zeros in them earlier.
+// randomText is the content of a file. Only with huge a line may be longer than what ripgrep looks at in one go: it
+// then looks at more of all files that follow, and so finds the zeros in them earlier.
 func randomText(random *rand.Rand, huge bool) string {
-	words := []string{"foo", "bar", "Foo", "FOO", "foobar", " ", "\t", "x", "xx", "123", "a.b", "(", " é ", "\n", "\n", "\n", "\n\n", "\r\n", "fo=\xff=o", "=\xfe="}
+	words := []string{
+		"foo", "bar", "Foo", "FOO", "foobar", " ", "\t", "x", "xx", "123", "a.b", "(", " é ", "\n", "\n",
+		"\n", "\n\n", "\r\n", "fo=\xff=o", "=\xfe=",
+	}
 	var b strings.Builder
-	// For us a byte that is no text is one character to . and [^x], for ripgrep it is none: so none of them lies beside a letter.
+	// For us a byte that is no text is one character to . and [^x], for ripgrep it is none: so none of them lies beside
+	// a letter.
 	b.WriteString("the first line ") // ripgrep looks at the first three bytes alone, and at the lines in them
 	for range random.IntN(60) {
 		b.WriteString(words[random.IntN(len(words))])
@@ -196,7 +204,8 @@ func rounds(t *testing.T, most int, try func(random *rand.Rand)) {
 	}
 }
 
-// someDir is a directory of the tree that no rule hides, or its top. In one that is hidden we see more than others: somebody has named it.
+// someDir is a directory of the tree that no rule hides, or its top. In one that is hidden we see more than others:
+// somebody has named it.
 func (s searched) someDir(random *rand.Rand, visible string) string {
 	dirs := []string{".", "."}
 	for _, name := range []string{"a", "b", "src", "build", "a/b", "src/a"} {
@@ -254,8 +263,8 @@ func TestGlobFindsWhatFdFinds(t *testing.T) {
 	t.Logf("%d files", total)
 }
 
-// inGit says whether a line is of a repository's own files. Where a rule such as !*/ takes back all hidden directories ripgrep and fd look
-// into .git too; we do not.
+// inGit says whether a line is of a repository's own files. Where a rule such as !*/ takes back all hidden directories
+// ripgrep and fd look into .git too; we do not.
 func inGit(line string) bool {
 	return strings.HasPrefix(line, ".git/") || strings.Contains(line, "/.git/")
 }
@@ -309,7 +318,8 @@ func TestGrepFindsWhatRipgrepFinds(t *testing.T) {
 // randomSearch is one search, for us and for ripgrep.
 func randomSearch(random *rand.Rand, context bool) (input map[string]any, args []string) {
 	patterns := []string{
-		"foo", "bar", "the first", "Foo", "foo|bar|123", "fo+b", `^foo`, `foo$`, `o\s+b`, `[Ff]oo\b`, `x*`, `^$`, `\bx\b`, `a\.b`, `\(`, `(foo|ba)r`, `[0-9]{3}`,
+		"foo", "bar", "the first", "Foo", "foo|bar|123", "fo+b", `^foo`, `foo$`, `o\s+b`, `[Ff]oo\b`, `x*`, `^$`,
+		`\bx\b`, `a\.b`, `\(`, `(foo|ba)r`, `[0-9]{3}`,
 		`^\s*x`, `line$`, `x{2,3}`, "[^a-z\n]foo", `^(the|foo)`, `(?i)foo`, `f[^x]o`, `\Sx`, `line foo`, `\d\d\dx`,
 	}
 	pattern := patterns[random.IntN(len(patterns))]
@@ -335,7 +345,10 @@ func randomSearch(random *rand.Rand, context bool) (input map[string]any, args [
 		}
 	}
 	maybe(4, "-i", true, "-i")
-	if glob := []string{"*.{go,txt}", "!*.go", "**/a/**", "src/*", "a/", "!build", ".env*", "[mz]*.go"}; random.IntN(3) == 0 {
+	if glob := []string{
+		"*.{go,txt}", "!*.go", "**/a/**", "src/*", "a/", "!build", ".env*",
+		"[mz]*.go",
+	}; random.IntN(3) == 0 {
 		one := glob[random.IntN(len(glob))]
 		maybe(1, "glob", one, "-g", one)
 	}
@@ -343,8 +356,8 @@ func randomSearch(random *rand.Rand, context bool) (input map[string]any, args [
 	return input, args
 }
 
-// comparable is an answer in a form in which small differences of the two programs do not count: the order of files, what a long
-// line holds, bytes that are no text, separators, and the words about binary files.
+// comparable is an answer in a form in which small differences of the two programs do not count: the order of files,
+// what a long line holds, bytes that are no text, separators, and the words about binary files.
 func comparable(text string) []string {
 	binary := regexp.MustCompile(`^(.*?): (WARNING: stopped searching binary file.*|binary from here on.*)$`)
 	place := regexp.MustCompile(`^.*?[:-]\d+[:-]`)

@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Seen is what a conversation knows of the files that it has read or written. It may be used from several goroutines, and by the
-// sub-agents of a conversation. The zero value, and nil, know nothing.
+// Seen is what a conversation knows of the files that it has read or written. It may be used from several goroutines,
+// and by the sub-agents of a conversation. The zero value, and nil, know nothing.
 type Seen struct {
 	mu    sync.Mutex
 	files map[string]workspace.Fingerprint
@@ -47,6 +47,7 @@ func (s *Seen) check(name, shown string, now workspace.Fingerprint) error {
 }
 
 func changed(shown string) error {
-	return fault.New(fault.ConcurrentModification, "%s has changed on disk since it was read; nothing was written", shown).
+	return fault.New(fault.ConcurrentModification, "%s has changed on disk since it was read; nothing was written",
+		shown).
 		Hint("Read it again, then repeat the change on what it holds now.")
 }

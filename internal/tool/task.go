@@ -46,20 +46,25 @@ func HandOver(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: TaskName,
-			Description: "Hands one self-contained piece of work to a sub-agent, which has the same tools and knows nothing of this conversation. Its last " +
-				"message comes back. Use it for searches over many files whose details are not needed here. Say all that it has to know, and what to report.",
+			Description: "Hands one self-contained piece of work to a sub-agent, which has the same tools and knows " +
+				"nothing of this conversation. Its last " +
+				"message comes back. Use it for searches over many files whose details are not needed here. Say all " +
+				"that it has to know, and what to report.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"description":{"type":"string","description":"The work in three to five words"},` +
 				`"prompt":{"type":"string","description":"What to do, and what to report"},` +
-				`"subagent_type":{"type":"string","description":` + string(known) + `}},"required":["description","prompt"]}`),
+				`"subagent_type":{"type":"string","description":` + string(known) +
+				`}},"required":["description","prompt"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput("Task", raw, taskExample, []string{"description", "prompt", "subagent_type"}, nil)
-			description, kind, prompt := in.text("description", false), in.text("subagent_type", false), in.text("prompt", true)
+			description, kind, prompt := in.text("description", false), in.text("subagent_type",
+				false), in.text("prompt", true)
 			if in.raw("prompt") != nil && strings.TrimSpace(prompt) == "" {
 				in.problem("%q is empty", "prompt")
 			}
-			if len(env.Helpers) > 0 && kind != "" && kind != GeneralHelper && !slices.ContainsFunc(env.Helpers, func(h Helper) bool { return h.Name == kind }) {
+			if len(env.Helpers) > 0 && kind != "" && kind != GeneralHelper &&
+				!slices.ContainsFunc(env.Helpers, func(h Helper) bool { return h.Name == kind }) {
 				names := []string{GeneralHelper}
 				for _, h := range env.Helpers {
 					names = append(names, h.Name)
@@ -75,7 +80,8 @@ func HandOver(env *Env) Tool {
 					answer, err := env.Task(ctx, description, kind, prompt)
 					switch {
 					case err != nil && answer != "":
-						return Result{Text: "The sub-agent did not finish: " + err.Error() + "\nIts last words were:\n" + answer, Failed: true}
+						return Result{Text: "The sub-agent did not finish: " + err.Error() +
+							"\nIts last words were:\n" + answer, Failed: true}
 					case err != nil:
 						return Result{Text: "The sub-agent did not finish: " + err.Error(), Failed: true}
 					}

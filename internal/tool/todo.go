@@ -54,14 +54,16 @@ func TodoWrite(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "TodoWrite",
-			Description: "Replaces the list of what is to be done in this conversation; always give the whole list. Use it for work of " +
+			Description: "Replaces the list of what is to be done in this conversation; always give the whole list. " +
+				"Use it for work of " +
 				"three steps or more: one step at a time is in_progress, and it is completed as soon as it is done.",
-			Input: json.RawMessage(`{"type":"object","properties":{"todos":{"type":"array","description":"The whole list",` +
-				`"items":{"type":"object","properties":{` +
-				`"content":{"type":"string","description":"What to do, such as Fix the parser"},` +
-				`"status":{"type":"string","enum":["pending","in_progress","completed"]},` +
-				`"activeForm":{"type":"string","description":"The same while it is done, such as Fixing the parser"}},` +
-				`"required":["content","status","activeForm"]}}},"required":["todos"]}`),
+			Input: json.RawMessage(
+				`{"type":"object","properties":{"todos":{"type":"array","description":"The whole list",` +
+					`"items":{"type":"object","properties":{` +
+					`"content":{"type":"string","description":"What to do, such as Fix the parser"},` +
+					`"status":{"type":"string","enum":["pending","in_progress","completed"]},` +
+					`"activeForm":{"type":"string","description":"The same while it is done, such as Fixing the parser"}},` +
+					`"required":["content","status","activeForm"]}}},"required":["todos"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput("TodoWrite", raw, todoExample, []string{"todos"}, map[string]string{"items": "todos"})
@@ -87,7 +89,10 @@ func readTodos(in *input) []Todo {
 	list, ids, active := []Todo{}, map[string]bool{}, 0
 	for i, raw := range in.list("todos", true) {
 		item := readInput(in.tool, raw, in.example, []string{"id", "content", "status", "activeForm"}, nil)
-		todo := Todo{Content: item.text("content", true), Status: item.text("status", true), ActiveForm: item.text("activeForm", false)}
+		todo := Todo{
+			Content: item.text("content", true), Status: item.text("status", true),
+			ActiveForm: item.text("activeForm", false),
+		}
 		if value := item.raw("id"); value != nil && json.Unmarshal(value, &todo.ID) != nil {
 			todo.ID = string(value) // numbers are usual
 		}
@@ -123,5 +128,6 @@ func summary(list []Todo) string {
 	for _, todo := range list {
 		count[todo.Status]++
 	}
-	return fmt.Sprintf("The list is kept: %d completed, %d in progress, %d pending.", count[todoDone], count[todoActive], count[todoPending])
+	return fmt.Sprintf("The list is kept: %d completed, %d in progress, %d pending.", count[todoDone],
+		count[todoActive], count[todoPending])
 }

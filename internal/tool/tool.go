@@ -1,9 +1,9 @@
 // Package tool is what the native agent can do: one file a tool, its description for the model beside it.
 //
-// It promises that a tool says beforehand what a call would do, so that somebody who does not know the tool can decide about it; that it
-// reaches files, commands and pages only through the doors of Env, which is where the walls stand; that any input gets an answer that the
-// model can learn from, never a panic; and that a list of tools names only what works here. It refuses to decide what is allowed, to ask
-// anybody, and to print.
+// It promises that a tool says beforehand what a call would do, so that somebody who does not know the tool can decide
+// about it; that it reaches files, commands and pages only through the doors of Env, which is where the walls stand;
+// that any input gets an answer that the model can learn from, never a panic; and that a list of tools names only what
+// works here. It refuses to decide what is allowed, to ask anybody, and to print.
 package tool
 
 import (
@@ -18,8 +18,8 @@ import (
 // Tool is one thing that a model can do.
 type Tool struct {
 	toolspec.Tool
-	// Plan reads the input and says what the call would do, without any effect. The error is for the model: which argument is wrong, and how
-	// it is right.
+	// Plan reads the input and says what the call would do, without any effect. The error is for the model: which
+	// argument is wrong, and how it is right.
 	Plan func(input json.RawMessage) (Action, error)
 }
 
@@ -30,17 +30,18 @@ type Action struct {
 	Paths   []string // names beneath the root that it reads or changes; nil where it cannot be told
 	Command string   // for a shell
 	URL     string   // of a page
-	// At is where a command would begin, relative to the root; nil: in the root. It is asked for when somebody decides, since another command may
-	// have moved there meanwhile, and Run begins nowhere else than it has told last.
+	// At is where a command would begin, relative to the root; nil: in the root. It is asked for when somebody decides,
+	// since another command may have moved there meanwhile, and Run begins nowhere else than it has told last.
 	At    func() string
 	Title string          // what it does, in one line for a person
 	Input json.RawMessage // the input under the names that hosts know (file_path); members that we do not know are kept
-	// Run does it. It ends soon after ctx does, and leaves nothing behind then. progress may be nil; it is told what the tool prints meanwhile.
+	// Run does it. It ends soon after ctx does, and leaves nothing behind then. progress may be nil; it is told what
+	// the tool prints meanwhile.
 	Run func(ctx context.Context, progress func(string)) Result
 	// Person: it is a person's decision, so one is asked, whatever the rules and the mode allow.
 	Person bool
-	// Form is of a call that is a question: what a person filled in, or said, as its result. It is not ok where there is no answer in it, and the
-	// result says so. Nil: it is none.
+	// Form is of a call that is a question: what a person filled in, or said, as its result. It is not ok where there
+	// is no answer in it, and the result says so. Nil: it is none.
 	Form func(filled json.RawMessage, text string) (r Result, ok bool)
 }
 

@@ -23,14 +23,18 @@ func Write(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
 			Name: "Write",
-			Description: "Writes a file as a whole, whether it exists or not; directories that lead to it are made. To change part of a file " +
+			Description: "Writes a file as a whole, whether it exists or not; directories that lead to it are made. " +
+				"To change part of a file " +
 				"use Edit. A file that has changed since you read it must be read again first.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
 				`"content":{"type":"string","description":"All that the file shall hold"}},"required":["file_path","content"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := withNames(pathNames(), map[string]string{"contents": "content", "text": "content", "file_text": "content"})
+			others := withNames(pathNames(), map[string]string{
+				"contents": "content", "text": "content",
+				"file_text": "content",
+			})
 			in := readInput("Write", raw, writeExample, []string{"file_path", "content"}, others)
 			written, content := in.text("file_path", true), in.text("content", true)
 			if err := in.err(); err != nil {
@@ -47,7 +51,8 @@ func Write(env *Env) Tool {
 					if err != nil {
 						return failed(err)
 					}
-					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s", utf8.RuneCountInString(content), s.shown), Change: became}
+					return Result{Text: fmt.Sprintf("Successfully wrote %d characters to %s",
+						utf8.RuneCountInString(content), s.shown), Change: became}
 				},
 			}, nil
 		},

@@ -89,8 +89,8 @@ func TestChangesOfOthersAreNotLost(t *testing.T) {
 	d.says(Write, object{"file_path": "gone", "content": "y"})
 }
 
-// meanwhile is a turn during which somebody else does something: when a tool asks whether it still runs, which is between what it reads and
-// what it writes.
+// meanwhile is a turn during which somebody else does something: when a tool asks whether it still runs, which is
+// between what it reads and what it writes.
 type meanwhile struct {
 	context.Context
 	do func()
@@ -141,12 +141,16 @@ func TestLinksAreNoWayOut(t *testing.T) {
 			t.Skipf("no symbolic links here: %v", err)
 		}
 	}
-	for _, name := range []string{"file", "file-absolute", "dir/secret", "dir-absolute/secret", "dangling", "dangling-absolute", "dir/none"} {
+	for _, name := range []string{
+		"file", "file-absolute", "dir/secret", "dir-absolute/secret", "dangling",
+		"dangling-absolute", "dir/none",
+	} {
 		d.fails(Read, object{"file_path": name}, "outside the workspace")
 		d.fails(Write, object{"file_path": name, "content": "x"}, "outside the workspace")
 		d.fails(Edit, object{"file_path": name, "old_string": "secret", "new_string": "x"}, "outside the workspace")
 		d.fails(Edit, object{"file_path": name, "old_string": "", "new_string": "x"})
-		d.fails(MultiEdit, object{"file_path": name, "edits": []object{{"old_string": "secret", "new_string": "x"}}}, "outside the workspace")
+		d.fails(MultiEdit, object{"file_path": name, "edits": []object{{"old_string": "secret", "new_string": "x"}}},
+			"outside the workspace")
 	}
 	d.fails(LS, object{"path": "dir"}, "outside the workspace")
 	d.fails(LS, object{"path": "dir-absolute"}, "outside the workspace")

@@ -1,10 +1,11 @@
 // Package vigil is where a guard waits: in front of the initialisation of nearly everything else in the program.
 //
-// A guard is a second process of this program, and almost always ends without having done anything. What the program's other packages do
-// before main would be half of the price of starting it. It promises that a process which was started as a guard, and only that, is held
-// here until the process that it watches over has ended or dismissed it; what it was told is returned by Heard, and the program then goes on
-// to main. It refuses to depend on more than syscall: the linker initialises packages in the order of their paths as soon as what they
-// import is ready, so that this one comes before os, reflect and all that need them.
+// A guard is a second process of this program, and almost always ends without having done anything. What the program's
+// other packages do before main would be half of the price of starting it. It promises that a process which was started
+// as a guard, and only that, is held here until the process that it watches over has ended or dismissed it; what it was
+// told is returned by Heard, and the program then goes on to main. It refuses to depend on more than syscall: the
+// linker initialises packages in the order of their paths as soon as what they import is ready, so that this one comes
+// before os, reflect and all that need them.
 package vigil
 
 import (
@@ -13,7 +14,8 @@ import (
 )
 
 const (
-	// Name is what a guard is called, and Variable what is in its environment, so that neither alone holds anybody here.
+	// Name is what a guard is called, and Variable what is in its environment, so that neither alone holds anybody
+	// here.
 	Name     = "omniagent-guard"
 	Variable = "OMNIAGENT_GUARD"
 	// Socket is the descriptor of the connection to the process that it watches over.
@@ -82,9 +84,11 @@ func connected() bool {
 func ignoreSignals() {
 	ignored := [16]uint64{1} // SIG_IGN; flags, restorer and mask follow, in an order that differs
 	for _, s := range []syscall.Signal{
-		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGPIPE,
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGALRM, syscall.SIGPIPE,
 		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
 	} {
-		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&ignored)), 0, 8, 0, 0)
+		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&ignored)), 0, 8, 0,
+			0)
 	}
 }

@@ -3,8 +3,8 @@
 // Package vigil is where a guard waits on Linux. Elsewhere it waits in main.
 package vigil
 
-// Name is what a guard is called, Variable is in its environment, Socket is the descriptor of the connection to the process that it watches
-// over.
+// Name is what a guard is called, Variable is in its environment, Socket is the descriptor of the connection to the
+// process that it watches over.
 const (
 	Name     = "omniagent-guard"
 	Variable = "OMNIAGENT_GUARD"

@@ -48,7 +48,8 @@ func TestMagicLinks(t *testing.T) {
 	defer deleted.Close()
 	check(t, os.Remove(deleted.Name()))
 	for _, name := range []string{
-		"root" + y.out + "/secret", "cwd/../../../../etc/passwd", "exe", fmt.Sprintf("fd/%d", secret.Fd()), fmt.Sprintf("fd/%d/secret", beneath),
+		"root" + y.out + "/secret", "cwd/../../../../etc/passwd", "exe", fmt.Sprintf("fd/%d", secret.Fd()),
+		fmt.Sprintf("fd/%d/secret", beneath),
 		"task/self/root/etc/passwd", fmt.Sprintf("fd/%d", deleted.Fd()),
 	} {
 		name = "proc/self/" + name
@@ -95,12 +96,18 @@ func TestNamesOfTheRootThroughProc(t *testing.T) {
 	out, err := unix.Open(y.out, unix.O_PATH|unix.O_DIRECTORY, 0)
 	check(t, err)
 	defer unix.Close(out)
-	for _, written := range []string{"/proc/self/root" + y.in + "/sub/x", fmt.Sprintf("/proc/self/fd/%d/sub/x", fd), fmt.Sprintf("/dev/fd/%d/sub/x", fd)} {
+	for _, written := range []string{
+		"/proc/self/root" + y.in + "/sub/x", fmt.Sprintf("/proc/self/fd/%d/sub/x", fd),
+		fmt.Sprintf("/dev/fd/%d/sub/x", fd),
+	} {
 		if name, err := y.Name(written); err != nil || name != "sub/x" {
 			t.Errorf("%s: got %q, %v", written, name, err)
 		}
 	}
-	for _, written := range []string{"/proc/self/root" + y.out + "/secret", fmt.Sprintf("/proc/self/fd/%d/secret", out), "/proc/self/cwd", "/dev/stdin", "/proc/1/root" + y.out} {
+	for _, written := range []string{
+		"/proc/self/root" + y.out + "/secret", fmt.Sprintf("/proc/self/fd/%d/secret", out),
+		"/proc/self/cwd", "/dev/stdin", "/proc/1/root" + y.out,
+	} {
 		_, err := y.Name(written)
 		wantReason(t, written, err, "outside")
 	}
@@ -186,9 +193,11 @@ func TestNoRoomForAnotherName(t *testing.T) {
 // TestEveryKindOfFailureOfAReplacement: each call fails in each way that the system knows.
 func TestEveryKindOfFailureOfAReplacement(t *testing.T) {
 	for errno, reason := range map[syscall.Errno]string{
-		syscall.ENOSPC: "full", syscall.EDQUOT: "full", syscall.EIO: "failed", syscall.EXDEV: "failed", syscall.EROFS: "blocked",
+		syscall.ENOSPC: "full", syscall.EDQUOT: "full", syscall.EIO: "failed", syscall.EXDEV: "failed",
+		syscall.EROFS:  "blocked",
 		syscall.EACCES: "blocked", syscall.EPERM: "blocked", syscall.EBUSY: "blocked", syscall.ENOTDIR: "not-directory",
-		syscall.EISDIR: "not-regular", syscall.ENAMETOOLONG: "invalid", syscall.ENOENT: "missing", syscall.EFBIG: "failed", syscall.EMFILE: "failed",
+		syscall.EISDIR: "not-regular", syscall.ENAMETOOLONG: "invalid", syscall.ENOENT: "missing",
+		syscall.EFBIG: "failed", syscall.EMFILE: "failed",
 	} {
 		y := newYard(t)
 		for k := 0; ; k++ {
@@ -376,7 +385,10 @@ func TestAsNobody(t *testing.T) {
 	check(t, others.Chmod(0o666))
 	_, err = io.WriteString(others, oldText)
 	check(t, errors.Join(err, others.Close()))
-	names := []string{"TestAReadOnlyDirectory", "TestAFileThatMayNotBeRead", "TestAStickyDirectory", "TestASurveyOfWhatMayNotBeRead"}
+	names := []string{
+		"TestAReadOnlyDirectory", "TestAFileThatMayNotBeRead", "TestAStickyDirectory",
+		"TestASurveyOfWhatMayNotBeRead",
+	}
 	cmd := exec.Command(copied, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, othersVariable+"="+others.Name())

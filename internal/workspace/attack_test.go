@@ -25,7 +25,10 @@ func TestAWriteGoesOnlyWhereItWasDecided(t *testing.T) {
 	wantContent(t, filepath.Join(y.in, ".git", "hooks", "run"), oldText)
 	check(t, y.Replace("docs/run", []byte(newText), ReplaceOptions{Target: ".git/hooks/run"}))
 	wantContent(t, filepath.Join(y.in, ".git", "hooks", "run"), newText)
-	for name, want := range map[string]string{"none/x": "none/x", "docs": ".git/hooks", "docs/../x": ".git/x", ".": "."} {
+	for name, want := range map[string]string{
+		"none/x": "none/x", "docs": ".git/hooks", "docs/../x": ".git/x",
+		".": ".",
+	} {
 		if got, err := y.Resolve(name); err != nil || got != want {
 			t.Errorf("%s leads to %q, %v, want %q", name, got, err, want)
 		}
@@ -78,8 +81,8 @@ func TestTheLastLookIsWhereTheRenameWillBe(t *testing.T) {
 	wantContent(t, filepath.Join(y.in, "b", "file"), "by somebody else")
 }
 
-// TestWhereALinkLeadsIsNotLookedAtOutside: a link to a directory that mounts itself when it is looked at, or to a server that is gone, costs
-// nothing. What tells is a link outside that would lead back in.
+// TestWhereALinkLeadsIsNotLookedAtOutside: a link to a directory that mounts itself when it is looked at, or to a
+// server that is gone, costs nothing. What tells is a link outside that would lead back in.
 func TestWhereALinkLeadsIsNotLookedAtOutside(t *testing.T) {
 	y := newYard(t)
 	check(t, os.Symlink(y.in, filepath.Join(y.out, "back")))
@@ -121,7 +124,8 @@ func TestNamesAreShownClean(t *testing.T) {
 		func() error { _, err := y.Name(bad + "\x00"); return err }(),
 	} {
 		f := fault.Of(err)
-		if message := f.Error() + f.Suggestion; err == nil || strings.ContainsAny(message, "\x1b\x07\n\u202e") || !utf8.ValidString(message) {
+		if message := f.Error() + f.Suggestion; err == nil || strings.ContainsAny(message, "\x1b\x07\n\u202e") ||
+			!utf8.ValidString(message) {
 			t.Errorf("%q", message)
 		}
 	}
@@ -137,7 +141,10 @@ func TestAbove(t *testing.T) {
 	y.link(t, filepath.Join(y.out, "rules"), "sub/rules")
 	y.link(t, "../out", "away")
 	y.link(t, "sub/deep", "short")
-	for name, want := range map[string]string{".": "above ", "sub/deep": "above root - ", "short": "above root - ", "away/x": "above root - ", "none/x": "above root - "} {
+	for name, want := range map[string]string{
+		".": "above ", "sub/deep": "above root - ", "short": "above root - ",
+		"away/x": "above root - ", "none/x": "above root - ",
+	} {
 		got := ""
 		var last string
 		full := y.Above(name, func(a *Above) {
@@ -151,7 +158,8 @@ func TestAbove(t *testing.T) {
 			}
 			got += string(data) + " "
 			if strings.HasSuffix(a.Path, "sub") {
-				if data, err := a.ReadFile(".git/info/exclude", 100); !a.Has(".git") || err != nil || string(data) != "excluded" {
+				if data, err := a.ReadFile(".git/info/exclude", 100); !a.Has(".git") || err != nil ||
+					string(data) != "excluded" {
 					t.Errorf("got %q, %v", data, err)
 				}
 			}

@@ -16,12 +16,12 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Dir is a directory that a program works in: every file of it is reached beneath it, by descriptor, whatever links lie in it and
-// whoever moves them meanwhile. Its names are separated by slashes and relative to the root, which is ".". A link that leads out of the
-// root is refused, one that leads back into it is followed, also when it is absolute.
+// Dir is a directory that a program works in: every file of it is reached beneath it, by descriptor, whatever links lie
+// in it and whoever moves them meanwhile. Its names are separated by slashes and relative to the root, which is ".". A
+// link that leads out of the root is refused, one that leads back into it is followed, also when it is absolute.
 //
-// A Dir may know further directories that can only be read, and others that are like the root, each a Dir by itself; a name there is the absolute
-// path, with slashes. No link leads from one of them into another.
+// A Dir may know further directories that can only be read, and others that are like the root, each a Dir by itself; a
+// name there is the absolute path, with slashes. No link leads from one of them into another.
 //
 // What it refuses is a fault with the detail "reason": outside, invalid, missing, blocked, not-regular,
 // not-directory, too-large, read-only, changed, full or, for anything else of the system, failed.
@@ -33,7 +33,8 @@ type Dir struct {
 	more     []*Dir // further roots
 	out      error  // what os.Root says of a name that leads out of it
 	withheld withheld
-	one      sync.Mutex // one replacement at a time: between the last look at a file and its rename nobody else of us comes
+	// one replacement at a time: between the last look at a file and its rename nobody else of us comes
+	one sync.Mutex
 }
 
 // OpenDir opens the directory root. The directories also may be read, never written; they need not exist yet.
@@ -146,7 +147,8 @@ func (d *Dir) lstat(name string) (os.FileInfo, error) {
 	})
 }
 
-// ReadDir lists a directory, sorted by name. Of a directory with more than max entries it lists some max and says so; 0 means all.
+// ReadDir lists a directory, sorted by name. Of a directory with more than max entries it lists some max and says so; 0
+// means all.
 func (d *Dir) ReadDir(name string, limit int) (entries []fs.DirEntry, more bool, err error) {
 	if own, rel := d.of(name); own != d {
 		return own.ReadDir(rel, limit)
@@ -189,8 +191,9 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// in does one thing with a name: beneath the root, or in one of the further directories. os.Root refuses absolute links even where they
-// lead back into the root, so a name that it refuses is resolved and tried again, still beneath the root.
+// in does one thing with a name: beneath the root, or in one of the further directories. os.Root refuses absolute links
+// even where they lead back into the root, so a name that it refuses is resolved and tried again, still beneath the
+// root.
 func in[T any](d *Dir, name string, do func(*os.Root, string) (T, error)) (T, error) {
 	if local := filepath.FromSlash(name); filepath.IsAbs(local) {
 		return inFurther(d, local, do)
@@ -257,9 +260,9 @@ func inFurther[T any](d *Dir, local string, do func(*os.Root, string) (T, error)
 	return value, d.outside(local)
 }
 
-// Resolve is name without links, where it leads or would lead if it existed. It looks at one directory after the other, and only ever
-// beneath the root; who uses the answer does so beneath the root again, so that nobody gains by moving a link meanwhile. A name in a further
-// directory is returned as it is.
+// Resolve is name without links, where it leads or would lead if it existed. It looks at one directory after the other,
+// and only ever beneath the root; who uses the answer does so beneath the root again, so that nobody gains by moving a
+// link meanwhile. A name in a further directory is returned as it is.
 func (d *Dir) Resolve(name string) (string, error) {
 	if own, rel := d.of(name); own != d {
 		resolved, err := own.Resolve(rel)
@@ -312,7 +315,8 @@ func (d *Dir) resolve(name string) (string, error) {
 			return "", err
 		}
 		if links++; links > maxLinks {
-			return "", reasoned(fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", shown(name)), name, "invalid")
+			return "", reasoned(fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", shown(name)),
+				name, "invalid")
 		}
 		if filepath.IsAbs(link) {
 			rel, ok := d.named(link)
@@ -326,8 +330,8 @@ func (d *Dir) resolve(name string) (string, error) {
 	return path.Join(append([]string{"."}, done...)...), nil
 }
 
-// named is an absolute path relative to the root, with slashes, where its name says that it lies there. Nothing is looked at: whoever made
-// a link chose where it leads, and even to look there may mount something or wait for a server.
+// named is an absolute path relative to the root, with slashes, where its name says that it lies there. Nothing is
+// looked at: whoever made a link chose where it leads, and even to look there may mount something or wait for a server.
 func (d *Dir) named(abs string) (string, bool) {
 	fold := foldsCase(d.path)
 	// Not cleaned at first: in link/../x the two dots go up from where the link leads.
@@ -361,7 +365,8 @@ func (d *Dir) under(abs string) (string, bool) {
 	}
 }
 
-// beneathPath is p relative to base, if it lies there by its name. Both are absolute and clean. /w-evil does not lie beneath /w.
+// beneathPath is p relative to base, if it lies there by its name. Both are absolute and clean. /w-evil does not lie
+// beneath /w.
 func beneathPath(base, p string, fold bool) (string, bool) {
 	same := func(a, b string) bool { return a == b || fold && strings.EqualFold(a, b) }
 	if same(base, p) {

@@ -35,12 +35,14 @@ func reasoned(f *fault.Fault, path, reason string) *fault.Fault {
 }
 
 func (d *Dir) outside(written string) error {
-	return reasoned(fault.New(fault.Unsafe, "%s lies outside the workspace %s", shown(written), d.path), written, "outside").
+	return reasoned(fault.New(fault.Unsafe, "%s lies outside the workspace %s", shown(written), d.path), written,
+		"outside").
 		Hint("Give a path inside %s.", d.path)
 }
 
 func notDirectory(name string, info fs.FileInfo) error {
-	return reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", shown(name), typeOf(info.Mode())), name, "not-directory")
+	return reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", shown(name), typeOf(info.Mode())), name,
+		"not-directory")
 }
 
 func notRegularFile(name string, info fs.FileInfo) error {
@@ -62,7 +64,8 @@ func (d *Dir) refused(verb, name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		code, reason = fault.FileMissing, "missing"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EBUSY):
-		// Busy is a name that something is mounted at: a file that a container was given, and that can only be written in place.
+		// Busy is a name that something is mounted at: a file that a container was given, and that can only be written
+		// in place.
 		code, reason = fault.PermissionDenied, "blocked"
 	case errors.Is(err, syscall.ELOOP):
 		code, reason = fault.SymlinkLoop, "invalid"

@@ -6,8 +6,9 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Add makes a further directory one that files may be worked on in, as in the root, and returns it, so that the caller withholds and restricts
-// there what is to be. nil: it lies in one that is known already. It is called before anything else is done with the Dir.
+// Add makes a further directory one that files may be worked on in, as in the root, and returns it, so that the caller
+// withholds and restricts there what is to be. nil: it lies in one that is known already. It is called before anything
+// else is done with the Dir.
 func (d *Dir) Add(dir string) (*Dir, error) {
 	more, err := OpenDir(dir)
 	if err != nil {
@@ -15,7 +16,8 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 	}
 	if filepath.Dir(more.real) == more.real {
 		_ = more.Close()
-		return nil, fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything", shown(dir)).Hint("name the directory of a project")
+		return nil, fault.New(fault.Unsafe, "%s cannot be a directory to work in: it is everything",
+			shown(dir)).Hint("name the directory of a project")
 	}
 	for _, known := range append([]*Dir{d}, d.more...) {
 		if _, inside := beneathPath(known.real, more.real, foldsCase(known.path)); inside {

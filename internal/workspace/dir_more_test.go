@@ -37,7 +37,8 @@ func linkAt(t *testing.T, to, at string) {
 func TestFurtherRoot(t *testing.T) {
 	y, _, at := twoRoots(t)
 	for written, want := range map[string]string{
-		at("file"): at("file"), at("x/../sub"): at("sub"), "../more/file": at("file"), at(""): at(""), filepath.Join(y.in, "file"): "file", "file": "file",
+		at("file"): at("file"), at("x/../sub"): at("sub"), "../more/file": at("file"), at(""): at(""),
+		filepath.Join(y.in, "file"): "file", "file": "file",
 	} {
 		if name, err := y.Name(written); err != nil || name != want {
 			t.Errorf("%s: got %q, %v, want %q", written, name, err, want)
@@ -90,18 +91,22 @@ func TestFurtherRoot(t *testing.T) {
 	}
 }
 
-// TestNoWayBetweenRoots: a link that leads out of one is refused, also where it leads into another, and what was decided about one name is not done
-// to another.
+// TestNoWayBetweenRoots: a link that leads out of one is refused, also where it leads into another, and what was
+// decided about one name is not done to another.
 func TestNoWayBetweenRoots(t *testing.T) {
 	y, _, at := twoRoots(t)
 	links := map[string]string{
-		"absolute": filepath.Join(y.out, "secret"), "relative": "../out/secret", "other": filepath.Join(y.in, "file"), "evil": "../more-evil/secret", "up": "..", "proc": "/proc/self/root",
+		"absolute": filepath.Join(y.out, "secret"), "relative": "../out/secret", "other": filepath.Join(y.in,
+			"file"), "evil": "../more-evil/secret", "up": "..", "proc": "/proc/self/root",
 	}
 	for name, to := range links {
 		linkAt(t, to, filepath.FromSlash(at(name)))
 	}
 	linkAt(t, filepath.FromSlash(at("file")), filepath.Join(y.in, "across"))
-	for _, name := range []string{at("absolute"), at("relative"), at("other"), at("evil"), at("up/out/secret"), at("up/in/file"), at("proc/etc/passwd"), "across"} {
+	for _, name := range []string{
+		at("absolute"), at("relative"), at("other"), at("evil"), at("up/out/secret"),
+		at("up/in/file"), at("proc/etc/passwd"), "across",
+	} {
 		if _, err := y.ReadFile(name, 1<<20); err == nil {
 			t.Errorf("%s was read", name)
 		}
@@ -116,7 +121,8 @@ func TestNoWayBetweenRoots(t *testing.T) {
 		wantContent(t, filepath.Join(y.top, path), oldText)
 	}
 	wantReason(t, "another root", y.Replace(at("file"), []byte(newText), ReplaceOptions{Target: "file"}), "changed")
-	wantReason(t, "another name", y.Replace(at("file"), []byte(newText), ReplaceOptions{Target: at("sub/file")}), "changed")
+	wantReason(t, "another name", y.Replace(at("file"), []byte(newText), ReplaceOptions{Target: at("sub/file")}),
+		"changed")
 	wantReason(t, "our root", y.Replace("file", []byte(newText), ReplaceOptions{Target: at("file")}), "changed")
 	linkAt(t, "sub", filepath.FromSlash(at("within")))
 	if target, err := y.Resolve(at("within/file")); err != nil || target != at("sub/file") {
@@ -124,7 +130,8 @@ func TestNoWayBetweenRoots(t *testing.T) {
 	}
 	check(t, os.Remove(filepath.FromSlash(at("within"))))
 	linkAt(t, "../out", filepath.FromSlash(at("within")))
-	wantReason(t, "moved link", y.Replace(at("within/file"), []byte(newText), ReplaceOptions{Target: at("sub/file")}), "outside")
+	wantReason(t, "moved link", y.Replace(at("within/file"), []byte(newText), ReplaceOptions{Target: at("sub/file")}),
+		"outside")
 }
 
 // TestWithheldInEachRoot: what nobody reads or writes, and what only its own name may change.
@@ -153,7 +160,8 @@ func TestWhatCanBeAdded(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	if _, err := y.Add(filepath.VolumeName(y.top) + string(filepath.Separator)); fault.Of(err) == nil || fault.Of(err).Code != fault.Unsafe {
+	if _, err := y.Add(filepath.VolumeName(y.top) + string(filepath.Separator)); fault.Of(err) == nil ||
+		fault.Of(err).Code != fault.Unsafe {
 		t.Errorf("%v", err)
 	}
 	if _, err := y.Add(filepath.Join(y.top, "none")); err == nil {
@@ -165,7 +173,8 @@ func TestWhatCanBeAdded(t *testing.T) {
 	}
 	around.Withhold(nil, nil)
 	for name, want := range map[string]string{
-		filepath.Join(y.in, "file"): "file", filepath.FromSlash(at("file")): at("file"), filepath.Join(y.out, "secret"): filepath.ToSlash(filepath.Join(y.out, "secret")),
+		filepath.Join(y.in, "file"): "file", filepath.FromSlash(at("file")): at("file"), filepath.Join(y.out,
+			"secret"): filepath.ToSlash(filepath.Join(y.out, "secret")),
 	} {
 		if got, err := y.Name(name); err != nil || got != want {
 			t.Errorf("%s: %q, %v", name, got, err)

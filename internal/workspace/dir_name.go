@@ -9,12 +9,13 @@ import (
 	"omniagent/internal/fault"
 )
 
-// longestName is what Linux takes as one path. Without a limit a path of a million directories would be made, one after the other.
+// longestName is what Linux takes as one path. Without a limit a path of a million directories would be made, one after
+// the other.
 const longestName = 4096
 
-// Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further directory. `~` has
-// no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are no part of it: a file whose name begins
-// or ends in one is ./ a or a /. It does not look whether the file exists.
+// Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further
+// directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are
+// no part of it: a file whose name begins or ends in one is ./ a or a /. It does not look whether the file exists.
 //
 // On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
 func (d *Dir) Name(written string) (string, error) {
@@ -63,7 +64,8 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 	return "", d.outside(written)
 }
 
-// spell rewrites a path in the way of the system: goos with the workspace at root. It is "" for a path of Windows where there is none.
+// spell rewrites a path in the way of the system: goos with the workspace at root. It is "" for a path of Windows where
+// there is none.
 func spell(goos, root, written string) string {
 	slashed := strings.ReplaceAll(written, `\`, "/")
 	drive := len(slashed) >= 3 && isLetter(slashed[0]) && slashed[1] == ':' && slashed[2] == '/'

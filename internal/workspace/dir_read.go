@@ -11,11 +11,12 @@ import (
 	"omniagent/internal/fault"
 )
 
-// racy is how long after a change a second one may leave the same time on the file: the clocks of file systems tick slowly, FAT's every
-// other second.
+// racy is how long after a change a second one may leave the same time on the file: the clocks of file systems tick
+// slowly, FAT's every other second.
 const racy = 2 * time.Second
 
-// Fingerprint is what tells whether a file is still the one that was read. The zero value is that of a file that does not exist.
+// Fingerprint is what tells whether a file is still the one that was read. The zero value is that of a file that does
+// not exist.
 type Fingerprint struct {
 	Hash     [sha256.Size]byte
 	size     int64
@@ -85,7 +86,8 @@ func (r *Reading) Close() error { return r.file.Close() }
 func (r *Reading) Fingerprint() Fingerprint {
 	inode, changed := identity(r.info)
 	return Fingerprint{
-		Hash: [sha256.Size]byte(r.hash.Sum(nil)), size: r.size, modified: r.info.ModTime(), changed: changed, inode: inode, taken: r.taken,
+		Hash: [sha256.Size]byte(r.hash.Sum(nil)), size: r.size, modified: r.info.ModTime(), changed: changed,
+		inode: inode, taken: r.taken,
 	}
 }
 
@@ -129,8 +131,8 @@ func readUpTo(r io.Reader, expected, limit int64) ([]byte, error) {
 	}
 }
 
-// still says whether the slot holds what the fingerprint is of. It looks in the open directory that the rename will be in, and not by the
-// whole name, which may lead elsewhere by now.
+// still says whether the slot holds what the fingerprint is of. It looks in the open directory that the rename will be
+// in, and not by the whole name, which may lead elsewhere by now.
 func (d *Dir) still(parent *os.Root, at slot, want Fingerprint) error {
 	info, err := parent.Lstat(at.base)
 	switch {
@@ -162,7 +164,8 @@ func (d *Dir) still(parent *os.Root, at slot, want Fingerprint) error {
 }
 
 func changedSince(name string) error {
-	return reasoned(fault.New(fault.ConcurrentModification, "%s changed since it was read", shown(name)), name, "changed").
+	return reasoned(fault.New(fault.ConcurrentModification, "%s changed since it was read", shown(name)), name,
+		"changed").
 		Hint("Read the file again.")
 }
 

@@ -27,7 +27,8 @@ func newYard(t *testing.T) yard {
 	check(t, err)
 	y := yard{top: top, in: filepath.Join(top, "in"), out: filepath.Join(top, "out")}
 	for path, text := range map[string]string{
-		"in/file": oldText, "in/sub/deep/file": oldText, "out/secret": oldText, "in-evil/secret": oldText, "kept/long": oldText,
+		"in/file": oldText, "in/sub/deep/file": oldText, "out/secret": oldText, "in-evil/secret": oldText,
+		"kept/long": oldText,
 	} {
 		y.put(t, path, text)
 	}
@@ -64,7 +65,8 @@ func wantReason(t *testing.T, what string, err error, reason string) {
 func TestNames(t *testing.T) {
 	y := newYard(t)
 	for written, want := range map[string]string{
-		"file": "file", "./sub//deep/": "sub/deep", ".": ".", "a/../file": "file", "..a": "..a", "a..b": "a..b", " file ": "file", "./ a/": " a",
+		"file": "file", "./sub//deep/": "sub/deep", ".": ".", "a/../file": "file", "..a": "..a", "a..b": "a..b",
+		" file ": "file", "./ a/": " a",
 		"~": "~", "~/x": "~/x", "../in/file": "file", "sub/../../in": ".",
 		y.in: ".", y.in + "/": ".", y.in + "/sub/../file": "file", y.in + "/none/x": "none/x",
 		filepath.Join(y.top, "kept", "long"):  filepath.ToSlash(filepath.Join(y.top, "kept", "long")),
@@ -75,8 +77,10 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for written, reason := range map[string]string{
-		"": "invalid", " \t\n": "invalid", strings.Repeat("a/", 5000): "invalid", "a\x00b": "invalid", "..": "outside", "../out/secret": "outside", "a/../../out": "outside", "../in-evil/secret": "outside",
-		"/": "outside", y.in + "-evil/secret": "outside", y.in + "/../out/secret": "outside", `C:\x`: "outside", "C:/x": "outside",
+		"": "invalid", " \t\n": "invalid", strings.Repeat("a/", 5000): "invalid", "a\x00b": "invalid", "..": "outside",
+		"../out/secret": "outside", "a/../../out": "outside", "../in-evil/secret": "outside",
+		"/": "outside", y.in + "-evil/secret": "outside", y.in + "/../out/secret": "outside", `C:\x`: "outside",
+		"C:/x": "outside",
 	} {
 		if runtime.GOOS == "windows" && written == "/" {
 			reason = "invalid"
@@ -136,7 +140,8 @@ func TestLinks(t *testing.T) {
 	}
 	outside := map[string]string{
 		"escape": "../out/secret", "escape-absolute": filepath.Join(y.out, "secret"), "escape-chain": "escape",
-		"dangling-out": "../out/none", "dangling-out-absolute": filepath.Join(y.out, "none"), "system": "/etc/passwd", "zero": "/dev/zero",
+		"dangling-out": "../out/none", "dangling-out-absolute": filepath.Join(y.out, "none"), "system": "/etc/passwd",
+		"zero": "/dev/zero",
 		"twin": "../in-evil/secret",
 	}
 	dirs := map[string]string{"dir": "sub/deep", "dir-absolute": filepath.Join(y.in, "sub", "deep")}
@@ -299,7 +304,8 @@ func TestReadDirInParts(t *testing.T) {
 	for limit, want := range map[int]int{0: 20, 5: 5, 19: 19, 20: 20, 21: 20} {
 		entries, more, err := y.ReadDir("many", limit)
 		check(t, err)
-		sorted := slices.IsSortedFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		sorted := slices.IsSortedFunc(entries,
+			func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		if len(entries) != want || more != (want < 20) || !sorted {
 			t.Errorf("limit %d: got %d entries, more=%v, sorted=%v", limit, len(entries), more, sorted)
 		}

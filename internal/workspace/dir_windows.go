@@ -24,7 +24,8 @@ func renameIn(parent *os.Root, from, to string) error {
 // syncIn does nothing, as syncDir.
 func syncIn(*os.Root) error { return nil }
 
-// abandonedIn says no: files that are opened beneath a root can be removed here while a writer has them open. Sweep takes them away.
+// abandonedIn says no: files that are opened beneath a root can be removed here while a writer has them open. Sweep
+// takes them away.
 func abandonedIn(*os.Root, string) bool { return false }
 
 // identity is not told with the other properties of a file here.

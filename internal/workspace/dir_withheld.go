@@ -28,8 +28,9 @@ func (w *withheld) empty() bool {
 	return len(w.hidden)+len(w.protected) == 0 && w.never == nil && w.named == nil
 }
 
-// Restrict keeps from being read what is in never, by whatever name and in whatever search, and what is in named unless its own name is given: who
-// decides about a call sees no more than that. Either may be nil. It is called before anything else is done with the Dir.
+// Restrict keeps from being read what is in never, by whatever name and in whatever search, and what is in named unless
+// its own name is given: who decides about a call sees no more than that. Either may be nil. It is called before
+// anything else is done with the Dir.
 func (d *Dir) Restrict(never, named Names) { d.withheld.never, d.withheld.named = never, named }
 
 // passes says whether a search that began at start leaves out what it meets.
@@ -37,9 +38,9 @@ func (w *withheld) passes(start, real string) bool {
 	return w.isHidden(real) || w.never.have(real) || w.named.have(real) && !w.named.have(start)
 }
 
-// Withhold keeps the paths hidden, which are absolute, from being read and written at all, and the names protected, which are relative to
-// the root, from being written under another name: whoever decides about a call sees its names, and a link must not make them lie.
-// It is called before anything else is done with the Dir.
+// Withhold keeps the paths hidden, which are absolute, from being read and written at all, and the names protected,
+// which are relative to the root, from being written under another name: whoever decides about a call sees its names,
+// and a link must not make them lie. It is called before anything else is done with the Dir.
 func (d *Dir) Withhold(hidden, protected []string) {
 	for _, p := range hidden {
 		if real, err := filepath.EvalSymlinks(p); err == nil {
@@ -59,11 +60,12 @@ func (d *Dir) Withhold(hidden, protected []string) {
 // isHidden says whether a real name beneath the root is withheld.
 func (w *withheld) isHidden(real string) bool { return slices.ContainsFunc(w.hidden, among(real)) }
 
-// among is a test whether real is a name, or lies beneath it. Case does not count: where it does to the file system, a few names too many are
-// withheld.
+// among is a test whether real is a name, or lies beneath it. Case does not count: where it does to the file system, a
+// few names too many are withheld.
 func among(real string) func(string) bool {
 	return func(name string) bool {
-		return name == "." || strings.EqualFold(real, name) || len(real) > len(name) && real[len(name)] == '/' && strings.EqualFold(real[:len(name)], name)
+		return name == "." || strings.EqualFold(real, name) || len(real) > len(name) && real[len(name)] == '/' &&
+			strings.EqualFold(real[:len(name)], name)
 	}
 }
 
@@ -85,15 +87,18 @@ func (w *withheld) reading(real, name string) error {
 	case w.isHidden(real):
 		return hiddenFile(name)
 	case w.never.have(real):
-		return reasoned(fault.New(fault.PermissionDenied, "a rule of the user keeps %s from being read", name), name, "blocked").Hint("Ask the user for what is needed of it.")
+		return reasoned(fault.New(fault.PermissionDenied, "a rule of the user keeps %s from being read", name), name,
+			"blocked").Hint("Ask the user for what is needed of it.")
 	case w.named.have(real) && !w.named.have(path.Clean(name)):
-		return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which the user is asked about", name, real), name, "blocked").
+		return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which the user is asked about", name, real),
+			name, "blocked").
 			Hint("Name %s itself: then somebody can be asked about it.", real)
 	}
 	return nil
 }
 
-// mayWrite looks at where the directory that was opened really lies in which base is about to be written. named is what the caller was asked for.
+// mayWrite looks at where the directory that was opened really lies in which base is about to be written. named is what
+// the caller was asked for.
 func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
 	if len(d.withheld.hidden)+len(d.withheld.protected) == 0 {
 		return nil
@@ -111,14 +116,16 @@ func (d *Dir) mayWrite(named string, parent *os.Root, target string) error {
 	}
 	for _, name := range d.withheld.protected {
 		if among(real)(name) && !among(path.Clean(named))(name) {
-			return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which decides what may run here", named, real), named, "blocked").
+			return reasoned(fault.New(fault.PermissionDenied, "%s leads to %s, which decides what may run here", named,
+				real), named, "blocked").
 				Hint("Name %s itself: then somebody can be asked about it.", real)
 		}
 	}
 	return nil
 }
 
-// placeOf is where an open file or directory lies, relative to the root. ok is false for what lies elsewhere, such as in a further directory.
+// placeOf is where an open file or directory lies, relative to the root. ok is false for what lies elsewhere, such as
+// in a further directory.
 func (d *Dir) placeOf(f *os.File, name string) (rel string, ok bool) {
 	return d.located(func() (string, error) { return actualPath(f) }, name)
 }
@@ -137,6 +144,7 @@ func (d *Dir) located(actual func() (string, error), name string) (rel string, o
 }
 
 func hiddenFile(name string) error {
-	return reasoned(fault.New(fault.PermissionDenied, "%s holds credentials: no tool reads or writes it", name), name, "blocked").
+	return reasoned(fault.New(fault.PermissionDenied, "%s holds credentials: no tool reads or writes it", name), name,
+		"blocked").
 		Hint("Ask the user for what is needed of it.")
 }

@@ -16,18 +16,25 @@ import (
 func estate(t *testing.T) *Dir {
 	t.Helper()
 	root := t.TempDir()
-	for name, text := range map[string]string{".ssh/id": "secret", ".git/hooks/pre-commit": "old", "a.txt": "a", "sub/b.txt": "b"} {
+	for name, text := range map[string]string{
+		".ssh/id": "secret", ".git/hooks/pre-commit": "old", "a.txt": "a",
+		"sub/b.txt": "b",
+	} {
 		path := filepath.Join(root, name)
 		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		check(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	for name, to := range map[string]string{"keys": ".ssh", "hooks": ".git/hooks", "id": filepath.Join(root, ".ssh", "id"), "git": ".git"} {
+	for name, to := range map[string]string{
+		"keys": ".ssh", "hooks": ".git/hooks",
+		"id": filepath.Join(root, ".ssh", "id"), "git": ".git",
+	} {
 		check(t, os.Symlink(to, filepath.Join(root, name)))
 	}
 	d, err := OpenDir(root)
 	check(t, err)
 	t.Cleanup(func() { _ = d.Close() })
-	d.Withhold([]string{filepath.Join(root, ".ssh"), filepath.Join(root, "not", "there")}, []string{".git/hooks", ".mcp.json"})
+	d.Withhold([]string{filepath.Join(root, ".ssh"), filepath.Join(root, "not", "there")},
+		[]string{".git/hooks", ".mcp.json"})
 	return d
 }
 
@@ -48,7 +55,8 @@ func TestHiddenFilesAreNeitherReadNorWritten(t *testing.T) {
 		} else {
 			wantReason(t, name, err, "blocked")
 		}
-		if _, err := d.Survey(context.Background(), name, nil, Survey{Enter: func(*Folder, []Entry) { t.Errorf("%s was entered", name) }}); err == nil {
+		if _, err := d.Survey(context.Background(), name, nil,
+			Survey{Enter: func(*Folder, []Entry) { t.Errorf("%s was entered", name) }}); err == nil {
 			t.Errorf("%s was searched", name)
 		}
 	}

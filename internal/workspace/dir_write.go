@@ -17,19 +17,21 @@ import (
 type ReplaceOptions struct {
 	Mode   fs.FileMode  // of a new file, less the umask; 0 means 0666. An existing file keeps its own.
 	Expect *Fingerprint // what must still be there immediately before; the zero Fingerprint: no file
-	Target string       // what Resolve said that the name leads to, when it was decided that it may be written; "": wherever it leads
+	// what Resolve said that the name leads to, when it was decided that it may be written; "": wherever it leads
+	Target string
 }
 
-// Replace gives the file the content data, whole or not at all: whenever the process dies, all of the old bytes are there or all of the
-// new ones. Directories that lead to it are made. An existing file keeps its permissions and, where we may, its owner; a link stays,
-// and the file beneath the root that it leads to is replaced. What is not a regular file is refused, and so is a file that nobody may
-// write, although a rename could.
+// Replace gives the file the content data, whole or not at all: whenever the process dies, all of the old bytes are
+// there or all of the new ones. Directories that lead to it are made. An existing file keeps its permissions and, where
+// we may, its owner; a link stays, and the file beneath the root that it leads to is replaced. What is not a regular
+// file is refused, and so is a file that nobody may write, although a rename could.
 //
-// The directories are opened one in the other, each by its name and none through a link: what becomes a link after the name was resolved is
-// fault.ConcurrentModification.
+// The directories are opened one in the other, each by its name and none through a link: what becomes a link after the
+// name was resolved is fault.ConcurrentModification.
 //
-// A file with several hard links loses one of them: this name gets the new content, the others keep the old, and so a file outside
-// that somebody has linked into the workspace is never changed. Extended attributes and the bits for set-user-id are lost.
+// A file with several hard links loses one of them: this name gets the new content, the others keep the old, and so a
+// file outside that somebody has linked into the workspace is never changed. Extended attributes and the bits for
+// set-user-id are lost.
 func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	if own, rel := d.of(name); own != d {
 		if o.Target != "" {
@@ -79,7 +81,8 @@ func (d *Dir) Replace(name string, data []byte, o ReplaceOptions) error {
 	mode := o.Mode
 	switch {
 	case old != nil:
-		mode = 0o600 // until it is complete: who may not read the old file shall not read the new one, not even for a moment
+		// until it is complete: who may not read the old file shall not read the new one, not even for a moment
+		mode = 0o600
 	case mode == 0:
 		mode = 0o666
 	}
@@ -207,7 +210,8 @@ func fillLike(k disk, f *os.File, data []byte, old fs.FileInfo) error {
 	return k.fill(f, data, like.Mode().Perm(), old)
 }
 
-// settle gives the temporary file its name unless somebody else has taken it meanwhile, which a rename would not notice.
+// settle gives the temporary file its name unless somebody else has taken it meanwhile, which a rename would not
+// notice.
 func settle(k disk, parent *os.Root, temporary string, at slot) error {
 	switch err := parent.Link(temporary, at.base); {
 	case err == nil:

@@ -126,7 +126,8 @@ func TestReplaceLooksAtTheLastMoment(t *testing.T) {
 	}
 	y := newYard(t)
 	check(t, os.WriteFile(filepath.Join(y.in, "temporary"), nil, 0o600))
-	wantReason(t, "made in the very last moment", settle(diskIn(y.root, 0o600), y.root, "temporary", slot{"file", "file", nil}), "changed")
+	wantReason(t, "made in the very last moment", settle(diskIn(y.root, 0o600), y.root, "temporary",
+		slot{"file", "file", nil}), "changed")
 	wantContent(t, filepath.Join(y.in, "file"), oldText)
 }
 
@@ -175,7 +176,8 @@ func TestEveryCallOfAReplacementMayFailOrBeTheLast(t *testing.T) {
 							_ = f.Close()
 						}
 					}()
-					return y.replaceIn(s.around(diskIn(y.root, 0o600)), y.root, slot{"file", "file", old}, []byte(newText), nil)
+					return y.replaceIn(s.around(diskIn(y.root, 0o600)), y.root, slot{"file", "file", old},
+						[]byte(newText), nil)
 				}()
 				if k >= len(s.calls) {
 					check(t, err)

@@ -25,15 +25,18 @@ type Held struct {
 	file *os.File
 }
 
-// Holder is what the lock file says while the lock is held. The lock itself is the kernel's: what stands in the file decides nothing.
+// Holder is what the lock file says while the lock is held. The lock itself is the kernel's: what stands in the file
+// decides nothing.
 type Holder struct {
-	PID     int       `json:"pid"`
-	Since   time.Time `json:"since"`             // when it took the lock
-	Started string    `json:"started,omitempty"` // when the process began, in the system's own measure: a number of a process is given again
-	Boot    string    `json:"boot,omitempty"`    // which run of the system that was
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"` // when it took the lock
+	// when the process began, in the system's own measure: a number of a process is given again
+	Started string `json:"started,omitempty"`
+	Boot    string `json:"boot,omitempty"` // which run of the system that was
 }
 
-// HolderOf says whether somebody holds the lock of the file at path, and who that is where it is known. It waits for nothing and changes nothing.
+// HolderOf says whether somebody holds the lock of the file at path, and who that is where it is known. It waits for
+// nothing and changes nothing.
 func HolderOf(path string) (by Holder, held bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|openWithoutBlocking|openWithoutLinks, 0)
 	if err != nil {
@@ -61,9 +64,9 @@ func self() Holder {
 	return Holder{os.Getpid(), time.Now().UTC(), started, boot}
 }
 
-// Lock takes the advisory lock of the file at path, which it makes and leaves there for ever: a lock file that comes and goes can be
-// locked twice. It waits at most wait, 0 being one try, and then returns fault.LockHeld with holder_pid and holder_age_ms where they
-// are known. It ends with ctx. Two Locks in one process exclude each other as well.
+// Lock takes the advisory lock of the file at path, which it makes and leaves there for ever: a lock file that comes
+// and goes can be locked twice. It waits at most wait, 0 being one try, and then returns fault.LockHeld with holder_pid
+// and holder_age_ms where they are known. It ends with ctx. Two Locks in one process exclude each other as well.
 func Lock(ctx context.Context, path string, wait time.Duration) (*Held, error) {
 	deadline := time.Now().Add(wait)
 	for gap := firstPoll; ; gap = min(2*gap, longestGap) {
@@ -126,7 +129,8 @@ func lockOnce(path string) (*Held, error) {
 		}
 		return nil, err
 	}
-	// Somebody may have removed the file between open and lock: then ours excludes nobody, and the next try makes a new one.
+	// Somebody may have removed the file between open and lock: then ours excludes nobody, and the next try makes a new
+	// one.
 	if there, err := os.Lstat(path); err != nil || !os.SameFile(info, there) {
 		_ = f.Close()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -153,7 +157,8 @@ func lockHeld(path string) error {
 	}
 	age := max(0, time.Since(by.Since).Milliseconds())
 	f := fault.New(fault.LockHeld, "process %d holds the lock %s", by.PID, path).
-		With("path", path).With("holder_pid", by.PID).With("holder_age_ms", age).With("holder_since", by.Since.Format(time.RFC3339)).After(retryLock)
+		With("path", path).With("holder_pid", by.PID).With("holder_age_ms", age).With("holder_since",
+		by.Since.Format(time.RFC3339)).After(retryLock)
 	if by.Started != "" {
 		f.With("holder_started", by.Started).With("holder_boot", by.Boot)
 	}

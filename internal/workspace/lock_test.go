@@ -17,7 +17,8 @@ func TestLockExcludesAlsoWithinAProcess(t *testing.T) {
 	check(t, err)
 	_, err = Lock(t.Context(), path, 30*time.Millisecond)
 	f := wantCode(t, err, fault.LockHeld)
-	if f.Detail["holder_pid"] != os.Getpid() || f.Detail["holder_age_ms"].(int64) < 30 || f.RetryAfter <= 0 || !f.Retryable() {
+	if f.Detail["holder_pid"] != os.Getpid() || f.Detail["holder_age_ms"].(int64) < 30 || f.RetryAfter <= 0 ||
+		!f.Retryable() {
 		t.Fatalf("got %+v", f)
 	}
 	check(t, held.Unlock())

@@ -40,7 +40,10 @@ func TestPathSafety(t *testing.T) {
 		}
 		return path
 	}
-	reasons := map[string]string{"OutsideWorkspace": "outside", "InvalidPath": "invalid", "NotFound": "missing", "CommandBlocked": "blocked"}
+	reasons := map[string]string{
+		"OutsideWorkspace": "outside", "InvalidPath": "invalid", "NotFound": "missing",
+		"CommandBlocked": "blocked",
+	}
 	if len(table.Cases) < 10 {
 		t.Fatalf("only %d cases", len(table.Cases))
 	}
@@ -72,7 +75,10 @@ func TestEveryRefusalHasAReason(t *testing.T) {
 		{"escape", "outside", fault.Unsafe, read("escape")},
 		{"escape written", "outside", fault.Unsafe, write("escape")},
 		{"by two dots", "outside", fault.Unsafe, read("sub/../../out/secret")},
-		{"out of a further directory", "outside", fault.Unsafe, read(filepath.ToSlash(filepath.Join(y.top, "kept", "..", "out", "secret")))},
+		{
+			"out of a further directory", "outside", fault.Unsafe,
+			read(filepath.ToSlash(filepath.Join(y.top, "kept", "..", "out", "secret"))),
+		},
 		{"loop", "invalid", fault.SymlinkLoop, read("loop")},
 		{"none", "missing", fault.FileMissing, read("none")},
 		{"read-only", "blocked", fault.PermissionDenied, write("sub/deep/file")},

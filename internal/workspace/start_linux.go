@@ -12,7 +12,8 @@ func startOf(pid int) (started, boot string) {
 	if err != nil {
 		return "", ""
 	}
-	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ") // a name may hold anything
+	// a name may hold anything
+	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 	fields := strings.Fields(rest)
 	const start = 19 // of those behind the name
 	if len(fields) > start {

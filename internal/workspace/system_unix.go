@@ -14,7 +14,8 @@ const (
 	openWithoutLinks    = syscall.O_NOFOLLOW
 )
 
-// syncDir makes a rename durable. File systems that cannot do it for a directory say EINVAL or ENOTSUP; that is not a failed write.
+// syncDir makes a rename durable. File systems that cannot do it for a directory say EINVAL or ENOTSUP; that is not a
+// failed write.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -30,8 +31,8 @@ func syncDir(dir string) error {
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// claim marks a temporary file as one whose writer lives. The kernel takes the mark away with the process, in whatever PID namespace
-// it ran, which a process id in the name could not tell.
+// claim marks a temporary file as one whose writer lives. The kernel takes the mark away with the process, in whatever
+// PID namespace it ran, which a process id in the name could not tell.
 func claim(f *os.File) { _, _ = tryLock(f) }
 
 // abandoned says whether nobody holds the temporary file. Where locks do not work it says no.
@@ -79,6 +80,6 @@ func sameFileSystem(a, b fs.FileInfo) bool {
 	return !okA || !okB || x.Dev == y.Dev
 }
 
-// release gives the lock of an open file back. Closing alone would leave it to a child that has a copy of the descriptor: between fork and
-// exec every child has.
+// release gives the lock of an open file back. Closing alone would leave it to a child that has a copy of the
+// descriptor: between fork and exec every child has.
 func release(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

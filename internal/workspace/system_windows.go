@@ -37,11 +37,12 @@ func abandoned(string) bool { return true }
 
 func keepOwner(*os.File, fs.FileInfo) {}
 
-// tryLock takes the lock of an open file if it is free. Locks are mandatory here, so it lies on a byte that no content reaches: others
-// must be able to read who holds it.
+// tryLock takes the lock of an open file if it is free. Locks are mandatory here, so it lies on a byte that no content
+// reaches: others must be able to read who holds it.
 func tryLock(f *os.File) (bool, error) {
 	place := &windows.Overlapped{OffsetHigh: 0x7fffffff}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, place)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, 1, 0, place)
 	switch {
 	case err == nil:
 		return true, nil

@@ -28,11 +28,11 @@ type Removed struct {
 	Type  string
 }
 
-// RemoveTree deletes path, a file or a whole tree, which must lie beneath root: absolute, or relative to root. It first walks the tree
-// without touching it, so that a tree that is too deep (fault.DepthExceeded), has a link to a directory above itself
-// (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it (fault.Unsafe) stays as it was. Links are
-// removed as links, never followed to delete; a link among the directories that lead to path is fault.Unsafe. When the removal
-// itself fails half-way, Removed has what is gone, and the fault completed_count.
+// RemoveTree deletes path, a file or a whole tree, which must lie beneath root: absolute, or relative to root. It first
+// walks the tree without touching it, so that a tree that is too deep (fault.DepthExceeded), has a link to a directory
+// above itself (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it (fault.Unsafe) stays
+// as it was. Links are removed as links, never followed to delete; a link among the directories that lead to path is
+// fault.Unsafe. When the removal itself fails half-way, Removed has what is gone, and the fault completed_count.
 func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	removed := Removed{Path: path}
 	parent, rel, err := openParent(root, path)
@@ -64,8 +64,8 @@ func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	return removed, err
 }
 
-// Usage adds up the regular files beneath root, each by its own name: what links lead to is not counted. A root that does not exist
-// is empty.
+// Usage adds up the regular files beneath root, each by its own name: what links lead to is not counted. A root that
+// does not exist is empty.
 func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 	top, err := openRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +116,8 @@ func openParent(root, path string) (*os.Root, string, error) {
 	for _, name := range parts[:len(parts)-1] {
 		info, err := at.Lstat(name)
 		if err == nil && !info.IsDir() {
-			err = fault.New(fault.Unsafe, "%s in %s is a %s, so nothing behind it is removed", name, path, typeOf(info.Mode())).
+			err = fault.New(fault.Unsafe, "%s in %s is a %s, so nothing behind it is removed", name, path,
+				typeOf(info.Mode())).
 				With("path", path)
 		}
 		var next *os.Root
@@ -132,8 +133,8 @@ func openParent(root, path string) (*os.Root, string, error) {
 	return at, rel, nil
 }
 
-// beneath is path relative to base. Where the names alone say that it lies elsewhere, the links that lead to both are resolved: on
-// macOS /tmp is one.
+// beneath is path relative to base. Where the names alone say that it lies elsewhere, the links that lead to both are
+// resolved: on macOS /tmp is one.
 func beneath(base, path string) string {
 	rel, err := filepath.Rel(base, path)
 	if err == nil && filepath.IsLocal(rel) {
@@ -170,7 +171,8 @@ func openSame(parent *os.Root, name string, info fs.FileInfo) (*os.Root, error) 
 	return dir, nil
 }
 
-// walker goes through a tree by open directories, so that nothing that is renamed or linked meanwhile leads it elsewhere.
+// walker goes through a tree by open directories, so that nothing that is renamed or linked meanwhile leads it
+// elsewhere.
 type walker struct {
 	Walk
 	remove            bool
@@ -244,7 +246,8 @@ func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth in
 			With("path", path).With("max_depth", w.MaxDepth).With("completed_count", w.done)
 	}
 	if len(w.above) > 0 && !w.acrossFileSystems && !sameFileSystem(w.above[0], info) {
-		return fault.New(fault.Unsafe, "another file system is mounted at %s, so the tree is not removed", path).With("path", path)
+		return fault.New(fault.Unsafe, "another file system is mounted at %s, so the tree is not removed",
+			path).With("path", path)
 	}
 	w.above = append(w.above, info)
 	defer func() { w.above = w.above[:len(w.above)-1] }()
@@ -267,8 +270,8 @@ func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth in
 	return nil
 }
 
-// link looks where a link leads. To a directory above it is a loop. Any other is a leaf: out of the root it is never followed, and what
-// lies beneath the root is walked by its own name.
+// link looks where a link leads. To a directory above it is a loop. Any other is a leaf: out of the root it is never
+// followed, and what lies beneath the root is walked by its own name.
 func (w *walker) link(path string) error {
 	full := filepath.Join(w.real, path)
 	info, err := os.Stat(full)

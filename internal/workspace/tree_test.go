@@ -39,7 +39,8 @@ func TestRemoveTreeTakesTheTreeAndReports(t *testing.T) {
 	if removed != (Removed{"gone", 20, "directory"}) {
 		t.Fatalf("got %+v", removed)
 	}
-	if exists(filepath.Join(root, "gone")) || !exists(filepath.Join(root, "stays")) || !exists(filepath.Join(outside, "precious")) {
+	if exists(filepath.Join(root, "gone")) || !exists(filepath.Join(root, "stays")) ||
+		!exists(filepath.Join(outside, "precious")) {
 		t.Fatal("the wrong things are gone")
 	}
 	removed, err = RemoveTree(root, filepath.Join(root, "stays"), Walk{})
@@ -106,7 +107,8 @@ func TestRemoveTreeReportsALoopAndLeavesAll(t *testing.T) {
 		link(t, to, loop)
 		_, err := RemoveTree(root, "tree", Walk{})
 		f := wantCode(t, err, fault.SymlinkLoop)
-		if f.Detail["path"] != filepath.Join("tree", "a", "b", "loop") || f.Detail["loop_target"] == "" || f.Detail["completed_count"] == nil {
+		if f.Detail["path"] != filepath.Join("tree", "a", "b", "loop") || f.Detail["loop_target"] == "" ||
+			f.Detail["completed_count"] == nil {
 			t.Fatalf("got %v", f.Detail)
 		}
 		if !exists(filepath.Join(root, "tree", "a", "b", "file")) {

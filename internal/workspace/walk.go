@@ -16,15 +16,17 @@ const (
 	batch      = 2048 // entries of one directory that are held at a time
 	together   = 64   // files that are handed to one goroutine at a time
 	mostAtOnce = 8    // goroutines: more of them only wait for the same disk
-	keptOpen   = 256  // directories; beyond it those that wait for their turn are closed, and found again by their names
+	// directories; beyond it those that wait for their turn are closed, and found again by their names
+	keptOpen = 256
 )
 
-// Survey is a walk through a directory and all beneath it, by several goroutines at once. It holds on to open directories, each opened by
-// its name in the one above and never through a link, so nothing that is renamed or linked meanwhile leads it elsewhere. It needs memory
-// for some thousand names and a few hundred descriptors, however large the tree is. The order of the calls is not certain.
+// Survey is a walk through a directory and all beneath it, by several goroutines at once. It holds on to open
+// directories, each opened by its name in the one above and never through a link, so nothing that is renamed or linked
+// meanwhile leads it elsewhere. It needs memory for some thousand names and a few hundred descriptors, however large
+// the tree is. The order of the calls is not certain.
 type Survey struct {
-	// Enter is called for every directory, with its entries; for a large one more than once, one call after the other. It takes what it
-	// wants of them.
+	// Enter is called for every directory, with its entries; for a large one more than once, one call after the other.
+	// It takes what it wants of them.
 	Enter func(f *Folder, entries []Entry)
 	// File is called for every file that Enter took. worker is below Workers, and one worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
@@ -113,7 +115,8 @@ func (f *Folder) Open(name string) (file io.ReadCloser, err error) {
 	return file, err
 }
 
-// ReadFile reads a regular file of the directory, or of one beneath it, of at most limit bytes. No part of its name may be a link.
+// ReadFile reads a regular file of the directory, or of one beneath it, of at most limit bytes. No part of its name may
+// be a link.
 func (f *Folder) ReadFile(name string, limit int64) (data []byte, err error) {
 	err = f.with(func(p place) error { data, err = p.readFile(name, limit); return err })
 	return data, err
@@ -199,8 +202,8 @@ type item struct {
 	files  []string
 }
 
-// Survey walks through the directory name and all beneath it. state is what Enter finds in the first folder. missed is how many
-// directories could not be read. It ends soon after ctx does, with its error, and no call is made after that.
+// Survey walks through the directory name and all beneath it. state is what Enter finds in the first folder. missed is
+// how many directories could not be read. It ends soon after ctx does, with its error, and no call is made after that.
 func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (missed int, err error) {
 	if own, rel := d.of(name); own != d {
 		return own.Survey(ctx, rel, state, s)
@@ -244,7 +247,8 @@ func (d *Dir) Survey(ctx context.Context, name string, state any, s Survey) (mis
 
 func (t *tour) ended() bool { return t.ctx.Err() != nil }
 
-// work does what is to be done until nothing is left. What came last is done first, so that the tree is not held as a whole.
+// work does what is to be done until nothing is left. What came last is done first, so that the tree is not held as a
+// whole.
 func (t *tour) work(worker int) {
 	list := newLister()
 	t.mu.Lock()

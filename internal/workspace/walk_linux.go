@@ -65,8 +65,8 @@ func (p place) has(name string) bool {
 // placeAt opens a directory by its path. No part of it but those above may be a link.
 func placeAt(path string) (place, error) { return place{unix.AT_FDCWD}.enter(path) }
 
-// file opens a regular file. What has become something else since the directory was read is closed again: a FIFO whose writer never ends
-// would be searched for ever.
+// file opens a regular file. What has become something else since the directory was read is closed again: a FIFO whose
+// writer never ends would be searched for ever.
 func (p place) file(name string) (io.ReadCloser, error) {
 	fd, err := openat(p.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -85,7 +85,8 @@ func (p place) file(name string) (io.ReadCloser, error) {
 
 func (p place) modified(name string) (time.Time, bool) {
 	var stat unix.Stat_t
-	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil ||
+		stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return time.Time{}, false
 	}
 	return time.Unix(stat.Mtim.Unix()), true
@@ -132,8 +133,8 @@ func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error
 	return entries, false, nil
 }
 
-// parse reads what the kernel wrote: for each entry the inode and the offset of the next (8 bytes each), the length of the record (2), the type
-// (1) and the name with a zero behind it. All names of a buffer share one string.
+// parse reads what the kernel wrote: for each entry the inode and the offset of the next (8 bytes each), the length of
+// the record (2), the type (1) and the name with a zero behind it. All names of a buffer share one string.
 func (p *place) parse(entries []Entry, raw []byte) []Entry {
 	const lengthAt, typeAt, nameAt = 16, 18, 19
 	text := string(raw)

@@ -104,7 +104,8 @@ func TestSurveySeesEverythingOnce(t *testing.T) {
 	missed, err := s.walk(t, context.Background(), opened(t, root), ".")
 	check(t, err)
 	slices.Sort(names)
-	if missed != 0 || !slices.Equal(s.files, names) || !slices.Equal(s.folders, []string{"", ".h", "b", "b/d", "empty", "x y"}) {
+	if missed != 0 || !slices.Equal(s.files, names) ||
+		!slices.Equal(s.folders, []string{"", ".h", "b", "b/d", "empty", "x y"}) {
 		t.Errorf("missed %d, %q, %q", missed, s.files, s.folders)
 	}
 	s = &surveyed{}
@@ -143,7 +144,8 @@ func TestSurveyOfALargeDirectory(t *testing.T) {
 	}}
 	missed, err := s.walk(t, context.Background(), opened(t, root), ".")
 	check(t, err)
-	if missed != 0 || len(s.files) != files || len(slices.Compact(s.files)) != files || len(s.folders) != 2 || s.batches < 3 || has != s.batches-1 {
+	if missed != 0 || len(s.files) != files || len(slices.Compact(s.files)) != files || len(s.folders) != 2 ||
+		s.batches < 3 || has != s.batches-1 {
 		t.Errorf("missed %d, %d files, %q, %d batches, %d with file0", missed, len(s.files), s.folders, s.batches, has)
 	}
 }
@@ -204,7 +206,10 @@ func TestSurveyFollowsNoLink(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	grow(t, root, "a/inside", "swap/inside", "file")
 	grow(t, outside, "secret")
-	for name, to := range map[string]string{"a/out": outside, "a/up": "..", "a/secret": filepath.Join(outside, "secret"), "b": "a"} {
+	for name, to := range map[string]string{
+		"a/out": outside, "a/up": "..",
+		"a/secret": filepath.Join(outside, "secret"), "b": "a",
+	} {
 		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
 			t.Skip("no symbolic links here")
 		}

@@ -1,29 +1,36 @@
 // Package workspace reads and changes files the way a tool must that others kill at any moment.
 //
-// It promises that a file written by WriteFile holds the old bytes or the new ones at every point where the process can die; that a
-// line written by Append is whole or is recognisably torn and never glued to the next one; that a lock is free the moment its holder
-// is dead; and that RemoveTree deletes only beneath the root that it was given, whatever links lie in the tree.
+// It promises that a file written by WriteFile holds the old bytes or the new ones at every point where the process can
+// die; that a line written by Append is whole or is recognisably torn and never glued to the next one; that a lock is
+// free the moment its holder is dead; and that RemoveTree deletes only beneath the root that it was given, whatever
+// links lie in the tree.
 //
-// It refuses to wait without an end: a FIFO or a device where a file belongs is a failure, not a read that blocks, and a lock is
-// awaited for as long as the caller said. It refuses to follow a link in order to delete. Every failure is a fault.
+// It refuses to wait without an end: a FIFO or a device where a file belongs is a failure, not a read that blocks, and
+// a lock is awaited for as long as the caller said. It refuses to follow a link in order to delete. Every failure is a
+// fault.
 //
-// Dir is for names that somebody else chose, in a directory where somebody else moves links. There nothing is looked at by a path and then
-// used by it: everything happens in open directories, and what is written goes through no link that came after the decision. What it cannot
-// hold, and does not promise:
+// Dir is for names that somebody else chose, in a directory where somebody else moves links. There nothing is looked at
+// by a path and then used by it: everything happens in open directories, and what is written goes through no link that
+// came after the decision. What it cannot hold, and does not promise:
 //
-//   - What is mounted in the workspace belongs to it. Whoever may mount has decided so; a bind mount of / would be /. A single file that is
-//     mounted can be read, and not replaced: that would need to write in place.
-//   - A hard link is a file of the workspace. Nobody can tell whether it has another name outside, so it is read; it is never written in place,
-//     so the other name keeps what it has. Append and Lock do write in place: they are for our own journals, never for a name of a model.
-//   - A directory that somebody carries out of the workspace while it is open is still the one that was opened. What was about to be written in
-//     it is written there. It takes somebody who may write outside.
-//   - Between the last look at a file and the rename there is a moment in which another program can write it, and its change is lost. Others
-//     of this process wait for each other; a file that was expected not to be there is never overwritten, where the file system has hard links.
-//   - Of a file that changes while it is read, the reader may get some old and some new bytes. The fingerprint is that of what was read.
-//   - An absolute path that a model wrote is looked up to see whether links above the root lead it back in; that may touch a server or mount
-//     something. What is found is not told. Where a link in the workspace leads is judged by its text alone.
-//   - Directories that Replace has made stay when the write fails then, and extended attributes, access lists and capabilities of the old file
-//     are lost. What a killed process leaves is a file whose name says so, and the next write beside it takes it away after a minute.
+//   - What is mounted in the workspace belongs to it. Whoever may mount has decided so; a bind mount of / would be /. A
+//     single file that is mounted can be read, and not replaced: that would need to write in place.
+//   - A hard link is a file of the workspace. Nobody can tell whether it has another name outside, so it is read; it is
+//     never written in place, so the other name keeps what it has. Append and Lock do write in place: they are for our
+//     own journals, never for a name of a model.
+//   - A directory that somebody carries out of the workspace while it is open is still the one that was opened. What
+//     was about to be written in it is written there. It takes somebody who may write outside.
+//   - Between the last look at a file and the rename there is a moment in which another program can write it, and its
+//     change is lost. Others of this process wait for each other; a file that was expected not to be there is never
+//     overwritten, where the file system has hard links.
+//   - Of a file that changes while it is read, the reader may get some old and some new bytes. The fingerprint is that
+//     of what was read.
+//   - An absolute path that a model wrote is looked up to see whether links above the root lead it back in; that may
+//     touch a server or mount something. What is found is not told. Where a link in the workspace leads is judged by
+//     its text alone.
+//   - Directories that Replace has made stay when the write fails then, and extended attributes, access lists and
+//     capabilities of the old file are lost. What a killed process leaves is a file whose name says so, and the next
+//     write beside it takes it away after a minute.
 //   - A file system that is mounted over a network may hang every call for as long as it likes.
 package workspace
 
@@ -41,8 +48,8 @@ import (
 // ReadFile reads a regular file of at most max bytes. Anything else than a regular file is fault.Unsafe, more bytes are
 // fault.FieldTooLarge, and neither blocks nor is read.
 func ReadFile(path string, max int64) ([]byte, error) {
-	// Looking first keeps us from opening a FIFO at all (which would wake its writer); the second look, at what was opened, is the
-	// one that counts.
+	// Looking first keeps us from opening a FIFO at all (which would wake its writer); the second look, at what was
+	// opened, is the one that counts.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, refused("read", path, err)
@@ -119,7 +126,8 @@ func exists(path string) bool {
 
 func notRegular(path string, info fs.FileInfo) error {
 	kind := typeOf(info.Mode())
-	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", shown(path), kind).With("path", path).With("type", kind)
+	return fault.New(fault.Unsafe, "%s is a %s where a file belongs", shown(path), kind).With("path", path).With("type",
+		kind)
 }
 
 func tooLarge(path string, size, max int64) error {

@@ -18,23 +18,24 @@ const (
 	temporaryPrefix = ".omniagent-tmp-"
 	staleAfter      = time.Minute
 
-	// A write looks at no more than this many names for leftovers, so that a directory with a million files costs it nothing much.
-	// Sweep looks at all.
+	// A write looks at no more than this many names for leftovers, so that a directory with a million files costs it
+	// nothing much. Sweep looks at all.
 	sweptPerWrite = 512
 
 	maxLinks = 40 // what Linux allows in one path
 )
 
-// WriteFile replaces the content of path, or makes the file with exactly perm. Whenever the process or the machine dies, path
-// has all of the old bytes or all of the new ones. An existing file keeps its permissions; a symbolic link stays, and the file
-// that it leads to is replaced. What is not a regular file is refused.
+// WriteFile replaces the content of path, or makes the file with exactly perm. Whenever the process or the machine
+// dies, path has all of the old bytes or all of the new ones. An existing file keeps its permissions; a symbolic link
+// stays, and the file that it leads to is replaced. What is not a regular file is refused.
 //
 // The one failure after which the new content is visible is that of the last step, the fsync of the directory.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
 	return realDisk().writeFile(path, data, perm)
 }
 
-// Sweep removes what writers left in dir when they were killed: temporary files older than a minute that no living process holds.
+// Sweep removes what writers left in dir when they were killed: temporary files older than a minute that no living
+// process holds.
 func Sweep(dir string) error {
 	if err := sweep(dir, -1); err != nil {
 		return refused("sweep", dir, err)
@@ -69,7 +70,8 @@ func realDisk() disk {
 	}
 }
 
-// createExclusively makes the temporary file for us alone; it gets the permissions of the target when the content is complete.
+// createExclusively makes the temporary file for us alone; it gets the permissions of the target when the content is
+// complete.
 func createExclusively(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
@@ -143,7 +145,8 @@ func (d disk) writeAll(f *os.File, data []byte) error {
 	return nil
 }
 
-// resolve follows the links at the end of path, also to a file that does not exist yet, which filepath.EvalSymlinks cannot.
+// resolve follows the links at the end of path, also to a file that does not exist yet, which filepath.EvalSymlinks
+// cannot.
 func resolve(path string) (string, error) {
 	target := path
 	for range maxLinks {
@@ -163,8 +166,8 @@ func resolve(path string) (string, error) {
 	return "", fault.New(fault.SymlinkLoop, "%s is a symbolic link that leads to itself", path).With("path", path)
 }
 
-// directoryOf is the part of path before the name, ending in a separator. It does not clean: "link/../x" lies beside what link leads
-// to, and filepath.Dir would say that it lies beside link.
+// directoryOf is the part of path before the name, ending in a separator. It does not clean: "link/../x" lies beside
+// what link leads to, and filepath.Dir would say that it lies beside link.
 func directoryOf(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" || dir == filepath.VolumeName(path) {

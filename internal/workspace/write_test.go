@@ -158,7 +158,8 @@ func oldOrNew(t *testing.T, name, path string, existing, isNew bool) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	switch {
-	case isNew && string(got) == newText, !isNew && existing && string(got) == oldText, !isNew && !existing && os.IsNotExist(err):
+	case isNew && string(got) == newText, !isNew && existing && string(got) == oldText, !isNew && !existing &&
+		os.IsNotExist(err):
 	default:
 		t.Fatalf("%s: the file holds %q, %v", name, got, err)
 	}

@@ -45,8 +45,8 @@ func newBench(t *testing.T, agent string) *bench {
 	return b
 }
 
-// benches is where they are: in no repository but their own, and not in the system's temporary directory, where codex lets commands write
-// whatever its sandbox is, and makes no home.
+// benches is where they are: in no repository but their own, and not in the system's temporary directory, where codex
+// lets commands write whatever its sandbox is, and makes no home.
 const benches = "/var/tmp"
 
 // removeAll tries again: an agent that was killed may have left something that is just being removed.
@@ -107,7 +107,8 @@ func (b *bench) took(path string) bool {
 // environ is small, so that nothing of the machine's own settings takes part.
 func (b *bench) environ() []string {
 	return append([]string{
-		"PATH=" + bin + ":" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + b.home, "TERM=xterm-256color", "LANG=C.UTF-8", "IS_SANDBOX=1",
+		"PATH=" + bin + ":" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + b.home, "TERM=xterm-256color",
+		"LANG=C.UTF-8", "IS_SANDBOX=1",
 		"TMPDIR=" + filepath.Join(b.base, "tmp"), "SHELL=/bin/bash",
 		"COPILOT_PKG_CACHE_HOME=" + filepath.Join(bin, "..", "..", "copilot-programs"), // 235 MB that it unpacks
 	}, b.env...)
@@ -176,7 +177,10 @@ func (b *bench) start(stdin []byte, args ...string) outcome {
 	if err != nil && !errors.As(err, &exit) {
 		b.t.Fatal(err)
 	}
-	o := outcome{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errOut.String(), took: time.Since(began)}
+	o := outcome{
+		code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errOut.String(),
+		took: time.Since(began),
+	}
 	if data, err := os.ReadFile(record); err == nil {
 		if err := json.Unmarshal(data, &o.report); err != nil {
 			b.t.Fatal(err)

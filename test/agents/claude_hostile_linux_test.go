@@ -8,8 +8,15 @@ import (
 
 func claudeHostile() []scenario {
 	return []scenario{
-		{"hostile repository", []string{"repo-config one-shot", "repo-config=off one-shot", "hostile: hooks", "hostile: MCP", "hostile: base URL", "hostile: modes"}, claudeHostileOneShot},
-		{"screen in a hostile repository", []string{"repo-config interactive", "repo-config=off interactive"}, claudeHostileScreen},
+		{"hostile repository", []string{
+			"repo-config one-shot", "repo-config=off one-shot", "hostile: hooks",
+			"hostile: MCP", "hostile: base URL", "hostile: modes",
+		}, claudeHostileOneShot},
+		{
+			"screen in a hostile repository",
+			[]string{"repo-config interactive", "repo-config=off interactive"},
+			claudeHostileScreen,
+		},
 	}
 }
 
@@ -25,7 +32,10 @@ func claudeTrap(b *bench, url string) {
 type caught struct{ hook, mcp, model, mode bool }
 
 func (b *bench) claudeCaught(thief *modelserver.Server, before int) caught {
-	return caught{b.took(b.base + "/hooked"), b.took(b.base + "/served"), len(thief.Requests()) > before, b.took("inside.txt")}
+	return caught{
+		b.took(b.base + "/hooked"), b.took(b.base + "/served"), len(thief.Requests()) > before,
+		b.took("inside.txt"),
+	}
 }
 
 const claudeTouches = `[{"shell":"touch inside.txt"},{"say":"finished now"}]`

@@ -16,15 +16,21 @@ func claudeScenarios() []scenario {
 	return slices.Concat([]scenario{
 		{"pairs without a sandbox", []string{
 			"pair prompt/-", "pair prompt/-, then passthrough", "pair prompt/off", "pair prompt/off, then passthrough",
-			"pair auto-edit/off", "pair auto-edit/off, then passthrough", "pair yolo/-", "pair yolo/-, then passthrough", "pair yolo/off",
-			"approval=prompt one-shot", "approval=auto-edit one-shot", "approval=yolo one-shot", "sandbox=off one-shot", "denials one-shot",
+			"pair auto-edit/off", "pair auto-edit/off, then passthrough", "pair yolo/-",
+			"pair yolo/-, then passthrough", "pair yolo/off",
+			"approval=prompt one-shot", "approval=auto-edit one-shot", "approval=yolo one-shot", "sandbox=off one-shot",
+			"denials one-shot",
 		}, claudePairs},
 		{"pairs in the sandbox", []string{
-			"pair prompt/workspace-write*", "pair auto-edit/-*", "pair auto-edit/workspace-write*", "pair yolo/workspace-write*",
+			"pair prompt/workspace-write*", "pair auto-edit/-*", "pair auto-edit/workspace-write*",
+			"pair yolo/workspace-write*",
 			"pair yolo/off, then passthrough", "sandbox=workspace-write one-shot",
 		}, claudePairsSandboxed},
 		{"sandbox without helpers", nil, claudeHelpless},
-		{"outputs", []string{"output=text one-shot", "output=json one-shot", "output=stream-json one-shot", "output-schema one-shot", "ask one-shot", "acp one-shot"}, claudeOutputs},
+		{"outputs", []string{
+			"output=text one-shot", "output=json one-shot", "output=stream-json one-shot",
+			"output-schema one-shot", "ask one-shot", "acp one-shot",
+		}, claudeOutputs},
 		{"model and web", []string{"model one-shot", "web=on one-shot", "web=off one-shot"}, claudeModelAndWeb},
 		{"sessions", []string{"resume one-shot", "session-id one-shot", "records one-shot"}, claudeSessions},
 		{"limit", []string{"prompt at the limit", "prompt beyond the limit"}, claudeLimit},
@@ -65,15 +71,18 @@ func claudePairsSandboxed(b *bench) {
 	b.does(held, "--sandbox", "workspace-write", "--", "--dangerously-skip-permissions")
 	b.does(commands, "--sandbox", "off", "--", claudeSandbox)
 	b.does(commands, "--auto-edit", "--", "--permission-mode", "default")
-	o := b.does(effect{code: 3, shell: true, write: true}, "--auto-edit", "--sandbox", "workspace-write", "--", "--settings={}")
+	o := b.does(effect{code: 3, shell: true, write: true}, "--auto-edit", "--sandbox", "workspace-write", "--",
+		"--settings={}")
 	if !strings.Contains(o.stderr, "--sandbox workspace-write is ignored: the passthrough's --settings replaces ours") {
 		b.t.Errorf("nothing is said of the lost sandbox: %s", o.stderr)
 	}
 	b.does(commands, "--yolo", "--sandbox", "workspace-write", "--", "--permission-mode", "default")
 	b.does(held, "--yolo", "--sandbox", "off", "--", claudeSandbox)
 
-	// Yolo turns off what a repository turns on, also where nobody typed --sandbox off. The CLI's own settings behind -- still win.
-	b.put(".claude/settings.json", `{"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,"allowUnsandboxedCommands":false}}`)
+	// Yolo turns off what a repository turns on, also where nobody typed --sandbox off. The CLI's own settings behind
+	// -- still win.
+	b.put(".claude/settings.json",
+		`{"sandbox":{"enabled":true,"failIfUnavailable":true,"autoAllowBashIfSandboxed":true,"allowUnsandboxedCommands":false}}`)
 	b.does(effect{0, true, true, true}, "--yolo")
 	b.does(held, "--yolo", "--", claudeSandbox)
 	b.took(".claude/settings.json")
@@ -84,12 +93,14 @@ func claudePairsSandboxed(b *bench) {
 	if o := b.run(script, "--yolo", "--sandbox", "workspace-write"); o.code != 3 || b.took(outside) {
 		b.t.Errorf("a file outside of the workspace: %+v", o)
 	}
-	if o := b.run(script, "--yolo", "--sandbox", "workspace-write", "--", "--dangerously-skip-permissions"); o.code != 0 || !b.took(outside) {
+	if o := b.run(script, "--yolo", "--sandbox", "workspace-write", "--",
+		"--dangerously-skip-permissions"); o.code != 0 || !b.took(outside) {
 		b.t.Errorf("a file outside of the workspace, bypassed: %+v", o)
 	}
 }
 
-// claudeHelpless: the CLI refuses to start without the programs of a sandbox that was typed. It is known before, and told once.
+// claudeHelpless: the CLI refuses to start without the programs of a sandbox that was typed. It is known before, and
+// told once.
 func claudeHelpless(b *bench) {
 	few := filepath.Join(b.base, "few")
 	if err := os.Mkdir(few, 0o755); err != nil {
@@ -103,10 +114,12 @@ func claudeHelpless(b *bench) {
 		}
 	}
 	b.env = append(b.env, "PATH="+bin+":"+few)
-	const warning = "--sandbox workspace-write becomes the closest that there is: the CLI will not start, as it needs bwrap and socat, not found in PATH"
+	const warning = "--sandbox workspace-write becomes the closest that there is: the CLI will not start, as it " +
+		"needs bwrap and socat, not found in PATH"
 	const hint = "apt-get install bubblewrap socat"
 	o := b.run("", "--sandbox", "workspace-write")
-	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || strings.Count(o.stderr, warning) != 1 || strings.Count(o.stderr, "hint: "+hint) != 1 || strings.Count(o.stderr, "hint: ") > 2 {
+	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || strings.Count(o.stderr, warning) != 1 ||
+		strings.Count(o.stderr, "hint: "+hint) != 1 || strings.Count(o.stderr, "hint: ") > 2 {
 		b.t.Errorf("%+v", o)
 	}
 	o = b.run("", "--sandbox", "workspace-write", "--strict", "--trace-translate=only")
@@ -124,13 +137,15 @@ func claudeOutputs(b *bench) {
 		b.t.Errorf("text: %+v", o)
 	}
 	var result struct{ Type, Result string }
-	if o := b.run(answer, "--output", "json"); json.Unmarshal([]byte(o.stdout), &result) != nil || result.Type != "result" || result.Result != "the answer" {
+	if o := b.run(answer, "--output", "json"); json.Unmarshal([]byte(o.stdout), &result) != nil ||
+		result.Type != "result" || result.Result != "the answer" {
 		b.t.Errorf("json: %+v", o)
 	}
 	o := b.run(answer, "--output", "stream-json")
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
 	for _, line := range []string{lines[0], lines[len(lines)-1]} {
-		if err := json.Unmarshal([]byte(line), &result); err != nil || result.Type != "system" && result.Result != "the answer" {
+		if err := json.Unmarshal([]byte(line), &result); err != nil || result.Type != "system" &&
+			result.Result != "the answer" {
 			b.t.Errorf("stream-json: %v %+v", err, o)
 		}
 	}
@@ -138,18 +153,22 @@ func claudeOutputs(b *bench) {
 		b.t.Errorf("stream-json: %+v", o)
 	}
 	// Text was not typed, so the CLI's own flag decides.
-	if o := b.run(answer, "--", "--output-format", "json"); json.Unmarshal([]byte(o.stdout), &result) != nil || result.Result != "the answer" {
+	if o := b.run(answer, "--", "--output-format", "json"); json.Unmarshal([]byte(o.stdout), &result) != nil ||
+		result.Result != "the answer" {
 		b.t.Errorf("json by passthrough: %+v", o)
 	}
 
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
-	if o := b.run(`[{"json":{"n":7}}]`, "--output-schema", schema); o.code != 0 || o.stdout != "{\"n\":7}\n" || !slices.Contains(o.report.Argv, "--json-schema="+schema) {
+	if o := b.run(`[{"json":{"n":7}}]`, "--output-schema", schema); o.code != 0 || o.stdout != "{\"n\":7}\n" ||
+		!slices.Contains(o.report.Argv, "--json-schema="+schema) {
 		b.t.Errorf("schema: %+v", o)
 	}
-	if o := b.run(`[{"say":"no such thing"}]`, "--", "--json-schema="+schema); o.code != 0 || o.stdout != "no such thing\n" {
+	if o := b.run(`[{"say":"no such thing"}]`, "--", "--json-schema="+schema); o.code != 0 ||
+		o.stdout != "no such thing\n" {
 		b.t.Errorf("the CLI's own schema: %+v", o)
 	}
-	if o := b.run(`[{"ask":"which one?"},{"say":"Which one do you mean?"}]`); o.code != 0 || o.stdout != "no ask tool is offered\nWhich one do you mean?\n" {
+	if o := b.run(`[{"ask":"which one?"},{"say":"Which one do you mean?"}]`); o.code != 0 ||
+		o.stdout != "no ask tool is offered\nWhich one do you mean?\n" {
 		b.t.Errorf("a question: %+v", o)
 	}
 	if o := b.run("", "--", "--acp"); o.code != 1 || !strings.Contains(o.stderr, "unknown option '--acp'") {
@@ -165,10 +184,12 @@ func claudeModelAndWeb(b *bench) {
 		return o, claudeRequest(b, server.Requests()[before:])
 	}
 	o, r := asked("--model", "haiku")
-	if o.code != 0 || !strings.HasPrefix(r.Model, "claude-haiku-") || !strings.HasPrefix(o.report.Model, "claude-haiku-") {
+	if o.code != 0 || !strings.HasPrefix(r.Model, "claude-haiku-") ||
+		!strings.HasPrefix(o.report.Model, "claude-haiku-") {
 		b.t.Errorf("model %s: %+v", r.Model, o)
 	}
-	if claudeOffers(r, "WebFetch") || claudeOffers(r, "WebSearch") || !strings.Contains(o.stdout, "no web tool is offered") {
+	if claudeOffers(r, "WebFetch") || claudeOffers(r, "WebSearch") ||
+		!strings.Contains(o.stdout, "no web tool is offered") {
 		b.t.Errorf("web off, and the tools are offered: %+v", o)
 	}
 	o, r = asked("--web")
@@ -177,7 +198,8 @@ func claudeModelAndWeb(b *bench) {
 	}
 	// What nobody typed gives way to the CLI's own lists. Without a rule the tool is offered, and denied.
 	o, r = asked("--", "--allowedTools=Read")
-	if o.code != 3 || len(o.report.Denials) != 1 || o.report.Denials[0].Tool != "WebFetch" || !claudeOffers(r, "WebFetch") {
+	if o.code != 3 || len(o.report.Denials) != 1 || o.report.Denials[0].Tool != "WebFetch" ||
+		!claudeOffers(r, "WebFetch") {
 		b.t.Errorf("their list of tools: %+v", o)
 	}
 	o, r = asked("--web=off", "--", "--allowedTools=WebFetch")
@@ -206,7 +228,8 @@ func claudeSessions(b *bench) {
 	}
 	o = b.start(nil, "-p", "a second question", "--cwd", elsewhere, "--", "--resume", id)
 	last := claudeRequest(b, server.Requests()[before:])
-	if o.code != 0 || o.report.Session != id || o.report.Answered == nil || !bytes.Contains(last.Raw, []byte("heard a first question")) {
+	if o.code != 0 || o.report.Session != id || o.report.Answered == nil ||
+		!bytes.Contains(last.Raw, []byte("heard a first question")) {
 		b.t.Errorf("resumed from elsewhere: %+v", o)
 	}
 	// Elsewhere the same id begins another session.
@@ -218,7 +241,8 @@ func claudeSessions(b *bench) {
 	// The id that we choose.
 	o = b.start(nil, "-p", "another matter")
 	path := filepath.Join(filepath.Dir(transcript), o.report.Session+".jsonl")
-	if _, err := os.Stat(path); err != nil || !slices.Contains(o.report.Argv, "--session-id="+o.report.Session) || o.report.Session == id {
+	if _, err := os.Stat(path); err != nil || !slices.Contains(o.report.Argv, "--session-id="+o.report.Session) ||
+		o.report.Session == id {
 		b.t.Errorf("%v %+v", err, o)
 	}
 }
@@ -245,7 +269,8 @@ func claudeLimit(b *bench) {
 
 func claudeErrors(b *bench) {
 	for script, code := range map[string]string{
-		`[{"error":403}]`: "AUTH_REQUIRED", `[{"error":404}]`: "API_ERROR", `[{"error":500}]`: "API_ERROR", `[{"error":529}]`: "API_ERROR",
+		`[{"error":403}]`: "AUTH_REQUIRED", `[{"error":404}]`: "API_ERROR", `[{"error":500}]`: "API_ERROR",
+		`[{"error":529}]`:            "API_ERROR",
 		`[{"error":"context_full"}]`: "CONTEXT_FULL", `[{"error":429,"retry_after":600}]`: "RATE_LIMITED",
 	} {
 		if o := b.run(script, "--timeout", "2m"); o.code != 1 || o.report.code() != code {
@@ -275,7 +300,8 @@ func claudeBreaks(b *bench) {
 	}
 }
 
-// claudeLogin lets the CLI work on a model that stays for several runs, without the private home of a rehearsal. The last call holds.
+// claudeLogin lets the CLI work on a model that stays for several runs, without the private home of a rehearsal. The
+// last call holds.
 func (b *bench) claudeLogin(script string) *modelserver.Server {
 	b.t.Helper()
 	const key = "sk-claude-test-0123456789abcdef"
@@ -289,7 +315,8 @@ func (b *bench) claudeLogin(script string) *modelserver.Server {
 	}
 	b.t.Cleanup(func() { _ = server.Close() })
 	b.env = append(b.env,
-		"ANTHROPIC_BASE_URL="+server.URL(), "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"ANTHROPIC_BASE_URL="+server.URL(), "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_MAX_RETRIES=0")
 	b.put(filepath.Join(b.home, ".claude.json"), `{"hasCompletedOnboarding":true,"theme":"dark","autoUpdates":false,`+
 		`"customApiKeyResponses":{"approved":["`+key[len(key)-20:]+`"],"rejected":[]}}`)

@@ -20,13 +20,16 @@ const python = `[{"shell": "python3 -c 'open(\"made\",\"w\")'"}, {"say": "told: 
 func TestClaudeConversation(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
-	c := b.talk(claude.New(), python, func(s *agent.Spec, _ *agent.Services) { s.Fresh = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" })
+	c := b.talk(claude.New(), python,
+		func(s *agent.Spec, _ *agent.Services) { s.Fresh = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" })
 	end := c.answered("allow", event.Reply{Option: "allow"})
-	if !end.End.OK || !b.took("made") || !c.has(event.ToolResult, "") || c.Own() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
+	if !end.End.OK || !b.took("made") || !c.has(event.ToolResult, "") ||
+		c.Own() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
 		t.Errorf("allowed, %s: %s", c.Own(), story(c.heard))
 	}
 	end = c.answered("deny", event.Reply{Option: "deny", Text: "not today"})
-	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"by_user":true`) || !strings.Contains(end.End.Text, "not today") {
+	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"by_user":true`) ||
+		!strings.Contains(end.End.Text, "not today") {
 		t.Errorf("denied: %s", story(c.heard))
 	}
 	end = c.answered("edited", event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"touch other"}`)})
@@ -69,19 +72,23 @@ func TestClaudeModes(t *testing.T) {
 	}
 	set(setting.Yolo) // before it runs
 	set(setting.Prompt)
-	if end := c.answered("asks", event.Reply{Option: "deny"}); !end.End.OK || b.took("made") || !c.has(event.Question, "") {
+	if end := c.answered("asks", event.Reply{Option: "deny"}); !end.End.OK || b.took("made") ||
+		!c.has(event.Question, "") {
 		t.Errorf("prompt: %s", story(c.heard))
 	}
 	set(setting.Yolo)
-	if end := c.answered("runs", event.Reply{Option: "deny"}); !end.End.OK || !b.took("made") || c.has(event.Question, "") {
+	if end := c.answered("runs", event.Reply{Option: "deny"}); !end.End.OK || !b.took("made") ||
+		c.has(event.Question, "") {
 		t.Errorf("yolo: %s", story(c.heard))
 	}
 	set(setting.DenyAll)
-	if end := c.answered("denied", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") || !c.refused() {
+	if end := c.answered("denied", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") ||
+		c.has(event.Question, "") || !c.refused() {
 		t.Errorf("deny: %s", story(c.heard))
 	}
 	set(setting.AskAll)
-	if end := c.answered("asks", event.Reply{Option: "allow"}); !end.End.OK || !b.took("made") || !c.has(event.Question, "") {
+	if end := c.answered("asks", event.Reply{Option: "allow"}); !end.End.OK || !b.took("made") ||
+		!c.has(event.Question, "") {
 		t.Errorf("ask: %s", story(c.heard))
 	}
 	if err := c.Set(t.Context(), agent.Change{Mode: "odd"}); fault.Of(err).Code != fault.ArgError {
@@ -164,7 +171,8 @@ func TestClaudeHost(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
 	var moments []string
-	c := b.talk(claude.New(), `[{"call":{"name":"mcp__srv__hello","input":{"a":1}}}, {"shell":"python3 -c 'open(\"made\",\"w\")'"}, {"ask":"Which color?"}, {"say":"told: ${result}"}]`,
+	c := b.talk(claude.New(),
+		`[{"call":{"name":"mcp__srv__hello","input":{"a":1}}}, {"shell":"python3 -c 'open(\"made\",\"w\")'"}, {"ask":"Which color?"}, {"say":"told: ${result}"}]`,
 		func(s *agent.Spec, sv *agent.Services) {
 			s.Terms.Servers = []byte(`{"srv":{"type":"sdk","name":"srv"}}`)
 			s.Terms.Helpers = []agent.Helper{{Name: "helper", Description: "d", Prompt: "p"}}
@@ -205,18 +213,23 @@ func TestClaudeHost(t *testing.T) {
 	}
 	c.answer(q, event.Reply{Text: "mauve"})
 	end := c.until(event.Ended)
-	if !end.End.OK || !strings.Contains(end.End.Text, "mauve") || !c.has(event.ToolResult, "hi from srv") || b.took("made") || !b.took("hooked") {
+	if !end.End.OK || !strings.Contains(end.End.Text, "mauve") || !c.has(event.ToolResult, "hi from srv") ||
+		b.took("made") || !b.took("hooked") {
 		t.Errorf("%s", story(c.heard))
 	}
-	if got := strings.Join(moments, " "); !strings.Contains(got, "PreToolUse") || !strings.Contains(got, "PostToolUse") || !strings.Contains(got, "Stop") || !strings.Contains(got, "UserPromptSubmit") {
+	if got := strings.Join(moments, " "); !strings.Contains(got, "PreToolUse") ||
+		!strings.Contains(got, "PostToolUse") || !strings.Contains(got, "Stop") ||
+		!strings.Contains(got, "UserPromptSubmit") {
 		t.Error(got)
 	}
 	f := c.Facts()
-	if !strings.Contains(strings.Join(f.Helpers, " "), "helper") || len(f.Servers) != 1 || f.Servers[0].Status != "connected" {
+	if !strings.Contains(strings.Join(f.Helpers, " "), "helper") || len(f.Servers) != 1 ||
+		f.Servers[0].Status != "connected" {
 		t.Errorf("%+v", f)
 	}
 	alone := b.talk(claude.New(), python, func(_ *agent.Spec, sv *agent.Services) { sv.CanAsk = false })
-	if end := alone.answered("go", event.Reply{}); !end.End.OK || b.took("made") || alone.has(event.Question, "") || !alone.refused() {
+	if end := alone.answered("go", event.Reply{}); !end.End.OK || b.took("made") || alone.has(event.Question, "") ||
+		!alone.refused() {
 		t.Errorf("%s", story(alone.heard))
 	}
 }
@@ -225,7 +238,8 @@ func TestClaudeHost(t *testing.T) {
 func TestClaudeGoesOn(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
-	c := b.talk(claude.New(), `[{"shell":"kill -9 $PPID"}, {"say":"${input}"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
+	c := b.talk(claude.New(), `[{"shell":"kill -9 $PPID"}, {"say":"${input}"}]`,
+		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
 	end := c.answered("dies", event.Reply{})
 	if end.End.OK || !end.Synthetic || !c.has(event.Failed, "AGENT_FAILED") {
 		t.Errorf("%s", story(c.heard))
@@ -240,7 +254,10 @@ func TestClaudeGoesOn(t *testing.T) {
 		t.Error("it does not know what was said before")
 	}
 	const copied = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c02"
-	f := b.talk(claude.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume, s.Fresh, s.Terms.Fork = id, copied, true })
+	f := b.talk(claude.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) {
+		s.Resume, s.Fresh,
+			s.Terms.Fork = id, copied, true
+	})
 	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.Own() != copied {
 		t.Errorf("%q: %s", f.Own(), story(f.heard))
 	}
@@ -256,7 +273,8 @@ func TestClaudeGoesOn(t *testing.T) {
 func TestClaudeWakes(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
-	c := b.talk(claude.New(), `[{"call":{"name":"Bash","input":{"command":"sleep 0.5","run_in_background":true}}}, {"say":"started"}]`,
+	c := b.talk(claude.New(),
+		`[{"call":{"name":"Bash","input":{"command":"sleep 0.5","run_in_background":true}}}, {"say":"started"}]`,
 		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
 	if end := c.answered("go", event.Reply{}); !end.End.OK || end.Unasked {
 		t.Fatalf("%s", story(c.heard))
@@ -271,7 +289,8 @@ func TestClaudeWakes(t *testing.T) {
 	}
 }
 
-// TestClaudeWithheld: what a repository says to the CLI counts only when a person has looked at it. CLAUDE.md is read where there is nothing else.
+// TestClaudeWithheld: what a repository says to the CLI counts only when a person has looked at it. CLAUDE.md is read
+// where there is nothing else.
 func TestClaudeWithheld(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")

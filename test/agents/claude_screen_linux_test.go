@@ -11,13 +11,23 @@ import (
 func claudeScreens() []scenario {
 	return []scenario{
 		{"screen under prompt", []string{
-			"approval=prompt interactive", "model interactive", "web=off interactive", "session-id interactive", "records interactive", "denials interactive",
+			"approval=prompt interactive", "model interactive", "web=off interactive", "session-id interactive",
+			"records interactive", "denials interactive",
 			"screen: flags visible", "screen: dialog under prompt", "screen: resize",
 		}, claudeScreenPrompt},
-		{"screen under yolo", []string{"approval=yolo interactive", "sandbox=off interactive", "screen: no dialog under yolo"}, claudeScreenYolo},
+		{"screen under yolo", []string{
+			"approval=yolo interactive", "sandbox=off interactive",
+			"screen: no dialog under yolo",
+		}, claudeScreenYolo},
 		{"screen in the sandbox", []string{"sandbox=workspace-write interactive"}, claudeScreenSandbox},
-		{"screen resumed", []string{"approval=auto-edit interactive", "resume interactive", "ask interactive", "web=on interactive"}, claudeScreenResumed},
-		{"screen without", []string{"output=text interactive", "output=json interactive", "output=stream-json interactive", "output-schema interactive", "acp interactive"}, claudeScreenWithout},
+		{"screen resumed", []string{
+			"approval=auto-edit interactive", "resume interactive", "ask interactive",
+			"web=on interactive",
+		}, claudeScreenResumed},
+		{"screen without", []string{
+			"output=text interactive", "output=json interactive",
+			"output=stream-json interactive", "output-schema interactive", "acp interactive",
+		}, claudeScreenWithout},
 		{"screen suspended", []string{"screen: suspend"}, claudeScreenSuspended},
 	}
 }
@@ -68,7 +78,8 @@ func claudeScreenYolo(b *bench) {
 func claudeScreenSandbox(b *bench) {
 	needPrograms(b, "bwrap", "socat")
 	outside := filepath.Join(b.base, "outside.txt")
-	s := b.open(`[{"shell":"python3 -c \"open('inside.txt','w')\""},{"shell":"touch `+outside+`"},{"say":"finished now"}]`, "--auto-edit")
+	s := b.open(`[{"shell":"python3 -c \"open('inside.txt','w')\""},{"shell":"touch `+outside+
+		`"},{"say":"finished now"}]`, "--auto-edit")
 	s.sees("accept edits on")
 	s.enters("please do it")
 	s.sees("finished now")
@@ -85,7 +96,8 @@ func claudeScreenResumed(b *bench) {
 	if o := b.start(nil, "-p", "a first question", "--", "--session-id", id); o.code != 0 {
 		b.t.Fatalf("%+v", o)
 	}
-	server := b.claudeLogin(`[{"write":{"path":"written.txt","content":"x"}},{"ask":"which colour?"},{"shell":"python3 -c \"open('inside.txt','w')\""},{"say":"finished now"}]`)
+	server := b.claudeLogin(
+		`[{"write":{"path":"written.txt","content":"x"}},{"ask":"which colour?"},{"shell":"python3 -c \"open('inside.txt','w')\""},{"say":"finished now"}]`)
 	b.claudeTrust()
 	s := b.sit(program, "--agent", "claude", "--auto-edit", "--sandbox", "off", "--web", "--", "--resume", id)
 	s.sees("heard a first question")
@@ -97,11 +109,13 @@ func claudeScreenResumed(b *bench) {
 		b.t.Error("the file was not written")
 	}
 	r := claudeRequest(b, server.Requests())
-	if !claudeOffers(r, "WebFetch") || !claudeOffers(r, "WebSearch") || !bytes.Contains(r.Raw, []byte("heard a first question")) {
+	if !claudeOffers(r, "WebFetch") || !claudeOffers(r, "WebSearch") ||
+		!bytes.Contains(r.Raw, []byte("heard a first question")) {
 		b.t.Errorf("%+v", r.Tools)
 	}
 	s.sees("Enter to select")
-	s.presses("\r", 5*time.Second, "the question is answered", func() bool { return s.shows(claudeAsks) }) // a command that is no edit
+	// a command that is no edit
+	s.presses("\r", 5*time.Second, "the question is answered", func() bool { return s.shows(claudeAsks) })
 	s.sees(claudeAsks)
 	if b.took("inside.txt") {
 		b.t.Error("it ran unasked")
@@ -237,5 +251,6 @@ func (b *bench) claudeTrust() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.put(path, strings.TrimSuffix(string(text), "}")+`,"projects":{"`+b.work+`":{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`)
+	b.put(path, strings.TrimSuffix(string(text), "}")+`,"projects":{"`+b.work+
+		`":{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`)
 }

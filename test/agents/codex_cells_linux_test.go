@@ -13,7 +13,11 @@ import (
 func codexCells() []scenario {
 	const one = " one-shot"
 	return []scenario{
-		{"outputs", []string{"output=text" + one, "output=json" + one, "output=stream-json" + one, "acp *"}, codexOutputs},
+		{
+			"outputs",
+			[]string{"output=text" + one, "output=json" + one, "output=stream-json" + one, "acp *"},
+			codexOutputs,
+		},
 		{"walls", nil, codexWalls},
 		{"web and model", []string{"web=on" + one, "web=off" + one, "model" + one, "ask" + one}, codexWeb},
 		{"schema", []string{"output-schema" + one, "session-id" + one}, codexSchema},
@@ -33,7 +37,8 @@ func codexOutputs(b *bench) {
 	}
 	for form, warns := range map[string]bool{"json": true, "stream-json": false} {
 		o := b.run(script, "--output", form)
-		if o.code != 0 || !b.sentToCodex("--json") || !strings.HasPrefix(o.stdout, `{"type":"thread.started","thread_id":"`+o.report.Session+`"}`) {
+		if o.code != 0 || !b.sentToCodex("--json") ||
+			!strings.HasPrefix(o.stdout, `{"type":"thread.started","thread_id":"`+o.report.Session+`"}`) {
 			b.t.Errorf("%s: %+v", form, o)
 		}
 		if strings.Contains(o.stderr, "JSON lines, not one object") != warns {
@@ -60,7 +65,8 @@ func (b *bench) codexHelp() string {
 	return s.letters()
 }
 
-// codexWalls: what the sandbox lets through, and what it does not. A connection that it stops is no denial in our report.
+// codexWalls: what the sandbox lets through, and what it does not. A connection that it stops is no denial in our
+// report.
 func codexWalls(b *bench) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -90,7 +96,8 @@ func codexWalls(b *bench) {
 	if o := b.run(`[{"shell":"touch `+temp+`"}]`, "--auto-edit"); o.code != 0 || !b.took(temp) {
 		b.t.Errorf("temporary directory: %+v", o)
 	}
-	if o := b.run(`[{"shell":"touch .git/hooks/pre-commit"}]`, "--auto-edit"); o.code != 3 || b.took(".git/hooks/pre-commit") {
+	if o := b.run(`[{"shell":"touch .git/hooks/pre-commit"}]`, "--auto-edit"); o.code != 3 ||
+		b.took(".git/hooks/pre-commit") {
 		b.t.Errorf(".git: %+v", o)
 	}
 }
@@ -100,7 +107,8 @@ func codexWeb(b *bench) {
 	if o := b.run(script); !strings.Contains(o.stdout, none) || !b.sentToCodex(`web_search="disabled"`) {
 		b.t.Errorf("off: %+v", o)
 	}
-	if o := b.run(script, "--web"); strings.Contains(o.stdout, none) || !b.sentToCodex(`web_search="live"`) || o.code != 0 {
+	if o := b.run(script, "--web"); strings.Contains(o.stdout, none) || !b.sentToCodex(`web_search="live"`) ||
+		o.code != 0 {
 		b.t.Errorf("on: %+v", o)
 	}
 	if o := b.run(script, "--web=off", "--", "-c", `web_search="live"`); strings.Contains(o.stdout, none) {
@@ -129,7 +137,8 @@ func codexSchema(b *bench) {
 		b.t.Errorf("%+v", o)
 	}
 	first, second := b.run(""), b.run("")
-	if len(first.report.Session) != 36 || first.report.Session[14] != '7' || first.report.Session == second.report.Session {
+	if len(first.report.Session) != 36 || first.report.Session[14] != '7' ||
+		first.report.Session == second.report.Session {
 		b.t.Errorf("ids of its own: %s, %s", first.report.Session, second.report.Session)
 	}
 	if slices.ContainsFunc(b.codexReport().Argv, func(w string) bool {
@@ -146,9 +155,11 @@ func codexLimit(b *bench) {
 	for letter, size := range map[string]int{"a": limit, "é": 2 * limit} {
 		text := bytes.Repeat([]byte(letter), limit)
 		if o := b.start(text, script); len(text) != size || o.code != 0 || strings.TrimSpace(o.stdout) != "1048576" {
-			b.t.Errorf("%d of %q: exit code %d, %.200s %.2000s", limit, letter, o.code, o.stdout, o.stderr[max(0, len(o.stderr)-500):])
+			b.t.Errorf("%d of %q: exit code %d, %.200s %.2000s", limit, letter, o.code, o.stdout,
+				o.stderr[max(0, len(o.stderr)-500):])
 		}
-		if o := b.start(append(text, 'x'), script); o.code != 2 || !strings.Contains(o.stderr, "longer than the 1,048,576 characters") || o.report.Argv != nil {
+		if o := b.start(append(text, 'x'), script); o.code != 2 ||
+			!strings.Contains(o.stderr, "longer than the 1,048,576 characters") || o.report.Argv != nil {
 			b.t.Errorf("one more than %d of %q: exit code %d, %.500s", limit, letter, o.code, o.stderr)
 		}
 	}
@@ -160,9 +171,10 @@ func codexErrors(b *bench) {
 		code   string
 		status float64
 	}{
-		`[{"error":403}]`:                                        {"API_ERROR", 403},
-		`[{"error":404}]`:                                        {"API_ERROR", 0},
-		`[{"error":500,"times":1}]`:                              {"API_ERROR", 500}, // a second attempt would succeed: the rehearsal makes none
+		`[{"error":403}]`: {"API_ERROR", 403},
+		`[{"error":404}]`: {"API_ERROR", 0},
+		// a second attempt would succeed: the rehearsal makes none
+		`[{"error":500,"times":1}]`:                              {"API_ERROR", 500},
 		`[{"error":429,"retry_after":60}]`:                       {"RATE_LIMITED", 429},
 		`[{"error":"context_full"}]`:                             {"CONTEXT_FULL", 0},
 		`[{"cut":"middle"}]`:                                     {"API_ERROR", 0},
@@ -198,10 +210,12 @@ func codexOutside(b *bench) {
 		b.t.Fatal(err)
 	}
 	o := b.run("")
-	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || !strings.Contains(o.stderr, flag) || !strings.Contains(o.stderr, "git init '"+b.work+"'") {
+	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || !strings.Contains(o.stderr, flag) ||
+		!strings.Contains(o.stderr, "git init '"+b.work+"'") {
 		b.t.Errorf("%+v", o)
 	}
-	if o := b.run("", "--", "-m", "x"); o.code != 1 || strings.Contains(o.stderr, flag) || !strings.Contains(o.stderr, "add --skip-git-repo-check at the end") {
+	if o := b.run("", "--", "-m", "x"); o.code != 1 || strings.Contains(o.stderr, flag) ||
+		!strings.Contains(o.stderr, "add --skip-git-repo-check at the end") {
 		b.t.Errorf("with a passthrough: %+v", o)
 	}
 	for _, words := range [][]string{{"--", "--skip-git-repo-check"}, {"--", "-m", "x", "--skip-git-repo-check"}} {
@@ -215,7 +229,8 @@ func codexOutside(b *bench) {
 func codexBroken(b *bench) {
 	b.env = append(b.env, "TMPDIR="+b.home)
 	o := b.run(`[{"shell":"touch inside.txt"}]`, "--auto-edit")
-	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || *o.report.AgentExit != 0 || b.took("inside.txt") || !strings.Contains(o.stderr, "hint: Codex's home lies in "+b.home) {
+	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || *o.report.AgentExit != 0 || b.took("inside.txt") ||
+		!strings.Contains(o.stderr, "hint: Codex's home lies in "+b.home) {
 		b.t.Errorf("%+v", o)
 	}
 	if o := b.run(`[{"shell":"touch inside.txt"}]`, "--yolo"); o.code != 0 || !b.took("inside.txt") {
@@ -227,7 +242,8 @@ func codexBroken(b *bench) {
 func codexPatches(b *bench) {
 	const script = `[{"write":{"path":"written.txt","content":"x"}},{"say":"done"}]`
 	o := b.run(script, "--model", "gpt-6.1-sol", "--", "--sandbox", "read-only")
-	if o.code != 3 || b.took("written.txt") || len(o.report.Denials) != 1 || !strings.HasPrefix(o.report.Denials[0].Reason, "patch rejected: ") {
+	if o.code != 3 || b.took("written.txt") || len(o.report.Denials) != 1 ||
+		!strings.HasPrefix(o.report.Denials[0].Reason, "patch rejected: ") {
 		b.t.Errorf("%+v", o)
 	}
 	if b.codexReport().Told {

@@ -21,7 +21,8 @@ func codexHostile() []scenario {
 	}
 }
 
-// codexAtHome is a home as a user has it: with a provider of models, which is a server of the test. No rehearsal takes part.
+// codexAtHome is a home as a user has it: with a provider of models, which is a server of the test. No rehearsal takes
+// part.
 func (b *bench) codexAtHome(script, more string) *modelserver.Server {
 	b.t.Helper()
 	backend, err := modelserver.ParseScript([]byte(script))
@@ -44,7 +45,8 @@ model_providers.local = { name = "local", base_url = "`+server.URL()+`/v1", env_
 	return server
 }
 
-// hostileCodex fills the workspace with all that a repository can say to Codex. Each trap leaves a file beside the workspace.
+// hostileCodex fills the workspace with all that a repository can say to Codex. Each trap leaves a file beside the
+// workspace.
 func (b *bench) hostileCodex() (traps map[string]string, elsewhere *modelserver.Server) {
 	b.t.Helper()
 	traps = map[string]string{}
@@ -84,15 +86,17 @@ func (b *bench) sprung(traps map[string]string) []string {
 
 func codexTrusts(dir string) string { return "[projects.\"" + dir + "\"]\ntrust_level = \"trusted\"\n" }
 
-// codexRepository: a repository that nobody has trusted changes nothing. Of one that a person trusted Codex starts the MCP servers, outside
-// of its sandbox, in one-shot runs too; its hooks wait for a review. Where requests go it never decides, nor what is allowed: that is sent.
+// codexRepository: a repository that nobody has trusted changes nothing. Of one that a person trusted Codex starts the
+// MCP servers, outside of its sandbox, in one-shot runs too; its hooks wait for a review. Where requests go it never
+// decides, nor what is allowed: that is sent.
 func codexRepository(b *bench) {
 	traps, elsewhere := b.hostileCodex()
 	outside := filepath.Join(b.base, "outside.txt")
 	for trust, sprung := range map[string]string{"": "", codexTrusts(b.work): "MCP"} {
 		server := b.codexAtHome(`[{"shell":"touch `+outside+`"},{"search":"weather"},{"say":"heard ${input}"}]`, trust)
 		o := b.start(nil, "-p", "hello there")
-		if got := strings.Join(b.sprung(traps), ", "); o.code != 3 || got != sprung || b.took(outside) || !strings.Contains(o.stdout, "heard hello there") {
+		if got := strings.Join(b.sprung(traps), ", "); o.code != 3 || got != sprung || b.took(outside) ||
+			!strings.Contains(o.stdout, "heard hello there") {
 			b.t.Errorf("trust %q: sprung %q, want %q: %+v", trust, got, sprung, o)
 		}
 		requests := server.Requests()
@@ -144,21 +148,27 @@ func codexOwnHome(b *bench) {
 	b.codexAtHome(`[{"say":"heard ${input}"}]`, codexTrusts(b.work))
 	first := b.start(nil, "-p", "hello there")
 	records := b.codexReport().Records
-	if first.code != 0 || len(records) != 1 || !strings.HasPrefix(records[0], filepath.Join(b.home, ".codex", "sessions")+"/") || !strings.HasSuffix(records[0], first.report.Session+".jsonl") {
+	if first.code != 0 || len(records) != 1 ||
+		!strings.HasPrefix(records[0], filepath.Join(b.home, ".codex", "sessions")+"/") ||
+		!strings.HasSuffix(records[0], first.report.Session+".jsonl") {
 		b.t.Fatalf("%v %+v", records, first)
 	}
-	if o := b.start(nil, "-p", "and again", "--", "resume", first.report.Session); o.code != 0 || o.report.Session != first.report.Session || !strings.Contains(o.stdout, "heard and again") {
+	if o := b.start(nil, "-p", "and again", "--", "resume", first.report.Session); o.code != 0 ||
+		o.report.Session != first.report.Session || !strings.Contains(o.stdout, "heard and again") {
 		b.t.Errorf("resume: %+v", o)
 	}
-	if o := b.start(nil, "-p", "and again", "--", "resume", first.report.Session, "--sandbox", "read-only"); o.code != 2 {
+	if o := b.start(nil, "-p", "and again", "--", "resume", first.report.Session, "--sandbox",
+		"read-only"); o.code != 2 {
 		b.t.Errorf("--sandbox behind resume: %+v", o)
 	}
-	if o := b.start(nil, "-p", "x", "--", "--ephemeral"); o.code != 0 || len(b.codexReport().Records) != 0 || o.report.Answered != nil {
+	if o := b.start(nil, "-p", "x", "--", "--ephemeral"); o.code != 0 || len(b.codexReport().Records) != 0 ||
+		o.report.Answered != nil {
 		b.t.Errorf("ephemeral: %+v", o)
 	}
 	// On the screen. Our program does not read the records of one; the driver can.
 	spec := agent.Spec{
-		Install: agent.Install{Path: filepath.Join(bin, "codex")}, Mode: setting.Interactive, Shared: setting.Defaults(), Dir: b.work,
+		Install: agent.Install{Path: filepath.Join(bin, "codex")}, Mode: setting.Interactive,
+		Shared: setting.Defaults(), Dir: b.work,
 		Env: b.environ(), Machine: agent.Machine{OS: "linux"}, Passthrough: []string{"resume", first.report.Session},
 	}
 	launch, _, err := codex.New().Command(spec)
@@ -174,7 +184,8 @@ func codexOwnHome(b *bench) {
 		b.t.Errorf("exit code %d", code)
 	}
 	e := observer.After(agent.Exit{})
-	if e.Session != first.report.Session || e.Answered != agent.Yes || len(e.Records) != 1 || cli.Judge(agent.Exit{}, e) != nil {
+	if e.Session != first.report.Session || e.Answered != agent.Yes || len(e.Records) != 1 ||
+		cli.Judge(agent.Exit{}, e) != nil {
 		b.t.Errorf("evidence: %+v", e)
 	}
 }

@@ -18,8 +18,8 @@ func codexWorkspace() effect { return effect{code: 3, shell: true, write: true} 
 func codexFull() effect      { return effect{code: 0, shell: true, write: true, outside: true} }
 func codexUsage() effect     { return effect{code: 2} }
 
-// codexPairs: what was not typed gives way to the passthrough, two flags for one thing are an error of the arguments, and the flag that
-// switches everything off always does.
+// codexPairs: what was not typed gives way to the passthrough, two flags for one thing are an error of the arguments,
+// and the flag that switches everything off always does.
 func codexPairs() []scenario {
 	const (
 		one      = " one-shot"
@@ -58,7 +58,8 @@ func codexPairs() []scenario {
 				if !b.sentToCodex(`approvals_reviewer="user"`, `approval_policy="never"`) || b.sentToCodex("--yolo") {
 					b.t.Errorf("%q: sent %q", flags, o.report.Argv)
 				}
-				if warned := strings.Contains(o.stderr, "omniagent: warning:"); warned != (c.warning != "") || !strings.Contains(o.stderr, c.warning) {
+				if warned := strings.Contains(o.stderr, "omniagent: warning:"); warned != (c.warning != "") ||
+					!strings.Contains(o.stderr, c.warning) {
 					b.t.Errorf("%q: warnings in %s", flags, o.stderr)
 				}
 				if o := b.run("", slices.Concat(flags, []string{"--strict"})...); (o.code == 2) != (c.warning != "") {
@@ -77,7 +78,8 @@ func codexPairs() []scenario {
 					b.does(codexWorkspace(), passed("--approve-for-me")...)
 					b.does(codexReadOnly(), passed("-c", readOnly)...)
 					// Where nobody typed anything the same holds, without a word of it.
-					if o := b.does(c.plain, "--strict"); !b.sentToCodex(`sandbox_mode="workspace-write"`) || strings.Contains(o.stderr, "omniagent: warning:") {
+					if o := b.does(c.plain, "--strict"); !b.sentToCodex(`sandbox_mode="workspace-write"`) ||
+						strings.Contains(o.stderr, "omniagent: warning:") {
 						b.t.Errorf("untyped: sent %q, said %s", o.report.Argv, o.stderr)
 					}
 				}

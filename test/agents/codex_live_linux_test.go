@@ -21,7 +21,8 @@ func TestCodexConversation(t *testing.T) {
 	b := newBench(t, "codex")
 	c := b.talk(codex.New(), touch, nil)
 	end := c.answered("allow", event.Reply{Option: "allow"})
-	if !end.End.OK || !b.took("made") || !c.has(event.Question, "touch made") || !c.has(event.ToolResult, "") || c.Own() == "" {
+	if !end.End.OK || !b.took("made") || !c.has(event.Question, "touch made") || !c.has(event.ToolResult, "") ||
+		c.Own() == "" {
 		t.Errorf("allowed, %s: %s", c.Own(), story(c.heard))
 	}
 	end = c.answered("deny", event.Reply{Option: "deny"})
@@ -47,14 +48,16 @@ func TestCodexConversation(t *testing.T) {
 		if err := c.Set(t.Context(), agent.Change{Mode: m, Model: "gpt-5-other"}); err != nil {
 			t.Fatal(err)
 		}
-		if end = c.answered("runs", event.Reply{Option: "deny"}); !end.End.OK || !b.took("made") || c.has(event.Question, "") {
+		if end = c.answered("runs", event.Reply{Option: "deny"}); !end.End.OK || !b.took("made") ||
+			c.has(event.Question, "") {
 			t.Errorf("%s: %s", m, story(c.heard))
 		}
 	}
 	if err := c.Set(t.Context(), agent.Change{Mode: setting.Plan}); err != nil {
 		t.Fatal(err)
 	}
-	if end = c.answered("plans", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") || c.has(event.Question, "") {
+	if end = c.answered("plans", event.Reply{Option: "allow"}); !end.End.OK || b.took("made") ||
+		c.has(event.Question, "") {
 		t.Errorf("plan: %s", story(c.heard))
 	}
 	if err := c.Set(t.Context(), agent.Change{Mode: setting.AskAll}); fault.Of(err).Code != fault.Unsupported {
@@ -74,12 +77,14 @@ func TestCodexTerms(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "codex")
 	c := b.talk(codex.New(), `[{"json":{}}]`, func(s *agent.Spec, _ *agent.Services) {
-		s.Schema = []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)
+		s.Schema = []byte(
+			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)
 		s.Terms.Append = "REMEMBER-ZEBRA"
 		s.Terms.Servers = []byte(`{"mcpServers":{"srv":{"command":"false"}}}`)
 	})
 	const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\xdac\x64\xf8\xcf\x50\x0f\x00\x03\x86\x01\x80\x5a\x34\x7d\x6b\x00\x00\x00\x00IEND\xaeB`\x82"
-	if _, err := c.Send(t.Context(), []event.Block{{Text: "look"}, {Media: "image/png", Data: []byte(pixel)}}); err != nil {
+	if _, err := c.Send(t.Context(),
+		[]event.Block{{Text: "look"}, {Media: "image/png", Data: []byte(pixel)}}); err != nil {
 		t.Fatal(err)
 	}
 	if end := c.until(event.Ended); !end.End.OK || len(end.End.Structured) == 0 {
@@ -103,7 +108,8 @@ func TestCodexTerms(t *testing.T) {
 	} {
 		s := b.wanted(codex.New(), c.model)
 		change(&s)
-		if _, err := codex.New().Mind(t.Context(), s, agent.Services{}); fault.Of(err).Code != fault.Unsupported || !strings.Contains(err.Error(), name) {
+		if _, err := codex.New().Mind(t.Context(), s, agent.Services{}); fault.Of(err).Code != fault.Unsupported ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -132,7 +138,8 @@ func TestCodexSteers(t *testing.T) {
 func TestCodexGoesOn(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "codex")
-	c := b.talk(codex.New(), `[{"shell":"kill -9 $PPID; sleep 1"}, {"say":"alive"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
+	c := b.talk(codex.New(), `[{"shell":"kill -9 $PPID; sleep 1"}, {"say":"alive"}]`,
+		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
 	end := c.answered("first", event.Reply{})
 	t.Logf("the parent of its shell killed: %s", tale(end))
 	id := c.Own()
@@ -147,18 +154,23 @@ func TestCodexGoesOn(t *testing.T) {
 	if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "first") {
 		t.Error("it does not know what was said before")
 	}
-	f := b.talk(codex.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume, s.Terms.Fork = id, true })
+	f := b.talk(codex.New(), `[{"say":"a copy"}]`, func(s *agent.Spec, _ *agent.Services) {
+		s.Resume, s.Terms.Fork = id,
+			true
+	})
 	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.Own() == id || f.Own() == "" {
 		t.Errorf("%q: %s", f.Own(), story(f.heard))
 	}
 	if _, err := f.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n := b.talk(codex.New(), `[{"say":"the newest"}]`, func(s *agent.Spec, _ *agent.Services) { s.Terms.Continue = true })
+	n := b.talk(codex.New(), `[{"say":"the newest"}]`,
+		func(s *agent.Spec, _ *agent.Services) { s.Terms.Continue = true })
 	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.Own() != f.Own() {
 		t.Errorf("%q: %s", n.Own(), story(n.heard))
 	}
-	u := b.talk(codex.New(), `[]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = "01a1fd29-4b02-79d2-bba6-41e8857da86f" })
+	u := b.talk(codex.New(), `[]`,
+		func(s *agent.Spec, _ *agent.Services) { s.Resume = "01a1fd29-4b02-79d2-bba6-41e8857da86f" })
 	if end := u.answered("go on", event.Reply{}); end.End.OK || !u.has(event.Failed, "no rollout") {
 		t.Errorf("%s", story(u.heard))
 	}

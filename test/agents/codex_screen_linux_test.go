@@ -12,7 +12,8 @@ import (
 
 // codexEscalates makes the model ask for a command outside of the sandbox.
 func codexEscalates(command string) string {
-	return fmt.Sprintf(`{"call":{"name":"exec_command","input":{"cmd":%q,"sandbox_permissions":"require_escalated","justification":"it has to be"}}}`, command)
+	return fmt.Sprintf(
+		`{"call":{"name":"exec_command","input":{"cmd":%q,"sandbox_permissions":"require_escalated","justification":"it has to be"}}}`, command)
 }
 
 const (
@@ -25,11 +26,19 @@ func codexScreens() []scenario {
 	const tui = " interactive"
 	return []scenario{
 		{"dialog and resize", []string{
-			"approval=prompt" + tui, "screen: dialog under prompt", "screen: resize", "screen: flags visible", "output=json" + tui, "output=stream-json" + tui, "output=text" + tui,
+			"approval=prompt" + tui, "screen: dialog under prompt", "screen: resize", "screen: flags visible",
+			"output=json" + tui, "output=stream-json" + tui, "output=text" + tui,
 			"ask" + tui, "denials" + tui,
 		}, codexAsks},
-		{"workspace screen", []string{"approval=auto-edit" + tui, "sandbox=workspace-write" + tui, "model" + tui, "web=on" + tui, "web=off" + tui}, codexInside},
-		{"yolo screen", []string{"approval=yolo" + tui, "sandbox=off" + tui, "screen: no dialog under yolo"}, codexAsksNothing},
+		{"workspace screen", []string{
+			"approval=auto-edit" + tui, "sandbox=workspace-write" + tui, "model" + tui,
+			"web=on" + tui, "web=off" + tui,
+		}, codexInside},
+		{
+			"yolo screen",
+			[]string{"approval=yolo" + tui, "sandbox=off" + tui, "screen: no dialog under yolo"},
+			codexAsksNothing,
+		},
 		{"suspend", []string{"screen: suspend"}, codexSuspends},
 		{"not for screens", []string{"output-schema" + tui, "session-id" + tui}, codexNotThere},
 	}
@@ -57,7 +66,8 @@ func codexBelow(pid int) []string {
 		for _, child := range strings.Fields(string(text)) {
 			n, _ := strconv.Atoi(child)
 			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
-			if words := strings.Split(string(line), "\x00"); strings.HasSuffix(words[0], "/bin/codex") && slices.Contains(words, "--no-daemon") {
+			if words := strings.Split(string(line), "\x00"); strings.HasSuffix(words[0], "/bin/codex") &&
+				slices.Contains(words, "--no-daemon") {
 				return words
 			}
 			if words := codexBelow(n); words != nil {
@@ -68,14 +78,16 @@ func codexBelow(pid int) []string {
 	return nil
 }
 
-// insists repeats keys until they have had their effect: what is typed while Codex asks the terminal where the cursor is, is lost.
+// insists repeats keys until they have had their effect: what is typed while Codex asks the terminal where the cursor
+// is, is lost.
 func (s *screen) insists(keys, wanted string) {
 	s.t.Helper()
 	s.presses(keys, 3*time.Second, wanted, func() bool { return s.shows(wanted) })
 	s.sees(wanted)
 }
 
-// asksCodex sends a line and waits for what follows. With its first letter the lines below the box change, so it may be drawn in two parts.
+// asksCodex sends a line and waits for what follows. With its first letter the lines below the box change, so it may be
+// drawn in two parts.
 func (s *screen) asksCodex(line, wanted string) {
 	s.t.Helper()
 	s.types(line)
@@ -93,17 +105,19 @@ func (b *bench) has(words []string, wanted ...string) {
 	}
 }
 
-// codexAsks: under prompt a command inside the workspace needs nobody. One that is to leave the sandbox needs a person, who says yes to one
-// and no to another. What a person declined is no denial.
+// codexAsks: under prompt a command inside the workspace needs nobody. One that is to leave the sandbox needs a person,
+// who says yes to one and no to another. What a person declined is no denial.
 func codexAsks(b *bench) {
 	outside, second := filepath.Join(b.base, "outside.txt"), filepath.Join(b.base, "second.txt")
 	report := filepath.Join(b.home, "report.json")
-	s, words := b.codexOpens(`[{"shell":"touch inside.txt"},`+codexEscalates("touch "+outside)+`,`+codexEscalates("touch "+second)+`,{"say":"heard ${input}"}]`,
+	s, words := b.codexOpens(`[{"shell":"touch inside.txt"},`+codexEscalates("touch "+outside)+`,`+
+		codexEscalates("touch "+second)+`,{"say":"heard ${input}"}]`,
 		"--output", "json", "--report", report)
 	if !strings.Contains(s.raw, "--output json is ignored: the terminal interface has no form for programs") {
 		b.t.Errorf("no warning in %q", s.raw[:min(300, len(s.raw))])
 	}
-	b.has(words, `approval_policy="on-request"`, `approvals_reviewer="user"`, `sandbox_mode="workspace-write"`, `web_search="disabled"`)
+	b.has(words, `approval_policy="on-request"`, `approvals_reviewer="user"`, `sandbox_mode="workspace-write"`,
+		`web_search="disabled"`)
 	if slices.Contains(words, "--json") {
 		b.t.Errorf("sent: %q", words)
 	}
@@ -140,9 +154,12 @@ func codexAsks(b *bench) {
 
 // codexInside: with auto-edit a command inside the workspace needs nobody.
 func codexInside(b *bench) {
-	s, words := b.codexOpens(`[{"shell":"touch inside.txt"},{"search":"weather"},`+codexEscalates("touch "+filepath.Join(b.base, "outside.txt"))+`]`,
-		"--approval", "auto-edit", "--model", "gpt-5.2-codex", "--web", "--output", "text", "--sandbox", "workspace-write")
-	b.has(words, "--ask-for-approval", "on-request", `approvals_reviewer="user"`, "--sandbox", "workspace-write", "--model", "gpt-5.2-codex", `web_search="live"`)
+	s, words := b.codexOpens(`[{"shell":"touch inside.txt"},{"search":"weather"},`+
+		codexEscalates("touch "+filepath.Join(b.base, "outside.txt"))+`]`,
+		"--approval", "auto-edit", "--model", "gpt-5.2-codex", "--web", "--output", "text", "--sandbox",
+		"workspace-write")
+	b.has(words, "--ask-for-approval", "on-request", `approvals_reviewer="user"`, "--sandbox", "workspace-write",
+		"--model", "gpt-5.2-codex", `web_search="live"`)
 	if !strings.Contains(s.letters(), "gpt-5.2-codex") {
 		b.t.Errorf("the model is not shown: %s", tail(s.letters()))
 	}

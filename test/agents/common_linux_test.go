@@ -16,7 +16,8 @@ func TestOutputs(t *testing.T) {
 			b := newBench(t, agent)
 			for _, form := range []string{"text", "json", "stream-json"} {
 				o := b.run(`[{"say":"the answer"}]`, "--output", form)
-				if o.code != 0 || !strings.Contains(o.stdout, "the answer") || o.report.Answered == nil || !*o.report.Answered {
+				if o.code != 0 || !strings.Contains(o.stdout, "the answer") || o.report.Answered == nil ||
+					!*o.report.Answered {
 					t.Errorf("%s: %+v", form, o)
 				}
 				for i, line := range strings.Split(strings.TrimSpace(o.stdout), "\n") {
@@ -45,7 +46,8 @@ func TestErrors(t *testing.T) {
 				for _, form := range []string{"text", "stream-json"} {
 					o := b.run(script, "--output", form, "--timeout", "60s")
 					if o.code != 1 || o.report.Error == nil || o.report.Error.Code != code {
-						t.Errorf("%s, %s: exit code %d, %+v, want %s\n%s\n%s", script, form, o.code, o.report.Error, code, o.stdout, o.stderr)
+						t.Errorf("%s, %s: exit code %d, %+v, want %s\n%s\n%s", script, form, o.code, o.report.Error,
+							code, o.stdout, o.stderr)
 					}
 				}
 			}

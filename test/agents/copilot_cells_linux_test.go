@@ -17,7 +17,10 @@ import (
 
 func copilotCells() []scenario {
 	return []scenario{
-		{"outputs", []string{"output=text one-shot", "output=json one-shot", "output=stream-json one-shot", "output-schema one-shot"}, copilotOutputs},
+		{"outputs", []string{
+			"output=text one-shot", "output=json one-shot", "output=stream-json one-shot",
+			"output-schema one-shot",
+		}, copilotOutputs},
 		{"web", []string{"model one-shot", "web=on one-shot", "web=off one-shot"}, copilotWeb},
 		{"sessions", []string{"session-id one-shot", "resume one-shot", "records one-shot"}, copilotSessions},
 		{"questions", []string{"ask one-shot"}, copilotQuestions},
@@ -34,7 +37,8 @@ func copilotOutputs(b *bench) {
 		{"stream-json", "--output-format=json", ""},
 	} {
 		o := b.run(script, "--output", tt.form)
-		if o.code != 0 || !slices.Contains(o.report.Argv, tt.sent) || !strings.Contains(o.stderr, tt.warns) || tt.warns == "" && strings.Contains(o.stderr, "warning") {
+		if o.code != 0 || !slices.Contains(o.report.Argv, tt.sent) || !strings.Contains(o.stderr, tt.warns) ||
+			tt.warns == "" && strings.Contains(o.stderr, "warning") {
 			b.t.Errorf("%s: %q %s", tt.form, o.report.Argv, o.stderr)
 		}
 		lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
@@ -49,7 +53,8 @@ func copilotOutputs(b *bench) {
 			SessionID string
 			ExitCode  *int
 		}
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Type != "result" || last.ExitCode == nil || last.SessionID != o.report.Session {
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Type != "result" ||
+			last.ExitCode == nil || last.SessionID != o.report.Session {
 			b.t.Errorf("%s ends with %s", tt.form, lines[len(lines)-1])
 		}
 	}
@@ -57,7 +62,8 @@ func copilotOutputs(b *bench) {
 		b.t.Errorf("--strict: %+v", o)
 	}
 	// A schema is not the agent's affair: nothing of it is sent, and we hold the answer to it.
-	o := b.run(`[{"say":"{\"n\": 7}"}]`, "--output-schema", `{"type":"object","properties":{"n":{"const":7}},"required":["n"]}`)
+	o := b.run(`[{"say":"{\"n\": 7}"}]`, "--output-schema",
+		`{"type":"object","properties":{"n":{"const":7}},"required":["n"]}`)
 	if o.code != 0 || o.stdout != "{\"n\":7}\n" || strings.Contains(strings.Join(o.report.Argv, " "), "const") {
 		b.t.Errorf("schema: %+v", o)
 	}
@@ -80,10 +86,12 @@ func copilotWeb(b *bench) {
 		}
 		return words + ": neither"
 	}
-	if o := b.run(script, "--web", "on", "--model", "typed-model"); got(o) != "fetched" || o.report.Model != "typed-model" {
+	if o := b.run(script, "--web", "on", "--model", "typed-model"); got(o) != "fetched" ||
+		o.report.Model != "typed-model" {
 		b.t.Errorf("on: %+v", o)
 	}
-	if o := b.run(script, "--web=on", "-m", "typed-model", "--", "--excluded-tools=web_fetch", "--model", "another-model"); got(o) != "withheld" || o.report.Model != "another-model" {
+	if o := b.run(script, "--web=on", "-m", "typed-model", "--", "--excluded-tools=web_fetch", "--model",
+		"another-model"); got(o) != "withheld" || o.report.Model != "another-model" {
 		b.t.Errorf("on, and excluded by the passthrough: %+v", o)
 	}
 	server := copilotModel(b, script)
@@ -99,7 +107,8 @@ func copilotWeb(b *bench) {
 		{[]string{"--yolo", "--", "--allow-all-urls"}, "fetched"},
 	} {
 		o := b.start(nil, append([]string{"-p", "hello there"}, tt.args...)...)
-		if offered := copilotOffers(copilotAsked(b, server), "web_fetch"); got(o) != tt.want || offered != (tt.want != "withheld") {
+		if offered := copilotOffers(copilotAsked(b, server), "web_fetch"); got(o) != tt.want ||
+			offered != (tt.want != "withheld") {
 			b.t.Errorf("%q: %s, offered %t, want %s: %+v", tt.args, got(o), offered, tt.want, o)
 		}
 	}
@@ -114,13 +123,19 @@ func copilotSpec(b *bench, mode setting.Mode, dir string) agent.Spec {
 		name, value, _ := strings.Cut(entry, "=")
 		variables[name] = value
 	}
-	install, err := d.Locate(agent.Env{Dir: dir, Lookup: func(name string) (string, bool) { v, ok := variables[name]; return v, ok }})
+	install, err := d.Locate(agent.Env{Dir: dir, Lookup: func(name string) (string, bool) {
+		v, ok := variables[name]
+		return v, ok
+	}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	s := agent.Spec{
 		Install: install, Mode: mode, Shared: setting.Defaults(), Dir: dir, Env: b.environ(),
-		Machine: agent.Machine{Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { _, err := exec.LookPath(p); return err == nil }},
+		Machine: agent.Machine{
+			Root: os.Geteuid() == 0, OS: runtime.GOOS,
+			Has: func(p string) bool { _, err := exec.LookPath(p); return err == nil },
+		},
 	}
 	s.Shared.Approval = setting.Chosen[setting.Approval]{Value: setting.Yolo, Origin: setting.Typed}
 	s.Shared = s.Shared.Derive()
@@ -149,7 +164,8 @@ func copilotSessions(b *bench) {
 	b.took("where.txt")
 	// Left to itself, the CLI goes to the directory of the session.
 	o = b.start(nil, "-p", "the third words", "--yolo", "--cwd", elsewhere, "--", "--resume="+id)
-	if o.code != 0 || o.report.Session != id || !copilotSaid(copilotAsked(b, server), "the second words") || !b.took("where.txt") {
+	if o.code != 0 || o.report.Session != id || !copilotSaid(copilotAsked(b, server), "the second words") ||
+		!b.took("where.txt") {
 		b.t.Errorf("resumed by the passthrough: %+v", o)
 	}
 	s := copilotSpec(b, setting.OneShot, elsewhere)
@@ -160,7 +176,8 @@ func copilotSessions(b *bench) {
 	}
 	cmd := exec.Command(launch.Path, launch.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = launch.Dir, launch.Env, strings.NewReader("the fourth words")
-	if out, err := cmd.CombinedOutput(); err != nil || !copilotSaid(copilotAsked(b, server), "the third words") || !b.took(filepath.Join(elsewhere, "where.txt")) {
+	if out, err := cmd.CombinedOutput(); err != nil || !copilotSaid(copilotAsked(b, server), "the third words") ||
+		!b.took(filepath.Join(elsewhere, "where.txt")) {
 		b.t.Errorf("resumed by the driver: %v %s", err, out)
 	}
 	o = b.start(nil, "-p", "words", "--", "--resume=99999999-2222-4333-8444-555555555555")
@@ -183,7 +200,8 @@ func copilotACP(b *bench) {
 	copilotModel(b, "[]")
 	cmd := exec.Command(filepath.Join(bin, "copilot"), "--acp")
 	cmd.Dir, cmd.Env = b.work, b.environ()
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":2,"clientCapabilities":{}}}` + "\n")
+	cmd.Stdin = strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":2,"clientCapabilities":{}}}` + "\n")
 	out, err := cmd.Output()
 	line, _, _ := bytes.Cut(out, []byte("\n"))
 	var answer struct {
@@ -194,8 +212,8 @@ func copilotACP(b *bench) {
 	}
 }
 
-// copilotLong: there is no limit of ours. What the model can read arrives whole, through a pipe; what is longer is refused by the CLI before
-// it is sent, and that is no success.
+// copilotLong: there is no limit of ours. What the model can read arrives whole, through a pipe; what is longer is
+// refused by the CLI before it is sent, and that is no success.
 func copilotLong(b *bench) {
 	server := copilotModel(b, `[{"say":"it has ${input.length} characters"}]`)
 	long := append(bytes.Repeat([]byte("word "), 60_000), "end"...)

@@ -24,7 +24,8 @@ func copilotFailures() []scenario {
 
 func copilotDenials(b *bench) {
 	o := b.run(`[{"shell":"touch made.txt"},{"say":"so be it"}]`)
-	if o.code != 3 || o.report.code() != "BLOCKED_BY_POLICY" || len(o.report.Denials) != 1 || o.report.Denials[0].Tool != "bash" || b.took("made.txt") {
+	if o.code != 3 || o.report.code() != "BLOCKED_BY_POLICY" || len(o.report.Denials) != 1 ||
+		o.report.Denials[0].Tool != "bash" || b.took("made.txt") {
 		b.t.Errorf("%+v", o)
 	}
 	if o.report.AgentExit == nil || *o.report.AgentExit != 0 {
@@ -55,7 +56,8 @@ func copilotErrors(b *bench) {
 			b.t.Errorf("%s: %+v %+v", tt.script, o, o.report.Error)
 		}
 	}
-	if o := b.run(`[{"say":"recovered","cut":"middle","times":1}]`); o.code != 0 || !strings.Contains(o.stdout, "recovered") {
+	if o := b.run(`[{"say":"recovered","cut":"middle","times":1}]`); o.code != 0 ||
+		!strings.Contains(o.stdout, "recovered") {
 		b.t.Errorf("an error that was overcome: %+v", o)
 	}
 	if o := b.run("", "--", "--nonsense"); o.code != 2 || o.report.code() != "AGENT_USAGE" {
@@ -65,13 +67,15 @@ func copilotErrors(b *bench) {
 
 // copilotServerErrors: nothing keeps the CLI from asking five times more.
 func copilotServerErrors(b *bench) {
-	if o := b.run(`[{"error":500}]`); o.code != 1 || o.report.code() != "API_ERROR" || o.report.Error.Detail["status"] != 500.0 {
+	if o := b.run(`[{"error":500}]`); o.code != 1 || o.report.code() != "API_ERROR" ||
+		o.report.Error.Detail["status"] != 500.0 {
 		b.t.Errorf("%+v %+v", o, o.report.Error)
 	}
 }
 
 func copilotRateLimit(b *bench) {
-	if o := b.run(`[{"error":429,"retry_after":1}]`); o.code != 1 || o.report.code() != "RATE_LIMITED" || o.report.Error.Detail["status"] != 429.0 {
+	if o := b.run(`[{"error":429,"retry_after":1}]`); o.code != 1 || o.report.code() != "RATE_LIMITED" ||
+		o.report.Error.Detail["status"] != 429.0 {
 		b.t.Errorf("%+v %+v", o, o.report.Error)
 	}
 }
@@ -87,11 +91,14 @@ func copilotStall(b *bench) {
 	}
 }
 
-// copilotKilled: what runs is a child of a loader. Without our care it goes on after the loader is dead, and the command with it.
+// copilotKilled: what runs is a child of a loader. Without our care it goes on after the loader is dead, and the
+// command with it.
 func copilotKilled(b *bench) {
 	done := make(chan outcome, 1)
 	go func() {
-		done <- b.run(`[{"shell":"touch begun.txt; while ! test -e go; do sleep 0.1; done; touch late.txt"},{"say":"done"}]`, "--yolo")
+		done <- b.run(
+			`[{"shell":"touch begun.txt; while ! test -e go; do sleep 0.1; done; touch late.txt"},{"say":"done"}]`,
+			"--yolo")
 	}()
 	end := time.Now().Add(screenTakes)
 	for !b.took("begun.txt") {
@@ -102,7 +109,8 @@ func copilotKilled(b *bench) {
 	}
 	leader := 0
 	for _, p := range copilotProcesses(b) {
-		if strings.Contains(commandLine(p), "--session-id=") && (leader == 0 || p < leader) && !strings.Contains(commandLine(p), "--agent") {
+		if strings.Contains(commandLine(p), "--session-id=") && (leader == 0 || p < leader) &&
+			!strings.Contains(commandLine(p), "--agent") {
 			leader = p
 		}
 	}

@@ -29,8 +29,8 @@ func copilotBoxed(b *bench) {
 	_ = tun.Close()
 }
 
-// copilotModel is a model of the test's own, for calls without a rehearsal: the home stays from one call to the next, nothing is trusted, and
-// what the CLI asks the model can be read.
+// copilotModel is a model of the test's own, for calls without a rehearsal: the home stays from one call to the next,
+// nothing is trusted, and what the CLI asks the model can be read.
 func copilotModel(b *bench, script string) *modelserver.Server {
 	b.t.Helper()
 	backend, err := modelserver.ParseScript([]byte(script))
@@ -42,7 +42,8 @@ func copilotModel(b *bench, script string) *modelserver.Server {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = server.Close() })
-	b.env = append(b.env, "COPILOT_PROVIDER_BASE_URL="+server.URL()+"/v1", "COPILOT_PROVIDER_API_KEY=key-of-the-test", "COPILOT_MODEL=of-a-variable",
+	b.env = append(b.env, "COPILOT_PROVIDER_BASE_URL="+server.URL()+"/v1", "COPILOT_PROVIDER_API_KEY=key-of-the-test",
+		"COPILOT_MODEL=of-a-variable",
 		"COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false", "NO_PROXY=127.0.0.1,93.184.216.34")
 	return server
 }
@@ -77,7 +78,11 @@ func copilotPage(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "words of the page") }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		fmt.Fprintln(w, "words of the page")
+	}))
 	_ = server.Listener.Close()
 	server.Listener = listener
 	server.Start()
@@ -85,10 +90,14 @@ func copilotPage(t *testing.T) string {
 	return server.URL + "/"
 }
 
-// copilotPairs: the flags of the CLI may be repeated and the last holds, so that the passthrough decides, also against what was typed. It
-// looks for paths in a command and refuses those outside unless all paths are allowed; what it does not see is left to the sandbox.
+// copilotPairs: the flags of the CLI may be repeated and the last holds, so that the passthrough decides, also against
+// what was typed. It looks for paths in a command and refuses those outside unless all paths are allowed; what it does
+// not see is left to the sandbox.
 func copilotPairs() []scenario {
-	nothing, onlyWrites, inside := effect{code: 3}, effect{code: 3, write: true}, effect{code: 3, shell: true, write: true}
+	nothing, onlyWrites, inside := effect{code: 3}, effect{code: 3, write: true}, effect{
+		code: 3, shell: true,
+		write: true,
+	}
 	boxed, all := effect{shell: true, write: true}, effect{shell: true, write: true, outside: true}
 	return []scenario{
 		{
@@ -135,12 +144,13 @@ func copilotPairs() []scenario {
 	}
 }
 
-// copilotSandbox: what the CLI does not see in a command is held by the sandbox, and only there. The command is not told: it writes into
-// something that is thrown away.
+// copilotSandbox: what the CLI does not see in a command is held by the sandbox, and only there. The command is not
+// told: it writes into something that is thrown away.
 func copilotSandbox(b *bench) {
 	copilotBoxed(b)
 	hidden, out := filepath.Join(b.base, "hidden.txt"), filepath.Join(b.base, "own.txt")
-	script := `[{"shell":"D=` + b.base + `; touch inside.txt; touch $D/hidden.txt"},{"write":{"path":"` + out + `","content":"x"}},{"say":"done"}]`
+	script := `[{"shell":"D=` + b.base + `; touch inside.txt; touch $D/hidden.txt"},{"write":{"path":"` + out +
+		`","content":"x"}},{"say":"done"}]`
 	for _, tt := range []struct {
 		args             []string
 		code             int
@@ -153,10 +163,12 @@ func copilotSandbox(b *bench) {
 		o := b.run(script, tt.args...)
 		inside, outside, own := b.took("inside.txt"), b.took(hidden), b.took(out)
 		if o.code != tt.code || inside != tt.inside || outside != tt.out || own != tt.own {
-			b.t.Errorf("%q: exit code %d, inside %t, outside %t, by the tool %t: %s\n%s", tt.args, o.code, inside, outside, own, o.stdout, o.stderr)
+			b.t.Errorf("%q: exit code %d, inside %t, outside %t, by the tool %t: %s\n%s", tt.args, o.code, inside,
+				outside, own, o.stdout, o.stderr)
 		}
 	}
-	// Yolo turns off what a person's own settings turn on, also where nobody typed --sandbox off. A --sandbox behind -- is the last, and wins.
+	// Yolo turns off what a person's own settings turn on, also where nobody typed --sandbox off. A --sandbox behind --
+	// is the last, and wins.
 	copilotModel(b, script)
 	b.put(filepath.Join(b.home, ".copilot", "settings.json"), `{"sandbox":{"enabled":true}}`)
 	for _, tt := range []struct {

@@ -15,15 +15,25 @@ import (
 func copilotScreens() []scenario {
 	return []scenario{
 		{"screen under prompt", []string{
-			"approval=prompt interactive", "sandbox=workspace-write interactive", "output=text interactive", "model interactive", "web=off interactive",
-			"denials interactive", "records interactive", "screen: flags visible", "screen: dialog under prompt", "screen: resize",
+			"approval=prompt interactive", "sandbox=workspace-write interactive", "output=text interactive",
+			"model interactive", "web=off interactive",
+			"denials interactive", "records interactive", "screen: flags visible", "screen: dialog under prompt",
+			"screen: resize",
 		}, copilotScreenPrompt},
 		{"screen under yolo", []string{
-			"approval=yolo interactive", "sandbox=off interactive", "web=on interactive", "screen: no dialog under yolo",
+			"approval=yolo interactive", "sandbox=off interactive", "web=on interactive",
+			"screen: no dialog under yolo",
 		}, copilotScreenYolo},
 		{"screen under auto-edit", []string{"approval=auto-edit interactive"}, copilotScreenAutoEdit},
-		{"screen without forms", []string{"output=json interactive", "output=stream-json interactive", "output-schema interactive"}, copilotScreenForms},
-		{"screen of a session", []string{"session-id interactive", "resume interactive", "ask interactive"}, copilotScreenSession},
+		{"screen without forms", []string{
+			"output=json interactive", "output=stream-json interactive",
+			"output-schema interactive",
+		}, copilotScreenForms},
+		{
+			"screen of a session",
+			[]string{"session-id interactive", "resume interactive", "ask interactive"},
+			copilotScreenSession,
+		},
 		{"suspend", []string{"screen: suspend"}, copilotSuspend},
 	}
 }
@@ -36,8 +46,8 @@ func copilotReady(s *screen) {
 	s.sees("/ commands")
 }
 
-// copilotSees waits for a text that comes from the model. It is drawn in pieces, and other things between them: another width makes the CLI
-// draw it whole.
+// copilotSees waits for a text that comes from the model. It is drawn in pieces, and other things between them: another
+// width makes the CLI draw it whole.
 func copilotSees(s *screen, text string) {
 	s.t.Helper()
 	for i := range uint16(12) {
@@ -50,7 +60,8 @@ func copilotSees(s *screen, text string) {
 	s.t.Fatalf("no %q in\n%s", text, tail(s.letters()))
 }
 
-// copilotEnters presses the key until a text appears: while a screen is drawn anew the key may be lost. Once more does no harm.
+// copilotEnters presses the key until a text appears: while a screen is drawn anew the key may be lost. Once more does
+// no harm.
 func copilotEnters(s *screen, text string) {
 	s.t.Helper()
 	for i := range uint16(10) {
@@ -79,13 +90,17 @@ func copilotLeaves(s *screen) {
 	}
 }
 
-// copilotQuits presses the key twice: once more where the first only interrupted the turn, or was slower than the CLI's clock.
+// copilotQuits presses the key twice: once more where the first only interrupted the turn, or was slower than the CLI's
+// clock.
 func copilotQuits(s *screen, over func() bool) {
 	s.t.Helper()
 	for range 10 {
 		s.forget()
 		s.types("\x03")
-		if copilotWaits(func() bool { return strings.Contains(s.letters()[s.seen:], letters("ctrl+c again to exit")) }) {
+		if copilotWaits(func() bool {
+			return strings.Contains(s.letters()[s.seen:],
+				letters("ctrl+c again to exit"))
+		}) {
 			s.types("\x03")
 			if copilotWaits(over) {
 				return
@@ -108,7 +123,8 @@ func copilotWaits(holds func() bool) bool {
 // copilotArgs is the command line of the CLI on the screen.
 func copilotArgs(b *bench) string {
 	for _, pid := range copilotProcesses(b) {
-		if line := commandLine(pid); line != "" && strings.Contains(line, "copilot") && !strings.Contains(line, "--agent") {
+		if line := commandLine(pid); line != "" && strings.Contains(line, "copilot") &&
+			!strings.Contains(line, "--agent") {
 			return line
 		}
 	}
@@ -128,17 +144,21 @@ func copilotShows(s *screen, texts ...string) {
 func copilotScreenPrompt(b *bench) {
 	copilotBoxed(b)
 	record := filepath.Join(b.home, "screen.json")
-	s := b.open(`[{"shell":"D=`+b.base+`; touch made.txt $D/outside.txt"},{"web":"http://127.0.0.1:1/"},{"say":"that was all, ${input}"}]`,
-		"--approval", "prompt", "--sandbox", "workspace-write", "--output", "text", "--model", "fancy-model", "--web", "off", "--report", record)
+	s := b.open(`[{"shell":"D=`+b.base+
+		`; touch made.txt $D/outside.txt"},{"web":"http://127.0.0.1:1/"},{"say":"that was all, ${input}"}]`,
+		"--approval", "prompt", "--sandbox", "workspace-write", "--output", "text", "--model", "fancy-model", "--web",
+		"off", "--report", record)
 	copilotReady(s)
 	s.enters("hi there")
 	copilotSees(s, copilotAsks)
 	copilotShows(s, "Manual Approval", "sandbox enabled", "fancy-model")
-	if args := copilotArgs(b); !strings.Contains(args, "--sandbox --excluded-tools=web_fetch") && !strings.Contains(args, "--sandbox --model fancy-model --excluded-tools=web_fetch") ||
+	if args := copilotArgs(b); !strings.Contains(args, "--sandbox --excluded-tools=web_fetch") &&
+		!strings.Contains(args, "--sandbox --model fancy-model --excluded-tools=web_fetch") ||
 		strings.Contains(args, "--output-format") || !strings.Contains(args, "--model fancy-model") {
 		b.t.Errorf("%q", args)
 	}
-	if logs, _ := filepath.Glob(filepath.Join(b.home, ".local", "state", "omniagent", "rehearsal", "*", ".copilot", "session-state", "*", "events.jsonl")); len(logs) == 0 {
+	if logs, _ := filepath.Glob(filepath.Join(b.home, ".local", "state", "omniagent", "rehearsal", "*", ".copilot",
+		"session-state", "*", "events.jsonl")); len(logs) == 0 {
 		b.t.Error("there is no record")
 	}
 	if b.took("made.txt") {
@@ -158,14 +178,17 @@ func copilotScreenPrompt(b *bench) {
 	}
 	copilotLeaves(s)
 	data, err := os.ReadFile(record)
-	if err != nil || !strings.Contains(string(data), `"denials_known": false`) || !strings.Contains(string(data), `"mode": "interactive"`) {
+	if err != nil || !strings.Contains(string(data), `"denials_known": false`) ||
+		!strings.Contains(string(data), `"mode": "interactive"`) {
 		b.t.Errorf("%v %s", err, data)
 	}
 }
 
 func copilotScreenYolo(b *bench) {
 	page := copilotPage(b.t)
-	s := b.open(`[{"shell":"touch made.txt `+b.base+`/outside.txt"},{"write":{"path":"written.txt","content":"x"}},{"web":"`+page+`"},{"say":"that was all: ${result}"}]`,
+	s := b.open(`[{"shell":"touch made.txt `+b.base+
+		`/outside.txt"},{"write":{"path":"written.txt","content":"x"}},{"web":"`+page+
+		`"},{"say":"that was all: ${result}"}]`,
 		"--yolo", "--sandbox", "off", "--web")
 	copilotReady(s)
 	s.enters("hi there")
@@ -184,7 +207,8 @@ func copilotScreenYolo(b *bench) {
 }
 
 func copilotScreenAutoEdit(b *bench) {
-	s := b.open(`[{"write":{"path":"written.txt","content":"x"}},{"shell":"touch made.txt"},{"say":"that was all"}]`, "--auto-edit")
+	s := b.open(`[{"write":{"path":"written.txt","content":"x"}},{"shell":"touch made.txt"},{"say":"that was all"}]`,
+		"--auto-edit")
 	copilotReady(s)
 	s.enters("hi there")
 	copilotSees(s, copilotAsks)
@@ -263,7 +287,8 @@ func copilotScreenSession(b *bench) {
 func copilotSuspend(b *bench) {
 	s := b.shell()
 	// Without the size of the window, which is changed below to have the CLI draw itself anew.
-	s.types("stty -g > before.txt; omniagent --agent copilot " + b.script(`[{"say":"heard ${input}"}]`) + "; echo ended\n")
+	s.types("stty -g > before.txt; omniagent --agent copilot " + b.script(`[{"say":"heard ${input}"}]`) +
+		"; echo ended\n")
 	copilotReady(s)
 	front := s.group()
 	s.presses("\x1a", 5*time.Second, "the key stops it", func() bool { return s.shows("Stopped") })

@@ -17,7 +17,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// scenario is one thing that is tried on one agent, in a bench of its own. covers are the points that it proves; points lists them all.
+// scenario is one thing that is tried on one agent, in a bench of its own. covers are the points that it proves; points
+// lists them all.
 type scenario struct {
 	name   string
 	covers []string
@@ -40,8 +41,8 @@ func subjects() []subject {
 	}
 }
 
-// points are what has to be proven on a real agent: every cell of its matrix in both modes, every pair of approval and sandbox, followed by
-// a passthrough that wants something else, and the rest.
+// points are what has to be proven on a real agent: every cell of its matrix in both modes, every pair of approval and
+// sandbox, followed by a passthrough that wants something else, and the rest.
 func points(d agent.Driver) []string {
 	var list []string
 	for _, row := range d.Matrix("").Rows {
@@ -58,7 +59,8 @@ func points(d agent.Driver) []string {
 	}
 	return append(list,
 		"prompt at the limit", "prompt beyond the limit",
-		"screen: flags visible", "screen: dialog under prompt", "screen: no dialog under yolo", "screen: resize", "screen: suspend",
+		"screen: flags visible", "screen: dialog under prompt", "screen: no dialog under yolo", "screen: resize",
+		"screen: suspend",
 		"denial", "API error", "rate limit", "stall",
 		"hostile: hooks", "hostile: MCP", "hostile: base URL", "hostile: modes",
 	)
@@ -72,7 +74,8 @@ func covered(list []string, point string) bool {
 	})
 }
 
-// TestEveryPointIsTried: a new cell of a matrix needs a scenario, and a scenario names only what exists. It needs no agent.
+// TestEveryPointIsTried: a new cell of a matrix needs a scenario, and a scenario names only what exists. It needs no
+// agent.
 func TestEveryPointIsTried(t *testing.T) {
 	for _, s := range subjects() {
 		all := points(s.driver)

@@ -32,11 +32,14 @@ func (b *bench) wired(url string) []string {
 	const key = "k0123456789012345678901234567890"
 	switch b.agent {
 	case "codex":
-		b.put(filepath.Join(b.home, ".codex", "config.toml"), fmt.Sprintf("model = \"gpt-5\"\nmodel_provider = \"test\"\n[model_providers.test]\nname = \"test\"\n"+
-			"base_url = %q\nenv_key = \"CODEX_TEST_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n[analytics]\nenabled = false\n[features]\nplugins = false\n", url+"/v1"))
+		b.put(filepath.Join(b.home, ".codex", "config.toml"),
+			fmt.Sprintf("model = \"gpt-5\"\nmodel_provider = \"test\"\n[model_providers.test]\nname = \"test\"\n"+
+				"base_url = %q\nenv_key = \"CODEX_TEST_KEY\"\nwire_api = \"responses\"\nrequest_max_retries = "+
+				"0\nstream_max_retries = 0\n[analytics]\nenabled = false\n[features]\nplugins = false\n", url+"/v1"))
 	case "gemini":
-		b.put(filepath.Join(b.home, ".gemini", "settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},`+
-			`"telemetry":{"enabled":false},"general":{"enableAutoUpdate":false,"maxAttempts":1}}`)
+		b.put(filepath.Join(b.home, ".gemini", "settings.json"),
+			`{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},`+
+				`"telemetry":{"enabled":false},"general":{"enableAutoUpdate":false,"maxAttempts":1}}`)
 		b.put(filepath.Join(b.home, ".gemini", "trustedFolders.json"), fmt.Sprintf(`{%q:"TRUST_FOLDER"}`, b.work))
 	case "copilot":
 		b.put(filepath.Join(b.home, ".copilot", "config.json"), `{"appTipShown":true}`)
@@ -44,8 +47,10 @@ func (b *bench) wired(url string) []string {
 	return append(b.environ(), "ANTHROPIC_BASE_URL="+url, "ANTHROPIC_API_KEY="+key, "CLAUDE_CODE_MAX_RETRIES=0",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CODEX_TEST_KEY=k", "OTHER_VENDOR_KEY=secret",
 		"GEMINI_API_KEY="+key, "GOOGLE_GEMINI_BASE_URL="+url,
-		"COPILOT_PROVIDER_BASE_URL="+url+"/v1", "COPILOT_PROVIDER_API_KEY="+key, "COPILOT_MODEL=gpt-5", "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false", "NO_PROXY=127.0.0.1",
-		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_AUTOCOMPACT=1",
+		"COPILOT_PROVIDER_BASE_URL="+url+"/v1", "COPILOT_PROVIDER_API_KEY="+
+			key, "COPILOT_MODEL=gpt-5", "COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false", "NO_PROXY=127.0.0.1",
+		"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
+		"OPENCODE_DISABLE_SHARE=1", "OPENCODE_DISABLE_AUTOCOMPACT=1",
 		`OPENCODE_CONFIG_CONTENT={"model":"test/gpt-5","small_model":"test/gpt-5","autoupdate":false,"agent":{"title":{"disable":true}},"provider":{"test":{"npm":"@ai-sdk/openai-compatible","name":"test",`+
 			`"options":{"baseURL":"`+url+`/v1","apiKey":"`+key+`"},"models":{"gpt-5":{"name":"gpt-5"}}}}}`)
 }
@@ -53,7 +58,8 @@ func (b *bench) wired(url string) []string {
 // drives starts the program for a conversation over lines, with a scripted model in the place of the agent's own.
 func (b *bench) drives(script string, args ...string) *driven {
 	b.t.Helper()
-	return b.runs(scripted(b.t, script), append([]string{"start", "--agent", b.agent, "--input-format", "stream-json"}, args...)...)
+	return b.runs(scripted(b.t, script), append([]string{"start", "--agent", b.agent, "--input-format", "stream-json"},
+		args...)...)
 }
 
 // runs starts the program in the environment of the agent, whose model that is.
@@ -172,7 +178,8 @@ func TestDriven(t *testing.T) {
 				t.Errorf("exit code %d: %s", code, d.errors.String())
 			}
 			data, err := os.ReadFile(filepath.Join(b.home, ".local", "share", "omniagent", "audit.jsonl"))
-			if err != nil || !strings.Contains(string(data), `"command":"start --agent `+agent+`"`) || !strings.Contains(string(data), "real_path=") {
+			if err != nil || !strings.Contains(string(data), `"command":"start --agent `+agent+`"`) ||
+				!strings.Contains(string(data), "real_path=") {
 				t.Errorf("%v: %s", err, data)
 			}
 		})
@@ -188,7 +195,8 @@ func TestDrivenEnvironment(t *testing.T) {
 	d.until("result")
 	d.ends()
 	seen, err := os.ReadFile(filepath.Join(b.work, "seen"))
-	if err != nil || !strings.Contains(string(seen), "HOME=") || strings.Contains(string(seen), "OTHER_VENDOR_KEY") || strings.Contains(string(seen), "CODEX_TEST_KEY") {
+	if err != nil || !strings.Contains(string(seen), "HOME=") || strings.Contains(string(seen), "OTHER_VENDOR_KEY") ||
+		strings.Contains(string(seen), "CODEX_TEST_KEY") {
 		t.Errorf("%v: %s", err, seen)
 	}
 }

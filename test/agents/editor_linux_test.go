@@ -22,7 +22,10 @@ func (e *editor) call(method string, params any) map[string]any {
 	text, _ := json.Marshal(params)
 	e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, e.asked, method, text))
 	for {
-		line := e.untilOne("answer to "+method, func(l map[string]any) bool { return l["id"] != nil || l["method"] == "session/update" })
+		line := e.untilOne("answer to "+method, func(l map[string]any) bool {
+			return l["id"] != nil ||
+				l["method"] == "session/update"
+		})
 		params, _ := line["params"].(map[string]any)
 		switch line["method"] {
 		case "session/update":
@@ -39,7 +42,8 @@ func (e *editor) call(method string, params any) map[string]any {
 				}
 			}
 			id, _ := json.Marshal(line["id"])
-			e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, id, chosen))
+			e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, id,
+				chosen))
 		default:
 			result, ok := line["result"].(map[string]any)
 			if !ok {
@@ -53,7 +57,8 @@ func (e *editor) call(method string, params any) map[string]any {
 func (e *editor) prompt(session, text string) string {
 	e.t.Helper()
 	e.said.Reset()
-	r := e.call("session/prompt", map[string]any{"sessionId": session, "prompt": []any{map[string]string{"type": "text", "text": text}}})
+	r := e.call("session/prompt",
+		map[string]any{"sessionId": session, "prompt": []any{map[string]string{"type": "text", "text": text}}})
 	return fmt.Sprint(r["stopReason"])
 }
 
@@ -62,7 +67,8 @@ func (e *editor) greet() {
 	e.call("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{}})
 }
 
-// TestEditor: an editor has a conversation with each of the agents, which goes on in the next process, and what they ask for is asked in the editor.
+// TestEditor: an editor has a conversation with each of the agents, which goes on in the next process, and what they
+// ask for is asked in the editor.
 func TestEditor(t *testing.T) {
 	needAgents(t)
 	for _, s := range subjects() {
@@ -75,7 +81,8 @@ func TestEditor(t *testing.T) {
 			e.greet()
 			place := map[string]any{"cwd": b.work, "mcpServers": []any{}}
 			session, _ := e.call("session/new", place)["sessionId"].(string)
-			if end := e.prompt(session, "remember zebra"); end != "end_turn" || strings.Count(e.said.String(), "You said remember zebra") != 1 {
+			if end := e.prompt(session, "remember zebra"); end != "end_turn" ||
+				strings.Count(e.said.String(), "You said remember zebra") != 1 {
 				t.Errorf("%s: %q\n%v", end, e.said.String(), e.heard)
 			}
 			if code := e.ends(); code != 0 {
@@ -89,7 +96,8 @@ func TestEditor(t *testing.T) {
 				t.Errorf("%s: %v\n%s", end, e.heard, e.errors.String())
 			}
 			requests := m.Requests()
-			if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "remember zebra") || !strings.Contains(last, "and now") {
+			if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "remember zebra") ||
+				!strings.Contains(last, "and now") {
 				t.Errorf("it does not go on: %.2000s", last)
 			}
 			e.ends()
@@ -106,7 +114,8 @@ func TestEditorIsAsked(t *testing.T) {
 			b := newBench(t, agent)
 			e := &editor{driven: b.runs(scripted(t, script), "acp", "--agent", agent), allow: "reject_once"}
 			e.greet()
-			session, _ := e.call("session/new", map[string]any{"cwd": b.work, "mcpServers": []any{}})["sessionId"].(string)
+			session, _ := e.call("session/new",
+				map[string]any{"cwd": b.work, "mcpServers": []any{}})["sessionId"].(string)
 			if e.prompt(session, "go"); b.took("made") {
 				t.Errorf("it was refused and made all the same: %v", e.heard)
 			}

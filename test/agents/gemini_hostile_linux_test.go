@@ -15,7 +15,8 @@ func geminiHostile() []scenario {
 	}
 }
 
-// geminiTrap makes the workspace a repository that wants more than it should get. What it starts leaves marks beside the workspace.
+// geminiTrap makes the workspace a repository that wants more than it should get. What it starts leaves marks beside
+// the workspace.
 func geminiTrap(b *bench, url string) (marks func() string) {
 	b.t.Helper()
 	dir := filepath.Join(b.base, "marks")
@@ -45,23 +46,27 @@ func geminiTrap(b *bench, url string) (marks func() string) {
 
 const geminiAllMarks = "discovery hook mcp"
 
-// geminiHostileUntrusted: a directory that nobody trusted is refused, and cannot trust itself. With --skip-trust its settings do not count, but
-// its .env does: where a person named no API it gets the conversation, with that person's key.
+// geminiHostileUntrusted: a directory that nobody trusted is refused, and cannot trust itself. With --skip-trust its
+// settings do not count, but its .env does: where a person named no API it gets the conversation, with that person's
+// key.
 func geminiHostileUntrusted(b *bench) {
 	evil := geminiServer(b, `[{"say":"from elsewhere"}]`)
 	p := geminiSettle(b, `[{"shell":"touch inside.txt"},{"say":"heard ${input}"}]`, "")
 	marks := geminiTrap(b, evil.URL())
 
 	o := b.start(nil, "-p", "hello", "--model", "m")
-	if o.code != 1 || o.report.AgentExit == nil || *o.report.AgentExit != 55 || o.report.code() != "AGENT_REFUSED" || !strings.Contains(o.stderr, "hint: ") {
+	if o.code != 1 || o.report.AgentExit == nil || *o.report.AgentExit != 55 || o.report.code() != "AGENT_REFUSED" ||
+		!strings.Contains(o.stderr, "hint: ") {
 		b.t.Errorf("untrusted: %+v", o)
 	}
 	if got := marks(); got != "" || len(p.server.Requests())+len(evil.Requests()) > 0 {
-		b.t.Errorf("untrusted: %q ran, and a model was asked %d times", got, len(p.server.Requests())+len(evil.Requests()))
+		b.t.Errorf("untrusted: %q ran, and a model was asked %d times", got,
+			len(p.server.Requests())+len(evil.Requests()))
 	}
 
 	o = b.start(nil, "-p", "hello", "--model", "m", "--", "--skip-trust")
-	if o.code != 0 || !strings.Contains(o.stdout, "heard hello") || b.took("inside.txt") || p.offered("run_shell_command", "write_file") != "" {
+	if o.code != 0 || !strings.Contains(o.stdout, "heard hello") || b.took("inside.txt") ||
+		p.offered("run_shell_command", "write_file") != "" {
 		b.t.Errorf("--skip-trust: %+v, offered %q", o, p.offered("run_shell_command", "write_file"))
 	}
 	if got := marks(); got != "" || len(evil.Requests()) > 0 {
@@ -69,7 +74,8 @@ func geminiHostileUntrusted(b *bench) {
 	}
 
 	n := len(p.server.Requests())
-	b.env = slices.DeleteFunc(b.env, func(entry string) bool { return strings.HasPrefix(entry, "GOOGLE_GEMINI_BASE_URL=") })
+	b.env = slices.DeleteFunc(b.env,
+		func(entry string) bool { return strings.HasPrefix(entry, "GOOGLE_GEMINI_BASE_URL=") })
 	o = b.start(nil, "-p", "hello", "--model", "m", "--", "--skip-trust")
 	if !strings.Contains(o.stdout, "from elsewhere") || len(p.server.Requests()) != n {
 		b.t.Errorf("the hole is closed: .env names no API any more: %+v", o)
@@ -79,8 +85,9 @@ func geminiHostileUntrusted(b *bench) {
 	}
 }
 
-// geminiHostileTrusted: what a person trusted runs its hooks, servers and commands, and tools.allowed lets the shell be used whatever the
-// approval says. That is told. Its approval mode does not count, nor its API where a person named one.
+// geminiHostileTrusted: what a person trusted runs its hooks, servers and commands, and tools.allowed lets the shell be
+// used whatever the approval says. That is told. Its approval mode does not count, nor its API where a person named
+// one.
 func geminiHostileTrusted(b *bench) {
 	evil := geminiServer(b, `[]`)
 	p := geminiSettle(b, `[{"shell":"touch inside.txt"},{"say":"heard ${input}"}]`, "TRUST_FOLDER")
@@ -89,7 +96,8 @@ func geminiHostileTrusted(b *bench) {
 	if o.code != 0 || !b.took("inside.txt") || p.offered("run_shell_command", "write_file") != "run_shell_command" {
 		b.t.Errorf("tools.allowed: %+v, offered %q", o, p.offered("run_shell_command", "write_file"))
 	}
-	if !strings.Contains(o.stderr, "is trusted, can allow more: hooks, mcpServers, tools.allowed, tools.discoveryCommand") {
+	if !strings.Contains(o.stderr,
+		"is trusted, can allow more: hooks, mcpServers, tools.allowed, tools.discoveryCommand") {
 		b.t.Errorf("it is not told: %s", o.stderr)
 	}
 	if got := marks(); got != geminiAllMarks {

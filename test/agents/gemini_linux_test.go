@@ -12,15 +12,34 @@ import (
 
 func geminiScenarios() []scenario {
 	return slices.Concat([]scenario{
-		{"pairs prompt", []string{"pair prompt/-", "pair prompt/workspace-write", "pair prompt/off", "approval=prompt one-shot"}, geminiPairsPrompt},
-		{"pairs auto-edit", []string{"pair auto-edit/-", "pair auto-edit/workspace-write", "pair auto-edit/off", "approval=auto-edit one-shot"}, geminiPairsAutoEdit},
-		{"pairs yolo", []string{"pair yolo/-", "pair yolo/workspace-write", "pair yolo/off", "approval=yolo one-shot"}, geminiPairsYolo},
-		{"passthrough says another approval", []string{"pair prompt/-, then passthrough", "pair auto-edit/-, then passthrough", "pair yolo/-, then passthrough"}, geminiOtherApproval},
+		{"pairs prompt", []string{
+			"pair prompt/-", "pair prompt/workspace-write", "pair prompt/off",
+			"approval=prompt one-shot",
+		}, geminiPairsPrompt},
+		{"pairs auto-edit", []string{
+			"pair auto-edit/-", "pair auto-edit/workspace-write", "pair auto-edit/off",
+			"approval=auto-edit one-shot",
+		}, geminiPairsAutoEdit},
+		{
+			"pairs yolo",
+			[]string{"pair yolo/-", "pair yolo/workspace-write", "pair yolo/off", "approval=yolo one-shot"},
+			geminiPairsYolo,
+		},
+		{
+			"passthrough says another approval",
+			[]string{
+				"pair prompt/-, then passthrough", "pair auto-edit/-, then passthrough",
+				"pair yolo/-, then passthrough",
+			},
+			geminiOtherApproval,
+		},
 		{"passthrough switches the sandbox off", []string{
-			"pair prompt/workspace-write, then passthrough", "pair auto-edit/workspace-write, then passthrough", "pair yolo/workspace-write, then passthrough",
+			"pair prompt/workspace-write, then passthrough", "pair auto-edit/workspace-write, then passthrough",
+			"pair yolo/workspace-write, then passthrough",
 		}, geminiSandboxPassedOff},
 		{"passthrough switches the sandbox on", []string{
-			"pair prompt/off, then passthrough", "pair auto-edit/off, then passthrough", "pair yolo/off, then passthrough",
+			"pair prompt/off, then passthrough", "pair auto-edit/off, then passthrough",
+			"pair yolo/off, then passthrough",
 		}, geminiSandboxPassedOn},
 	}, geminiCells(), geminiScreens(), geminiHostile())
 }
@@ -36,7 +55,10 @@ func withoutContainers(b *bench) {
 	runtimes := []string{"docker", "podman"}
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	if !slices.ContainsFunc(dirs, func(dir string) bool {
-		return slices.ContainsFunc(runtimes, func(r string) bool { _, err := os.Stat(filepath.Join(dir, r)); return err == nil })
+		return slices.ContainsFunc(runtimes, func(r string) bool {
+			_, err := os.Stat(filepath.Join(dir, r))
+			return err == nil
+		})
 	}) {
 		return
 	}
@@ -48,22 +70,26 @@ func withoutContainers(b *bench) {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
 			if !slices.Contains(runtimes, e.Name()) {
-				_ = os.Symlink(filepath.Join(dir, e.Name()), filepath.Join(links, e.Name())) // the first of a name counts
+				// the first of a name counts
+				_ = os.Symlink(filepath.Join(dir, e.Name()), filepath.Join(links, e.Name()))
 			}
 		}
 	}
 	b.env = append(b.env, "PATH="+bin+":"+filepath.Dir(program)+":"+links)
 }
 
-// geminiPairs tries one approval with every sandbox. Without a container runtime nothing is sent for workspace-write, and that is told.
+// geminiPairs tries one approval with every sandbox. Without a container runtime nothing is sent for workspace-write,
+// and that is told.
 func geminiPairs(b *bench, approval string, want effect) {
 	withoutContainers(b)
 	b.does(want, "--approval", approval)
 	o := b.does(want, "--approval", approval, "--sandbox", "workspace-write")
-	if !strings.Contains(o.stderr, "--sandbox workspace-write is ignored: it needs docker or podman or sandbox-exec") || slices.Contains(o.report.Argv, "--sandbox") {
+	if !strings.Contains(o.stderr, "--sandbox workspace-write is ignored: it needs docker or podman or sandbox-exec") ||
+		slices.Contains(o.report.Argv, "--sandbox") {
 		b.t.Errorf("the sandbox that is not there: %s\n%q", o.stderr, o.report.Argv)
 	}
-	if o := b.start(nil, "-p", "x", "--rehearse", "--approval", approval, "--sandbox", "workspace-write", "--strict"); o.code != 2 {
+	if o := b.start(nil, "-p", "x", "--rehearse", "--approval", approval, "--sandbox", "workspace-write",
+		"--strict"); o.code != 2 {
 		b.t.Errorf("--strict: %+v", o)
 	}
 	o = b.does(want, "--approval", approval, "--sandbox", "off")
@@ -76,11 +102,15 @@ func geminiPairsPrompt(b *bench)   { geminiPairs(b, "prompt", geminiPrompt()) }
 func geminiPairsAutoEdit(b *bench) { geminiPairs(b, "auto-edit", geminiAutoEdit()) }
 func geminiPairsYolo(b *bench)     { geminiPairs(b, "yolo", geminiYolo()) }
 
-// geminiOtherApproval: what nobody typed gives way to the passthrough. What was typed does not: the CLI refuses to hear it twice.
+// geminiOtherApproval: what nobody typed gives way to the passthrough. What was typed does not: the CLI refuses to hear
+// it twice.
 func geminiOtherApproval(b *bench) {
 	b.does(geminiYolo(), "--", "--approval-mode=yolo")
 	b.does(geminiPrompt(), "--sandbox", "off", "--", "--approval-mode", "default")
-	for approval, other := range map[string]string{"prompt": "--yolo", "auto-edit": "--approval-mode=yolo", "yolo": "--approval-mode=default"} {
+	for approval, other := range map[string]string{
+		"prompt": "--yolo", "auto-edit": "--approval-mode=yolo",
+		"yolo": "--approval-mode=default",
+	} {
 		o := b.does(effect{code: 1}, "--approval", approval, "--", other)
 		if o.report.code() != "AGENT_FAILED" || o.stdout != "" {
 			b.t.Errorf("%s, then %s: %+v", approval, other, o)
@@ -91,12 +121,16 @@ func geminiOtherApproval(b *bench) {
 // geminiSandboxPassedOff: there is nothing to switch off, and the approval stays as it was typed.
 func geminiSandboxPassedOff(b *bench) {
 	withoutContainers(b)
-	for approval, want := range map[string]effect{"prompt": geminiPrompt(), "auto-edit": geminiAutoEdit(), "yolo": geminiYolo()} {
+	for approval, want := range map[string]effect{
+		"prompt": geminiPrompt(), "auto-edit": geminiAutoEdit(),
+		"yolo": geminiYolo(),
+	} {
 		b.does(want, "--approval", approval, "--sandbox", "workspace-write", "--", "--no-sandbox")
 	}
 }
 
-// geminiSandboxPassedOn: of two words on the sandbox the CLI takes the last, and without a container it does nothing at all.
+// geminiSandboxPassedOn: of two words on the sandbox the CLI takes the last, and without a container it does nothing at
+// all.
 func geminiSandboxPassedOn(b *bench) {
 	withoutContainers(b)
 	for _, approval := range []string{"prompt", "auto-edit", "yolo"} {
@@ -149,7 +183,10 @@ func geminiServer(b *bench, script string) *modelserver.Server {
 
 // asked are the requests of the conversation since the one with that number: those that offer tools.
 func (p *geminiPlace) asked(since int) []modelserver.Request {
-	return slices.DeleteFunc(p.server.Requests(), func(r modelserver.Request) bool { return r.Number <= since || len(r.Tools) == 0 })
+	return slices.DeleteFunc(p.server.Requests(), func(r modelserver.Request) bool {
+		return r.Number <= since ||
+			len(r.Tools) == 0
+	})
 }
 
 // offered says which of the tools the last question of the conversation offered.

@@ -14,12 +14,15 @@ import (
 func geminiScreens() []scenario {
 	return []scenario{
 		{"screen: one process", []string{
-			"approval=prompt interactive", "output=text interactive", "model interactive", "web=off interactive", "session-id interactive", "records interactive",
+			"approval=prompt interactive", "output=text interactive", "model interactive", "web=off interactive",
+			"session-id interactive", "records interactive",
 			"screen: flags visible", "screen: dialog under prompt", "screen: resize",
-			"approval=yolo interactive", "output=json interactive", "web=on interactive", "resume interactive", "screen: no dialog under yolo",
+			"approval=yolo interactive", "output=json interactive", "web=on interactive", "resume interactive",
+			"screen: no dialog under yolo",
 		}, geminiScreenSession},
 		{"screen: auto-edit", []string{
-			"approval=auto-edit interactive", "sandbox=off interactive", "output=stream-json interactive", "ask interactive", "denials interactive",
+			"approval=auto-edit interactive", "sandbox=off interactive", "output=stream-json interactive",
+			"ask interactive", "denials interactive",
 		}, geminiScreenAutoEdit},
 		{"screen: container", []string{"sandbox=workspace-write interactive"}, geminiScreenContainer},
 		{"screen: suspend", []string{"screen: suspend"}, geminiScreenSuspend},
@@ -30,8 +33,8 @@ func geminiScreens() []scenario {
 
 const geminiReady = "Type your message"
 
-// geminiProcesses are those of the CLI beneath another process, or that itself. What is about to become another program looks like one for a
-// moment, so they have to be the same three times.
+// geminiProcesses are those of the CLI beneath another process, or that itself. What is about to become another program
+// looks like one for a moment, so they have to be the same three times.
 func geminiProcesses(root int) []int {
 	found := geminiProcessesNow(root)
 	for same := 0; same < 2; same++ {
@@ -95,14 +98,16 @@ func geminiQuits(s *screen) {
 	}
 }
 
-// geminiEnters types a prompt and sends it. A return that follows a letter within 30 ms is taken for a pasted one, as it can be on a busy machine.
+// geminiEnters types a prompt and sends it. A return that follows a letter within 30 ms is taken for a pasted one, as
+// it can be on a busy machine.
 func geminiEnters(s *screen, line string) {
 	s.t.Helper()
 	s.types(line)
 	s.sees(line)
 	s.presses("\r", 5*time.Second, "the prompt is sent", func() bool {
 		after := s.letters()[s.seen:]
-		return slices.ContainsFunc([]string{geminiReady, "esc to cancel", "Allow once", "heard"}, func(sign string) bool { return strings.Contains(after, letters(sign)) })
+		return slices.ContainsFunc([]string{geminiReady, "esc to cancel", "Allow once", "heard"},
+			func(sign string) bool { return strings.Contains(after, letters(sign)) })
 	})
 }
 
@@ -116,8 +121,9 @@ func geminiUntil(b *bench, what string, holds func() bool) {
 	}
 }
 
-// geminiScreenSession begins a session and goes on with it. Where directory and login are settled we start one process, with the memory of
-// the second that the CLI would start by itself. Processes are counted rather than timed: which start is quicker depends on who comes first.
+// geminiScreenSession begins a session and goes on with it. Where directory and login are settled we start one process,
+// with the memory of the second that the CLI would start by itself. Processes are counted rather than timed: which
+// start is quicker depends on who comes first.
 func geminiScreenSession(b *bench) {
 	const id = "6f1d3c52-0b7e-4c55-9a53-0d4c1f1f2a10"
 	p := geminiSettle(b, `[{"shell":"touch made.txt"},{"say":"heard ${input}"}]`, "TRUST_FOLDER")
@@ -134,13 +140,16 @@ func geminiScreenSession(b *bench) {
 	}
 	geminiQuits(alone)
 
-	s := b.sit(program, "--agent", "gemini", "--approval", "prompt", "--model", "chosen", "--web", "off", "--", "--session-id="+id)
+	s := b.sit(program, "--agent", "gemini", "--approval", "prompt", "--model", "chosen", "--web", "off", "--",
+		"--session-id="+id)
 	s.sees(geminiReady)
 	one := geminiProcesses(s.cmd.Process.Pid)
 	if len(one) != 1 || geminiHeap(one[0]) != heap {
-		b.t.Fatalf("through us it is %d processes, memory %q; alone %d and %q", len(one), geminiHeap(one[0]), len(two), heap)
+		b.t.Fatalf("through us it is %d processes, memory %q; alone %d and %q", len(one), geminiHeap(one[0]), len(two),
+			heap)
 	}
-	if line := commandLine(one[0]); !strings.Contains(line, "--approval-mode=default --model chosen --admin-policy=") || strings.Contains(line, "output-format") {
+	if line := commandLine(one[0]); !strings.Contains(line, "--approval-mode=default --model chosen --admin-policy=") ||
+		strings.Contains(line, "output-format") {
 		b.t.Errorf("started as %s", line)
 	}
 	if !strings.Contains(s.letters(), "chosen") {
@@ -167,7 +176,8 @@ func geminiScreenSession(b *bench) {
 		b.t.Errorf("%q", p.transcripts())
 	}
 
-	s = b.sit(program, "--agent", "gemini", "--yolo", "--output", "json", "--web", "on", "--", "--resume", id, "--model", "chosen")
+	s = b.sit(program, "--agent", "gemini", "--yolo", "--output", "json", "--web", "on", "--", "--resume", id,
+		"--model", "chosen")
 	s.sees("--output json is ignored: the terminal interface has no other form")
 	s.sees("heard please do")
 	s.sees(geminiReady)
@@ -186,13 +196,17 @@ func geminiScreenSession(b *bench) {
 	geminiQuits(s)
 }
 
-// geminiScreenAutoEdit: it writes without a question, a question of the model is put to the person, and what a policy refuses is recorded.
+// geminiScreenAutoEdit: it writes without a question, a question of the model is put to the person, and what a policy
+// refuses is recorded.
 func geminiScreenAutoEdit(b *bench) {
-	p := geminiSettle(b, `[{"shell":"touch refused.txt"},{"write":{"path":"written.txt","content":"x"}},{"ask":"Which colour?"},{"say":"heard ${input}"}]`, "TRUST_FOLDER")
+	p := geminiSettle(b,
+		`[{"shell":"touch refused.txt"},{"write":{"path":"written.txt","content":"x"}},{"ask":"Which colour?"},{"say":"heard ${input}"}]`, "TRUST_FOLDER")
 	calls := geminiDocker(b, "0123456789ab")
 	b.env = append(b.env, "GEMINI_SANDBOX=docker")
-	rule := b.put(filepath.Join(b.home, "rule.toml"), "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"touch\"\ndecision = \"deny\"\npriority = 999\n")
-	s := b.sit(program, "--agent", "gemini", "--auto-edit", "--sandbox", "off", "--stream-json", "--model", "m", "--", "--policy="+rule)
+	rule := b.put(filepath.Join(b.home, "rule.toml"),
+		"[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"touch\"\ndecision = \"deny\"\npriority = 999\n")
+	s := b.sit(program, "--agent", "gemini", "--auto-edit", "--sandbox", "off", "--stream-json", "--model", "m", "--",
+		"--policy="+rule)
 	s.sees("--output stream-json is ignored: the terminal interface has no other form")
 	s.sees(geminiReady)
 	if !strings.Contains(s.letters(), letters("auto-accept edits")) {
@@ -221,12 +235,14 @@ func geminiScreenContainer(b *bench) {
 	s := b.open("", "--sandbox", "workspace-write", "--yolo")
 	s.sees("CONTAINED")
 	s.left()
-	if _, run, _ := strings.Cut(calls(), "\nrun "); !strings.Contains(run, b.work+":"+b.work) || !strings.Contains(run, "-t") || !strings.Contains(run, `gemini --approval-mode\=yolo --sandbox`) {
+	if _, run, _ := strings.Cut(calls(), "\nrun "); !strings.Contains(run, b.work+":"+b.work) ||
+		!strings.Contains(run, "-t") || !strings.Contains(run, `gemini --approval-mode\=yolo --sandbox`) {
 		b.t.Errorf("%s", calls())
 	}
 }
 
-// geminiScreenSuspend: a person works in a shell, puts the CLI aside and takes it up again. The CLI wants the key twice.
+// geminiScreenSuspend: a person works in a shell, puts the CLI aside and takes it up again. The CLI wants the key
+// twice.
 func geminiScreenSuspend(b *bench) {
 	flag := b.script(`[{"say":"heard ${input}"}]`)
 	s := b.shell()
@@ -243,7 +259,8 @@ func geminiScreenSuspend(b *bench) {
 	geminiEnters(s, "are you there")
 	s.sees("heard are you there")
 	s.forget()
-	s.presses("\x03", soon, "the shell is back", func() bool { return strings.Contains(s.letters()[s.seen:], "ready>") })
+	s.presses("\x03", soon, "the shell is back",
+		func() bool { return strings.Contains(s.letters()[s.seen:], "ready>") })
 	s.forget()
 	s.enters("stty -g >" + b.home + "/after.txt; echo left-$((40+3))")
 	s.sees("left-43")
@@ -271,7 +288,8 @@ func geminiScreenTrust(b *bench) {
 	s.forget()
 	s.sees(geminiReady)
 	geminiQuits(s)
-	if data, _ := os.ReadFile(filepath.Join(b.home, ".gemini", "trustedFolders.json")); !strings.Contains(string(data), "TRUST_FOLDER") {
+	if data, _ := os.ReadFile(filepath.Join(b.home, ".gemini", "trustedFolders.json")); !strings.Contains(string(data),
+		"TRUST_FOLDER") {
 		b.t.Errorf("%s", data)
 	}
 }
@@ -284,7 +302,8 @@ func geminiScreenWires(b *bench) {
 		b.t.Errorf("--strict: exit code %d", code)
 	}
 	s = b.open("", "--", "--acp")
-	s.presses(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`+"\n", soon, "it answers", func() bool {
+	s.presses(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`+
+		"\n", soon, "it answers", func() bool {
 		return strings.Contains(s.letters(), `"authMethods"`)
 	})
 }

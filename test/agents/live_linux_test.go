@@ -52,7 +52,10 @@ func (b *bench) wanted(d agent.Driver, m *modelserver.Server) agent.Spec {
 	}
 	return agent.Spec{
 		Install: install, Dir: b.work, Env: env, Temp: filepath.Join(b.base, "private"),
-		Machine:   agent.Machine{Root: true, OS: runtime.GOOS, Has: func(p string) bool { return cli.InPath(lookup, p) }},
+		Machine: agent.Machine{
+			Root: true, OS: runtime.GOOS,
+			Has: func(p string) bool { return cli.InPath(lookup, p) },
+		},
 		Rehearsal: &agent.Rehearsal{URL: m.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: b.home},
 	}
 }

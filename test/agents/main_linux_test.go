@@ -22,7 +22,8 @@ const (
 // bin holds the agents, program is ours.
 var bin, program string
 
-// TestMain builds the program and runs the tests in a network namespace that has only a loopback device, where the system allows one.
+// TestMain builds the program and runs the tests in a network namespace that has only a loopback device, where the
+// system allows one.
 func TestMain(m *testing.M) {
 	if process.IsGuard(os.Args) { // of an agent that a test has opened a conversation with
 		os.Exit(process.Guard())
@@ -75,14 +76,15 @@ func loopback() error {
 	}
 	copy(request.name[:], "lo")
 	request.flags = unix.IFF_UP
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// abroad gives the loopback device an address of the outside, for agents that fetch no page from this machine. It needs the namespace of
-// TestMain.
+// abroad gives the loopback device an address of the outside, for agents that fetch no page from this machine. It needs
+// the namespace of TestMain.
 func abroad(t *testing.T) string {
 	t.Helper()
 	if os.Getenv(inside) == "" {
@@ -102,7 +104,8 @@ func abroad(t *testing.T) string {
 	}
 	copy(request.name[:], "lo:1")
 	request.family, request.ip = unix.AF_INET, [4]byte{93, 184, 216, 34}
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFADDR, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFADDR,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		t.Fatal(errno)
 	}
 	return "93.184.216.34"

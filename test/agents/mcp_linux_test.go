@@ -10,7 +10,8 @@ import (
 	"omniagent/internal/mcp"
 )
 
-// TestAsksThroughUs: real agents have our server among theirs, and ask the native one through it. Each has a model of its own.
+// TestAsksThroughUs: real agents have our server among theirs, and ask the native one through it. Each has a model of
+// its own.
 func TestAsksThroughUs(t *testing.T) {
 	needAgents(t)
 	const secret = "the-word-is-marmalade"
@@ -21,14 +22,18 @@ func TestAsksThroughUs(t *testing.T) {
 	}{
 		"claude": {"mcp__omniagent__ask_agent", func(b *bench, server map[string]any) []string {
 			raw, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"omniagent": server}})
-			return []string{"--", "--mcp-config", b.put(filepath.Join(b.home, "servers.json"), string(raw)), "--allowedTools", "mcp__omniagent__ask_agent"}
+			return []string{
+				"--", "--mcp-config", b.put(filepath.Join(b.home, "servers.json"), string(raw)),
+				"--allowedTools", "mcp__omniagent__ask_agent",
+			}
 		}},
 		"codex": {"ask_agent", func(_ *bench, server map[string]any) []string {
 			args := []string{"--yolo", "--"}
 			for name, value := range server {
 				text, _ := json.Marshal(value)
 				if env, ok := value.(map[string]string); ok {
-					text = []byte("{OPENAI_BASE_URL=\"" + env["OPENAI_BASE_URL"] + "\",OPENAI_API_KEY=\"" + env["OPENAI_API_KEY"] + "\"}")
+					text = []byte("{OPENAI_BASE_URL=\"" + env["OPENAI_BASE_URL"] + "\",OPENAI_API_KEY=\"" +
+						env["OPENAI_API_KEY"] + "\"}")
 				}
 				args = append(args, "-c", "mcp_servers.omniagent."+name+"="+string(text))
 			}
@@ -41,11 +46,16 @@ func TestAsksThroughUs(t *testing.T) {
 			b.put("note.txt", secret+"\n")
 			below := scripted(t, `[{"read":"note.txt"},{"say":"native read: ${result}"}]`)
 			server := map[string]any{
-				"command": program, "args": []string{"mcp", "--provider", "openai"}, // the client's own key is in the environment too
-				"env": map[string]string{"OPENAI_BASE_URL": below.URL() + "/v1", "OPENAI_API_KEY": "sk-of-the-test-0123456789"},
+				// the client's own key is in the environment too
+				"command": program, "args": []string{"mcp", "--provider", "openai"},
+				"env": map[string]string{
+					"OPENAI_BASE_URL": below.URL() + "/v1",
+					"OPENAI_API_KEY":  "sk-of-the-test-0123456789",
+				},
 			}
 			input, _ := json.Marshal(ask)
-			script := `[{"call":{"name":"` + row.tool + `","input":` + string(input) + `}},{"say":"I was told: ${result}"}]`
+			script := `[{"call":{"name":"` + row.tool + `","input":` + string(input) +
+				`}},{"say":"I was told: ${result}"}]`
 			o := b.run(script, row.args(b, server)...)
 			if o.code != 0 || !strings.Contains(o.stdout, "I was told:") || !strings.Contains(o.stdout, secret) {
 				t.Errorf("%+v", o)
@@ -61,10 +71,14 @@ func TestAsksThroughUs(t *testing.T) {
 func TestAsked(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "claude")
-	model := scripted(t, `[{"write":{"path":"`+filepath.Join(b.work, "new.txt")+`","content":"x"}},{"say":"tried: ${input}"}]`)
-	env := append(b.environ(), "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY=sk-of-the-test-0123456789", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
+	model := scripted(t, `[{"write":{"path":"`+filepath.Join(b.work, "new.txt")+
+		`","content":"x"}},{"say":"tried: ${input}"}]`)
+	env := append(b.environ(), "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY=sk-of-the-test-0123456789",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1")
 	ask := func(flags []string, arguments string) map[string]any {
-		conn, err := mcp.Open(t.Context(), mcp.Server{Name: "omniagent", Command: append([]string{program, "mcp"}, flags...), Dir: b.work}, mcp.Options{Environ: env, Version: "1"})
+		conn, err := mcp.Open(t.Context(),
+			mcp.Server{Name: "omniagent", Command: append([]string{program, "mcp"}, flags...), Dir: b.work},
+			mcp.Options{Environ: env, Version: "1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,11 +94,13 @@ func TestAsked(t *testing.T) {
 		return got
 	}
 	got := ask(nil, `{"agent":"claude","prompt":"write it"}`)
-	if _, err := os.Stat(filepath.Join(b.work, "new.txt")); err == nil || got["status"] != "blocked" || got["changed"] != false || got["session"] == nil || got["text"] != "tried: write it" {
+	if _, err := os.Stat(filepath.Join(b.work, "new.txt")); err == nil || got["status"] != "blocked" ||
+		got["changed"] != false || got["session"] == nil || got["text"] != "tried: write it" {
 		t.Errorf("%v, %v", got, err)
 	}
 	got = ask([]string{"--allow-mode", "edit"}, `{"agent":"claude","prompt":"write it","mode":"edit"}`)
-	if _, err := os.Stat(filepath.Join(b.work, "new.txt")); err != nil || got["status"] != "done" || got["changed"] != true {
+	if _, err := os.Stat(filepath.Join(b.work, "new.txt")); err != nil || got["status"] != "done" ||
+		got["changed"] != true {
 		t.Errorf("%v, %v", got, err)
 	}
 }

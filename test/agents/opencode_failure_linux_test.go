@@ -41,15 +41,16 @@ func opencodeErrors(b *bench) {
 	}
 }
 
-// opencodeStall: an answer that stops half-way, and a command that does not end. What the shell started is gone when we are, though it runs in
-// a group of its own.
+// opencodeStall: an answer that stops half-way, and a command that does not end. What the shell started is gone when we
+// are, though it runs in a group of its own.
 func opencodeStall(b *bench) {
 	o := b.run(`[{"say":"half of it","stall":"middle"}]`, "--timeout", "20s")
 	if o.code != 1 || !strings.Contains(o.stderr, "did not end within 20s") {
 		b.t.Errorf("%+v", o)
 	}
 	mark := filepath.Join(b.work, "pid")
-	cmd := exec.Command(program, "--agent", b.agent, "-p", "x", "--yolo", b.script(`[{"shell":"echo $$ >pid.new; mv pid.new pid; sleep 4711; touch after.txt"}]`))
+	cmd := exec.Command(program, "--agent", b.agent, "-p", "x", "--yolo",
+		b.script(`[{"shell":"echo $$ >pid.new; mv pid.new pid; sleep 4711; touch after.txt"}]`))
 	var out bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.work, b.environ(), &out, &out
 	if err := cmd.Start(); err != nil {

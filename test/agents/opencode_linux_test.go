@@ -13,23 +13,40 @@ import (
 	"omniagent/internal/modelserver"
 )
 
-// What opencode is asked for in a pair does not depend on the sandbox, since it has none: with and without, the effect is the same.
+// What opencode is asked for in a pair does not depend on the sandbox, since it has none: with and without, the effect
+// is the same.
 func opencodeScenarios() []scenario {
 	list := []scenario{
-		{"prompt", []string{"pair prompt/-", "pair prompt/workspace-write", "pair prompt/off", "approval=prompt one-shot", "denials one-shot", "denial"}, opencodePrompt},
+		{"prompt", []string{
+			"pair prompt/-", "pair prompt/workspace-write", "pair prompt/off",
+			"approval=prompt one-shot", "denials one-shot", "denial",
+		}, opencodePrompt},
 		{"prompt, then passthrough", []string{
-			"pair prompt/-, then passthrough", "pair prompt/workspace-write, then passthrough", "pair prompt/off, then passthrough",
+			"pair prompt/-, then passthrough", "pair prompt/workspace-write, then passthrough",
+			"pair prompt/off, then passthrough",
 		}, opencodePromptPassed},
-		{"auto-edit", []string{"pair auto-edit/-", "pair auto-edit/workspace-write", "pair auto-edit/off", "approval=auto-edit one-shot"}, opencodeEdits},
+		{"auto-edit", []string{
+			"pair auto-edit/-", "pair auto-edit/workspace-write", "pair auto-edit/off",
+			"approval=auto-edit one-shot",
+		}, opencodeEdits},
 		{"auto-edit, then passthrough", []string{
-			"pair auto-edit/-, then passthrough", "pair auto-edit/workspace-write, then passthrough", "pair auto-edit/off, then passthrough",
+			"pair auto-edit/-, then passthrough", "pair auto-edit/workspace-write, then passthrough",
+			"pair auto-edit/off, then passthrough",
 		}, opencodeEditsPassed},
-		{"yolo", []string{"pair yolo/-", "pair yolo/workspace-write", "pair yolo/off", "approval=yolo one-shot"}, opencodeYolo},
+		{
+			"yolo",
+			[]string{"pair yolo/-", "pair yolo/workspace-write", "pair yolo/off", "approval=yolo one-shot"},
+			opencodeYolo,
+		},
 		{"yolo, then passthrough", []string{
-			"pair yolo/-, then passthrough", "pair yolo/workspace-write, then passthrough", "pair yolo/off, then passthrough",
+			"pair yolo/-, then passthrough", "pair yolo/workspace-write, then passthrough",
+			"pair yolo/off, then passthrough",
 		}, opencodeYoloPassed},
 		{"sandbox", []string{"sandbox=*"}, opencodeSandbox},
-		{"model and forms", []string{"model one-shot", "output-schema *", "output=text one-shot", "output=json one-shot", "output=stream-json one-shot"}, opencodeModel},
+		{"model and forms", []string{
+			"model one-shot", "output-schema *", "output=text one-shot",
+			"output=json one-shot", "output=stream-json one-shot",
+		}, opencodeModel},
 		{"web and questions", []string{"web=on one-shot", "web=off one-shot", "ask one-shot"}, opencodeWeb},
 		{"sessions", []string{"resume *", "session-id *", "records *"}, opencodeSessions},
 		{"acp", []string{"acp *"}, opencodeACP},
@@ -90,7 +107,8 @@ func opencodePrompt(b *bench) {
 		b.t.Error(o.stderr)
 	}
 	b.does(refusedAtOnce(), "--approval", "prompt", "--sandbox", "off")
-	if o = b.run(`[{"write":{"path":"w.txt","content":"x"}},{"say":"on"}]`); o.code != 3 || b.took("w.txt") || strings.Contains(o.stdout, "on") {
+	if o = b.run(`[{"write":{"path":"w.txt","content":"x"}},{"say":"on"}]`); o.code != 3 || b.took("w.txt") ||
+		strings.Contains(o.stdout, "on") {
 		b.t.Errorf("%+v", o)
 	}
 }
@@ -153,7 +171,8 @@ func opencodeYoloPassed(b *bench) {
 func opencodeSandbox(b *bench) {
 	bare := b.sent("-p", "x", "--yolo")
 	for _, value := range []string{"workspace-write", "off"} {
-		if got := b.sent("-p", "x", "--yolo", "--sandbox", value); !slices.Equal(opencodeUnmarked(got), opencodeUnmarked(bare)) {
+		if got := b.sent("-p", "x", "--yolo", "--sandbox", value); !slices.Equal(opencodeUnmarked(got),
+			opencodeUnmarked(bare)) {
 			b.t.Errorf("%s is sent: %q", value, got)
 		}
 	}
@@ -171,7 +190,8 @@ func opencodeSandbox(b *bench) {
 			b.t.Errorf("%s at a terminal: %d", value, got)
 		}
 	}
-	if o = b.run(`[{"shell":"grep -c Seccomp.*2 /proc/self/status; touch `+b.base+`/outside.txt"},{"say":"it said ${result}"}]`, "--yolo"); o.code != 0 ||
+	if o = b.run(`[{"shell":"grep -c Seccomp.*2 /proc/self/status; touch `+b.base+
+		`/outside.txt"},{"say":"it said ${result}"}]`, "--yolo"); o.code != 0 ||
 		!strings.Contains(o.stdout, "it said 0") || !b.took(b.base+"/outside.txt") {
 		b.t.Errorf("%+v", o)
 	}
@@ -183,18 +203,22 @@ func opencodeUnmarked(args []string) []string {
 }
 
 func opencodeModel(b *bench) {
-	o := b.run(`[{"json":{"n":7}}]`, "--model", "rehearsal/other", "--output-schema", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
-	if o.code != 0 || o.stdout != "{\"n\":7}\n" || o.report.Model != "rehearsal/other" || strings.Contains(strings.Join(o.report.Argv, " "), "schema") {
+	o := b.run(`[{"json":{"n":7}}]`, "--model", "rehearsal/other", "--output-schema",
+		`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+	if o.code != 0 || o.stdout != "{\"n\":7}\n" || o.report.Model != "rehearsal/other" ||
+		strings.Contains(strings.Join(o.report.Argv, " "), "schema") {
 		b.t.Errorf("%+v", o)
 	}
 	o = b.run(`[{"shell":"touch made.txt"},{"say":"the answer"}]`, "--output", "stream-json", "--yolo")
 	types := opencodeTypes(b, o.stdout)
-	if o.code != 0 || strings.Contains(o.stderr, "warning") || !slices.Equal(types, []string{"step_start", "tool_use", "step_finish", "step_start", "text", "step_finish"}) {
+	if o.code != 0 || strings.Contains(o.stderr, "warning") ||
+		!slices.Equal(types, []string{"step_start", "tool_use", "step_finish", "step_start", "text", "step_finish"}) {
 		b.t.Errorf("%q %+v", types, o)
 	}
 	b.put(filepath.Join(b.home, ".config/omniagent/config.toml"), "[shim]\nmodel = \"rehearsal/configured\"\n")
 	o = b.run("", "--output", "json", "--", "-m", "rehearsal/passed")
-	if types = opencodeTypes(b, o.stdout); o.code != 0 || o.report.Model != "rehearsal/passed" || !slices.Equal(types, []string{"step_start", "text", "step_finish"}) {
+	if types = opencodeTypes(b, o.stdout); o.code != 0 || o.report.Model != "rehearsal/passed" ||
+		!slices.Equal(types, []string{"step_start", "text", "step_finish"}) {
 		b.t.Errorf("the passthrough names another model than the configuration: %+v", o)
 	}
 	if !strings.Contains(o.stderr, "--output json becomes the closest that there is: one JSON object a line") {
@@ -235,21 +259,25 @@ func (b *bench) page() (url string, fetched *atomic.Int32) {
 	return server.URL, fetched
 }
 
-// opencodeWeb: with prompt too, a page is fetched without asking where the web is on. Off, no tool for it is offered, and none for questions.
+// opencodeWeb: with prompt too, a page is fetched without asking where the web is on. Off, no tool for it is offered,
+// and none for questions.
 func opencodeWeb(b *bench) {
 	url, fetched := b.page()
 	script := `[{"web":"` + url + `/x"},{"ask":"Which one?"},{"say":"read: ${result}"}]`
 	o := b.run(script, "--web")
-	if o.code != 0 || fetched.Load() != 1 || !strings.Contains(o.stdout, "a page of its own") || !strings.Contains(o.stdout, "no ask tool is offered") {
+	if o.code != 0 || fetched.Load() != 1 || !strings.Contains(o.stdout, "a page of its own") ||
+		!strings.Contains(o.stdout, "no ask tool is offered") {
 		b.t.Errorf("%d %+v", fetched.Load(), o)
 	}
 	o = b.run(script)
-	if o.code != 0 || fetched.Load() != 1 || !strings.Contains(o.stdout, "no web tool is offered") || !strings.Contains(o.stdout, "no ask tool is offered") {
+	if o.code != 0 || fetched.Load() != 1 || !strings.Contains(o.stdout, "no web tool is offered") ||
+		!strings.Contains(o.stdout, "no ask tool is offered") {
 		b.t.Errorf("%d %+v", fetched.Load(), o)
 	}
 }
 
-// opencodeModelOf starts a model server that a person's own configuration names: without a rehearsal the sessions stay. It returns the server.
+// opencodeModelOf starts a model server that a person's own configuration names: without a rehearsal the sessions stay.
+// It returns the server.
 func (b *bench) opencodeModelOf(script string) *modelserver.Server {
 	b.t.Helper()
 	backend, err := modelserver.ParseScript([]byte(script))
@@ -263,7 +291,8 @@ func (b *bench) opencodeModelOf(script string) *modelserver.Server {
 	b.t.Cleanup(func() { _ = server.Close() })
 	b.put(filepath.Join(b.home, ".config/opencode/opencode.json"), `{"model":"own/m","small_model":"own/m","autoupdate":false,"agent":{"title":{"disable":true}},
 		"provider":{"own":{"npm":"@ai-sdk/openai-compatible","name":"own","options":{"baseURL":"`+server.URL()+`/v1","apiKey":"sk-a-persons-own-key"},"models":{"m":{"name":"m"}}}}}`)
-	b.env = append(b.env, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1")
+	b.env = append(b.env, "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
+		"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1")
 	return server
 }
 
@@ -272,16 +301,19 @@ func opencodeSessions(b *bench) {
 	server := b.opencodeModelOf(`[{"say":"heard ${input}"}]`)
 	first := b.start(nil, "-p", "the first thing")
 	r := b.opencodeRecord()
-	if first.code != 0 || !strings.HasPrefix(first.report.Session, "ses_") || first.report.Model != "own/m" || first.report.Answered == nil || !*first.report.Answered ||
+	if first.code != 0 || !strings.HasPrefix(first.report.Session, "ses_") || first.report.Model != "own/m" ||
+		first.report.Answered == nil || !*first.report.Answered ||
 		!slices.Equal(r.Records, []string{filepath.Join(b.home, ".local/share/opencode/opencode.db")}) {
 		b.t.Fatalf("%+v %+v", first, r)
 	}
 	second := b.start(nil, "-p", "the second thing", "--", "--session="+first.report.Session)
 	asked := server.Requests()
-	if second.code != 0 || second.report.Session != first.report.Session || !strings.Contains(string(asked[len(asked)-1].Raw), "the first thing") {
+	if second.code != 0 || second.report.Session != first.report.Session ||
+		!strings.Contains(string(asked[len(asked)-1].Raw), "the first thing") {
 		b.t.Errorf("%+v", second)
 	}
-	s := b.sit(program, "--agent", b.agent, "--report", filepath.Join(b.home, "report.json"), "--", "--session="+first.report.Session)
+	s := b.sit(program, "--agent", b.agent, "--report", filepath.Join(b.home, "report.json"), "--",
+		"--session="+first.report.Session)
 	s.sees("heard the second thing")
 	s.opencodeLeaves()
 	if r = b.opencodeRecord(); r.Session == nil || *r.Session != first.report.Session || len(r.Records) != 0 {

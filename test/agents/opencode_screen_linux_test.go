@@ -11,11 +11,19 @@ import (
 func opencodeScreens() []scenario {
 	return []scenario{
 		{"screen under prompt", []string{
-			"screen: flags visible", "screen: dialog under prompt", "screen: resize", "approval=prompt interactive", "model interactive", "web=on interactive",
+			"screen: flags visible", "screen: dialog under prompt", "screen: resize", "approval=prompt interactive",
+			"model interactive", "web=on interactive",
 			"ask interactive", "denials interactive", "output=text interactive",
 		}, opencodeScreenPrompt},
-		{"screen under auto-edit", []string{"approval=auto-edit interactive", "output=json interactive", "output=stream-json interactive", "web=off interactive"}, opencodeScreenEdits},
-		{"screen under yolo", []string{"screen: no dialog under yolo", "approval=yolo interactive"}, opencodeScreenYolo},
+		{"screen under auto-edit", []string{
+			"approval=auto-edit interactive", "output=json interactive",
+			"output=stream-json interactive", "web=off interactive",
+		}, opencodeScreenEdits},
+		{
+			"screen under yolo",
+			[]string{"screen: no dialog under yolo", "approval=yolo interactive"},
+			opencodeScreenYolo,
+		},
 		{"screen suspended", []string{"screen: suspend"}, opencodeSuspended},
 	}
 }
@@ -29,12 +37,13 @@ func (s *screen) opencodeLeaves() {
 	}
 }
 
-// opencodeReady waits for the line beneath the input, which names the agent and the model, and returns the command line and the permission
-// that the CLI was started with.
+// opencodeReady waits for the line beneath the input, which names the agent and the model, and returns the command line
+// and the permission that the CLI was started with.
 func (s *screen) opencodeReady(footer string) (command, permission string) {
 	s.t.Helper()
 	// It needs twenty seconds of a processor until it draws, which is a minute on a busy machine.
-	for end := time.Now().Add(2 * screenTakes); !strings.Contains(s.letters(), letters(footer)) && time.Now().Before(end); {
+	for end := time.Now().Add(2 * screenTakes); !strings.Contains(s.letters(), letters(footer)) &&
+		time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	s.sees("Ask anything")
@@ -63,7 +72,8 @@ func opencodeScreenPrompt(b *bench) {
 	s := b.open(`[{"shell":"touch made.txt"},{"ask":"Which one?"},{"web":"`+url+`/x"},{"say":"heard ${input}"}]`,
 		"--model", "rehearsal/other", "--web", "--report", filepath.Join(b.home, "report.json"))
 	command, permission := s.opencodeReady("Build · other")
-	if command != "opencode -m rehearsal/other" || permission != `{"edit":"ask","bash":"ask","webfetch":"allow","websearch":"allow"}` {
+	if command != "opencode -m rehearsal/other" ||
+		permission != `{"edit":"ask","bash":"ask","webfetch":"allow","websearch":"allow"}` {
 		b.t.Errorf("%s\n%s", command, permission)
 	}
 	s.enters("go on please")
@@ -119,7 +129,8 @@ func opencodeScreenEdits(b *bench) {
 		}
 	}
 	url, fetched := b.page()
-	s := b.open(`[{"write":{"path":"written.txt","content":"x"}},{"web":"`+url+`/x"},{"shell":"touch made.txt"},{"say":"heard ${input}"}]`,
+	s := b.open(`[{"write":{"path":"written.txt","content":"x"}},{"web":"`+url+
+		`/x"},{"shell":"touch made.txt"},{"say":"heard ${input}"}]`,
 		"--auto-edit", "--output", "json")
 	command, permission := s.opencodeReady("Build · rehearsal")
 	if command != "opencode" || permission != `{"bash":"ask","webfetch":"deny","websearch":"deny"}` {
@@ -138,7 +149,8 @@ func opencodeScreenEdits(b *bench) {
 
 func opencodeScreenYolo(b *bench) {
 	outside := b.base + "/outside.txt"
-	s := b.open(`[{"shell":"touch made.txt"},{"shell":"touch `+outside+`"},{"write":{"path":"written.txt","content":"x"}},{"say":"heard ${input}"}]`, "--yolo")
+	s := b.open(`[{"shell":"touch made.txt"},{"shell":"touch `+outside+
+		`"},{"write":{"path":"written.txt","content":"x"}},{"say":"heard ${input}"}]`, "--yolo")
 	command, permission := s.opencodeReady("Build auto")
 	if command != "opencode --auto" || permission != `{"webfetch":"deny","websearch":"deny"}` {
 		b.t.Errorf("%s\n%s", command, permission)

@@ -21,13 +21,16 @@ func opencodeACP(b *bench) {
 	}
 	limit := time.AfterFunc(runLimit, func() { _ = cmd.Process.Kill() })
 	defer limit.Stop()
-	_, _ = in.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}` + "\n"))
+	_, _ = in.Write(
+		[]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}` +
+			"\n"))
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	var answer struct {
 		ID     int
 		Result struct{ ProtocolVersion int }
 	}
-	if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.ID != 1 || answer.Result.ProtocolVersion != 1 {
+	if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.ID != 1 ||
+		answer.Result.ProtocolVersion != 1 {
 		b.t.Errorf("%v %s", err, line)
 	}
 	_ = in.Close()
@@ -45,7 +48,8 @@ func opencodeLong(b *bench) {
 	}
 }
 
-// opencodeTooLong: what the model's side refuses is an error, and nothing of it is cut off before. The scripted model takes 64 MiB.
+// opencodeTooLong: what the model's side refuses is an error, and nothing of it is cut off before. The scripted model
+// takes 64 MiB.
 func opencodeTooLong(b *bench) {
 	prompt := bytes.Repeat([]byte("0123456789abcde\n"), (64<<20)/16)
 	o := b.start(prompt, b.script(`[{"say":"it has ${input.length} characters"}]`), "--timeout", "150s")

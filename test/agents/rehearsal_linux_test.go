@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestRehearsal: what doctor --rehearse sees of the real agents is what their tables claim. Nothing is left, and the home stays as it was.
+// TestRehearsal: what doctor --rehearse sees of the real agents is what their tables claim. Nothing is left, and the
+// home stays as it was.
 func TestRehearsal(t *testing.T) {
 	needAgents(t)
 	b := newBench(t, "")
@@ -43,10 +44,14 @@ func TestRehearsal(t *testing.T) {
 		}
 		for _, f := range r.Findings {
 			t.Logf("%-9s %-15s %-10s %-15s %s", r.Agent, f.Feature, f.Value, f.Verdict, f.Observed)
-			native := r.Agent == "native" && f.Feature == "approval" && f.Value == "yolo"                                                                         // the network has a switch of its own
-			here := strings.HasPrefix(f.Observed, "it needs ") || r.Agent == "gemini" || r.Agent == "copilot" && strings.HasPrefix(f.Observed, "no command runs") // without a tunnel
+			// the network has a switch of its own
+			native := r.Agent == "native" && f.Feature == "approval" && f.Value == "yolo"
+			// without a tunnel
+			here := strings.HasPrefix(f.Observed, "it needs ") || r.Agent == "gemini" || r.Agent == "copilot" &&
+				strings.HasPrefix(f.Observed, "no command runs")
 			if f.Verdict != "holds" && !native && !(f.Verdict == "cannot-be-tried" && f.Feature == "sandbox" && here) {
-				t.Errorf("%s %s %s: claimed %s, seen %s: %s", r.Agent, f.Feature, f.Value, f.Claim, f.Observed, f.Verdict)
+				t.Errorf("%s %s %s: claimed %s, seen %s: %s", r.Agent, f.Feature, f.Value, f.Claim, f.Observed,
+					f.Verdict)
 			}
 		}
 	}

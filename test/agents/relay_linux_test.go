@@ -54,9 +54,14 @@ func TestClaudeRelayed(t *testing.T) {
 				t.Fatal(err)
 			}
 			record := recording.New(conversation.Record(journal, t.Errorf), claude.New().Decode(setting.StreamJSON))
-			code, err := relay.Relay{Launch: launch, Name: "claude", In: in, Out: host, Grace: 5 * time.Second, Log: t.Logf, Record: record}.Run(t.Context())
+			code, err := relay.Relay{
+				Launch: launch, Name: "claude", In: in, Out: host, Grace: 5 * time.Second,
+				Log: t.Logf, Record: record,
+			}.Run(t.Context())
 			kinds := recorded(t, journal, record)
-			if kinds[event.Prompted] != 1 || kinds[event.Ended] != 1 || kinds[event.ToolCall] != kinds[event.ToolResult] || (kinds[event.Question] == 1) != tt.asks || kinds[event.Question] != kinds[event.Replied] {
+			if kinds[event.Prompted] != 1 || kinds[event.Ended] != 1 ||
+				kinds[event.ToolCall] != kinds[event.ToolResult] || (kinds[event.Question] == 1) != tt.asks ||
+				kinds[event.Question] != kinds[event.Replied] {
 				t.Errorf("on record are %v", kinds)
 			}
 			if err != nil || code != tt.code || b.took("made") != tt.asks {
@@ -117,8 +122,9 @@ func (a *answering) Write(p []byte) (int, error) {
 		switch l.Type {
 		case "control_request":
 			go func() {
-				_, _ = io.WriteString(a.say, `{"type":"control_response","response":{"subtype":"success","request_id":"`+l.ID+
-					`","response":{"behavior":"allow","updatedInput":`+string(l.Request.Input)+"}}}\n")
+				_, _ = io.WriteString(a.say,
+					`{"type":"control_response","response":{"subtype":"success","request_id":"`+l.ID+
+						`","response":{"behavior":"allow","updatedInput":`+string(l.Request.Input)+"}}}\n")
 			}()
 		case "result":
 			go func() { _ = a.say.Close() }()

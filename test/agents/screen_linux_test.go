@@ -104,7 +104,8 @@ func (s *screen) reply(asked string) {
 	}
 }
 
-// letters are what was written, without blanks and the terminal's own language: programs that draw only what changed jump over blanks.
+// letters are what was written, without blanks and the terminal's own language: programs that draw only what changed
+// jump over blanks.
 func (s *screen) letters() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +113,8 @@ func (s *screen) letters() string {
 }
 
 func letters(raw string) string {
-	text := regexp.MustCompile(`\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[P_^][^\x1b]*\x1b\\|\x1b\[[0-9;:<=>?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]`).ReplaceAllString(raw, "")
+	text := regexp.MustCompile(
+		`\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[P_^][^\x1b]*\x1b\\|\x1b\[[0-9;:<=>?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]`).ReplaceAllString(raw, "")
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsControl(r) {
 			return -1
@@ -180,8 +182,8 @@ func (s *screen) enters(line string) {
 // soon is how soon a person presses a key again.
 const soon = 600 * time.Millisecond
 
-// presses sends a key until something holds: what comes while a screen is being set up is lost, and of two keys the second may have to come
-// within a second.
+// presses sends a key until something holds: what comes while a screen is being set up is lost, and of two keys the
+// second may have to come within a second.
 func (s *screen) presses(key string, every time.Duration, what string, holds func() bool) {
 	s.t.Helper()
 	sent := time.Time{}

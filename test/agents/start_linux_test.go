@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// TestInteractiveStart compares, in turn, the time until the agent's screen is there: through us, and alone with the same arguments and the
-// same environment. What we add are milliseconds on more than half a second; gemini starts one process less through us.
+// TestInteractiveStart compares, in turn, the time until the agent's screen is there: through us, and alone with the
+// same arguments and the same environment. What we add are milliseconds on more than half a second; gemini starts one
+// process less through us.
 func TestInteractiveStart(t *testing.T) {
 	needAgents(t)
 	const rounds = 5
@@ -32,14 +33,21 @@ func TestInteractiveStart(t *testing.T) {
 			first := b.open("") // stays, and with it the scripted model and the home
 			first.sees(row.ready)
 			flags, env := childOf(t, first.cmd.Process.Pid)
-			alone := slices.DeleteFunc(env, func(e string) bool { return row.without != "" && strings.HasPrefix(e, row.without+"=") })
+			alone := slices.DeleteFunc(env, func(e string) bool {
+				return row.without != "" &&
+					strings.HasPrefix(e, row.without+"=")
+			})
 			var through, direct []time.Duration
 			for range rounds {
-				s := b.sitAt(&exec.Cmd{Path: program, Args: append([]string{"omniagent", "--agent", row.agent, "--"}, flags...), Env: alone, Dir: b.work})
+				s := b.sitAt(&exec.Cmd{Path: program, Args: append([]string{"omniagent", "--agent", row.agent, "--"},
+					flags...), Env: alone, Dir: b.work})
 				s.sees(row.ready)
 				through = append(through, time.Since(s.began))
 				s.leave()
-				s = b.sitAt(&exec.Cmd{Path: filepath.Join(bin, row.agent), Args: append([]string{row.agent}, flags...), Env: alone, Dir: b.work})
+				s = b.sitAt(&exec.Cmd{
+					Path: filepath.Join(bin, row.agent), Args: append([]string{row.agent}, flags...),
+					Env: alone, Dir: b.work,
+				})
 				s.sees(row.ready)
 				direct = append(direct, time.Since(s.began))
 				s.leave()
@@ -55,7 +63,8 @@ func TestInteractiveStart(t *testing.T) {
 	}
 }
 
-// childOf are the flags and the environment that the agent was started with by one of our processes: the child that is not the guard.
+// childOf are the flags and the environment that the agent was started with by one of our processes: the child that is
+// not the guard.
 func childOf(t *testing.T, parent int) (flags, env []string) {
 	t.Helper()
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))

@@ -11,7 +11,9 @@ import (
 // strict is tried on every agent: an approval that is stricter than prompt holds, or is refused before anything runs.
 func strict() scenario {
 	return scenario{
-		"strict approvals", []string{"approval=deny *", "approval=ask *", "approval=plan *", "approval=default *"}, strictApprovals,
+		"strict approvals",
+		[]string{"approval=deny *", "approval=ask *", "approval=plan *", "approval=default *"},
+		strictApprovals,
 	}
 }
 
@@ -61,12 +63,14 @@ func (b *bench) strictOneShot(a setting.Approval, cell agent.Cell) {
 func (b *bench) strictHost(a setting.Approval, cell agent.Cell) {
 	b.t.Helper()
 	const script = `[{"write":{"path":"written.txt","content":"x"}},{"shell":"touch inside.txt"},{"say":"ok"}]`
-	d := b.runs(scripted(b.t, script), "start", "--agent", b.agent, "--approval", string(a), "--questions", "none", "-p", "go")
+	d := b.runs(scripted(b.t, script), "start", "--agent", b.agent, "--approval", string(a), "--questions", "none",
+		"-p", "go")
 	code := d.ends()
 	if b.took("inside.txt") || b.took("written.txt") {
 		b.t.Errorf("%s behind a host: something was changed: %s", a, d.errors.String())
 	}
-	if refused := strings.Contains(d.errors.String(), "mode "+string(a)); code == 2 != (cell.Level == agent.None) || code == 2 && !refused {
+	if refused := strings.Contains(d.errors.String(), "mode "+string(a)); code == 2 != (cell.Level == agent.None) ||
+		code == 2 && !refused {
 		b.t.Errorf("%s behind a host: exit %d: %s", a, code, d.errors.String())
 	}
 }

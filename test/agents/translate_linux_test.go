@@ -45,7 +45,10 @@ func (b *bench) hears(dialect, script string, frames []string, args ...string) t
 	limit := time.AfterFunc(runLimit, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait()
 	limit.Stop()
-	h := translated{code: cmd.ProcessState.ExitCode(), lines: strings.Split(strings.TrimSpace(out.String()), "\n"), stderr: errs.String()}
+	h := translated{
+		code: cmd.ProcessState.ExitCode(), lines: strings.Split(strings.TrimSpace(out.String()), "\n"),
+		stderr: errs.String(),
+	}
 	for _, line := range h.lines {
 		var l map[string]any
 		if json.Unmarshal([]byte(line), &l) == nil && l["type"] == "result" {
@@ -89,9 +92,13 @@ func TestTranslated(t *testing.T) {
 		message        func(string) string
 	}
 	dialects := []dialect{
-		{"yume", "prompt", "auto", 3, "AUTH_REQUIRED", func(s string) string { return fmt.Sprintf(`{"type":"user","content":%q}`, s) }},
+		{
+			"yume", "prompt", "auto", 3, "AUTH_REQUIRED",
+			func(s string) string { return fmt.Sprintf(`{"type":"user","content":%q}`, s) },
+		},
 		{"claude", "default", "bypassPermissions", 0, "authentication_failed", func(s string) string {
-			return fmt.Sprintf(`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`, s)
+			return fmt.Sprintf(
+				`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`, s)
 		}},
 	}
 	for _, s := range subjects() {
@@ -102,13 +109,16 @@ func TestTranslated(t *testing.T) {
 				b := newBench(t, agent)
 				mode := func(m string) string { return "--permission-mode=" + m }
 				h := b.hears(d.name, python, nil, mode(d.all))
-				if h.code != 0 || h.broken != nil || !b.took("made") || h.result["is_error"] != false || h.result["subtype"] != "success" || !strings.Contains(fmt.Sprint(h.result["result"]), "told: ") {
+				if h.code != 0 || h.broken != nil || !b.took("made") || h.result["is_error"] != false ||
+					h.result["subtype"] != "success" || !strings.Contains(fmt.Sprint(h.result["result"]), "told: ") {
 					t.Errorf("allowed: %v", h)
 				}
-				if u, _ := h.result["usage"].(map[string]any); u == nil || u["input_tokens"].(float64)+u["output_tokens"].(float64) == 0 {
+				if u, _ := h.result["usage"].(map[string]any); u == nil || u["input_tokens"].(float64)+
+					u["output_tokens"].(float64) == 0 {
 					t.Errorf("usage: %v", h.result)
 				}
-				if h.result["session_id"] == "" || !strings.Contains(h.lines[0], fmt.Sprint(h.result["session_id"])) && agent != "opencode" {
+				if h.result["session_id"] == "" || !strings.Contains(h.lines[0], fmt.Sprint(h.result["session_id"])) &&
+					agent != "opencode" {
 					t.Errorf("session: %v", h.result)
 				}
 				h = b.hears(d.name, python, nil, mode(d.ask))
@@ -126,11 +136,14 @@ func TestTranslated(t *testing.T) {
 					t.Errorf("what is said of the denial: %v", h)
 				}
 				h = b.hears(d.name, `[{"error":401}]`, nil)
-				if h.code != 1 || h.broken != nil || h.result["is_error"] != true || !strings.Contains(strings.Join(h.lines, ""), d.login) {
+				if h.code != 1 || h.broken != nil || h.result["is_error"] != true ||
+					!strings.Contains(strings.Join(h.lines, ""), d.login) {
 					t.Errorf("401: %v", h)
 				}
-				h = b.hears(d.name, `[{"say":"You said ${input}"}]`, []string{d.message("remember zebra"), d.message("and now")}, mode(d.ask))
-				if h.code != 0 || h.broken != nil || h.count("result") != 2 || !strings.Contains(h.asked, "remember zebra") || !strings.Contains(h.asked, "and now") {
+				h = b.hears(d.name, `[{"say":"You said ${input}"}]`,
+					[]string{d.message("remember zebra"), d.message("and now")}, mode(d.ask))
+				if h.code != 0 || h.broken != nil || h.count("result") != 2 ||
+					!strings.Contains(h.asked, "remember zebra") || !strings.Contains(h.asked, "and now") {
 					t.Errorf("two messages: %v", h)
 				}
 			})
@@ -145,20 +158,24 @@ func TestTranslatedQuestion(t *testing.T) {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, agent)
-			d := b.drives(script, "--dialect", "claude", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio")
+			d := b.drives(script, "--dialect", "claude", "--output-format", "stream-json", "--verbose",
+				"--permission-prompt-tool", "stdio")
 			for _, allowed := range []bool{true, false} {
 				d.say(`{"type":"user","message":{"role":"user","content":"go"},"parent_tool_use_id":null,"session_id":""}`)
 				q := d.until("control_request")
 				request, _ := q["request"].(map[string]any)
 				input, _ := json.Marshal(request["input"])
-				if request["subtype"] != "can_use_tool" || request["tool_name"] == "" || !strings.Contains(string(input), "made") {
+				if request["subtype"] != "can_use_tool" || request["tool_name"] == "" ||
+					!strings.Contains(string(input), "made") {
 					t.Errorf("%v", q)
 				}
 				answer := fmt.Sprintf(`{"behavior":"allow","updatedInput":%s}`, input)
 				if !allowed {
 					answer = `{"behavior":"deny","message":"not today"}`
 				}
-				d.say(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`, q["request_id"], answer))
+				d.say(fmt.Sprintf(
+					`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`,
+					q["request_id"], answer))
 				r := d.until("result")
 				denials, _ := r["permission_denials"].([]any)
 				if b.took("made") != allowed || r["is_error"] != false || (len(denials) == 0) != allowed {
@@ -172,7 +189,8 @@ func TestTranslatedQuestion(t *testing.T) {
 	}
 }
 
-// TestTranslatedCost: Claude Code adds up what a session costs; a turn costs what is new, in a session that goes on in another process as well.
+// TestTranslatedCost: Claude Code adds up what a session costs; a turn costs what is new, in a session that goes on in
+// another process as well.
 func TestTranslatedCost(t *testing.T) {
 	needAgents(t)
 	t.Parallel()

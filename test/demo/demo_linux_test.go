@@ -171,11 +171,13 @@ func TestFacts(t *testing.T) {
 	a, _ := played(t, newRoom(t))
 	walled(t, a)
 	blocked := a.scene(t, "blocked").Steps
-	if len(blocked) != 2 || blocked[0].Exit != 0 || blocked[1].Exit != 3 || blocked[1].AgentExit == nil || *blocked[1].AgentExit != 0 || blocked[0].Stdout != blocked[1].Stdout {
+	if len(blocked) != 2 || blocked[0].Exit != 0 || blocked[1].Exit != 3 || blocked[1].AgentExit == nil ||
+		*blocked[1].AgentExit != 0 || blocked[0].Stdout != blocked[1].Stdout {
 		t.Errorf("%+v", blocked)
 	}
 	walls := a.scene(t, "walls")
-	if out := walls.Steps[0].Calls[0].Output; !strings.Contains(out, "letter.txt") || !strings.Contains(out, "planted") {
+	if out := walls.Steps[0].Calls[0].Output; !strings.Contains(out, "letter.txt") ||
+		!strings.Contains(out, "planted") {
 		t.Errorf("%q", out)
 	}
 	if walls.Files[0].After == nil || *walls.Files[0].After != *walls.Files[0].Before || walls.Files[1].After != nil {
@@ -213,7 +215,8 @@ func TestTheWallsMatter(t *testing.T) {
 	write(t, filepath.Join(r.dir, "x"), "")
 	write(t, filepath.Join(r.dir, "..", "letter.txt"), "x")
 	write(t, filepath.Join(r.dir, "..", "leave.json"), *sc.Script)
-	if stdout, stderr, code := r.run(t, program, "-p", "x", "--agent", "native", "--approval", "yolo", "--sandbox", "off", "--rehearse=../leave.json"); code != 0 {
+	if stdout, stderr, code := r.run(t, program, "-p", "x", "--agent", "native", "--approval", "yolo", "--sandbox",
+		"off", "--rehearse=../leave.json"); code != 0 {
 		t.Fatalf("exit %d\n%s\n%s", code, stdout, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(r.dir, "..", "letter.txt")); err == nil {
@@ -294,7 +297,8 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%+v", sc)
 	}
 	stdout, stderr, code := r.run(t, program, "demo", "--output", "plain")
-	if code != 1 || strings.Count(stdout, "NOT AS CLAIMED: ") < 2 || !strings.Contains(stderr, "not as claimed: walls, task") {
+	if code != 1 || strings.Count(stdout, "NOT AS CLAIMED: ") < 2 ||
+		!strings.Contains(stderr, "not as claimed: walls, task") {
 		t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)
 	}
 }
@@ -321,7 +325,10 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("%d columns: %s", len(l)-1, l)
 		}
 	}
-	for _, want := range []string{"\n1. ", "\n2. ", "\n3. ", "\n4. ", "claude is played by this program", "; echo $?", "\n   3\n", "AGENT", "   $ ", "s in all.\n"} {
+	for _, want := range []string{
+		"\n1. ", "\n2. ", "\n3. ", "\n4. ", "claude is played by this program", "; echo $?",
+		"\n   3\n", "AGENT", "   $ ", "s in all.\n",
+	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("no %q in\n%s", want, shown)
 		}
@@ -343,12 +350,20 @@ func TestMachine(t *testing.T) {
 		file string
 		want string
 	}{
-		"nothing":           {nil, "", "npm install -g @anthropic-ai/claude-code"},
-		"a key":             {[]string{"ANTHROPIC_API_KEY=x"}, "", "--agent native"},
-		"two keys":          {[]string{"OPENAI_API_KEY=x", "GEMINI_API_KEY=x"}, "", "--provider openai"},
-		"two agents":        {[]string{path}, "", "omniagent --agent codex"},
-		"a login":           {[]string{path}, ".gemini/oauth_creds.json", "-p 'What is in this directory?' --agent gemini"},
-		"a login and a key": {[]string{path, "OPENAI_API_KEY=x"}, ".codex/auth.json", "-p 'What is in this directory?' --agent codex"},
+		"nothing":    {nil, "", "npm install -g @anthropic-ai/claude-code"},
+		"a key":      {[]string{"ANTHROPIC_API_KEY=x"}, "", "--agent native"},
+		"two keys":   {[]string{"OPENAI_API_KEY=x", "GEMINI_API_KEY=x"}, "", "--provider openai"},
+		"two agents": {[]string{path}, "", "omniagent --agent codex"},
+		"a login": {
+			[]string{path},
+			".gemini/oauth_creds.json",
+			"-p 'What is in this directory?' --agent gemini",
+		},
+		"a login and a key": {
+			[]string{path, "OPENAI_API_KEY=x"},
+			".codex/auth.json",
+			"-p 'What is in this directory?' --agent codex",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t, c.set...)

@@ -73,7 +73,8 @@ func loopback() error {
 	}
 	copy(request.name[:], "lo")
 	request.flags = unix.IFF_UP
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
 	return nil
@@ -91,7 +92,10 @@ func newRoom(t *testing.T, set ...string) room {
 	write(t, filepath.Join(r.home, ".config", "mine"), "mine\n")
 	write(t, filepath.Join(r.dir, "mine"), "mine\n")
 	// The last one of a name counts.
-	r.env = append([]string{"HOME=" + r.home, "PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + t.TempDir(), "TERM=xterm-256color"}, set...)
+	r.env = append([]string{
+		"HOME=" + r.home, "PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + t.TempDir(),
+		"TERM=xterm-256color",
+	}, set...)
 	return r
 }
 

@@ -17,8 +17,8 @@ const (
 	page    = "../../README.md"
 )
 
-// TestPage holds the recording on the first page against a demo that runs now. What differs from machine to machine is not in it: how long it
-// took, how many tokens that were, and what is installed.
+// TestPage holds the recording on the first page against a demo that runs now. What differs from machine to machine is
+// not in it: how long it took, how many tokens that were, and what is installed.
 func TestPage(t *testing.T) {
 	r := newRoom(t)
 	stdout, stderr, code := r.run(t, program, "demo", "--output", "plain")
@@ -57,5 +57,6 @@ func steady(t *testing.T, shown string) string {
 		t.Fatalf("there is no fourth part in\n%s", shown)
 	}
 	scenes = regexp.MustCompile(`(?m)^   Measured: .*\n`).ReplaceAllString(scenes, "")
-	return scenes + "\n4. What is here\n   (the agents on your machine, whether they have a login, and one command to try)\n"
+	return scenes +
+		"\n4. What is here\n   (the agents on your machine, whether they have a login, and one command to try)\n"
 }

@@ -124,7 +124,8 @@ func installation(p *probe) {
 		out, _ := exec.CommandContext(p.ctx, name, "version").Output()
 		verified = parse(string(out))
 	}
-	p.need(3, strings.Contains(all, p.s.name+" version") && verified.yes("ok"), "the command that verifies it follows, and works")
+	p.need(3, strings.Contains(all, p.s.name+" version") && verified.yes("ok"),
+		"the command that verifies it follows, and works")
 }
 
 // spoken are the flags, commands and variables that a text names.
@@ -184,7 +185,8 @@ func artifactDrift(p *probe) {
 	}
 	p.need(2, same && len(shipped) > 0, "each card carries the version that --version prints")
 	p.need(3, p.sameCards(shipped), "they equal, to the byte, what generate-skills writes now")
-	p.need(3, len(shipped) > 0 && len(p.unknown(strings.Join(slices.Collect(maps.Values(shipped)), "\n"))) == 0, "and name no flag or variable that does not exist")
+	p.need(3, len(shipped) > 0 && len(p.unknown(strings.Join(slices.Collect(maps.Values(shipped)), "\n"))) == 0,
+		"and name no flag or variable that does not exist")
 }
 
 // sameCards compares cards with those that the subject writes now.
@@ -203,14 +205,17 @@ func docDrift(p *probe) {
 	page := p.guidePage()
 	first, _, _ := strings.Cut(page, "\n")
 	p.need(1, page != "", "there is %s", guide)
-	p.need(2, first == "<!-- cli-version: "+strings.TrimSpace(p.run("--version").out)+" -->", "its first line carries the version that --version prints")
+	p.need(2, first == "<!-- cli-version: "+strings.TrimSpace(p.run("--version").out)+" -->",
+		"its first line carries the version that --version prints")
 	p.need(3, page != "" && len(p.unknown(page)) == 0, "it names no flag or variable that does not exist")
 	commands := true
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z -]+)` \\| (?:safe|mutating|destructive) ").FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(
+		"(?m)^\\| `([a-z -]+)` \\| (?:safe|mutating|destructive) ").FindAllStringSubmatch(page, -1) {
 		commands = commands && p.commands()[strings.ReplaceAll(m[1], " ", ".")].there
 	}
 	p.need(3, page != "" && commands && every(p.commands(), func(name string, _ value) bool {
-		return strings.Contains(page, "`"+strings.ReplaceAll(name, ".", " ")+"`") || strings.Contains(page, "omniagent "+strings.ReplaceAll(name, ".", " "))
+		return strings.Contains(page, "`"+strings.ReplaceAll(name, ".", " ")+"`") ||
+			strings.Contains(page, "omniagent "+strings.ReplaceAll(name, ".", " "))
 	}), "and each command of the manifest, no other")
 	p.note("this check is part of the test command, so it fails a change that lets them drift")
 }

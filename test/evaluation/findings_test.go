@@ -61,7 +61,8 @@ func TestFindings(t *testing.T) {
 	}
 	for _, g := range grades {
 		if len(g.lacking) > 0 || strings.HasPrefix(g.text, "the check did not end") {
-			t.Logf("§%d %s %d/3: %s", g.section, g.title, g.score, strings.Join(append(g.lacking, g.text[:min(len(g.text), 60)]), "; "))
+			t.Logf("§%d %s %d/3: %s", g.section, g.title, g.score,
+				strings.Join(append(g.lacking, g.text[:min(len(g.text), 60)]), "; "))
 		}
 	}
 	t.Logf("average %.2f over %d, %d unknown, %.2f with these as 0", s.average(), s.scored, s.unknown, s.withZeros())
@@ -77,7 +78,9 @@ func TestFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runtime.GOOS == "linux" && string(committed) != text {
-		t.Errorf("docs/evaluation/findings.md is not what is seen now; look at the difference and run: go test ./test/evaluation -update\n%s", difference(string(committed), text))
+		t.Errorf(
+			"docs/evaluation/findings.md is not what is seen now; look at the difference and run: go test "+
+				"./test/evaluation -update\n%s", difference(string(committed), text))
 	}
 }
 
@@ -126,26 +129,39 @@ func TestTable(t *testing.T) {
 func render(grades []grade, s summary) string {
 	var b strings.Builder
 	b.WriteString("# Findings\n\n")
-	b.WriteString("The 74 failure modes of the CLI Agent Spec 1.6, run against the built program by `test/evaluation`. This page is written by that test; do\n")
-	b.WriteString("not edit it by hand. How it is graded, and what \"?\" means, is in [README.md](README.md). The evidence lists what was required for the\n")
+	b.WriteString(
+		"The 74 failure modes of the CLI Agent Spec 1.6, run against the built program by `test/evaluation`. This " +
+			"page is written by that test; do\n")
+	b.WriteString(
+		"not edit it by hand. How it is graded, and what \"?\" means, is in [README.md](README.md). The evidence " +
+			"lists what was required for the\n")
 	b.WriteString("levels 1, 2 and 3; NOT marks what was not seen.\n\n")
-	fmt.Fprintf(&b, "**Average %.1f (%.2f) over %d scored modes; %d \"?\"; with these as 0: %.2f.**\n\n", s.average(), s.average(), s.scored, s.unknown, s.withZeros())
+	fmt.Fprintf(&b, "**Average %.1f (%.2f) over %d scored modes; %d \"?\"; with these as 0: %.2f.**\n\n", s.average(),
+		s.average(), s.scored, s.unknown, s.withZeros())
 	b.WriteString("| §N | Title | Severity | s/3 | Evidence |\n|---|---|---|---|---|\n")
 	for _, g := range grades {
 		score := "?"
 		if g.score >= 0 {
 			score = fmt.Sprint(g.score)
 		}
-		fmt.Fprintf(&b, "| §%d | %s | %s | %s/3 | %s |\n", g.section, g.title, g.severity, score, strings.ReplaceAll(g.text, "|", `\|`))
+		fmt.Fprintf(&b, "| §%d | %s | %s | %s/3 | %s |\n", g.section, g.title, g.severity, score,
+			strings.ReplaceAll(g.text, "|", `\|`))
 	}
 	b.WriteString("\n## Summary\n\n")
-	fmt.Fprintf(&b, "- Average of the scored modes: %.1f (%.2f; %d of %d points)\n", s.average(), s.average(), s.sum, 3*s.scored)
+	fmt.Fprintf(&b, "- Average of the scored modes: %.1f (%.2f; %d of %d points)\n", s.average(), s.average(), s.sum,
+		3*s.scored)
 	fmt.Fprintf(&b, "- Scored: %d of %d; \"?\": %d\n", s.scored, s.scored+s.unknown, s.unknown)
 	fmt.Fprintf(&b, "- Average with \"?\" as 0: %.1f (%.2f)\n", s.withZeros(), s.withZeros())
-	critical := summarise(slices.DeleteFunc(slices.Clone(grades), func(g grade) bool { return g.severity != "Critical" }))
-	fmt.Fprintf(&b, "- Critical modes: %d scored, average %.2f, the least %d, %d \"?\"\n", critical.scored, critical.average(), critical.leastCritical, critical.unknown)
-	b.WriteString("- Public figures: the best average is gh 2.88.1 with 1.8 over 13 modes; the best over a full Critical set is 1.5 (omd 0.1.1, 33 of 66);\n")
-	b.WriteString("  the only run over all modes has 0.72. Those were graded by a model that read the output, these by the checks above: the rubric is the\n")
+	critical := summarise(slices.DeleteFunc(slices.Clone(grades),
+		func(g grade) bool { return g.severity != "Critical" }))
+	fmt.Fprintf(&b, "- Critical modes: %d scored, average %.2f, the least %d, %d \"?\"\n", critical.scored,
+		critical.average(), critical.leastCritical, critical.unknown)
+	b.WriteString(
+		"- Public figures: the best average is gh 2.88.1 with 1.8 over 13 modes; the best over a full Critical set " +
+			"is 1.5 (omd 0.1.1, 33 of 66);\n")
+	b.WriteString(
+		"  the only run over all modes has 0.72. Those were graded by a model that read the output, these by the " +
+			"checks above: the rubric is the\n")
 	b.WriteString("  same, the judge is not.\n")
 	b.WriteString("\n## Below 3\n\n")
 	for _, g := range grades {
@@ -153,7 +169,9 @@ func render(grades []grade, s summary) string {
 			fmt.Fprintf(&b, "- §%d %s, %d/3: %s\n", g.section, g.title, g.score, strings.Join(g.lacking, "; "))
 		}
 	}
-	b.WriteString("\n## Trace\n\nThe first calls of each check with their exit status. `$BOX` is the directory of the check; standard input is `/dev/null` unless the check\nis about it.\n\n")
+	b.WriteString(
+		"\n## Trace\n\nThe first calls of each check with their exit status. `$BOX` is the directory of the check; " +
+			"standard input is `/dev/null` unless the check\nis about it.\n\n")
 	for _, g := range grades {
 		if len(g.trace) > 0 {
 			more := ""
@@ -210,8 +228,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// badCLI prints prose in colour, ends with 1 whatever happens, starts the editor, tells its secrets, breaks lines at the width of the
-// terminal, asks questions, and waits for an answer.
+// badCLI prints prose in colour, ends with 1 whatever happens, starts the editor, tells its secrets, breaks lines at
+// the width of the terminal, asks questions, and waits for an answer.
 func badCLI(args []string) {
 	for _, name := range []string{"PAGER", "EDITOR"} {
 		if program := os.Getenv(name); program != "" {
@@ -223,7 +241,8 @@ func badCLI(args []string) {
 		fmt.Print("Are you sure? [y/N] ")
 		time.Sleep(time.Hour)
 	}
-	fmt.Printf("\x1b[31mWelcome to badtool!\x1b[0m A new update is available.\nrunning in %s at %s\n", os.Getenv("PWD"), time.Now())
+	fmt.Printf("\x1b[31mWelcome to badtool!\x1b[0m A new update is available.\nrunning in %s at %s\n", os.Getenv("PWD"),
+		time.Now())
 	fmt.Printf("debug: args=%q env=%q\n", line, os.Environ())
 	fmt.Printf("%.*s\n", 40, "error: something went wrong, see the manual page for details and try again later")
 	os.Exit(1)

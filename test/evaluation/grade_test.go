@@ -49,7 +49,10 @@ type criterion struct {
 
 func newProbe(ctx context.Context, s *subject, root string) *probe {
 	root, _ = filepath.EvalSymlinks(root)
-	p := &probe{ctx: ctx, s: s, root: root, home: filepath.Join(root, "home"), work: filepath.Join(root, "work"), temp: filepath.Join(root, "tmp"), tools: filepath.Join(root, "bin")}
+	p := &probe{
+		ctx: ctx, s: s, root: root, home: filepath.Join(root, "home"), work: filepath.Join(root, "work"),
+		temp: filepath.Join(root, "tmp"), tools: filepath.Join(root, "bin"),
+	}
 	for _, dir := range []string{p.home, p.work, p.temp, p.tools} {
 		_ = os.MkdirAll(dir, 0o755)
 	}
@@ -87,7 +90,8 @@ func (p *probe) record(args []string, exit int) {
 		if len(a) > 60 {
 			a = fmt.Sprintf("(%d bytes)", len(a))
 		}
-		if a == "" || !utf8.ValidString(a) || strings.ContainsAny(a, " \t\n'\"`|<>{}$;&\x1b") && !strings.HasPrefix(a, "$BOX") {
+		if a == "" || !utf8.ValidString(a) || strings.ContainsAny(a, " \t\n'\"`|<>{}$;&\x1b") &&
+			!strings.HasPrefix(a, "$BOX") {
 			a = fmt.Sprintf("%q", a)
 		}
 		words = append(words, strings.ReplaceAll(a, "`", "'"))
@@ -181,8 +185,8 @@ func (p *probe) extensions() map[string]value {
 	return all
 }
 
-// enveloped are the commands that answer with an envelope, which most of the rubric is about. Those that talk to a model speak a protocol of
-// their own; what they do about a mode is a criterion of its own there.
+// enveloped are the commands that answer with an envelope, which most of the rubric is about. Those that talk to a
+// model speak a protocol of their own; what they do about a mode is a criterion of its own there.
 func (p *probe) enveloped() map[string]value {
 	all, classes := p.commands(), p.extensions()
 	maps.DeleteFunc(all, func(name string, _ value) bool { return classes[name].str("output_class") != "envelope" })
@@ -196,12 +200,14 @@ func (p *probe) envelopedExtensions() map[string]value {
 	return all
 }
 
-// refusedInStream says whether a call ended with that status, told it on standard error, and told it in the lines as well: an error, a result
-// that is one, and the end.
+// refusedInStream says whether a call ended with that status, told it on standard error, and told it in the lines as
+// well: an error, a result that is one, and the end.
 func (r *result) refusedInStream(exit int, word string) bool {
 	list := lines(r.out)
-	return r.exit == exit && strings.HasPrefix(r.err, "omniagent: ") && strings.Contains(r.err, word) && strings.Contains(r.err, "hint: ") && len(list) == 3 &&
-		list[0].has("message") && list[1].str("type") == "result" && list[1].yes("is_error") && strings.Contains(list[1].str("result"), word) && list[2].str("type") == "message_stop"
+	return r.exit == exit && strings.HasPrefix(r.err, "omniagent: ") && strings.Contains(r.err, word) &&
+		strings.Contains(r.err, "hint: ") && len(list) == 3 &&
+		list[0].has("message") && list[1].str("type") == "result" && list[1].yes("is_error") &&
+		strings.Contains(list[1].str("result"), word) && list[2].str("type") == "message_stop"
 }
 
 // every says whether something holds for each command of the schema, of which there must be some.
@@ -226,7 +232,8 @@ func (p *probe) safeCalls() [][]string {
 		for _, example := range e.list("examples") {
 			line := example.str("command")
 			words := strings.Fields(line)
-			if len(words) > 1 && words[0] == "omniagent" && !strings.ContainsAny(line, "|'\"<>$") && !strings.Contains(line, "--input-file") {
+			if len(words) > 1 && words[0] == "omniagent" && !strings.ContainsAny(line, "|'\"<>$") &&
+				!strings.Contains(line, "--input-file") {
 				calls = append(calls, words[1:])
 				break
 			}
@@ -306,8 +313,8 @@ func gradeOne(s *subject, m mode, dir string) grade {
 	return g
 }
 
-// score is the highest level up to which everything holds, and the criteria that do not. A level without a criterion of its own
-// cannot be reached by default: it is refused.
+// score is the highest level up to which everything holds, and the criteria that do not. A level without a criterion of
+// its own cannot be reached by default: it is refused.
 func score(criteria []criterion) (level int, lacking []string) {
 	level = 3
 	for _, c := range criteria {

@@ -29,7 +29,10 @@ func inputModes() []mode {
 		{45, "Critical", "Headless authentication", "", headlessAuthentication},
 		{46, "High", "API translation", "no command stands for a call of somebody's API", nil},
 		{47, "High", "MCP staleness", "there is no MCP server and no wrapper of one", nil},
-		{49, "High", "Asynchronous jobs", "no command returns before its work is done (async is false everywhere)", nil},
+		{
+			49, "High", "Asynchronous jobs", "no command returns before its work is done (async is false everywhere)",
+			nil,
+		},
 		{50, "Critical", "Stdin deadlock", "", stdinDeadlock},
 		{51, "High", "Globs and split words", "", splitWords},
 		{52, "Medium", "Discovery of the tree", "", tree},
@@ -48,7 +51,10 @@ func repl(p *probe) {
 	}
 	p.need(1, quick && len(p.commands()) > 0, "no reading command waits for a conversation")
 	p.need(2, p.run().exit == 0 && p.run().envelope(), "a bare call is no prompt loop")
-	p.need(3, every(p.extensions(), func(_ string, x value) bool { return x.no("requires_interactive") && x.no("interactive") }), "every command declares requires_interactive:false, and keeps to it within 1 s")
+	p.need(3, every(p.extensions(), func(_ string, x value) bool {
+		return x.no("requires_interactive") &&
+			x.no("interactive")
+	}), "every command declares requires_interactive:false, and keeps to it within 1 s")
 	p.note("a command that declares true ends with 4 off a terminal; there is none")
 }
 
@@ -56,12 +62,15 @@ func runtimeMismatch(p *probe) {
 	empty := p.do(call{args: []string{"version"}, env: []string{"PATH=", "HOME=", "TMPDIR="}})
 	p.need(1, empty.succeeded(), "it runs with an empty PATH and without HOME")
 	requirements := p.run("config", "set", "--show-requirements")
-	p.need(2, requirements.str("data/runtime") != "" && every(p.extensions(), func(_ string, x value) bool { return x.str("runtime") != "" && x.has("platform") }), "the schema says what each command needs of the machine")
+	p.need(2, requirements.str("data/runtime") != "" &&
+		every(p.extensions(), func(_ string, x value) bool { return x.str("runtime") != "" && x.has("platform") }),
+		"the schema says what each command needs of the machine")
 	p.need(3, selfContained(p.s.argv[0]), "one file without an interpreter or shared libraries")
 	p.note("so no RUNTIME_VERSION can occur")
 }
 
-// selfContained says that the program names no interpreter. Where programs are no ELF files that cannot be told, and go by the build.
+// selfContained says that the program names no interpreter. Where programs are no ELF files that cannot be told, and go
+// by the build.
 func selfContained(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -69,25 +78,32 @@ func selfContained(path string) bool {
 	}
 	defer func() { _ = f.Close() }()
 	libraries, _ := f.ImportedLibraries()
-	return len(libraries) == 0 && !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	return len(libraries) == 0 &&
+		!slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
 func awaited(p *probe) {
 	whole := true
 	for _, c := range p.safeCalls() {
 		r := p.run(c...)
-		whole = whole && r.exit >= 0 && (r.exit != 0 || r.out != "" || slices.Contains(c, "id") || slices.Contains(c, "jsonl")) && (r.there || plainByDesign(c, r))
+		whole = whole && r.exit >= 0 && (r.exit != 0 || r.out != "" || slices.Contains(c, "id") ||
+			slices.Contains(c, "jsonl")) && (r.there || plainByDesign(c, r))
 	}
 	p.need(1, whole, "never an empty standard output with status 0, never half a JSON")
 	slow := p.slowly("--schema", "--output", "json")
-	p.need(2, slow == p.s.schema().at("data").text() && slow != "null", "a large answer arrives whole at a reader that takes it 512 bytes at a time")
+	p.need(2, slow == p.s.schema().at("data").text() && slow != "null",
+		"a large answer arrives whole at a reader that takes it 512 bytes at a time")
 	answers := make([]*result, 20)
 	var wait sync.WaitGroup
 	for i := range answers {
 		wait.Go(func() { answers[i] = p.do(call{args: []string{"errors", "list", "--limit", "0"}, secret: true}) })
 	}
 	wait.Wait()
-	p.need(3, !slices.ContainsFunc(answers, func(r *result) bool { return !r.succeeded() || len(r.list("data/errors")) < 10 }), "20 calls at once all end with their whole answer")
+	p.need(3,
+		!slices.ContainsFunc(answers, func(r *result) bool {
+			return !r.succeeded() ||
+				len(r.list("data/errors")) < 10
+		}), "20 calls at once all end with their whole answer")
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err == nil {
 		defer func() { _ = full.Close() }()
@@ -135,28 +151,45 @@ func updateNotifier(p *probe) {
 	}
 	p.need(1, ran && !said, "in CI no word of an update on either stream")
 	p.need(2, stop() == 0 && ran, "no connection is opened, seen from a proxy that all are told to use")
-	p.need(3, every(p.enveloped(), func(_ string, e value) bool { return e.has("flags/no-update-check") }), "every command with an envelope takes --no-update-check")
-	p.need(3, p.do(call{args: []string{"status", "--no-update-check"}, env: []string{"TOOL_NO_UPDATE=1"}}).succeeded() && !p.run("status").has("meta/update_available"), "meta.update_available is absent while nothing is known")
+	p.need(3, every(p.enveloped(), func(_ string, e value) bool { return e.has("flags/no-update-check") }),
+		"every command with an envelope takes --no-update-check")
+	p.need(3,
+		p.do(call{args: []string{"status", "--no-update-check"}, env: []string{"TOOL_NO_UPDATE=1"}}).succeeded() &&
+			!p.run("status").has("meta/update_available"), "meta.update_available is absent while nothing is known")
 }
 
 func debugLeakage(p *probe) {
 	secret := madeUpSecret()
 	wrong := p.do(call{args: []string{"status", "--token", secret, "--debug"}, secret: true})
 	p.need(1, wrong.exit > 0 && !strings.Contains(wrong.out+wrong.err, secret), "--token X --debug does not show X")
-	p.need(2, wrong.envelope() && strings.Contains(p.run("audit-log").out, "[REDACTED]"), "the record of the call has [REDACTED] in its place")
+	p.need(2, wrong.envelope() && strings.Contains(p.run("audit-log").out, "[REDACTED]"),
+		"the record of the call has [REDACTED] in its place")
 	p.script("git", `echo "git version 2.45.0"; echo "Authorization: Bearer `+secret+`" >&2`)
 	p.write("work/.omniagent/config.toml", "current_context = \""+secret+"\"\n")
-	env := []string{"OPENAI_API_KEY=" + secret, "AUTH_HEADER=" + secret, "HTTPS_PROXY=http://user:" + secret + "@proxy.example:1"}
+	env := []string{"OPENAI_API_KEY=" + secret, "AUTH_HEADER=" + secret, "HTTPS_PROXY=http://user:" + secret +
+		"@proxy.example:1"}
 	leaked, ran := false, true
-	for _, c := range [][]string{{"doctor", "--debug"}, {"status", "--debug", "--unmask"}, {"config", "list", "--debug"}, {"trust", "--debug", "--dry-run"}} {
+	for _, c := range [][]string{
+		{"doctor", "--debug"},
+		{"status", "--debug", "--unmask"},
+		{"config", "list", "--debug"},
+		{"trust", "--debug", "--dry-run"},
+	} {
 		r := p.do(call{args: c, env: env})
-		leaked = leaked || strings.Contains(r.err, secret) || !slices.Contains(c, "--unmask") && strings.Contains(r.out, secret)
+		leaked = leaked || strings.Contains(r.err, secret) || !slices.Contains(c, "--unmask") &&
+			strings.Contains(r.out, secret)
 		ran = ran && r.envelope()
 	}
-	p.need(3, ran && !leaked, "nor what stands in variables, a proxy address, a file or a child's output, --unmask or not")
-	p.need(3, every(p.envelopedExtensions(), func(_ string, x value) bool { return x.yes("parameters/unmask/sensitive") && x.has("parameters/debug") }), "sensitive:true in the schema on what shows secrets")
+	p.need(3, ran && !leaked,
+		"nor what stands in variables, a proxy address, a file or a child's output, --unmask or not")
+	p.need(3,
+		every(p.envelopedExtensions(), func(_ string, x value) bool {
+			return x.yes("parameters/unmask/sensitive") &&
+				x.has("parameters/debug")
+		}), "sensitive:true in the schema on what shows secrets")
 	stream := p.do(call{args: []string{"start", "-v", "-p", "hi", "--api-key", secret}, env: env, secret: true})
-	p.need(3, stream.refusedInStream(2, "--api-key") && !strings.Contains(stream.out+stream.err, secret), "nor does one that speaks to a model show its key")
+	p.need(3, stream.refusedInStream(2, "--api-key") && !strings.Contains(stream.out+stream.err, secret),
+		"nor does one that speaks to a model show its key")
 	p.note("--trace-safe is read as the only kind of trace that there is: no flag turns the removal off")
 }
 
@@ -165,19 +198,31 @@ func outputSize(p *probe) {
 	p.write("work/calls.jsonl", strings.Repeat(line, 500))
 	p.do(call{args: []string{"exec", "--input-file", "calls.jsonl", "--ignore-errors"}, limit: 6 * time.Second})
 	large := p.run("audit-log", "--limit", "0")
-	p.need(1, large.succeeded() && len(large.out) > 50_000 && len(large.out) <= 1<<20, "an answer of more than 1 MiB is cut and still JSON")
-	p.need(2, large.yes("meta/truncated") && large.num("meta/total_bytes") > 1<<20, "meta.truncated and meta.total_bytes")
-	p.need(2, strings.HasPrefix(large.str("meta/truncation_hint"), "omniagent audit-log"), "with the command that brings the rest")
+	p.need(1, large.succeeded() && len(large.out) > 50_000 && len(large.out) <= 1<<20,
+		"an answer of more than 1 MiB is cut and still JSON")
+	p.need(2, large.yes("meta/truncated") && large.num("meta/total_bytes") > 1<<20,
+		"meta.truncated and meta.total_bytes")
+	p.need(2, strings.HasPrefix(large.str("meta/truncation_hint"), "omniagent audit-log"),
+		"with the command that brings the rest")
 	page := p.run("audit-log")
 	p.need(3, len(page.list("data/entries")) == 20, "a list has 20 rows unless told otherwise")
-	p.need(3, every(p.extensions(), func(_ string, x value) bool { return x.num("max_output_bytes") > 0 }), "max_output_bytes in the schema of every command")
-	small := p.do(call{args: []string{"completion", "bash", "--output", "json"}, env: []string{"OMNIAGENT_MAX_OUTPUT_BYTES=4096"}})
-	p.need(3, small.succeeded() && len(small.out) <= 4096 && small.yes("meta/truncated") && small.warned("FIELD_TRUNCATED"), "a long string is cut under a smaller limit, and the field is named")
+	p.need(3, every(p.extensions(), func(_ string, x value) bool { return x.num("max_output_bytes") > 0 }),
+		"max_output_bytes in the schema of every command")
+	small := p.do(call{
+		args: []string{"completion", "bash", "--output", "json"},
+		env:  []string{"OMNIAGENT_MAX_OUTPUT_BYTES=4096"},
+	})
+	p.need(3, small.succeeded() && len(small.out) <= 4096 && small.yes("meta/truncated") &&
+		small.warned("FIELD_TRUNCATED"), "a long string is cut under a smaller limit, and the field is named")
 	p.need(3, small.yes("data/_truncated"), "beside it _truncated:true")
 }
 
 func knowledge(p *probe) {
-	p.need(1, every(p.commands(), func(_ string, e value) bool { return e.str("danger_level") != "" && len(e.list("examples")) > 0 }), "--schema has danger_level and examples with every command")
+	p.need(1,
+		every(p.commands(), func(_ string, e value) bool {
+			return e.str("danger_level") != "" &&
+				len(e.list("examples")) > 0
+		}), "--schema has danger_level and examples with every command")
 	p.need(2, every(p.extensions(), func(_ string, x value) bool {
 		return x.has("requires") && x.has("read_only") && x.str("docs_url") != ""
 	}), "and requires, read_only and docs_url")
@@ -187,10 +232,13 @@ func knowledge(p *probe) {
 		return file == "docs/commands.md" && strings.Contains(strings.ReplaceAll(page, " ", "-")+"\n", "-"+anchor+"\n")
 	}), "docs_url leads to the section of the command")
 	r := p.run("generate-skills", "cards")
-	p.need(3, r.succeeded() && r.str("data/version") == strings.TrimSpace(p.run("--version").out) && r.str("data/version") != "", "cards for agents are written from the same declaration, with its version")
+	p.need(3, r.succeeded() && r.str("data/version") == strings.TrimSpace(p.run("--version").out) &&
+		r.str("data/version") != "", "cards for agents are written from the same declaration, with its version")
 	covered := r.succeeded()
 	for _, name := range slices.Sorted(maps.Keys(p.commands())) {
-		covered = covered && slices.ContainsFunc(r.list("data/skills"), func(v value) bool { return strings.ReplaceAll(v.str("command"), " ", ".") == name })
+		covered = covered &&
+			slices.ContainsFunc(r.list("data/skills"),
+				func(v value) bool { return strings.ReplaceAll(v.str("command"), " ", ".") == name })
 	}
 	p.need(3, covered, "one for every command")
 	p.note("--skill is read as generate-skills")
@@ -210,7 +258,8 @@ func stdinDeadlock(p *probe) {
 			return x.str("stdin_input/non_tty_behavior") != "" && x.has("stdin_input/required")
 		}
 		return true
-	}) && reading > 0 && p.extensions()["config.get"].yes("parameters/key/stdin_fallback"), "stdin_fallback and non_tty_behavior in the schema")
+	}) && reading > 0 && p.extensions()["config.get"].yes("parameters/key/stdin_fallback"),
+		"stdin_fallback and non_tty_behavior in the schema")
 	silent, writer, _ := os.Pipe()
 	defer func() { _, _ = silent.Close(), writer.Close() }()
 	open := p.do(call{args: []string{"exec", "--timeout", "300ms"}, input: silent})
@@ -228,8 +277,10 @@ func splitWords(p *probe) {
 	star := p.run("trust", "a*b", "--dry-run")
 	p.need(1, star.succeeded() && len(star.list("data/results")) == 1, "* is a character like any other")
 	split := p.run("trust", "my", "project")
-	p.need(2, split.exit == 5 && split.envelope() && split.str("error/code") == "FILE_NOT_FOUND", "a name split in two: FILE_NOT_FOUND, status 5")
-	p.need(3, strings.Contains(split.out, `my project`) && strings.Contains(split.str("error/suggestion"), "my project"), "with the name that was probably meant")
+	p.need(2, split.exit == 5 && split.envelope() && split.str("error/code") == "FILE_NOT_FOUND",
+		"a name split in two: FILE_NOT_FOUND, status 5")
+	p.need(3, strings.Contains(split.out, `my project`) && strings.Contains(split.str("error/suggestion"),
+		"my project"), "with the name that was probably meant")
 	files := 0
 	p.need(3, every(p.extensions(), func(_ string, x value) bool {
 		return every(members(x.at("parameters")), func(_ string, param value) bool {
@@ -251,7 +302,8 @@ func tree(p *probe) {
 		})
 	}), "with every argument and its type")
 	p.need(3, r.there && r.took < 500*time.Millisecond, "within 500 ms")
-	p.need(3, every(p.extensions(), func(_ string, x value) bool { return len(x.at("parameters").keys()) > 0 }), "with patterns, lengths and places of arguments")
+	p.need(3, every(p.extensions(), func(_ string, x value) bool { return len(x.at("parameters").keys()) > 0 }),
+		"with patterns, lengths and places of arguments")
 	manifest := p.run("manifest")
 	p.need(3, manifest.succeeded() && len(manifest.out) <= 24<<10, "the manifest has at most 24 KB")
 }
@@ -259,14 +311,17 @@ func tree(p *probe) {
 func conditional(p *probe) {
 	r := p.run("config", "set")
 	p.need(1, r.failed(2, ""), "missing arguments are an argument error")
-	p.need(2, slices.Equal(r.strings("error/missing_args"), []string{"key", "value"}), "missing_args has all of them at once")
+	p.need(2, slices.Equal(r.strings("error/missing_args"), []string{"key", "value"}),
+		"missing_args has all of them at once")
 	both := p.run("status", "--quiet", "--debug")
 	p.need(2, both.exit == 2, "flags that exclude each other are refused")
 	only := p.run("config", "set", "--validate-only")
-	p.need(3, only.exit == 2 && slices.Equal(only.strings("error/missing_args"), r.strings("error/missing_args")), "--validate-only finds them too")
+	p.need(3, only.exit == 2 && slices.Equal(only.strings("error/missing_args"), r.strings("error/missing_args")),
+		"--validate-only finds them too")
 	groups := p.extensions()["status"].list("arg_groups")
 	p.need(3, slices.ContainsFunc(groups, func(g value) bool {
-		return slices.Contains(g.strings("args"), "quiet") && slices.Contains(g.strings("args"), "debug") && g.str("condition") != ""
+		return slices.Contains(g.strings("args"), "quiet") && slices.Contains(g.strings("args"), "debug") &&
+			g.str("condition") != ""
 	}), "arg_groups in the schema, each with its condition")
 }
 
@@ -274,7 +329,8 @@ func truncation(p *probe) {
 	long := strings.Repeat("x", 5000)
 	r := p.run("config", "set", "current_context", long)
 	p.need(1, r.exit == 2 && r.envelope(), "a value that is too long is refused")
-	p.need(2, (r.str("error/code") == "FIELD_TOO_LARGE" || r.str("error/code") == "VALIDATION_ERROR") && r.str("error/phase") == "validation" && !p.exists("work/.omniagent"), "before anything is written")
+	p.need(2, (r.str("error/code") == "FIELD_TOO_LARGE" || r.str("error/code") == "VALIDATION_ERROR") &&
+		r.str("error/phase") == "validation" && !p.exists("work/.omniagent"), "before anything is written")
 	lengths := 0
 	p.need(3, every(p.extensions(), func(_ string, x value) bool {
 		return every(members(x.at("parameters")), func(_ string, param value) bool {
@@ -294,7 +350,10 @@ func truncation(p *probe) {
 func masking(p *probe) {
 	failed, fine := p.run("config", "get", "nothing"), p.run("config", "get", "output")
 	p.need(1, failed.exit == 2 && failed.there, "a failure shows in the JSON, whatever a pipe does to the status")
-	p.need(2, failed.no("meta/ok") && failed.num("meta/exit_code") == 2 && fine.yes("meta/ok") && fine.num("meta/exit_code") == 0, "meta.ok and meta.exit_code in both")
-	p.need(3, strings.Contains(failed.err, "TOOL_FAILED=1\n") && !strings.Contains(fine.err, "TOOL_FAILED"), "TOOL_FAILED=1 on standard error after a failure only")
-	p.need(3, p.run("trust", "missing").num("meta/exit_code") == 5 && strings.Contains(p.run("exec").err, "TOOL_FAILED=1"), "for every kind of failure")
+	p.need(2, failed.no("meta/ok") && failed.num("meta/exit_code") == 2 && fine.yes("meta/ok") &&
+		fine.num("meta/exit_code") == 0, "meta.ok and meta.exit_code in both")
+	p.need(3, strings.Contains(failed.err, "TOOL_FAILED=1\n") && !strings.Contains(fine.err, "TOOL_FAILED"),
+		"TOOL_FAILED=1 on standard error after a failure only")
+	p.need(3, p.run("trust", "missing").num("meta/exit_code") == 5 &&
+		strings.Contains(p.run("exec").err, "TOOL_FAILED=1"), "for every kind of failure")
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestReadiness computes the readiness of the repository for agents: five dimensions of three points each, a point for each that
-// holds. All fifteen are required.
+// TestReadiness computes the readiness of the repository for agents: five dimensions of three points each, a point for
+// each that holds. All fifteen are required.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	p := outsider(ours(t), t.TempDir())
@@ -21,7 +21,10 @@ func TestReadiness(t *testing.T) {
 		name   string
 		points func(*probe) []criterion
 	}{
-		{"documentation", documented}, {"self-description", described}, {"integrations", integrated}, {"setup", setUp}, {"workflows", workflows},
+		{"documentation", documented}, {"self-description", described}, {"integrations", integrated}, {
+			"setup",
+			setUp,
+		}, {"workflows", workflows},
 	} {
 		got := 0
 		for _, c := range d.points(p) {
@@ -40,7 +43,10 @@ func TestReadiness(t *testing.T) {
 func documented(p *probe) []criterion {
 	page := p.guidePage()
 	sections := true
-	for _, name := range []string{"Canonical Invocation", "Non-Interactive Flags", "Environment Variables", "Input Conventions", "Installation"} {
+	for _, name := range []string{
+		"Canonical Invocation", "Non-Interactive Flags", "Environment Variables",
+		"Input Conventions", "Installation",
+	} {
 		sections = sections && section(page, name) != ""
 	}
 	help := p.run("config", "set", "--help").err + p.run("--help").err
@@ -58,10 +64,19 @@ func documented(p *probe) []criterion {
 func described(p *probe) []criterion {
 	manifest := p.run("manifest")
 	return []criterion{
-		{1, valid("manifest-response.json", p.s.schema().at("data")) == nil && valid("manifest-response.json", manifest.at("data")) == nil, "--schema and manifest pass the published schema"},
-		{2, manifest.str("data/etag") != "" && len(p.commands()) > 0 && every(p.commands(), func(name string, _ value) bool { return manifest.has("data/commands/" + name) }), "there is an etag and every command"},
+		{
+			1, valid("manifest-response.json", p.s.schema().at("data")) == nil &&
+				valid("manifest-response.json", manifest.at("data")) == nil,
+			"--schema and manifest pass the published schema",
+		},
+		{
+			2, manifest.str("data/etag") != "" && len(p.commands()) > 0 &&
+				every(p.commands(), func(name string, _ value) bool { return manifest.has("data/commands/" + name) }),
+			"there is an etag and every command",
+		},
 		{3, every(p.commands(), func(_ string, e value) bool {
-			return len(e.at("exit_codes").keys()) > 1 && every(members(e.at("flags")), func(_ string, f value) bool { return f.str("type") != "" })
+			return len(e.at("exit_codes").keys()) > 1 &&
+				every(members(e.at("flags")), func(_ string, f value) bool { return f.str("type") != "" })
 		}), "flags have types and commands their exit codes"},
 	}
 }
@@ -93,7 +108,8 @@ func setUp(p *probe) []criterion {
 	return []criterion{
 		{1, installed, "the command of " + guide + " installs it, twice"},
 		{2, err == nil && strings.Contains(text, "Go 1."), "what it needs is declared and said"},
-		{3, strings.Contains(p.guidePage(), "omniagent doctor") && p.run("doctor").there && strings.Contains(text, "omniagent version"), "the health check is documented and runs"},
+		{3, strings.Contains(p.guidePage(), "omniagent doctor") && p.run("doctor").there &&
+			strings.Contains(text, "omniagent version"), "the health check is documented and runs"},
 	}
 }
 

@@ -35,7 +35,10 @@ type subject struct {
 }
 
 func newSubject(name string, env []string, argv ...string) *subject {
-	s := &subject{name: name, argv: argv, env: env, limit: 3 * time.Second, slots: max(2, runtime.NumCPU()), patient: true}
+	s := &subject{
+		name: name, argv: argv, env: env, limit: 3 * time.Second, slots: max(2, runtime.NumCPU()),
+		patient: true,
+	}
 	s.schema = sync.OnceValue(func() *result {
 		dir, err := os.MkdirTemp("", "evaluation-schema-")
 		if err != nil {
@@ -273,7 +276,8 @@ func (r *result) envelope() bool {
 
 // failed says whether the call ended with that exit status and an envelope that says the same.
 func (r *result) failed(exit int, code string) bool {
-	return r.exit == exit && r.envelope() && r.no("ok") && r.num("error/exit_code") == exit && (code == "" || r.str("error/code") == code)
+	return r.exit == exit && r.envelope() && r.no("ok") && r.num("error/exit_code") == exit &&
+		(code == "" || r.str("error/code") == code)
 }
 
 func (r *result) succeeded() bool { return r.exit == 0 && r.envelope() && r.yes("ok") }

@@ -12,8 +12,8 @@ import (
 
 const script = `[{"shell":"ls; cat a.txt; echo from $OPENAI_API_KEY."},{"call":{"name":"Glob","input":{"pattern":"*.txt"}}},{"say":"heard: ${result}"}]`
 
-// TestNothingCounts: whatever a repository brings, and from wherever in it the program is called, nothing of it runs, is asked, is believed or
-// widens what may run.
+// TestNothingCounts: whatever a repository brings, and from wherever in it the program is called, nothing of it runs,
+// is asked, is believed or widens what may run.
 func TestNothingCounts(t *testing.T) {
 	t.Parallel()
 	for name, place := range map[string]func(t *testing.T, base string) (repository, dir string){
@@ -50,10 +50,14 @@ func TestNothingCounts(t *testing.T) {
 				write(t, filepath.Join(base, ".git"), "gitdir: /elsewhere\n") // as a worktree has it
 			}
 			// What a user's shell may have put there for them.
-			if name == "nested" { // there it is somebody else's directory, outside of the workspace, that the user has put into PATH
+			// there it is somebody else's directory, outside of the workspace, that the user has put into PATH
+			if name == "nested" {
 				repository = filepath.Join(repository, "none")
 			}
-			g.env[1] = "PATH=" + strings.Join([]string{filepath.Join(repository, "bin"), "./bin", "node_modules/.bin", filepath.Join(repository, "node_modules", ".bin"), os.Getenv("PATH")}, ":")
+			g.env[1] = "PATH=" + strings.Join([]string{
+				filepath.Join(repository, "bin"), "./bin", "node_modules/.bin",
+				filepath.Join(repository, "node_modules", ".bin"), os.Getenv("PATH"),
+			}, ":")
 			for _, c := range []struct {
 				stdin string
 				args  []string
@@ -80,17 +84,20 @@ func TestNothingCounts(t *testing.T) {
 					if !strings.Contains(out, "from .") || dir == repository && !strings.Contains(out, "plain") {
 						t.Errorf("%s: %s", what, out)
 					}
-				case strings.HasSuffix(what, "-p go") && c.args[0] == "start": // what whole walls hold in the workspace may run where nobody can be asked
+				// what whole walls hold in the workspace may run where nobody can be asked
+				case strings.HasSuffix(what, "-p go") && c.args[0] == "start":
 					if !strings.Contains(out, "from .") && !strings.Contains(out, "needs approval") {
 						t.Errorf("%s: %s", what, out)
 					}
-					if none := strings.Contains(out, `"sandbox":{"name":"none"`); none != unwalled(t) || !strings.Contains(out, `"sandbox":{"name":"`) {
+					if none := strings.Contains(out, `"sandbox":{"name":"none"`); none != unwalled(t) ||
+						!strings.Contains(out, `"sandbox":{"name":"`) {
 						t.Errorf("%s: the repository took the walls away: %s", what, out)
 					} else if !none && !strings.Contains(out, `"network":"off"`) {
 						t.Errorf("%s: the repository opened the network: %s", what, out)
 					}
 				case c.args[0] == "start", c.args[0] == "--agent":
-					if !strings.Contains(out, "It did not run") && !strings.Contains(out, "needs approval") && !strings.Contains(out, "was not allowed to use Bash") {
+					if !strings.Contains(out, "It did not run") && !strings.Contains(out, "needs approval") &&
+						!strings.Contains(out, "was not allowed to use Bash") {
 						t.Errorf("%s: the repository widened what may run: %s", what, out)
 					}
 				case c.args[0] == "agents":
@@ -132,7 +139,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// TestTrustIsOfContent: what was trusted counts; one byte more, another file in its place, a link, and trust that was taken back do not.
+// TestTrustIsOfContent: what was trusted counts; one byte more, another file in its place, a link, and trust that was
+// taken back do not.
 func TestTrustIsOfContent(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, `[{"say":"ok"}]`)
@@ -228,7 +236,8 @@ func TestTrustIsOfContent(t *testing.T) {
 	counts("a record in the repository", false)
 }
 
-// TestTrustedConfigurationCounts: the other tests could not fail if nothing ever counted. What is personal does not count even then.
+// TestTrustedConfigurationCounts: the other tests could not fail if nothing ever counted. What is personal does not
+// count even then.
 func TestTrustedConfigurationCounts(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, script)
@@ -242,14 +251,17 @@ func TestTrustedConfigurationCounts(t *testing.T) {
 	if out := g.run(t, work, "", "trust"); !strings.Contains(out, "native.env does not count") {
 		t.Errorf("%s", out)
 	}
-	if out := g.run(t, work, "", "config", "get", "grace"); !strings.Contains(out, `"3s"`) || !strings.Contains(out, "PERSONAL_CONFIG_KEY") {
+	if out := g.run(t, work, "", "config", "get", "grace"); !strings.Contains(out, `"3s"`) ||
+		!strings.Contains(out, "PERSONAL_CONFIG_KEY") {
 		t.Errorf("%s", out)
 	}
-	if out := g.run(t, work, "", "start", "--model", "m", "-p", "go", "--permission-mode", "auto"); !strings.Contains(out, "from .") {
+	if out := g.run(t, work, "", "start", "--model", "m", "-p", "go", "--permission-mode",
+		"auto"); !strings.Contains(out, "from .") {
 		t.Errorf("a repository hands a variable on: %s", out)
 	}
 	write(t, filepath.Join(g.home, ".config", "omniagent", "config.toml"), "[native]\nenv = ['OPENAI_API_KEY']\n")
-	if out := g.run(t, work, "", "start", "--model", "m", "-p", "go", "--permission-mode", "auto"); !strings.Contains(out, "from [REDACTED].") || strings.Contains(out, key) {
+	if out := g.run(t, work, "", "start", "--model", "m", "-p", "go", "--permission-mode",
+		"auto"); !strings.Contains(out, "from [REDACTED].") || strings.Contains(out, key) {
 		t.Errorf("the user's own word: %s", out)
 	}
 }

@@ -53,7 +53,8 @@ type reader struct {
 	agents                      string // where the real ones are
 }
 
-// wrapper stands in front of the program: an agent is not started unless it is ours, and a model is the one that is here.
+// wrapper stands in front of the program: an agent is not started unless it is ours, and a model is the one that is
+// here.
 const wrapper = `#!/bin/sh
 [ -z "${REAL-}" ] || exec "$PROGRAM" "$@"
 case ${1-} in
@@ -110,7 +111,8 @@ func newReader(t *testing.T) reader {
 	return r
 }
 
-// beyond is an empty directory outside of those for temporary files, which behind walls are others, where there is a place for one.
+// beyond is an empty directory outside of those for temporary files, which behind walls are others, where there is a
+// place for one.
 func beyond(t *testing.T) string {
 	t.Helper()
 	for _, base := range []string{os.Getenv("HOME"), repository} {
@@ -133,8 +135,8 @@ func (r reader) stubs(t *testing.T) {
 	}
 }
 
-// types has a shell do a text, in a terminal, and returns what stands there in the end and the exit code. What is typed meanwhile is a
-// message and the end of a conversation, for those that read.
+// types has a shell do a text, in a terminal, and returns what stands there in the end and the exit code. What is typed
+// meanwhile is a message and the end of a conversation, for those that read.
 func (r reader) types(t *testing.T, options, text string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -142,7 +144,8 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", options, text)
 	cmd.Dir, cmd.WaitDelay = r.app, time.Second
 	cmd.Env = []string{
-		"HOME=" + r.home, "PATH=" + r.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(r.root, "tmp"), "USER=ann", "TERM=xterm", "LC_ALL=C",
+		"HOME=" + r.home, "PATH=" + r.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(r.root,
+			"tmp"), "USER=ann", "TERM=xterm", "LC_ALL=C",
 		"PROGRAM=" + program, "MODEL=" + r.model, "ANTHROPIC_API_KEY=sk-reader",
 	}
 	if r.agents != "" {

@@ -22,7 +22,8 @@ func TestReadme(t *testing.T) {
 				r := newReader(t)
 				r.stubs(t)
 				r.files(t, []block{b})
-				shown, code := r.types(t, "-euc", b.file+" -p hello --model claude-sonnet-4-5 --output-format stream-json --verbose")
+				shown, code := r.types(t, "-euc",
+					b.file+" -p hello --model claude-sonnet-4-5 --output-format stream-json --verbose")
 				if code != 0 || !strings.Contains(shown, `"type":"result","subtype":"success"`) {
 					t.Errorf("README.md:%d: exit code %d\n%s", b.line, code, shown)
 				}
@@ -43,8 +44,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestPages types the commands of the other pages, and compares the answers where those are of this program. What docs/install.md shows needs
-// packages, and is typed in test/packages.
+// TestPages types the commands of the other pages, and compares the answers where those are of this program. What
+// docs/install.md shows needs packages, and is typed in test/packages.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
 	must(t, err)
@@ -52,7 +53,8 @@ func TestPages(t *testing.T) {
 		name := filepath.Base(path)
 		list := blocks(t, "docs/"+name)
 		for _, b := range list {
-			compared := b.kind == "console" && slices.Contains([]string{"configuration.md", "custom-agents.md", "output.md"}, name)
+			compared := b.kind == "console" &&
+				slices.Contains([]string{"configuration.md", "custom-agents.md", "output.md"}, name)
 			if name == "install.md" || b.file != "" || b.kind != "sh" && !compared {
 				continue
 			}
@@ -138,7 +140,10 @@ func install(t *testing.T, text string) {
 	cmd := exec.Command("/bin/sh", "-euc", text)
 	cmd.Dir = repository
 	// Without the version control stamp: the owner of the checkout may be another user.
-	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GOBIN=" + bin, "GOMODCACHE=" + places[0], "GOCACHE=" + places[1], "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0"}
+	cmd.Env = []string{
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GOBIN=" + bin, "GOMODCACHE=" + places[0],
+		"GOCACHE=" + places[1], "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0",
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -85,7 +85,10 @@ type client struct {
 
 func (p place) start(t *testing.T, args ...string) *client {
 	t.Helper()
-	c := &client{t: t, cmd: exec.Command(program, append([]string{"mcp"}, args...)...), ended: make(chan struct{}), grew: make(chan struct{}, 1)}
+	c := &client{
+		t: t, cmd: exec.Command(program, append([]string{"mcp"}, args...)...), ended: make(chan struct{}),
+		grew: make(chan struct{}, 1),
+	}
 	c.cmd.Dir, c.cmd.Env, c.cmd.Stderr = p.work, p.env, &c.said
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -195,7 +198,8 @@ func (c *client) ends() int {
 // call is a line that asks an agent.
 func call(id string, arguments map[string]any) string {
 	raw, _ := json.Marshal(arguments)
-	return `{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"ask_agent","arguments":` + string(raw) + `,"_meta":{"progressToken":"p-` + id + `"}}}`
+	return `{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"ask_agent","arguments":` +
+		string(raw) + `,"_meta":{"progressToken":"p-` + id + `"}}}`
 }
 
 // ask calls ask_agent and waits.

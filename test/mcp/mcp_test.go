@@ -23,7 +23,10 @@ import (
 func TestOwnClient(t *testing.T) {
 	p := newPlace(t, `[{"read":"note.txt"},{"say":"it says ${result}"}]`)
 	p.write(t, "note.txt", "hello\n")
-	conn, err := client2.Open(t.Context(), client2.Server{Name: "omniagent", Command: []string{program, "mcp"}, Dir: p.work}, client2.Options{Environ: p.env, Version: "1"})
+	conn, err := client2.Open(t.Context(), client2.Server{
+		Name: "omniagent", Command: []string{program, "mcp"},
+		Dir: p.work,
+	}, client2.Options{Environ: p.env, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +39,14 @@ func TestOwnClient(t *testing.T) {
 		t.Fatalf("%q", names)
 	}
 	list, err := conn.Call(t.Context(), "list_agents", json.RawMessage(`{}`), nil)
-	if err != nil || list.Failed || !strings.Contains(list.Text, "native: Native agent") || !strings.Contains(list.Text, "codex: Codex CLI, not installed (npm") {
+	if err != nil || list.Failed || !strings.Contains(list.Text, "native: Native agent") ||
+		!strings.Contains(list.Text, "codex: Codex CLI, not installed (npm") {
 		t.Errorf("%+v %v", list, err)
 	}
 	var seen []string
-	got, err := conn.Call(t.Context(), "ask_agent", json.RawMessage(`{"agent":"native","prompt":"what does the note say?","model":"m"}`), func(s string) { seen = append(seen, s) })
+	got, err := conn.Call(t.Context(), "ask_agent",
+		json.RawMessage(`{"agent":"native","prompt":"what does the note say?","model":"m"}`),
+		func(s string) { seen = append(seen, s) })
 	if err != nil || got.Failed || !strings.Contains(got.Text, "hello") {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -51,7 +57,10 @@ func TestOwnClient(t *testing.T) {
 
 // TestVersions: the client's version where it is known, else ours.
 func TestVersions(t *testing.T) {
-	for asked, want := range map[string]string{"2025-06-18": "2025-06-18", "2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2099-01-01": "2025-06-18"} {
+	for asked, want := range map[string]string{
+		"2025-06-18": "2025-06-18", "2024-11-05": "2024-11-05",
+		"2025-03-26": "2025-03-26", "2099-01-01": "2025-06-18",
+	} {
 		c := newPlace(t, "").start(t)
 		c.send(strings.Replace(hello, "2025-06-18", asked, 1))
 		if got := c.answer("hello")["result"].(map[string]any)["protocolVersion"]; got != want {
@@ -79,7 +88,8 @@ func TestModes(t *testing.T) {
 		{"read", "edit", true, "", false, false, nil, 0},
 		{"read", "yolo", true, "", false, false, nil, 0},
 		{"edit", "", false, "blocked", false, false, false, 2},
-		{"edit", "edit", false, "", true, false, true, -1}, // whether the command runs is a matter of the walls that there are
+		// whether the command runs is a matter of the walls that there are
+		{"edit", "edit", false, "", true, false, true, -1},
 		{"yolo", "yolo", false, "done", true, true, true, 0},
 		{"yolo", "", false, "blocked", false, false, false, 2},
 	} {
@@ -96,7 +106,8 @@ func TestModes(t *testing.T) {
 				if !failed || !strings.Contains(text, "--allow-mode "+row.flag) {
 					t.Errorf("%q", text)
 				}
-			} else if failed || row.status != "" && got["status"] != row.status || got["changed"] != row.changed || row.denials >= 0 && len(got["denials"].([]any)) != row.denials {
+			} else if failed || row.status != "" && got["status"] != row.status || got["changed"] != row.changed ||
+				row.denials >= 0 && len(got["denials"].([]any)) != row.denials {
 				t.Errorf("%v %q", got, text)
 			}
 			for name, want := range map[string]bool{"new.txt": row.wrote, "made.txt": row.touched} {
@@ -130,7 +141,8 @@ func TestGoesOn(t *testing.T) {
 	if last := string(all[len(all)-1].Raw); !strings.Contains(last, "heard: one") {
 		t.Errorf("the model was not told of the first message: %s", last)
 	}
-	if _, text, failed := c.ask("3", map[string]any{"agent": "native", "prompt": "x", "session": "other"}); !failed || !strings.Contains(text, "not begun here") {
+	if _, text, failed := c.ask("3", map[string]any{"agent": "native", "prompt": "x", "session": "other"}); !failed ||
+		!strings.Contains(text, "not begun here") {
 		t.Errorf("%q", text)
 	}
 }
@@ -150,7 +162,10 @@ func TestOneSession(t *testing.T) {
 		mode  string
 		wrote bool
 	}{{"edit", true}, {"read", false}, {"edit", true}} {
-		next, text, _ := c.ask(fmt.Sprint(i+2), map[string]any{"agent": "native", "prompt": "again", "model": "m", "session": id, "mode": row.mode})
+		next, text, _ := c.ask(fmt.Sprint(i+2), map[string]any{
+			"agent": "native", "prompt": "again", "model": "m",
+			"session": id, "mode": row.mode,
+		})
 		if next["session"] != id || wrote() != row.wrote {
 			t.Errorf("%s: %v %s", row.mode, next, text)
 		}
@@ -176,7 +191,10 @@ func TestQuestions(t *testing.T) {
 // TestCeiling: the words of all hosts say what an agent gets at most, and two that differ are refused by name.
 func TestCeiling(t *testing.T) {
 	const script = `[{"call":{"name":"Write","input":{"file_path":"new.txt","content":"x"}}},{"say":"ok"}]`
-	for flags, mode := range map[string]string{"--yolo": "yolo", "--approval auto-edit": "edit", "--read-only": "read", "--approval deny": "read"} {
+	for flags, mode := range map[string]string{
+		"--yolo": "yolo", "--approval auto-edit": "edit", "--read-only": "read",
+		"--approval deny": "read",
+	} {
 		p := newPlace(t, script)
 		c := p.start(t, strings.Fields(flags)...)
 		c.hello()
@@ -187,7 +205,8 @@ func TestCeiling(t *testing.T) {
 		if mode == "yolo" {
 			continue
 		}
-		if _, text, failed := c.ask("2", map[string]any{"agent": "native", "prompt": "go", "mode": "yolo"}); !failed || !strings.Contains(text, "only a person can change that") {
+		if _, text, failed := c.ask("2", map[string]any{"agent": "native", "prompt": "go", "mode": "yolo"}); !failed ||
+			!strings.Contains(text, "only a person can change that") {
 			t.Errorf("%s: %s", flags, text)
 		}
 	}
@@ -245,9 +264,12 @@ func TestGarbage(t *testing.T) {
 	}
 	c.hello()
 	for line, code := range map[string]float64{
-		"nonsense": -32700, `{"a":`: -32700, "\x00\x01\xff": -32700, `[]`: -32600, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: -32600, `7`: -32600, `"x"`: -32600,
-		`{}`: -32600, `{"jsonrpc":"1.0","method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":{},"method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":null,"method":"ping"}`: -32600,
-		`{"jsonrpc":"2.0","id":true,"method":"ping"}`: -32600, strings.Repeat("[", 100_000): -32700, strings.Repeat("x", 9<<20): -32600,
+		"nonsense": -32700, `{"a":`: -32700, "\x00\x01\xff": -32700, `[]`: -32600,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: -32600, `7`: -32600, `"x"`: -32600,
+		`{}`: -32600, `{"jsonrpc":"1.0","method":"ping"}`: -32600, `{"jsonrpc":"2.0","id":{},"method":"ping"}`: -32600,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: -32600,
+		`{"jsonrpc":"2.0","id":true,"method":"ping"}`: -32600, strings.Repeat("[", 100_000): -32700, strings.Repeat("x",
+			9<<20): -32600,
 	} {
 		c.forget()
 		c.send(line)
@@ -255,8 +277,10 @@ func TestGarbage(t *testing.T) {
 	}
 	c.send(strings.Repeat("z", 100<<20))
 	for _, line := range []string{
-		"", "   ", `{"jsonrpc":"2.0","id":9,"result":{}}`, `{"jsonrpc":"2.0","id":9,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","method":"notifications/none"}`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"none"}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}`,
+		"", "   ", `{"jsonrpc":"2.0","id":9,"result":{}}`, `{"jsonrpc":"2.0","id":9,"error":{"code":1,"message":"x"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/none"}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"none"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}`,
 	} {
 		c.send(line)
 	}
@@ -264,7 +288,10 @@ func TestGarbage(t *testing.T) {
 		method, params string
 		code           float64
 	}{
-		"m": {"resources/list", `{}`, -32601}, "n": {"tools/call", `7`, -32602}, "o": {"tools/call", `{"name":"rm"}`, -32602}, "p": {"initialize", `[]`, -32602},
+		"m": {"resources/list", `{}`, -32601}, "n": {"tools/call", `7`, -32602}, "o": {
+			"tools/call", `{"name":"rm"}`,
+			-32602,
+		}, "p": {"initialize", `[]`, -32602},
 	} {
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`, id, row.method, row.params))
 		if e, _ := c.answer(id)["error"].(map[string]any); e["code"] != row.code {
@@ -309,7 +336,10 @@ func (p place) gone(t *testing.T, and string) {
 	}
 	var found []string
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		found = slices.DeleteFunc(p.alive(t, 0), func(line string) bool { return and != "" && strings.HasSuffix(strings.TrimSpace(line), and) })
+		found = slices.DeleteFunc(p.alive(t, 0), func(line string) bool {
+			return and != "" &&
+				strings.HasSuffix(strings.TrimSpace(line), and)
+		})
 		if len(found) == 0 {
 			return
 		}
@@ -324,8 +354,12 @@ func TestEnds(t *testing.T) {
 		p := newPlace(t, busy)
 		c := p.start(t, "--allow-mode", "yolo")
 		c.hello()
-		got, text, failed := c.ask("1", map[string]any{"agent": "native", "prompt": "x", "model": "m", "mode": "yolo", "timeout_seconds": 1})
-		if !failed || got["status"] != "timed_out" || got["changed"] != nil || !strings.Contains(text, "did not end within 1s") {
+		got, text, failed := c.ask("1", map[string]any{
+			"agent": "native", "prompt": "x", "model": "m", "mode": "yolo",
+			"timeout_seconds": 1,
+		})
+		if !failed || got["status"] != "timed_out" || got["changed"] != nil ||
+			!strings.Contains(text, "did not end within 1s") {
 			t.Errorf("%v %q", got, text)
 		}
 		p.gone(t, "mcp --allow-mode yolo")
@@ -399,7 +433,10 @@ func TestAtOnce(t *testing.T) {
 	c := p.start(t, "--allow-mode", "yolo")
 	c.hello()
 	for i := range 5 {
-		c.send(call(fmt.Sprint(i), map[string]any{"agent": "native", "prompt": fmt.Sprint(i), "model": "m", "mode": "yolo"}))
+		c.send(call(fmt.Sprint(i), map[string]any{
+			"agent": "native", "prompt": fmt.Sprint(i), "model": "m",
+			"mode": "yolo",
+		}))
 	}
 	m := c.await(func(m map[string]any) bool { return m["result"] != nil && m["id"] != "hello" })
 	if raw, _ := json.Marshal(m); !strings.Contains(string(raw), "4 agents work already") {
@@ -416,12 +453,18 @@ func TestAtOnce(t *testing.T) {
 
 // TestDepth: who is asked may ask one more, and no further, whatever becomes of the variable.
 func TestDepth(t *testing.T) {
-	for value, refused := range map[string]bool{"": false, "0": false, "1": false, "2": true, "99": true, "-1": true, "x": true} {
+	for value, refused := range map[string]bool{
+		"": false, "0": false, "1": false, "2": true, "99": true, "-1": true,
+		"x": true,
+	} {
 		p := newPlace(t, `[{"say":"here"}]`)
 		p.env = append(p.env, "OMNIAGENT_DEPTH="+value)
 		c := p.start(t)
 		c.hello()
-		if _, text, failed := c.ask("1", map[string]any{"agent": "native", "prompt": "x", "model": "m"}); failed != refused || refused != strings.Contains(text, "that is the limit") {
+		if _, text, failed := c.ask("1", map[string]any{
+			"agent": "native", "prompt": "x",
+			"model": "m",
+		}); failed != refused || refused != strings.Contains(text, "that is the limit") {
 			t.Errorf("%q: %q", value, text)
 		}
 		_ = c.in.Close()
@@ -442,7 +485,8 @@ func TestNested(t *testing.T) {
 
 func nested(t *testing.T, set map[string]string) {
 	t.Helper()
-	p := newPlace(t, `[{"call":{"name":"mcp__omniagent__ask_agent","input":{"agent":"native","prompt":"again","model":"m"}}},{"say":"below: ${result}"}]`)
+	p := newPlace(t,
+		`[{"call":{"name":"mcp__omniagent__ask_agent","input":{"agent":"native","prompt":"again","model":"m"}}},{"say":"below: ${result}"}]`)
 	config := filepath.Join(p.home, ".config", "omniagent")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		t.Fatal(err)
@@ -455,11 +499,15 @@ func nested(t *testing.T, set map[string]string) {
 			env[name] = value
 		}
 	}
-	raw, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"omniagent": map[string]any{"command": program, "args": []string{"mcp", "--allow-mode", "yolo"}, "env": env}}})
+	raw, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"omniagent": map[string]any{
+		"command": program,
+		"args":    []string{"mcp", "--allow-mode", "yolo"}, "env": env,
+	}}})
 	if err := os.WriteFile(filepath.Join(config, "mcp.json"), raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(config, "config.toml"), []byte("native.allow = [\"mcp__omniagent__ask_agent\"]\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(config, "config.toml"),
+		[]byte("native.allow = [\"mcp__omniagent__ask_agent\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := p.start(t)

@@ -30,7 +30,11 @@ func TestArchives(t *testing.T) {
 				t.Fatalf("there is no program %s", program)
 			}
 			isFor(t, parts[program].data, target)
-			want := []string{"LICENSE", "LICENSE-THIRD-PARTY", "CHANGELOG.md", "completions/_omniagent", "completions/omniagent.bash", "completions/omniagent.fish", "completions/omniagent.ps1", "man/man1/omniagent.1"}
+			want := []string{
+				"LICENSE", "LICENSE-THIRD-PARTY", "CHANGELOG.md", "completions/_omniagent",
+				"completions/omniagent.bash", "completions/omniagent.fish", "completions/omniagent.ps1",
+				"man/man1/omniagent.1",
+			}
 			for _, c := range command.Program().Commands {
 				want = append(want, "man/man1/omniagent-"+strings.ReplaceAll(c.Path, " ", "-")+".1")
 			}
@@ -39,7 +43,8 @@ func TestArchives(t *testing.T) {
 					t.Errorf("%s is missing, empty or a program", file)
 				}
 			}
-			if others := string(parts[name+"/LICENSE-THIRD-PARTY"].data); !strings.Contains(others, "github.com/spf13/cobra v") || !strings.Contains(others, "Copyright 2009 The Go Authors") {
+			if others := string(parts[name+"/LICENSE-THIRD-PARTY"].data); !strings.Contains(others,
+				"github.com/spf13/cobra v") || !strings.Contains(others, "Copyright 2009 The Go Authors") {
 				t.Error("LICENSE-THIRD-PARTY does not name the library of Go and cobra")
 			}
 			if target != measure.Here() {
@@ -52,7 +57,8 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// isFor holds that a program is one for a system, needs no library where that is promised, and does not tell where it was built.
+// isFor holds that a program is one for a system, needs no library where that is promised, and does not tell where it
+// was built.
 func isFor(t *testing.T, program []byte, target measure.Target) {
 	t.Helper()
 	r := bytes.NewReader(program)
@@ -82,7 +88,10 @@ func isFor(t *testing.T, program []byte, target measure.Target) {
 	case "windows":
 		f, err := pe.NewFile(r)
 		must(t, err)
-		machine = map[uint16]string{pe.IMAGE_FILE_MACHINE_AMD64: "x86-64", pe.IMAGE_FILE_MACHINE_ARM64: "arm64"}[f.Machine]
+		machine = map[uint16]string{
+			pe.IMAGE_FILE_MACHINE_AMD64: "x86-64",
+			pe.IMAGE_FILE_MACHINE_ARM64: "arm64",
+		}[f.Machine]
 	}
 	if machine != want {
 		t.Errorf("the program is for %q, not %s", machine, want)

@@ -68,7 +68,10 @@ func debForm(t *testing.T, data []byte, arch string) {
 		t.Errorf("beside control and md5sums there is more: %v", control)
 	}
 	text := string(control["./control"].data)
-	for _, want := range []string{"Package: omniagent\n", "Version: " + version + "-1\n", "Architecture: " + arch + "\n"} {
+	for _, want := range []string{
+		"Package: omniagent\n", "Version: " + version + "-1\n",
+		"Architecture: " + arch + "\n",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("control lacks %q:\n%s", want, text)
 		}
@@ -96,16 +99,20 @@ func debInstalled(t *testing.T, dir string) {
 		must(t, os.MkdirAll(filepath.Join(root, name), 0o755))
 	}
 	must(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
-	p.does(t, dpkg, "--root="+root, "--log=/dev/null", "-i", filepath.Join(dir, "omniagent_"+version+"-1_"+strings.TrimSpace(string(arch))+".deb"))
+	p.does(t, dpkg, "--root="+root, "--log=/dev/null", "-i",
+		filepath.Join(dir, "omniagent_"+version+"-1_"+strings.TrimSpace(string(arch))+".deb"))
 	p.works(t, filepath.Join(root, "usr/bin/omniagent"))
-	if status := p.does(t, dpkg, "--root="+root, "-s", "omniagent"); !strings.Contains(status, "Status: install ok installed\n") || !strings.Contains(status, "Version: "+version+"-1\n") {
+	if status := p.does(t, dpkg, "--root="+root, "-s", "omniagent"); !strings.Contains(status,
+		"Status: install ok installed\n") || !strings.Contains(status, "Version: "+version+"-1\n") {
 		t.Errorf("dpkg says\n%s", status)
 	}
 	if out := p.does(t, dpkg, "--root="+root, "--verify", "omniagent"); out != "" {
 		t.Errorf("other than in the package: %s", out)
 	}
 	if man, err := exec.LookPath("man"); err == nil {
-		if text := p.does(t, man, "-l", filepath.Join(root, "usr/share/man/man1/omniagent.1.gz")); !strings.Contains(text, "omniagent-config-set(1)") {
+		if text := p.does(t, man, "-l",
+			filepath.Join(root, "usr/share/man/man1/omniagent.1.gz")); !strings.Contains(text,
+			"omniagent-config-set(1)") {
 			t.Errorf("the manual says\n%s", text)
 		}
 	}

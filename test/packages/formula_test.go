@@ -39,7 +39,8 @@ func TestFormula(t *testing.T) {
 			isFor(t, read(t, prefix, "bin", "omniagent"), target)
 			there := tree(t, prefix)
 			for _, name := range []string{
-				"etc/bash_completion.d/omniagent", "share/zsh/site-functions/_omniagent", "share/fish/vendor_completions.d/omniagent.fish",
+				"etc/bash_completion.d/omniagent", "share/zsh/site-functions/_omniagent",
+				"share/fish/vendor_completions.d/omniagent.fish",
 				"share/man/man1/omniagent.1", "share/man/man1/omniagent-config-set.1",
 			} {
 				if !slices.Contains(there, name) {
@@ -55,7 +56,8 @@ func TestFormula(t *testing.T) {
 		p := newPlace(t)
 		name := "omniagent-" + version + "-linux-amd64.tar.gz"
 		must(t, os.WriteFile(filepath.Join(p.root, name), append(read(t, dir, name), 0), 0o644))
-		out, err := p.command(ruby, standIn, formula, "linux", "amd64", p.root, filepath.Join(p.root, "cellar")).CombinedOutput()
+		out, err := p.command(ruby, standIn, formula, "linux", "amd64", p.root,
+			filepath.Join(p.root, "cellar")).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "has another sum") {
 			t.Errorf("a damaged archive is installed: %v\n%s", err, out)
 		}

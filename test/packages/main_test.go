@@ -84,7 +84,8 @@ func entries(t *testing.T, archive []byte) map[string]entry {
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "root" || !h.ModTime.Equal(epoch(t)) || h.Mode&^0o755 != 0 {
 			t.Errorf("%s is of %d:%d (%s), %v, mode %o", h.Name, h.Uid, h.Gid, h.Uname, h.ModTime, h.Mode)
 		}
-		if name := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/"); name != "" && !filepath.IsLocal(name) || h.Name <= last {
+		if name := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/"); name != "" && !filepath.IsLocal(name) ||
+			h.Name <= last {
 			t.Errorf("%s comes after %s", h.Name, last)
 		}
 		last = h.Name
@@ -123,7 +124,10 @@ func newPlace(t *testing.T) place {
 func (p place) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = filepath.Join(p.root, "work")
-	cmd.Env = []string{"HOME=" + p.home, "TMPDIR=" + filepath.Join(p.root, "tmp"), "PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.Env = []string{
+		"HOME=" + p.home, "TMPDIR=" + filepath.Join(p.root, "tmp"), "PATH=" + os.Getenv("PATH"),
+		"LC_ALL=C",
+	}
 	return cmd
 }
 
@@ -139,7 +143,8 @@ func (p place) does(t *testing.T, name string, args ...string) string {
 	return stdout.String()
 }
 
-// works holds that an installed program does something: it tells its version, and its own agent answers on the scripted model.
+// works holds that an installed program does something: it tells its version, and its own agent answers on the scripted
+// model.
 func (p place) works(t *testing.T, program string) {
 	t.Helper()
 	if got := p.does(t, program, "--version"); got != version+"\n" {
@@ -198,14 +203,17 @@ func tree(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestSameBytes builds it all again: from another directory, without version control, under another mask and in another zone.
+// TestSameBytes builds it all again: from another directory, without version control, under another mask and in another
+// zone.
 func TestSameBytes(t *testing.T) {
 	dir := built(t)
 	needs(t, "sh")
 	source, again := filepath.Join(t.TempDir(), "elsewhere"), filepath.Join(t.TempDir(), "again")
 	copySource(t, source)
-	cmd := exec.Command("sh", "-c", `umask 077; cd /; exec "$0" "$@"`, filepath.Join(source, "scripts", "packages"), again)
-	cmd.Env = append(os.Environ(), "TZ=Asia/Tokyo", "LC_ALL=C", "USER=nobody", "GOFLAGS=", "SOURCE_DATE_EPOCH="+strconv.FormatInt(epoch(t).Unix(), 10))
+	cmd := exec.Command("sh", "-c", `umask 077; cd /; exec "$0" "$@"`, filepath.Join(source, "scripts", "packages"),
+		again)
+	cmd.Env = append(os.Environ(), "TZ=Asia/Tokyo", "LC_ALL=C", "USER=nobody", "GOFLAGS=",
+		"SOURCE_DATE_EPOCH="+strconv.FormatInt(epoch(t).Unix(), 10))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -46,7 +46,8 @@ func tgz(dir, system string) string {
 // npm is a call of npm in an empty machine, which asks nobody but the registry that is named.
 func (p place) npm(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := p.command(needs(t, "npm"), append([]string{"--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"}, args...)...)
+	cmd := p.command(needs(t, "npm"),
+		append([]string{"--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"}, args...)...)
 	cmd.Dir = dir
 	return cmd
 }
@@ -73,13 +74,17 @@ func succeeds(t *testing.T, cmd *exec.Cmd) string {
 func TestNpmPackages(t *testing.T) {
 	dir := built(t)
 	for system, want := range map[string]string{
-		"": "[darwin linux] [x64 arm64]", "darwin-arm64": "[darwin] [arm64]", "darwin-x64": "[darwin] [x64]", "linux-arm64": "[linux] [arm64]",
-		"linux-x64": "[linux] [x64]", "win32-arm64": "[win32] [arm64]", "win32-x64": "[win32] [x64]",
+		"": "[darwin linux] [x64 arm64]", "darwin-arm64": "[darwin] [arm64]", "darwin-x64": "[darwin] [x64]",
+		"linux-arm64": "[linux] [arm64]",
+		"linux-x64":   "[linux] [x64]", "win32-arm64": "[win32] [arm64]", "win32-x64": "[win32] [x64]",
 	} {
 		parts := entries(t, read(t, tgz(dir, system)))
 		var m map[string]any
 		must(t, json.Unmarshal(parts["package/package.json"].data, &m))
-		known := []string{"name", "version", "description", "license", "bin", "os", "cpu", "optionalDependencies", "preferUnplugged"}
+		known := []string{
+			"name", "version", "description", "license", "bin", "os", "cpu", "optionalDependencies",
+			"preferUnplugged",
+		}
 		for key := range m {
 			if !slices.Contains(known, key) {
 				t.Errorf("the package for %q has %s in package.json", system, key)
@@ -98,13 +103,17 @@ func TestNpmPackages(t *testing.T) {
 // TestNpmFiles installs from the files, without any registry.
 func TestNpmFiles(t *testing.T) {
 	dir := built(t)
-	for name, files := range map[string][]string{"both": {tgz(dir, ""), tgz(dir, platform())}, "one": {tgz(dir, platform())}} {
+	for name, files := range map[string][]string{
+		"both": {tgz(dir, ""), tgz(dir, platform())},
+		"one":  {tgz(dir, platform())},
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			project := p.project(t)
 			succeeds(t, p.npm(t, project, append([]string{"install", "--offline"}, files...)...))
 			link := filepath.Join(project, "node_modules", ".bin", "omniagent")
-			if to, err := filepath.EvalSymlinks(link); err != nil || to != filepath.Join(project, "node_modules", "@omniagent", platform(), "bin", "omniagent") {
+			if to, err := filepath.EvalSymlinks(link); err != nil || to != filepath.Join(project, "node_modules",
+				"@omniagent", platform(), "bin", "omniagent") {
 				t.Errorf("the link leads to %s: %v", to, err)
 			}
 			p.works(t, link)
@@ -148,7 +157,8 @@ func TestNpmRegistry(t *testing.T) {
 	})
 	t.Run("exec", func(t *testing.T) {
 		p := newPlace(t)
-		if got := succeeds(t, p.npm(t, p.root, "exec", "--yes", registry, "omniagent", "--", "--version")); !strings.Contains(got, version) {
+		if got := succeeds(t, p.npm(t, p.root, "exec", "--yes", registry, "omniagent", "--",
+			"--version")); !strings.Contains(got, version) {
 			t.Errorf("npm exec prints %q", got)
 		}
 	})
@@ -157,7 +167,8 @@ func TestNpmRegistry(t *testing.T) {
 		project := p.project(t)
 		succeeds(t, p.npm(t, project, "install", registry, "--omit=optional", "omniagent"))
 		out, err := p.command(filepath.Join(project, "node_modules", ".bin", "omniagent"), "--version").CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "the package @omniagent/"+platform()+" is not installed\nhint: ") {
+		if err == nil ||
+			!strings.Contains(string(out), "the package @omniagent/"+platform()+" is not installed\nhint: ") {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
@@ -165,8 +176,10 @@ func TestNpmRegistry(t *testing.T) {
 		p := newPlace(t)
 		project := p.project(t)
 		// npm plays another system for optional packages only.
-		succeeds(t, p.npm(t, project, "install", registry, "--os=win32", "--cpu=x64", "--save-optional", "@omniagent/win32-x64"))
-		isFor(t, read(t, project, "node_modules/@omniagent/win32-x64/bin/omniagent.exe"), measure.Target{OS: "windows", Arch: "amd64"})
+		succeeds(t, p.npm(t, project, "install", registry, "--os=win32", "--cpu=x64", "--save-optional",
+			"@omniagent/win32-x64"))
+		isFor(t, read(t, project, "node_modules/@omniagent/win32-x64/bin/omniagent.exe"),
+			measure.Target{OS: "windows", Arch: "amd64"})
 	})
 	t.Run("mac", func(t *testing.T) {
 		p := newPlace(t)
@@ -190,11 +203,13 @@ func platforms(t *testing.T, dir string) []string {
 	return found
 }
 
-// becomes holds that nothing stands between the link and the program: its exit code, its arguments and a signal to the process.
+// becomes holds that nothing stands between the link and the program: its exit code, its arguments and a signal to the
+// process.
 func becomes(t *testing.T, p place, link string) {
 	t.Helper()
 	var exit *exec.ExitError
-	if err := p.command(link, "config", "get", "no such key", "").Run(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+	if err := p.command(link, "config", "get", "no such key", "").Run(); !errors.As(err, &exit) ||
+		exit.ExitCode() != 2 {
 		t.Errorf("a wrong call ends with %v", err)
 	}
 
@@ -256,22 +271,27 @@ func TestNpmCost(t *testing.T) {
 	dir := built(t)
 	p := newPlace(t)
 	prefix := filepath.Join(p.root, "prefix")
-	succeeds(t, p.npm(t, p.root, "install", "--global", "--prefix="+prefix, "--registry="+newRegistry(t, dir), "omniagent"))
+	succeeds(t, p.npm(t, p.root, "install", "--global", "--prefix="+prefix, "--registry="+newRegistry(t, dir),
+		"omniagent"))
 	project := p.project(t)
 	succeeds(t, p.npm(t, project, "install", "--offline", tgz(dir, ""), tgz(dir, platform())))
-	direct := measure.Program{File: filepath.Join(project, "node_modules", "@omniagent", platform(), "bin", "omniagent")}
+	direct := measure.Program{File: filepath.Join(project, "node_modules", "@omniagent", platform(), "bin",
+		"omniagent")}
 	local := measure.Program{File: filepath.Join(project, "node_modules", ".bin", "omniagent")}
 	global := measure.Program{File: filepath.Join(prefix, "bin", "omniagent")}
 	node := measure.Program{File: needs(t, "node")}
-	times, err := measure.Runs(10, direct.With("--version"), local.With("--version"), global.With("--version"), node.With("-e", ""))
+	times, err := measure.Runs(10, direct.With("--version"), local.With("--version"), global.With("--version"),
+		node.With("-e", ""))
 	must(t, err)
-	t.Logf("medians: direct %v, link of a project %v, link of all projects %v; node alone %v", times[0].Median(), times[1].Median(), times[2].Median(), times[3].Median())
+	t.Logf("medians: direct %v, link of a project %v, link of all projects %v; node alone %v", times[0].Median(),
+		times[1].Median(), times[2].Median(), times[3].Median())
 	// The smallest are compared: the machine disturbs them least.
 	if times[1].Min() > 3*times[0].Min()/2 {
 		t.Errorf("the link of a project costs %v instead of %v", times[1].Min(), times[0].Min())
 	}
 	if times[2].Min() > times[0].Min()+times[3].Min()/2 {
-		t.Errorf("the link of all projects costs %v instead of %v: more than half of a node", times[2].Min(), times[0].Min())
+		t.Errorf("the link of all projects costs %v instead of %v: more than half of a node", times[2].Min(),
+			times[0].Min())
 	}
 }
 
@@ -283,7 +303,10 @@ func newRegistry(t *testing.T, dir string) string {
 		m := about[r.URL.Path]
 		switch {
 		case m != nil:
-			_ = json.NewEncoder(w).Encode(map[string]any{"name": m["name"], "dist-tags": map[string]string{"latest": version}, "versions": map[string]any{version: m}})
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"name":      m["name"],
+				"dist-tags": map[string]string{"latest": version}, "versions": map[string]any{version: m},
+			})
 		case strings.HasPrefix(r.URL.Path, "/files/"):
 			files.ServeHTTP(w, r)
 		default:
@@ -291,12 +314,18 @@ func newRegistry(t *testing.T, dir string) string {
 		}
 	}))
 	t.Cleanup(server.Close)
-	for _, system := range []string{"", "darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-arm64", "win32-x64"} {
+	for _, system := range []string{
+		"", "darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-arm64",
+		"win32-x64",
+	} {
 		data := read(t, tgz(dir, system))
 		var m map[string]any
 		must(t, json.Unmarshal(entries(t, data)["package/package.json"].data, &m))
 		sum := sha512.Sum512(data)
-		m["dist"] = map[string]string{"tarball": server.URL + "/files/" + filepath.Base(tgz(dir, system)), "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
+		m["dist"] = map[string]string{
+			"tarball":   server.URL + "/files/" + filepath.Base(tgz(dir, system)),
+			"integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
+		}
 		about["/"+m["name"].(string)] = m
 	}
 	return server.URL

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestInstallPage types what docs/install.md shows, in a directory with the packages: as root where it says so, but into a root of our own.
+// TestInstallPage types what docs/install.md shows, in a directory with the packages: as root where it says so, but
+// into a root of our own.
 func TestInstallPage(t *testing.T) {
 	dir := built(t)
 	for _, name := range []string{"npm", "dpkg", "tar", "sha256sum"} {
@@ -21,12 +22,16 @@ func TestInstallPage(t *testing.T) {
 	page := string(read(t, "..", "..", "docs", "install.md"))
 	p := newPlace(t)
 	work, bin, system := filepath.Join(p.root, "work"), filepath.Join(p.root, "bin"), filepath.Join(p.root, "system")
-	for _, made := range []string{bin, filepath.Join(system, "var/lib/dpkg/info"), filepath.Join(system, "var/lib/dpkg/updates")} {
+	for _, made := range []string{
+		bin, filepath.Join(system, "var/lib/dpkg/info"),
+		filepath.Join(system, "var/lib/dpkg/updates"),
+	} {
 		must(t, os.MkdirAll(made, 0o755))
 	}
 	must(t, os.WriteFile(filepath.Join(system, "var/lib/dpkg/status"), nil, 0o644))
 	must(t, os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o755))
-	must(t, os.WriteFile(filepath.Join(bin, "dpkg"), []byte("#!/bin/sh\nexec "+needs(t, "dpkg")+" --root="+system+" --log=/dev/null \"$@\"\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(bin, "dpkg"),
+		[]byte("#!/bin/sh\nexec "+needs(t, "dpkg")+" --root="+system+" --log=/dev/null \"$@\"\n"), 0o755))
 	for _, name := range tree(t, dir) {
 		if !strings.Contains(name, "/") {
 			must(t, os.Symlink(filepath.Join(dir, name), filepath.Join(work, name)))
@@ -42,7 +47,9 @@ func TestInstallPage(t *testing.T) {
 		}
 		typed++
 		cmd := p.command("/bin/sh", "-euc", m[1])
-		cmd.Env = append(cmd.Env, "PATH="+bin+":"+p.home+"/.local/bin:"+os.Getenv("PATH"), "npm_config_prefix="+filepath.Join(p.root, "prefix"), "npm_config_offline=true", "npm_config_update_notifier=false")
+		cmd.Env = append(cmd.Env, "PATH="+bin+":"+p.home+"/.local/bin:"+os.Getenv("PATH"),
+			"npm_config_prefix="+filepath.Join(p.root, "prefix"), "npm_config_offline=true",
+			"npm_config_update_notifier=false")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("docs/install.md: %v\n%s%s", err, m[1], out)
 		}
@@ -50,7 +57,10 @@ func TestInstallPage(t *testing.T) {
 	if typed < 6 {
 		t.Errorf("only %d blocks were typed", typed)
 	}
-	for _, program := range []string{filepath.Join(p.home, ".local/bin/omniagent"), filepath.Join(p.root, "prefix/bin/omniagent"), filepath.Join(system, "usr/bin/omniagent")} {
+	for _, program := range []string{
+		filepath.Join(p.home, ".local/bin/omniagent"),
+		filepath.Join(p.root, "prefix/bin/omniagent"), filepath.Join(system, "usr/bin/omniagent"),
+	} {
 		p.works(t, program)
 	}
 	for _, name := range []string{"share/man/man1/omniagent.1", "share/bash-completion/completions/omniagent"} {

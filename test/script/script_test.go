@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScript runs every page. A page begins in an empty repository, with an empty home and USER=reader. $BIN holds the program and
-// nothing else, for pages that hide other programs; $WORK/docs holds the files that the manual shows.
+// TestScript runs every page. A page begins in an empty repository, with an empty home and USER=reader. $BIN holds the
+// program and nothing else, for pages that hide other programs; $WORK/docs holds the files that the manual shows.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                filepath.Join("testdata", "script"),
@@ -100,8 +100,8 @@ func exits(ts *testscript.TestScript, not bool, args []string) {
 	}
 }
 
-// documented writes the files that the manual shows to people, so that scripts run them as they stand there: each code block with its
-// name in a comment before it.
+// documented writes the files that the manual shows to people, so that scripts run them as they stand there: each code
+// block with its name in a comment before it.
 func documented(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -35,12 +35,14 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// The canaries, by where the user has them. None has a format that would tell it. They are made of two parts, so that no command has one
-// written out.
+// The canaries, by where the user has them. None has a format that would tell it. They are made of two parts, so that
+// no command has one written out.
 func canaries() map[string]string {
 	return map[string]string{
-		"OPENAI_API_KEY": "canary" + "-Kp41-of-the-provider", "ANTHROPIC_API_KEY": "canary" + "-Zt72-of-another-provider", "FOO_TOKEN": "canary" + "-Ar93-of-foo",
-		"AWS_SECRET_ACCESS_KEY": "canary" + "/Wq58+of/aws", "DATABASE_URL": "canary" + "-Md26-of-a-database", "mcp": "canary" + "-Ux15-of-a-server",
+		"OPENAI_API_KEY": "canary" + "-Kp41-of-the-provider", "ANTHROPIC_API_KEY": "canary" +
+			"-Zt72-of-another-provider", "FOO_TOKEN": "canary" + "-Ar93-of-foo",
+		"AWS_SECRET_ACCESS_KEY": "canary" + "/Wq58+of/aws", "DATABASE_URL": "canary" +
+			"-Md26-of-a-database", "mcp": "canary" + "-Ux15-of-a-server",
 		"header": "canary" + "-Nb84-of-a-header",
 	}
 }
@@ -58,7 +60,10 @@ func newBox(t *testing.T) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &box{home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), temp: filepath.Join(base, "temp"), wrote: map[string]bool{}}
+	b := &box{
+		home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), temp: filepath.Join(base, "temp"),
+		wrote: map[string]bool{},
+	}
 	c := canaries()
 	b.env = []string{
 		"HOME=" + b.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + b.temp, "PLAIN=seen",
@@ -74,7 +79,8 @@ func newBox(t *testing.T) *box {
 	b.write(t, filepath.Join(b.home, ".config", "omniagent", "mcp.json"), fmt.Sprintf(`{"mcpServers":{"tell":{"command":%q,"args":["serve-mcp"],"env":{"SERVER_TOKEN":%q}},
 		"far":{"url":"http://127.0.0.1:9/mcp","headers":{"Authorization":"Bearer %s"}}}}`, self, c["mcp"], c["header"]))
 	b.write(t, filepath.Join(b.home, ".config", "omniagent", "config.toml"), "foo_token = '"+c["FOO_TOKEN"]+"'\n")
-	b.write(t, filepath.Join(b.work, "keys.txt"), "first\nkey "+c["OPENAI_API_KEY"]+"\naws "+c["AWS_SECRET_ACCESS_KEY"]+"\nlast\n")
+	b.write(t, filepath.Join(b.work, "keys.txt"), "first\nkey "+c["OPENAI_API_KEY"]+"\naws "+c["AWS_SECRET_ACCESS_KEY"]+
+		"\nlast\n")
 	b.write(t, filepath.Join(b.work, "plain.txt"), "nothing to hide\n")
 	if err := os.MkdirAll(b.temp, 0o700); err != nil {
 		t.Fatal(err)
@@ -131,7 +137,8 @@ func clean(t *testing.T, where, text string) {
 	for name, canary := range canaries() {
 		for _, form := range forms(canary) {
 			if at := strings.Index(text, form); at >= 0 {
-				t.Errorf("the canary of %s is in %s: …%q…", name, where, text[max(0, at-120):min(len(text), at+len(form)+40)])
+				t.Errorf("the canary of %s is in %s: …%q…", name, where,
+					text[max(0, at-120):min(len(text), at+len(form)+40)])
 				break
 			}
 		}

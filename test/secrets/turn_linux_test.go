@@ -20,7 +20,8 @@ import (
 // forms are those in which a canary is looked for.
 func forms(canary string) []string {
 	return []string{
-		canary, base64.StdEncoding.EncodeToString([]byte(canary))[:12], hex.EncodeToString([]byte(canary)), url.QueryEscape(canary),
+		canary, base64.StdEncoding.EncodeToString([]byte(canary))[:12], hex.EncodeToString([]byte(canary)),
+		url.QueryEscape(canary),
 		strings.ReplaceAll(canary, "/", `\/`),
 	}
 }
@@ -43,7 +44,9 @@ func serveMCP() {
 		result := "{}"
 		switch q.Method {
 		case "initialize":
-			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"tell","version":"1"}}`, q.Params.Version)
+			result = fmt.Sprintf(
+				`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"tell","version":"1"}}`,
+				q.Params.Version)
 		case "tools/list":
 			result = `{"tools":[{"name":"all","description":"all that it knows","inputSchema":{"type":"object"}}]}`
 		case "tools/call":
@@ -62,7 +65,8 @@ func ways() []string {
 	}
 	return []string{
 		shell("env; export -p"),
-		shell("tr '\\0' '\\n' </proc/self/environ; tr '\\0' '\\n' </proc/$PPID/environ; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -a canary; true"),
+		shell("tr '\\0' '\\n' </proc/self/environ; tr '\\0' '\\n' </proc/$PPID/environ; cat /proc/[0-9]*/environ " +
+			"/proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -a canary; true"),
 		shell("cat keys.txt; echo $(cat keys.txt) >&2; base64 -w0 keys.txt; base64 -w20 keys.txt; xxd -p keys.txt"),
 		shell("cat ~/.config/omniagent/mcp.json ~/.config/omniagent/config.toml"),
 		shell("printf canary; sleep 0.2; tail -c +14 keys.txt | head -c 10; sleep 0.2; tail -c +24 keys.txt"),
@@ -77,7 +81,8 @@ func ways() []string {
 	}
 }
 
-// TestCanaries: whatever the model does to see them, the keys of a user are in nothing that it is sent, that is printed, or that is kept.
+// TestCanaries: whatever the model does to see them, the keys of a user are in nothing that it is sent, that is
+// printed, or that is kept.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	key := canaries()["OPENAI_API_KEY"]
@@ -92,13 +97,18 @@ func TestCanaries(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
 			server, flags := b.model(t, way)
-			out := b.run(t, append(append([]string{"start", "--permission-mode", "auto", "--verbose", "--session-id", "canary", "-p", "go, with " + key}, flags...), "--web", "on")...)
+			out := b.run(t,
+				append(append([]string{
+					"start", "--permission-mode", "auto", "--verbose", "--session-id", "canary",
+					"-p", "go, with " + key,
+				}, flags...), "--web", "on")...)
 			if !strings.Contains(out, `"type":"result"`) {
 				t.Errorf("there is no result: %s", out)
 			}
 			_, first, _ := strings.Cut(out, `"type":"tool_result"`)
 			first, _, _ = strings.Cut(first, "\n")
-			if name == "tools" && (strings.Count(out, "[REDACTED]") < 10 || !strings.Contains(first, "HOME=") || strings.Contains(first, "PLAIN") || strings.Contains(first, "FOO_TOKEN")) {
+			if name == "tools" && (strings.Count(out, "[REDACTED]") < 10 || !strings.Contains(first, "HOME=") ||
+				strings.Contains(first, "PLAIN") || strings.Contains(first, "FOO_TOKEN")) {
 				t.Errorf("the calls did not do what they are here for: %s", out)
 			}
 			clean(t, "what start printed", out)
@@ -130,12 +140,13 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// TestNobodyCanLookThemUp: while a turn runs, no process of it has a key in its arguments or in its environment, but the server that the user
-// gave one to; not even the program itself, whose environment it came in.
+// TestNobodyCanLookThemUp: while a turn runs, no process of it has a key in its arguments or in its environment, but
+// the server that the user gave one to; not even the program itself, whose environment it came in.
 func TestNobodyCanLookThemUp(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	_, flags := b.model(t, `[{"call":{"name":"Bash","input":{"command":"sleep 600","run_in_background":true}}},{"shell":"touch here; while ! test -e go; do sleep 0.05; done"},{"say":"ok"}]`)
+	_, flags := b.model(t,
+		`[{"call":{"name":"Bash","input":{"command":"sleep 600","run_in_background":true}}},{"shell":"touch here; while ! test -e go; do sleep 0.05; done"},{"say":"ok"}]`)
 	cmd, out := b.command(append([]string{"start", "--permission-mode", "auto", "-p", "go"}, flags...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -178,8 +189,10 @@ func TestCrash(t *testing.T) {
 			t.Parallel()
 			b := newBox(t)
 			b.env = append(b.env, "GOTRACEBACK=system")
-			_, flags := b.model(t, `[{"read":"keys.txt"},{"shell":"cat keys.txt; for i in $(seq 2000); do cat keys.txt; done; touch here; sleep 600"},{"say":"ok"}]`)
-			cmd, out := b.command(append([]string{"start", "--permission-mode", "auto", "-p", "go", "--verbose"}, flags...)...)
+			_, flags := b.model(t,
+				`[{"read":"keys.txt"},{"shell":"cat keys.txt; for i in $(seq 2000); do cat keys.txt; done; touch here; sleep 600"},{"say":"ok"}]`)
+			cmd, out := b.command(append([]string{"start", "--permission-mode", "auto", "-p", "go", "--verbose"},
+				flags...)...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// family is an agent with descendants that do not want to end: one in its group, one in a session of its own, one whose parent is gone.
-// They write nothing and hold nothing of the test's.
+// family is an agent with descendants that do not want to end: one in its group, one in a session of its own, one whose
+// parent is gone. They write nothing and hold nothing of the test's.
 func family(role string) int {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
 	if role == "leaf" {

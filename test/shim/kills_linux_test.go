@@ -26,8 +26,9 @@ func moments(t *testing.T) int {
 	return 12
 }
 
-// TestNothingSurvives ends the shim, or its guard, at random moments of its life, in front of an agent with descendants that ignore
-// signals, leave the group, leave the session and lose their parents. Afterwards nothing that carries the test's mark may run.
+// TestNothingSurvives ends the shim, or its guard, at random moments of its life, in front of an agent with descendants
+// that ignore signals, leave the group, leave the session and lose their parents. Afterwards nothing that carries the
+// test's mark may run.
 func TestNothingSurvives(t *testing.T) {
 	ways := []struct {
 		name string
@@ -68,7 +69,8 @@ func once(t *testing.T, end func(int), after time.Duration, settled bool) (left 
 	if err := os.MkdirAll(filepath.Join(w.home, ".config/omniagent"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.home, ".config/omniagent/config.toml"), []byte("grace = \"50ms\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(w.home, ".config/omniagent/config.toml"), []byte("grace = \"50ms\"\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := w.command("--agent", "codex", "-p", "x")

@@ -86,7 +86,8 @@ func stub(spec string) int {
 	data, _ := json.Marshal(c)
 	n := 0
 	for ; ; n++ {
-		file, err := os.OpenFile(filepath.Join(b.Record, fmt.Sprintf("call%03d", n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		file, err := os.OpenFile(filepath.Join(b.Record, fmt.Sprintf("call%03d", n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+			0o600)
 		if errors.Is(err, os.ErrExist) {
 			continue
 		}
@@ -120,7 +121,10 @@ type world struct {
 func newWorld(t *testing.T, without ...string) *world {
 	t.Helper()
 	base := t.TempDir()
-	w := &world{t: t, root: base + "/work", home: base + "/home", bin: base + "/bin", record: base + "/record", without: without}
+	w := &world{
+		t: t, root: base + "/work", home: base + "/home", bin: base + "/bin", record: base + "/record",
+		without: without,
+	}
 	// A repository of its own, or one that somebody left in the temporary directory would be its.
 	for _, dir := range []string{w.root, w.root + "/.git", w.home, w.bin, w.record} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

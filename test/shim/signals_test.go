@@ -80,12 +80,14 @@ func TestQuit(t *testing.T) {
 	}
 	rest, _ := io.ReadAll(lines)
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 131 || string(rest) != "asked\n" || strings.Contains(stderr.String(), "goroutine") {
+	if code := cmd.ProcessState.ExitCode(); code != 131 || string(rest) != "asked\n" ||
+		strings.Contains(stderr.String(), "goroutine") {
 		t.Errorf("exit code %d, %q, %s", code, rest, stderr.String())
 	}
 }
 
-// TestTwoSignalsAtOnceAreOne: an agent that tidies up is given its time when the signal came twice, as it does from a closed window.
+// TestTwoSignalsAtOnceAreOne: an agent that tidies up is given its time when the signal came twice, as it does from a
+// closed window.
 func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -149,7 +151,8 @@ func TestOurWordsBeginALine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.agent("codex", "printf unfinished >&2; exit 1\n")
-	if r := w.run(nil, "--agent", "codex", "-p", "x"); r.code != 1 || !strings.HasPrefix(r.stderr, "unfinished\nomniagent: codex: ") {
+	if r := w.run(nil, "--agent", "codex", "-p", "x"); r.code != 1 ||
+		!strings.HasPrefix(r.stderr, "unfinished\nomniagent: codex: ") {
 		t.Errorf("%+v", r)
 	}
 }

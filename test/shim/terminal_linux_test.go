@@ -79,7 +79,8 @@ func (v *window) sees(text string) {
 	}
 }
 
-// TestSessionInAShell: what a person does at a terminal reaches the agent and nobody else: keys, the window's size, Ctrl-C, Ctrl-Z and fg.
+// TestSessionInAShell: what a person does at a terminal reaches the agent and nobody else: keys, the window's size,
+// Ctrl-C, Ctrl-Z and fg.
 func TestSessionInAShell(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

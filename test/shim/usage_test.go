@@ -20,24 +20,45 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"unknown flag", "--promt x --agent codex", "", []string{"there is no flag --promt", "--prompt"}},
 		{"unknown short flag", "-x --agent codex", "", []string{"there is no flag -x"}},
-		{"approval", "--agent codex -p q --approval atuo-edit", "", []string{`"atuo-edit"`, "deny, ask, plan, prompt, default, auto-edit, yolo", "hint: --approval=auto-edit"}},
-		{"approvals", "--agent codex -p q --yolo --read-only", "", []string{"--yolo and --read-only cannot be combined"}},
-		{"approvals by word", "--agent codex -p q --approval plan --permission-mode auto", "", []string{"--approval plan and --permission-mode yolo cannot be combined"}},
-		{"too strict", "--agent codex -p q --approval deny", "", []string{"codex cannot hold --approval deny", "what only reads runs", "codex can: --approval plan"}},
-		{"not strict any more", "--agent claude -p q --read-only -- --permission-mode acceptEdits", "", []string{"claude cannot hold --approval plan", "decides"}},
+		{
+			"approval", "--agent codex -p q --approval atuo-edit", "",
+			[]string{`"atuo-edit"`, "deny, ask, plan, prompt, default, auto-edit, yolo", "hint: --approval=auto-edit"},
+		},
+		{
+			"approvals", "--agent codex -p q --yolo --read-only", "",
+			[]string{"--yolo and --read-only cannot be combined"},
+		},
+		{
+			"approvals by word", "--agent codex -p q --approval plan --permission-mode auto", "",
+			[]string{"--approval plan and --permission-mode yolo cannot be combined"},
+		},
+		{"too strict", "--agent codex -p q --approval deny", "", []string{
+			"codex cannot hold --approval deny",
+			"what only reads runs", "codex can: --approval plan",
+		}},
+		{
+			"not strict any more", "--agent claude -p q --read-only -- --permission-mode acceptEdits", "",
+			[]string{"claude cannot hold --approval plan", "decides"},
+		},
 		{"sandbox", "--agent codex -p q --sandbox on", "", []string{`"on"`, "workspace-write, off"}},
 		{"output", "--agent codex -p q --output=jsonl", "", []string{`"jsonl"`, "text, json, stream-json"}},
 		{"web", "--agent codex -p q --web maybe", "", []string{`"maybe"`, "on, off, true, false, 1, 0"}},
 		{"agent", "--agent codx -p q", "", []string{`"codx"`, "hint: omniagent --agent codex"}},
 		{"delimiter", "-p q -- --x", "", []string{"-- needs --agent"}},
-		{"no agent", "-p q", "", []string{"installed here: claude, codex", "omniagent --agent claude", "config set agent claude --global"}},
+		{"no agent", "-p q", "", []string{
+			"installed here: claude, codex", "omniagent --agent claude",
+			"config set agent claude --global",
+		}},
 		{"empty prompt", "--agent codex -p=", "", []string{"the prompt is empty"}},
 		{"empty pipe", "--agent codex", "", []string{"the prompt on standard input is empty"}},
 		{"blank pipe", "--agent codex", " \n\t ", []string{"the prompt on standard input is empty"}},
 		{"no value", "--agent codex --model", "", []string{"--model needs a value"}},
 		{"no prompt", "--agent codex -p", "", []string{"--prompt needs a value"}},
 		{"prompt that is a flag", "--agent codex -p --yolo", "", []string{"--prompt needs a value", "--prompt=--yolo"}},
-		{"value that is a flag", "--agent codex --model -p x", "", []string{"--model needs a value, and -p begins with a dash"}},
+		{
+			"value that is a flag", "--agent codex --model -p x", "",
+			[]string{"--model needs a value, and -p begins with a dash"},
+		},
 		{"positional", "--agent codex fix", "", []string{`no place for "fix"`, `-p "fix"`}},
 		{"directory", "--agent codex -p q --cwd nowhere", "", []string{"there is no directory", "nowhere"}},
 		{"directory that is a file", "--agent codex -p q --cwd file", "", []string{"is not a directory"}},
@@ -45,7 +66,10 @@ func TestBadInput(t *testing.T) {
 		{"negative timeout", "--agent codex -p q --timeout=-5s", "", []string{"--timeout"}},
 		{"report", "--agent codex -p q --report no/where.json", "", []string{"--report: there is no directory"}},
 		{"switch", "--agent codex -p q --yolo=maybe", "", []string{`--yolo is "maybe"`}},
-		{"schema with output", "--agent codex -p q --output-schema {} --json", "", []string{"--output-schema and --json exclude each other"}},
+		{
+			"schema with output", "--agent codex -p q --output-schema {} --json", "",
+			[]string{"--output-schema and --json exclude each other"},
+		},
 		{"schema that is none", `--agent codex -p q --output-schema {"type":7}`, "", []string{"no JSON schema"}},
 		{"schema that is a list", `--agent codex -p q --output-schema []`, "", []string{"no JSON schema", "object"}},
 		{"schema that is torn", `--agent codex -p q --output-schema {`, "", []string{"no JSON schema"}},
@@ -55,11 +79,23 @@ func TestBadInput(t *testing.T) {
 		{"flag of the commands", "--no-config", "do it", []string{"there is no flag --no-config"}},
 		{"flag of the commands, quiet", "--agent codex -p q --quiet", "", []string{"there is no flag --quiet"}},
 		{"a command's name", "--agent codex status", "", []string{`no place for "status"`}},
-		{"a command's name behind a prompt", "-p q agents list", "", []string{`no place for "agents"`, `-p "q agents"`}},
-		{"no word", "--agent codex -p q --approval", "", []string{"--approval needs a value", "hint: --approval=deny, or"}},
-		{"a flag for a word", "--agent codex -p q --sandbox --yolo", "", []string{"hint: --sandbox=workspace-write, or"}},
+		{
+			"a command's name behind a prompt", "-p q agents list", "",
+			[]string{`no place for "agents"`, `-p "q agents"`},
+		},
+		{
+			"no word", "--agent codex -p q --approval", "",
+			[]string{"--approval needs a value", "hint: --approval=deny, or"},
+		},
+		{
+			"a flag for a word", "--agent codex -p q --sandbox --yolo", "",
+			[]string{"hint: --sandbox=workspace-write, or"},
+		},
 		{"trace", "--agent codex -p q --trace-translate=foo", "", []string{"only, true, false"}},
-		{"trace with a blank", "--agent codex -p q --trace-translate only", "", []string{"hint: --trace-translate=only"}},
+		{
+			"trace with a blank", "--agent codex -p q --trace-translate only", "",
+			[]string{"hint: --trace-translate=only"},
+		},
 		{"script without a name", "--agent codex -p q --rehearse=", "", []string{"--rehearse= needs a file"}},
 		{"script", "--agent codex -p q --rehearse=nowhere", "", []string{"--rehearse"}},
 	}
@@ -77,7 +113,8 @@ func TestBadInput(t *testing.T) {
 					t.Errorf("stderr lacks %q:\n%s", s, r.stderr)
 				}
 			}
-			if lines := strings.Split(strings.TrimSpace(r.stderr), "\n"); !strings.HasPrefix(lines[0], "omniagent: ") || len(lines) < 2 || !strings.HasPrefix(lines[1], "hint: ") {
+			if lines := strings.Split(strings.TrimSpace(r.stderr), "\n"); !strings.HasPrefix(lines[0], "omniagent: ") ||
+				len(lines) < 2 || !strings.HasPrefix(lines[1], "hint: ") {
 				t.Errorf("not one line and a hint:\n%s", r.stderr)
 			}
 			if calls := w.calls(); len(calls) != 0 {
@@ -109,7 +146,8 @@ func TestTakenBack(t *testing.T) {
 			if err := os.MkdirAll(w.home+"/.config/omniagent", 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(w.home+"/.config/omniagent/config.toml", []byte("[shim]\napproval = \""+row.configured+"\"\n"), 0o644); err != nil {
+			if err := os.WriteFile(w.home+"/.config/omniagent/config.toml",
+				[]byte("[shim]\napproval = \""+row.configured+"\"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -127,9 +165,12 @@ func TestTakenBack(t *testing.T) {
 // TestAccepted: spellings that mean what they say.
 func TestAccepted(t *testing.T) {
 	for _, args := range []string{
-		"--agent claude -phello", "--agent claude -p=hello", "--agent=claude --prompt=hello", "--agent CLAUDE --prompt hello",
-		"--agent claude -p hello --web", "--agent claude --web -p hello", "--agent claude --web on -p hello", "--agent claude -mgpt -p hello",
-		"--agent claude -p hello --approval YOLO", "--agent claude -p hello --auto-edit=false", "--agent claude -p hello --timeout 1h",
+		"--agent claude -phello", "--agent claude -p=hello", "--agent=claude --prompt=hello",
+		"--agent CLAUDE --prompt hello",
+		"--agent claude -p hello --web", "--agent claude --web -p hello", "--agent claude --web on -p hello",
+		"--agent claude -mgpt -p hello",
+		"--agent claude -p hello --approval YOLO", "--agent claude -p hello --auto-edit=false",
+		"--agent claude -p hello --timeout 1h",
 		"--agent claude -p hello --agents-dir=agents/..",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -181,7 +222,14 @@ func TestBareCallWithoutAnything(t *testing.T) {
 	if r := w.run(nil); r.code != 0 || !strings.Contains(r.stdout, `"ok":true`) || len(w.calls()) != 0 {
 		t.Errorf("%+v", r)
 	}
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"--agent", "codex", "--help"}, {"--version"}, {"-V"}, {"-p", "x", "--version"}} {
+	for _, args := range [][]string{
+		{"--help"},
+		{"-h"},
+		{"--agent", "codex", "--help"},
+		{"--version"},
+		{"-V"},
+		{"-p", "x", "--version"},
+	} {
 		if r := w.run(nil, args...); r.code != 0 || r.stdout == "" || len(w.calls()) != 0 {
 			t.Errorf("%q: %+v", args, r)
 		}
@@ -236,7 +284,9 @@ func TestOrderOfChoice(t *testing.T) {
 // TestRepositoryCannotDefineAgents until its file is trusted.
 func TestRepositoryCannotDefineAgents(t *testing.T) {
 	w := newWorld(t)
-	w.file("agents/omniagent.config.json", `{"targets":[{"id":"mine","cli":{"prompt":{"type":"stdin"},"modes":{"interactive":{"command":"`+w.root+`/evil"},"oneShot":{"command":"`+w.root+`/evil"}}}}]}`)
+	w.file("agents/omniagent.config.json",
+		`{"targets":[{"id":"mine","cli":{"prompt":{"type":"stdin"},"modes":{"interactive":{"command":"`+w.root+
+			`/evil"},"oneShot":{"command":"`+w.root+`/evil"}}}}]}`)
 	evil := w.file("evil", "#!/bin/sh\necho evil > "+w.root+"/ran\n")
 	if err := os.Chmod(evil, 0o755); err != nil {
 		t.Fatal(err)
@@ -255,7 +305,8 @@ func TestRepositoryCannotDefineAgents(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	// The definition is trusted. The program that it names lies in the repository, and may be another tomorrow.
-	if r = w.run(nil, "--agent", "mine", "-p", "q"); r.code != 2 || !strings.Contains(r.stderr, "--allow-workspace-agent") {
+	if r = w.run(nil, "--agent", "mine", "-p", "q"); r.code != 2 ||
+		!strings.Contains(r.stderr, "--allow-workspace-agent") {
 		t.Errorf("%+v", r)
 	}
 	if r = w.run(nil, "--agent", "mine", "-p", "q", "--allow-workspace-agent"); r.code != 0 {
@@ -271,11 +322,13 @@ func TestTraceAndReport(t *testing.T) {
 	w.env = []string{"MY_SECRET_TOKEN=abc"}
 	r := w.run(nil, "--agent", "claude", "-p", "the prompt", "--trace-translate=only", "--", "--extra")
 	line, ok := strings.CutPrefix(r.stderr, "OA_TRANSLATION=")
-	if r.code != 0 || !ok || len(w.calls()) != 0 || strings.Count(r.stderr, "\n") != 1 || strings.Contains(line, "the prompt") {
+	if r.code != 0 || !ok || len(w.calls()) != 0 || strings.Count(r.stderr, "\n") != 1 ||
+		strings.Contains(line, "the prompt") {
 		t.Fatalf("%+v", r)
 	}
 	var trace map[string]any
-	if err := json.Unmarshal([]byte(line), &trace); err != nil || trace["agent"] != "claude" || trace["mode"] != "one-shot" {
+	if err := json.Unmarshal([]byte(line), &trace); err != nil || trace["agent"] != "claude" ||
+		trace["mode"] != "one-shot" {
 		t.Errorf("%v %v", trace, err)
 	}
 	w.behave.Exits = []int{7}
@@ -293,7 +346,8 @@ func TestTraceAndReport(t *testing.T) {
 		AgentExit int `json:"agent_exit_code"`
 		Argv      []string
 	}
-	if err := json.Unmarshal(data, &report); err != nil || report.Agent != "claude" || report.ExitCode != 1 || report.AgentExit != 7 || report.Argv[0] != "claude" {
+	if err := json.Unmarshal(data, &report); err != nil || report.Agent != "claude" || report.ExitCode != 1 ||
+		report.AgentExit != 7 || report.Argv[0] != "claude" {
 		t.Errorf("%s %v", data, err)
 	}
 	if strings.Contains(string(data), "the prompt") {

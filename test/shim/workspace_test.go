@@ -55,15 +55,21 @@ func TestProgramOfTheWorkspace(t *testing.T) {
 			ran := filepath.Join(w.home, "ran")
 			path := lay(w, "echo x >"+ran+"\n")
 			w.env = []string{"PATH=" + path}
-			for _, args := range [][]string{{"-p", "q"}, {"-p", "q", "--allow-workspace-agent=false"}, {"-p", "q", "--output-schema", "{}"}} {
+			for _, args := range [][]string{
+				{"-p", "q"},
+				{"-p", "q", "--allow-workspace-agent=false"},
+				{"-p", "q", "--output-schema", "{}"},
+			} {
 				r := w.run(nil, append([]string{"--agent", "claude"}, args...)...)
 				if _, err := os.Stat(ran); err == nil {
 					t.Fatalf("%q: it ran: %+v", args, r)
 				}
-				if r.code != 2 || !strings.Contains(r.stderr, "comes with the workspace") || !strings.Contains(r.stderr, "hint: --allow-workspace-agent") {
+				if r.code != 2 || !strings.Contains(r.stderr, "comes with the workspace") ||
+					!strings.Contains(r.stderr, "hint: --allow-workspace-agent") {
 					t.Errorf("%q: %+v", args, r)
 				}
-				if also := strings.Contains(r.stderr, "it would be "+w.bin+"/claude"); also != strings.Contains(name, "installed") {
+				if also := strings.Contains(r.stderr, "it would be "+w.bin+"/claude"); also != strings.Contains(name,
+					"installed") {
 					t.Errorf("what is installed elsewhere is not told, or what is not is: %+v", r)
 				}
 			}

@@ -19,8 +19,8 @@ func (p place) chat(t *testing.T, input string, env []string, args ...string) (o
 	return string(data), cmd.ProcessState.ExitCode()
 }
 
-// TestChat: line by line, in a pipe: what is typed while the agent works waits, a question takes the next line, and the end of the input is no
-// consent.
+// TestChat: line by line, in a pipe: what is typed while the agent works waits, a question takes the next line, and the
+// end of the input is no consent.
 func TestChat(t *testing.T) {
 	t.Parallel()
 	script := `[{"say":"I look.\u001b[31m"},{"shell":"touch made"},{"say":"You said ${input}"}]`
@@ -29,8 +29,11 @@ func TestChat(t *testing.T) {
 		made  bool
 		want  []string
 	}{
-		"yes":     {"first\ny\n", true, []string{"I look.", "· Bash touch made", "? ", "You said first"}},
-		"no":      {"first\n\nsecond\nnot now\n", false, []string{"refused", "You said first", "You said second", "not now"}},
+		"yes": {"first\ny\n", true, []string{"I look.", "· Bash touch made", "? ", "You said first"}},
+		"no": {"first\n\nsecond\nnot now\n", false, []string{
+			"refused", "You said first", "You said second",
+			"not now",
+		}},
 		"nobody":  {"first\n", false, []string{"failed: It did not run", "You said first"}},
 		"exit":    {"/exit\nfirst\n", false, []string{"session "}},
 		"nothing": {"\n  \n", false, []string{"> > > "}},
@@ -52,7 +55,8 @@ func TestChat(t *testing.T) {
 		})
 	}
 	p := newPlace(t)
-	if out, exit := p.chat(t, "hello\n", []string{"OPENAI_API_KEY=k"}); exit != 4 || !strings.Contains(out, "omniagent --agent native -p") {
+	if out, exit := p.chat(t, "hello\n", []string{"OPENAI_API_KEY=k"}); exit != 4 ||
+		!strings.Contains(out, "omniagent --agent native -p") {
 		t.Errorf("exit %d, %s", exit, out)
 	}
 }
@@ -69,9 +73,11 @@ func TestChatOnAFullDisk(t *testing.T) {
 	args, env, _ := wires()[0].scripted(t, `[{"say":"hello"}]`)
 	var stderr strings.Builder
 	cmd := exec.Command(program, append(append([]string{"chat", "--cwd", p.work}, args...), "--plain")...)
-	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = append(p.env, env...), p.work, strings.NewReader("hello\n"), full, &stderr
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = append(p.env, env...), p.work, strings.NewReader("hello\n"),
+		full, &stderr
 	_ = cmd.Run()
-	if exit := cmd.ProcessState.ExitCode(); exit != 1 || !strings.Contains(stderr.String(), "standard output cannot be written") {
+	if exit := cmd.ProcessState.ExitCode(); exit != 1 ||
+		!strings.Contains(stderr.String(), "standard output cannot be written") {
 		t.Errorf("exit %d, %s", exit, stderr.String())
 	}
 }

@@ -36,7 +36,8 @@ func TestPersistent(t *testing.T) {
 			results = append(results, fmt.Sprint(m["result"]))
 		}
 	}
-	if want := "You said one|You said two|You said three"; strings.Join(results, "|") != want || exit != 0 || messages[0]["session_id"] != "mine" {
+	if want := "You said one|You said two|You said three"; strings.Join(results, "|") != want || exit != 0 ||
+		messages[0]["session_id"] != "mine" {
 		t.Errorf("exit %d, %q", exit, results)
 	}
 	for _, word := range []string{"dance", "not", "nothing"} {
@@ -50,7 +51,8 @@ func TestPersistent(t *testing.T) {
 func TestInterruptTool(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	args, env, server := wires()[2].scripted(t, `[{"shell":"test -e begun || { echo begun > begun; sleep 1000; }"},{"say":"You said ${input}"}]`)
+	args, env, server := wires()[2].scripted(t,
+		`[{"shell":"test -e begun || { echo begun > begun; sleep 1000; }"},{"say":"You said ${input}"}]`)
 	mark := fmt.Sprintf("OMNI_TEST_MARK=%d.interrupt", os.Getpid())
 	r := p.launch(t, append(env, mark), append(args, "--session-id", "mine", "--permission-mode", "auto")...)
 	r.say(`{"type":"user","content":"go"}`)
@@ -64,10 +66,12 @@ func TestInterruptTool(t *testing.T) {
 	for _, m := range messages {
 		kinds = append(kinds, fmt.Sprint(m["type"]))
 	}
-	if got := strings.Join(kinds, " "); exit != 0 || !strings.Contains(got, "tool_use tool_result interrupt usage result message_stop") {
+	if got := strings.Join(kinds, " "); exit != 0 ||
+		!strings.Contains(got, "tool_use tool_result interrupt usage result message_stop") {
 		t.Errorf("exit %d, %s", exit, got)
 	}
-	if raw := string(server.Requests()[before].Raw); !strings.Contains(raw, "tool_result") || !strings.Contains(raw, "still there?") {
+	if raw := string(server.Requests()[before].Raw); !strings.Contains(raw, "tool_result") ||
+		!strings.Contains(raw, "still there?") {
 		t.Errorf("the model is not told what came of its call: %s", raw)
 	}
 }
@@ -79,14 +83,16 @@ func TestSignals(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			args, env, _ := wires()[0].scripted(t, `[{"say":"This is said before it stalls, and long enough to be seen.","stall":"middle"}]`)
+			args, env, _ := wires()[0].scripted(t,
+				`[{"say":"This is said before it stalls, and long enough to be seen.","stall":"middle"}]`)
 			r := p.launch(t, env, append(args, "-p", "go")...)
 			r.await(func(line string) bool { return strings.Contains(line, `"text"`) })
 			if err := r.cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			messages, exit := r.wait()
-			if exit != code || len(messages) < 3 || messages[len(messages)-2]["is_error"] != true || messages[len(messages)-2]["subtype"] != "cancelled" {
+			if exit != code || len(messages) < 3 || messages[len(messages)-2]["is_error"] != true ||
+				messages[len(messages)-2]["subtype"] != "cancelled" {
 				t.Errorf("exit %d, %v", exit, messages)
 			}
 		})
@@ -102,9 +108,14 @@ func TestModes(t *testing.T) {
 		exit   int
 	}
 	for mode, wants := range map[string]struct{ walls, none outcome }{
-		"default": {outcome{"nnn", 0}, outcome{"nny", 3}}, "prompt": {outcome{"nyy", 3}, outcome{"nyy", 3}}, "interactive": {outcome{"yyy", 3}, outcome{"yyy", 3}},
-		"auto-edit": {outcome{"nnn", 0}, outcome{"nny", 3}}, "auto": {outcome{"nnn", 0}, outcome{"nnn", 0}}, "deny": {outcome{"yyy", 0}, outcome{"yyy", 0}},
-		"default, no walls": {outcome{"nny", 3}, outcome{"nny", 3}}, "auto-edit, no walls": {outcome{"nny", 3}, outcome{"nny", 3}}, "auto, no walls": {outcome{"nnn", 0}, outcome{"nnn", 0}},
+		"default": {outcome{"nnn", 0}, outcome{"nny", 3}}, "prompt": {outcome{"nyy", 3}, outcome{"nyy", 3}},
+		"interactive": {outcome{"yyy", 3}, outcome{"yyy", 3}},
+		"auto-edit":   {outcome{"nnn", 0}, outcome{"nny", 3}}, "auto": {outcome{"nnn", 0}, outcome{"nnn", 0}},
+		"deny":              {outcome{"yyy", 0}, outcome{"yyy", 0}},
+		"default, no walls": {outcome{"nny", 3}, outcome{"nny", 3}}, "auto-edit, no walls": {
+			outcome{"nny", 3},
+			outcome{"nny", 3},
+		}, "auto, no walls": {outcome{"nnn", 0}, outcome{"nnn", 0}},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +146,8 @@ func TestModes(t *testing.T) {
 					denials = len(list)
 				}
 			}
-			if t.Log(messages); failed.String() != want.failed || exit != want.exit || denials != strings.Count(want.failed, "y") {
+			if t.Log(messages); failed.String() != want.failed || exit != want.exit ||
+				denials != strings.Count(want.failed, "y") {
 				t.Errorf("%s, exit %d, %d denials", failed.String(), exit, denials)
 			}
 			_, w := os.Stat(filepath.Join(p.work, "w.txt"))
@@ -161,8 +173,14 @@ func wallsOf(messages []map[string]any) string {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
-		"flag": {"--nonsense"}, "mode": {"--permission-mode", "maybe", "-p", "x"}, "provider": {"--provider", "acme", "-p", "x"}, "empty": {"-p", " "},
-		"nothing": {"--provider", "openai"}, "protocol": {"--protocol-version", "7", "-p", "x"}, "id": {"--session-id", "../x", "-p", "x"}, "dir": {"--cwd", "/no/such/dir", "-p", "x"},
+		"flag": {"--nonsense"}, "mode": {"--permission-mode", "maybe", "-p", "x"}, "provider": {
+			"--provider", "acme",
+			"-p", "x",
+		}, "empty": {"-p", " "},
+		"nothing": {"--provider", "openai"}, "protocol": {"--protocol-version", "7", "-p", "x"}, "id": {
+			"--session-id",
+			"../x", "-p", "x",
+		}, "dir": {"--cwd", "/no/such/dir", "-p", "x"},
 		"both": {"--resume", "a", "--session-id", "b", "-p", "x"}, "copilot": {"--provider", "copilot", "-p", "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +191,8 @@ func TestUsage(t *testing.T) {
 			if exit != 2 || len(messages) != 3 || messages[1]["type"] != "result" || messages[1]["is_error"] != true {
 				t.Errorf("exit %d, %v", exit, messages)
 			}
-			if lines := strings.Split(strings.TrimSpace(r.stderr.String()), "\n"); !strings.HasPrefix(lines[0], "omniagent: ") {
+			if lines := strings.Split(strings.TrimSpace(r.stderr.String()), "\n"); !strings.HasPrefix(lines[0],
+				"omniagent: ") {
 				t.Errorf("%q", r.stderr.String())
 			}
 		})
@@ -184,8 +203,10 @@ func TestUsage(t *testing.T) {
 func TestHostGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	args, env, _ := wires()[0].scripted(t, `[{"shell":"sleep 1000 & echo $!"},{"say":"a"},{"shell":"true"},{"say":"b"}]`)
-	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "-p", "go", "--permission-mode", "auto"}, args...)...)
+	args, env, _ := wires()[0].scripted(t,
+		`[{"shell":"sleep 1000 & echo $!"},{"say":"a"},{"shell":"true"},{"say":"b"}]`)
+	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "-p", "go", "--permission-mode", "auto"},
+		args...)...)
 	cmd.Env = append(p.env, env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -271,7 +292,8 @@ func TestSignalBefore(t *testing.T) {
 	_, _ = io.Copy(io.Discard, stderr)
 	_ = cmd.Wait()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if code := cmd.ProcessState.ExitCode(); code != 143 || len(lines) != 3 || !strings.Contains(lines[1], `"is_error":true`) {
+	if code := cmd.ProcessState.ExitCode(); code != 143 || len(lines) != 3 ||
+		!strings.Contains(lines[1], `"is_error":true`) {
 		t.Errorf("exit %d, %q", code, lines)
 	}
 }
@@ -337,12 +359,14 @@ func TestHostDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestQuestionLine: a call that waits for an answer is followed by a line that says so, and one that runs is not. The answer may name the question.
+// TestQuestionLine: a call that waits for an answer is followed by a line that says so, and one that runs is not. The
+// answer may name the question.
 func TestQuestionLine(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write(t, "a.txt", "hi")
-	args, env, _ := wires()[0].scripted(t, `[{"calls":[{"read":"a.txt"},{"shell":"touch one"},{"shell":"touch two"},{"write":{"path":"three","content":"x"}}]},{"say":"done"}]`)
+	args, env, _ := wires()[0].scripted(t,
+		`[{"calls":[{"read":"a.txt"},{"shell":"touch one"},{"shell":"touch two"},{"write":{"path":"three","content":"x"}}]},{"say":"done"}]`)
 	r := p.launch(t, env, append(args, "--session-id", "mine", "--permission-mode", "prompt")...)
 	r.say(`{"type":"user","content":"go"}`)
 	question := func(n int) map[string]any {
@@ -350,9 +374,10 @@ func TestQuestionLine(t *testing.T) {
 		var found []map[string]any
 		r.await(func(line string) bool {
 			var m map[string]any
-			if json.Unmarshal([]byte(line), &m) == nil && m["subtype"] == "permission_request" && !slices.ContainsFunc(found, func(f map[string]any) bool {
-				return f["question_id"] == m["question_id"]
-			}) {
+			if json.Unmarshal([]byte(line), &m) == nil && m["subtype"] == "permission_request" &&
+				!slices.ContainsFunc(found, func(f map[string]any) bool {
+					return f["question_id"] == m["question_id"]
+				}) {
 				found = append(found, m)
 			}
 			return len(found) == n
@@ -360,18 +385,21 @@ func TestQuestionLine(t *testing.T) {
 		return found[n-1]
 	}
 	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":true}`, question(1)["tool_use_id"])) // by the call
-	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":false,"reason":"not two"}`, question(2)["question_id"]))
+	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":false,"reason":"not two"}`,
+		question(2)["question_id"]))
 	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"option":"allow"}`, question(3)["question_id"]))
 	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
 	messages, exit := r.end()
 	var kinds []string
 	for _, m := range messages {
-		kinds = append(kinds, strings.TrimSpace(fmt.Sprint(m["type"])+" "+map[any]string{"permission_request": "?"}[m["subtype"]]))
+		kinds = append(kinds,
+			strings.TrimSpace(fmt.Sprint(m["type"])+" "+map[any]string{"permission_request": "?"}[m["subtype"]]))
 		if m["subtype"] == "permission_request" && (m["text"] == "" || len(m["options"].([]any)) < 2) {
 			t.Errorf("%v", m)
 		}
 	}
-	want := "system tool_use tool_result tool_use system ? tool_result tool_use system ? tool_result tool_use system ? tool_result text usage result message_stop"
+	want := "system tool_use tool_result tool_use system ? tool_result tool_use system ? tool_result tool_use system " +
+		"? tool_result text usage result message_stop"
 	if got := strings.Join(kinds, " "); got != want || exit != 0 {
 		t.Errorf("exit %d: %s\n%s", exit, got, r.stderr.String())
 	}
@@ -386,7 +414,8 @@ func TestQuestionLine(t *testing.T) {
 func TestSteer(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	args, env, server := wires()[0].scripted(t, `[{"shell":"echo begun > begun; while ! test -e go; do sleep 0.02; done"},{"say":"You said ${input}"}]`)
+	args, env, server := wires()[0].scripted(t,
+		`[{"shell":"echo begun > begun; while ! test -e go; do sleep 0.02; done"},{"say":"You said ${input}"}]`)
 	r := p.launch(t, env, append(args, "--session-id", "mine", "--permission-mode", "auto", "--sandbox", "off")...)
 	r.say(`{"type":"user","content":"dig"}`)
 	p.await(t, "begun")
@@ -398,7 +427,9 @@ func TestSteer(t *testing.T) {
 	var course []string
 	for _, m := range messages {
 		if m["type"] == "result" || m["subtype"] == "steered" || m["subtype"] == "queued" {
-			course = append(course, strings.TrimSpace(fmt.Sprint(m["subtype"])+" "+map[bool]string{true: fmt.Sprint(m["turn"])}[m["turn"] != nil]))
+			course = append(course,
+				strings.TrimSpace(fmt.Sprint(m["subtype"])+" "+
+					map[bool]string{true: fmt.Sprint(m["turn"])}[m["turn"] != nil]))
 		}
 	}
 	if got := strings.Join(course, ", "); got != "steered 1, success, queued 2, success" || exit != 0 {
@@ -418,8 +449,13 @@ func TestNotDeaf(t *testing.T) {
 	for i := range 60 {
 		steps = append(steps, fmt.Sprintf(`{"shell":"cat big.txt; echo %d"}`, i))
 	}
-	args, env, _ := wires()[0].scripted(t, "["+strings.Join(steps, ",")+`,{"shell":"echo begun > begun; sleep 1000"},{"say":"never"}]`)
-	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "--session-id", "mine", "--permission-mode", "auto", "--sandbox", "off"}, args...)...)
+	args, env, _ := wires()[0].scripted(t, "["+strings.Join(steps, ",")+
+		`,{"shell":"echo begun > begun; sleep 1000"},{"say":"never"}]`)
+	cmd := exec.Command(program,
+		append([]string{
+			"start", "--cwd", p.work, "--session-id", "mine", "--permission-mode", "auto", "--sandbox",
+			"off",
+		}, args...)...)
 	cmd.Env = append(p.env, env...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -439,7 +475,8 @@ func TestNotDeaf(t *testing.T) {
 	data, _ := io.ReadAll(out)
 	_ = cmd.Wait()
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if err := order.Flat(lines); err != nil || !strings.Contains(lines[len(lines)-2], `"subtype":"cancelled"`) || cmd.ProcessState.ExitCode() != 0 {
+	if err := order.Flat(lines); err != nil || !strings.Contains(lines[len(lines)-2], `"subtype":"cancelled"`) ||
+		cmd.ProcessState.ExitCode() != 0 {
 		t.Errorf("exit %d, %v: %.300q", cmd.ProcessState.ExitCode(), err, lines[len(lines)-2])
 	}
 }
@@ -450,12 +487,14 @@ func TestKeepNothing(t *testing.T) {
 	for _, dialect := range []string{"yume", "claude"} {
 		p := newPlace(t)
 		args, env, _ := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
-		args = append([]string{"--dialect", dialect}, append(args, "--session-id", "0b0b0b0b-1111-4222-8333-444444444444", "--no-session-persistence")...)
+		args = append([]string{"--dialect", dialect},
+			append(args, "--session-id", "0b0b0b0b-1111-4222-8333-444444444444", "--no-session-persistence")...)
 		r := p.launch(t, env, append(args, "-p", "go", "--output-format", "json")...)
 		r.say("")
 		_ = r.stdin.Close()
 		<-r.ended
-		if got := strings.Join(r.lines, ""); !strings.Contains(got, `"result":"You said go"`) || !strings.Contains(got, `"session_id":"0b0b0b0b-1111-4222-8333-444444444444"`) {
+		if got := strings.Join(r.lines, ""); !strings.Contains(got, `"result":"You said go"`) ||
+			!strings.Contains(got, `"session_id":"0b0b0b0b-1111-4222-8333-444444444444"`) {
 			t.Errorf("%s: %s\n%s", dialect, got, r.stderr.String())
 		}
 		if left, err := os.ReadDir(filepath.Join(p.home, ".yume", "sessions")); err == nil && len(left) > 0 {

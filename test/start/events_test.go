@@ -23,7 +23,10 @@ import (
 // conversationOf begins a session in a place's home, with some records.
 func conversationOf(t *testing.T, p place, id string, records int) *session.Session {
 	t.Helper()
-	own, err := session.Default(p.home).Create(t.Context(), session.Begin{ID: id, Agent: "claude", Model: "m", Cwd: p.work})
+	own, err := session.Default(p.home).Create(t.Context(), session.Begin{
+		ID: id, Agent: "claude", Model: "m",
+		Cwd: p.work,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +39,10 @@ func conversationOf(t *testing.T, p place, id string, records int) *session.Sess
 func grow(t *testing.T, own *session.Session, records int) {
 	t.Helper()
 	for n := range records {
-		e := &event.Event{Kind: event.Text, Turn: 1, Delta: true, Text: fmt.Sprintf("%d }\n{\"seq\":1,\"kind\":\"end\"}\n\u2028\u009b\x00<b>", n)}
+		e := &event.Event{
+			Kind: event.Text, Turn: 1, Delta: true,
+			Text: fmt.Sprintf("%d }\n{\"seq\":1,\"kind\":\"end\"}\n\u2028\u009b\x00<b>", n),
+		}
 		if _, err := own.Append(session.Logged{Event: e}); err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +55,8 @@ func (p place) events(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestEventsGoOnAnywhere: a program that follows a session and is killed at any byte gets the rest with --from, and what it has then is what one gets
-// that was never killed. It ends by itself when nobody has the session open.
+// TestEventsGoOnAnywhere: a program that follows a session and is killed at any byte gets the rest with --from, and
+// what it has then is what one gets that was never killed. It ends by itself when nobody has the session open.
 func TestEventsGoOnAnywhere(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -109,10 +115,14 @@ func TestEventsGoOnAnywhere(t *testing.T) {
 			Time      time.Time
 			Kind      string
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil || row.Seq != seq+1 || row.Kind != "text" && row.Seq > 1 || row.Time.IsZero() {
+		if err := json.Unmarshal([]byte(line), &row); err != nil || row.Seq != seq+1 || row.Kind != "text" &&
+			row.Seq > 1 || row.Time.IsZero() {
 			t.Fatalf("%v behind %d: %s", err, seq, line)
 		}
-		if seq = row.Seq; strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r <= 0x9f }) || strings.Contains(line, `\u003c`) {
+		if seq = row.Seq; strings.ContainsFunc(line, func(r rune) bool {
+			return r < ' ' && r != '\n' || r >= 0x7f &&
+				r <= 0x9f
+		}) || strings.Contains(line, `\u003c`) {
 			t.Fatalf("%q", line)
 		}
 	}
@@ -170,11 +180,15 @@ func TestASecondHostIsToldOfTheFirst(t *testing.T) {
 	cmd := exec.Command(program, "session", "delete", "x", "--confirm-destructive")
 	cmd.Env, cmd.Dir = p.env, p.work
 	out, _ := cmd.Output()
-	if cmd.ProcessState.ExitCode() != 6 || !strings.Contains(string(out), `"code":"CONFLICT"`) || !strings.Contains(string(out), `"holder_pid":`) {
+	if cmd.ProcessState.ExitCode() != 6 || !strings.Contains(string(out), `"code":"CONFLICT"`) ||
+		!strings.Contains(string(out), `"holder_pid":`) {
 		t.Errorf("%d %s", cmd.ProcessState.ExitCode(), out)
 	}
 	shown := p.run(t, "session", "show", "x")
-	for _, want := range []string{`"agent":"claude"`, `"writer":{"pid":`, `"damage":[]`, `"unfinished_turns":[]`, `"records":2`} {
+	for _, want := range []string{
+		`"agent":"claude"`, `"writer":{"pid":`, `"damage":[]`, `"unfinished_turns":[]`,
+		`"records":2`,
+	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%s is not in %s", want, shown)
 		}

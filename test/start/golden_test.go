@@ -157,7 +157,8 @@ func differs(want, got any, p place) string {
 		word, rest, _ := strings.Cut(want, " ")
 		text, isText := got.(string)
 		switch {
-		case word == "$ANY" && got != nil, word == "$SID" && text != "", word == "$MODEL" && text != "", word == "$MODE" && text != "", word == "$CWD" && text == p.work:
+		case word == "$ANY" && got != nil, word == "$SID" && text != "", word == "$MODEL" &&
+			text != "", word == "$MODE" && text != "", word == "$CWD" && text == p.work:
 			return ""
 		case word == "$CONTAINS" && isText && strings.Contains(text, rest):
 			return ""

@@ -13,8 +13,11 @@ func TestOneVocabulary(t *testing.T) {
 	t.Parallel()
 	const script = `[{"write":{"path":"w.txt","content":"x"}},{"say":"ok"}]`
 	for flags, wrote := range map[string]bool{
-		"--yolo": true, "--approval yolo": true, "--permission-mode auto": true, "--auto-edit": true, "--approval auto-edit": true,
-		"--read-only": false, "--approval plan": false, "--permission-mode plan": false, "--approval ask": false, "--approval deny": false,
+		"--yolo": true, "--approval yolo": true, "--permission-mode auto": true, "--auto-edit": true,
+		"--approval auto-edit": true,
+		"--read-only":          false, "--approval plan": false, "--permission-mode plan": false,
+		"--approval ask":    false,
+		"--approval deny":   false,
 		"--approval prompt": false, "--approval prompt --permission-mode prompt": false, "--yolo --approval yolo": true,
 		"--yolo=false --approval plan": false,
 	} {

@@ -22,17 +22,18 @@ func TestHostileAPI(t *testing.T) {
 		}
 	}
 	ways := map[string]http.HandlerFunc{
-		"nothing":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) },
-		"html":         body("text/html", "<!doctype html><title>Proxy login</title>"),
-		"garbage":      body("text/event-stream", "data: \xff\xfe\x00{{{\n\ndata: ]\n\n"),
-		"no stream":    body("text/event-stream", "no stream at all\n"),
-		"half JSON":    body("text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"a\n\n"),
-		"plain JSON":   body("application/json", `{"hello":"world"}`),
-		"null":         body("text/event-stream", "data: null\n\ndata: 7\n\ndata: []\n\n"),
-		"other wire":   body("text/event-stream", "data: {\"type\":\"nothing\"}\n\ndata: {\"a\":1}\n\n"),
-		"hung up":      func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"error as 200": body("application/json", `{"error":{"message":"no","type":"invalid_request_error","code":400,"status":"INVALID_ARGUMENT"}}`),
-		"418":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
+		"nothing":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) },
+		"html":       body("text/html", "<!doctype html><title>Proxy login</title>"),
+		"garbage":    body("text/event-stream", "data: \xff\xfe\x00{{{\n\ndata: ]\n\n"),
+		"no stream":  body("text/event-stream", "no stream at all\n"),
+		"half JSON":  body("text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"a\n\n"),
+		"plain JSON": body("application/json", `{"hello":"world"}`),
+		"null":       body("text/event-stream", "data: null\n\ndata: 7\n\ndata: []\n\n"),
+		"other wire": body("text/event-stream", "data: {\"type\":\"nothing\"}\n\ndata: {\"a\":1}\n\n"),
+		"hung up":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"error as 200": body("application/json",
+			`{"error":{"message":"no","type":"invalid_request_error","code":400,"status":"INVALID_ARGUMENT"}}`),
+		"418": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
 		"redirect": func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, "http://127.0.0.1:1/elsewhere", http.StatusFound)
 		},
@@ -50,12 +51,14 @@ func TestHostileAPI(t *testing.T) {
 				server := httptest.NewServer(way)
 				server.Config.ErrorLog = nil
 				t.Cleanup(server.Close)
-				r := p.launch(t, []string{w.key + "=k"}, "--provider", w.provider, "--model", "m", "--api-base", server.URL, "-p", "go")
+				r := p.launch(t, []string{w.key + "=k"}, "--provider", w.provider, "--model", "m", "--api-base",
+					server.URL, "-p", "go")
 				messages, exit := r.end()
 				if exit != 1 || len(messages) < 3 || messages[len(messages)-2]["is_error"] != true {
 					t.Fatalf("exit %d\n%s\n%s", exit, strings.Join(r.lines, "\n"), r.stderr.String())
 				}
-				if text, _ := messages[len(messages)-3]["message"].(string); text == "" || strings.ContainsAny(text, "\x00\n") {
+				if text, _ := messages[len(messages)-3]["message"].(string); text == "" ||
+					strings.ContainsAny(text, "\x00\n") {
 					t.Errorf("%q", text)
 				}
 			})
@@ -83,11 +86,15 @@ func TestStall(t *testing.T) {
 			t.Run(place+"/"+w.provider, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
-				args, env, _ := w.scripted(t, `[{"say":"This is long enough to be cut in the middle of it.","stall":"`+place+`"}]`)
+				args, env, _ := w.scripted(t, `[{"say":"This is long enough to be cut in the middle of it.","stall":"`+
+					place+`"}]`)
 				env = append(env, "OMNIAGENT_NATIVE_IDLE=200ms", "OMNIAGENT_NATIVE_FIRST_BYTE=300ms")
 				r := p.launch(t, env, append(args, "-p", "go")...)
 				messages, exit := r.end()
-				timedOut := slices.ContainsFunc(messages, func(m map[string]any) bool { return m["type"] == "error" && m["code"] == "TIMEOUT" })
+				timedOut := slices.ContainsFunc(messages, func(m map[string]any) bool {
+					return m["type"] == "error" &&
+						m["code"] == "TIMEOUT"
+				})
 				if exit != 1 || !timedOut {
 					t.Errorf("exit %d\n%s\n%s", exit, strings.Join(r.lines, "\n"), r.stderr.String())
 				}
@@ -96,8 +103,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestCompaction: a conversation that would fill the model's context is shortened before it does; what the model is sent keeps each call with
-// its result, and the session goes on from the summary.
+// TestCompaction: a conversation that would fill the model's context is shortened before it does; what the model is
+// sent keeps each call with its result, and the session goes on from the summary.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	for _, w := range wires() {
@@ -121,7 +128,8 @@ func TestCompaction(t *testing.T) {
 				}
 			}
 			if exit != 0 || boundaries == 0 || ends != 10 {
-				t.Fatalf("exit %d, %d boundaries, %d ends\n%v\n%s", exit, boundaries, ends, messages[len(messages)-2], r.stderr.String())
+				t.Fatalf("exit %d, %d boundaries, %d ends\n%v\n%s", exit, boundaries, ends, messages[len(messages)-2],
+					r.stderr.String())
 			}
 			longest := 0
 			for _, q := range server.Requests() {
@@ -132,7 +140,8 @@ func TestCompaction(t *testing.T) {
 			}
 			before := len(server.Requests())
 			messages, exit = p.launch(t, env, append(args, "-p", "and now?", "--resume", "long")...).end()
-			if asked := server.Requests()[before].Raw; exit != 0 || len(asked) > 128_000*4 || !strings.Contains(string(asked), "This is its summary") {
+			if asked := server.Requests()[before].Raw; exit != 0 || len(asked) > 128_000*4 ||
+				!strings.Contains(string(asked), "This is its summary") {
 				t.Errorf("exit %d, %v", exit, messages)
 			}
 		})
@@ -145,7 +154,8 @@ func TestMaxTurns(t *testing.T) {
 	p := newPlace(t)
 	p.write(t, "a.txt", "hi")
 	args, env, _ := wires()[0].scripted(t, `[{"read":"a.txt"},{"shell":"true"},{"read":"a.txt"},{"say":"never"}]`)
-	messages, exit := p.launch(t, env, append(args, "-p", "go", "--max-turns", "2", "--permission-mode", "auto")...).end()
+	messages, exit := p.launch(t, env, append(args, "-p", "go", "--max-turns", "2", "--permission-mode",
+		"auto")...).end()
 	if m := messages[len(messages)-2]; exit != 1 || m["subtype"] != "error_max_turns" || m["num_turns"] != 2.0 {
 		t.Errorf("exit %d, %v", exit, m)
 	}
@@ -171,7 +181,8 @@ func TestInstructions(t *testing.T) {
 	args, env, server := wires()[2].scripted(t, `[{"say":"ok"}]`)
 	r := p.launch(t, env, append(args, "-p", "go")...)
 	r.end()
-	if raw := string(server.Requests()[0].Raw); strings.Contains(raw, "badgers") || !strings.Contains(r.stderr.String(), "omniagent trust") {
+	if raw := string(server.Requests()[0].Raw); strings.Contains(raw, "badgers") ||
+		!strings.Contains(r.stderr.String(), "omniagent trust") {
 		t.Errorf("%s\n%s", raw, r.stderr.String())
 	}
 	p.run(t, "trust", filepath.Join(p.work, "AGENTS.md"))
@@ -192,12 +203,15 @@ func TestHistoryFile(t *testing.T) {
 	p := newPlace(t)
 	p.write(t, "h.json", `[{"role":"user","content":"remember 4711"},{"role":"assistant","content":"I do."}]`)
 	args, env, server := wires()[3].scripted(t, `[{"say":"ok"}]`)
-	_, exit := p.launch(t, env, append(args, "-p", "what was it?", "--history-file", filepath.Join(p.work, "h.json"))...).end()
-	if raw := string(server.Requests()[0].Raw); exit != 0 || !strings.Contains(raw, "4711") || !strings.Contains(raw, "I do.") {
+	_, exit := p.launch(t, env, append(args, "-p", "what was it?", "--history-file",
+		filepath.Join(p.work, "h.json"))...).end()
+	if raw := string(server.Requests()[0].Raw); exit != 0 || !strings.Contains(raw, "4711") ||
+		!strings.Contains(raw, "I do.") {
 		t.Errorf("exit %d, %s", exit, raw)
 	}
 	p.write(t, "bad.json", `[{"role":`)
-	messages, exit := p.launch(t, env, append(args, "-p", "x", "--history-file", filepath.Join(p.work, "bad.json"))...).end()
+	messages, exit := p.launch(t, env,
+		append(args, "-p", "x", "--history-file", filepath.Join(p.work, "bad.json"))...).end()
 	if exit != 2 || len(messages) != 3 {
 		t.Errorf("exit %d, %v", exit, messages)
 	}
@@ -210,7 +224,8 @@ func TestOutsideUTF8(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.work, "latin"), []byte("caf\xe9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args, env, _ := wires()[0].scripted(t, `[{"read":"latin"},{"shell":"printf '\\351\\000\\033[31mred'"},{"say":"ok"}]`)
+	args, env, _ := wires()[0].scripted(t,
+		`[{"read":"latin"},{"shell":"printf '\\351\\000\\033[31mred'"},{"say":"ok"}]`)
 	messages, exit := p.launch(t, env, append(args, "-p", "go", "--permission-mode", "auto")...).end()
 	if exit != 0 {
 		t.Errorf("exit %d, %v", exit, messages)

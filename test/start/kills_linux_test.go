@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestKilled ends the agent at random moments of a turn that writes and runs commands which leave processes behind. What was running is
-// gone, each file is old or new, and the session goes on with at most its last record missing.
+// TestKilled ends the agent at random moments of a turn that writes and runs commands which leave processes behind.
+// What was running is gone, each file is old or new, and the session goes on with at most its last record missing.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -35,7 +35,8 @@ func TestKilled(t *testing.T) {
 		p := newPlace(t)
 		p.write(t, "a.txt", old)
 		mark := fmt.Sprintf("OMNI_TEST_MARK=%d.%d", os.Getpid(), random.Int64())
-		r := p.launch(t, append(env, mark), append(args, "-p", "go", "--permission-mode", "auto", "--session-id", "s")...)
+		r := p.launch(t, append(env, mark), append(args, "-p", "go", "--permission-mode", "auto", "--session-id",
+			"s")...)
 		_ = r.stdin.Close()
 		r.await(func(line string) bool { return strings.Contains(line, `"init"`) })
 		after := time.Duration(random.Int64N(int64(120 * time.Millisecond)))
@@ -64,7 +65,8 @@ func TestKilled(t *testing.T) {
 			t.Logf("%s", locks)
 		}
 		if exit != 0 || messages[len(messages)-2]["result"] != "alive" {
-			t.Fatalf("moment %d, %v after the start: exit %d\n%s\n%s", i, after, exit, strings.Join(r.lines, "\n"), r.stderr.String())
+			t.Fatalf("moment %d, %v after the start: exit %d\n%s\n%s", i, after, exit, strings.Join(r.lines, "\n"),
+				r.stderr.String())
 		}
 		journal, _ := os.ReadFile(filepath.Join(p.home, ".yume", "sessions", "s.jsonl"))
 		missing := 0
@@ -97,13 +99,16 @@ func marked(mark string) string {
 	return found.String()
 }
 
-// TestHostIsGoneWhileACommandRuns: a host that goes away while a command runs takes the turn with it at once, although nothing is to be written, and all is saved.
+// TestHostIsGoneWhileACommandRuns: a host that goes away while a command runs takes the turn with it at once, although
+// nothing is to be written, and all is saved.
 func TestHostIsGoneWhileACommandRuns(t *testing.T) {
 	t.Parallel()
-	args, env, _ := wires()[2].scripted(t, `[{"shell":"touch made; sleep 1000 & setsid sleep 1001 & sleep 1002"},{"say":"done"}]`)
+	args, env, _ := wires()[2].scripted(t,
+		`[{"shell":"touch made; sleep 1000 & setsid sleep 1001 & sleep 1002"},{"say":"done"}]`)
 	p := newPlace(t)
 	mark := fmt.Sprintf("OMNI_TEST_MARK=gone.%d", os.Getpid())
-	cmd := exec.Command(program, append([]string{"start", "--cwd", p.work, "--session-id", "s", "--permission-mode", "auto"}, args...)...)
+	cmd := exec.Command(program,
+		append([]string{"start", "--cwd", p.work, "--session-id", "s", "--permission-mode", "auto"}, args...)...)
 	cmd.Env, cmd.Dir = append(append(p.env, env...), mark), p.home
 	in, err := cmd.StdinPipe()
 	if err != nil {

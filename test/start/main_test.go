@@ -175,7 +175,8 @@ func (r *running) await(match func(line string) bool) {
 			}
 			r.mu.Unlock()
 			if !found {
-				r.t.Fatalf("it ended without the line that was awaited:\n%s\n%s", strings.Join(r.lines, "\n"), r.stderr.String())
+				r.t.Fatalf("it ended without the line that was awaited:\n%s\n%s", strings.Join(r.lines, "\n"),
+					r.stderr.String())
 			}
 			return
 		case <-over.C:
@@ -213,7 +214,8 @@ func (r *running) wait() ([]map[string]any, int) {
 		}
 		messages = append(messages, m)
 	}
-	if err := order.Flat(r.lines); err != nil && !slices.Contains(r.cmd.Args, "claude") { // whose lines have an order of their own
+	// whose lines have an order of their own
+	if err := order.Flat(r.lines); err != nil && !slices.Contains(r.cmd.Args, "claude") {
 		r.t.Errorf("%v\n%s", err, strings.Join(r.lines, "\n"))
 	}
 	return messages, r.cmd.ProcessState.ExitCode()

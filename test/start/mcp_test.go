@@ -28,7 +28,9 @@ func serveMCP() {
 		var result string
 		switch q.Method {
 		case "initialize":
-			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"weather","version":"1"}}`, q.Params.Version)
+			result = fmt.Sprintf(
+				`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"weather","version":"1"}}`,
+				q.Params.Version)
 		case "tools/list":
 			result = `{"tools":[{"name":"forecast","description":"the weather of a place","inputSchema":{"type":"object","properties":{"place":{"type":"string"}}}}]}`
 		case "tools/call":
@@ -40,7 +42,8 @@ func serveMCP() {
 	}
 }
 
-// TestServers: tools of the user's MCP servers are offered, need approval, and a server that does not work is told and left out.
+// TestServers: tools of the user's MCP servers are offered, need approval, and a server that does not work is told and
+// left out.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -53,16 +56,19 @@ func TestServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"weather": map[string]any{"command": self, "args": []string{"serve-mcp"}}, "broken": map[string]any{"command": "/no/such/program"},
+		"weather": map[string]any{"command": self, "args": []string{"serve-mcp"}},
+		"broken":  map[string]any{"command": "/no/such/program"},
 	}})
 	if err := os.WriteFile(filepath.Join(config, "mcp.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args, env, _ := wires()[2].scripted(t, `[{"call":{"name":"mcp__weather__forecast","input":{"place":"Bern"}}},{"say":"${result}"}]`)
+	args, env, _ := wires()[2].scripted(t,
+		`[{"call":{"name":"mcp__weather__forecast","input":{"place":"Bern"}}},{"say":"${result}"}]`)
 	for mode, want := range map[string]string{"auto": `rain at {"place":"Bern"}`, "default": "It did not run"} {
 		r := p.launch(t, env, append(args, "-p", "go", "--permission-mode", mode)...)
 		messages, _ := r.end()
-		if result := fmt.Sprint(messages[len(messages)-2]["result"]); !strings.HasPrefix(result, want) || !strings.Contains(r.stderr.String(), "broken") {
+		if result := fmt.Sprint(messages[len(messages)-2]["result"]); !strings.HasPrefix(result, want) ||
+			!strings.Contains(r.stderr.String(), "broken") {
 			t.Errorf("%s: %s\n%s", mode, result, r.stderr.String())
 		}
 	}

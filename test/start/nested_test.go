@@ -17,12 +17,14 @@ func nested(t *testing.T, script string, more ...string) *running {
 	t.Helper()
 	p := newPlace(t)
 	args, env, _ := wires()[3].scripted(t, script)
-	args = append([]string{"--dialect", "claude"}, append(args, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json")...)
+	args = append([]string{"--dialect", "claude"}, append(args, "--output-format", "stream-json", "--verbose",
+		"--input-format", "stream-json")...)
 	return p.launch(t, env, append(args, more...)...)
 }
 
 func userLine(text string) string {
-	return fmt.Sprintf(`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`, text)
+	return fmt.Sprintf(
+		`{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`, text)
 }
 
 // found counts the messages that match.
@@ -49,7 +51,8 @@ func answerTo(messages []map[string]any, id string) map[string]any {
 	return nil
 }
 
-// TestNestedGarbage: whatever a host says that means nothing, the session lives on; where the protocol has an error for it, the host gets that.
+// TestNestedGarbage: whatever a host says that means nothing, the session lives on; where the protocol has an error for
+// it, the host gets that.
 func TestNestedGarbage(t *testing.T) {
 	t.Parallel()
 	r := nested(t, `[{"say":"You said ${input}"}]`)
@@ -88,7 +91,8 @@ func TestNestedGarbage(t *testing.T) {
 		t.Errorf("exit %d, %q", exit, results)
 	}
 	for id, want := range map[string]string{
-		"i1": "success", "q1": "Unsupported control request subtype: dance", "q2": "no request with a subtype", "q3": "a model of its vendor", "q4": "was not launched with", "q5": "not what it should be",
+		"i1": "success", "q1": "Unsupported control request subtype: dance", "q2": "no request with a subtype",
+		"q3": "a model of its vendor", "q4": "was not launched with", "q5": "not what it should be",
 		"q6": "success", "q7": "success", "q8": "success", "q9": "initialize comes first",
 	} {
 		a := answerTo(messages, id)
@@ -100,7 +104,10 @@ func TestNestedGarbage(t *testing.T) {
 		t.Errorf("%d inits", n)
 	}
 	stderr := r.stderr.String()
-	for _, word := range []string{"one JSON object", `"dance"`, "control_response", "content is empty", "longer than 64 MiB", "unexpected end"} {
+	for _, word := range []string{
+		"one JSON object", `"dance"`, "control_response", "content is empty",
+		"longer than 64 MiB", "unexpected end",
+	} {
 		if !strings.Contains(stderr, word) {
 			t.Errorf("nothing is said of %q: %s", word, stderr)
 		}
@@ -120,10 +127,12 @@ func TestNestedQuestion(t *testing.T) {
 		asked bool
 	}{
 		{"allow", []string{"--permission-prompt-tool", "stdio"}, func(r *running, id string) {
-			r.say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":{"behavior":"allow"}}}`)
+			r.say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + id +
+				`","response":{"behavior":"allow"}}}`)
 		}, true, true},
 		{"error", []string{"--permission-prompt-tool", "stdio"}, func(r *running, id string) {
-			r.say(`{"type":"control_response","response":{"subtype":"error","request_id":"` + id + `","error":"it threw"}}`)
+			r.say(`{"type":"control_response","response":{"subtype":"error","request_id":"` + id +
+				`","error":"it threw"}}`)
 		}, false, true},
 		{"gone", []string{"--permission-prompt-tool", "stdio"}, func(*running, string) {}, false, true},
 		{"nobody", nil, nil, false, false},
@@ -149,7 +158,8 @@ func TestNestedQuestion(t *testing.T) {
 			if (err == nil) != c.made || exit != 0 || found(messages, ofType("result", "success")) != 1 {
 				t.Errorf("made %v, exit %d: %v", err == nil, exit, messages)
 			}
-			if n := found(messages, func(m map[string]any) bool { return m["type"] == "control_request" }); (n == 1) != c.asked {
+			if n := found(messages,
+				func(m map[string]any) bool { return m["type"] == "control_request" }); (n == 1) != c.asked {
 				t.Errorf("asked %d times", n)
 			}
 			for _, m := range messages {
@@ -161,15 +171,18 @@ func TestNestedQuestion(t *testing.T) {
 	}
 }
 
-// TestNestedPlan: a plan that the host agrees to ends the mode plan, and the host is told so in front of the result; then it sets the mode again.
+// TestNestedPlan: a plan that the host agrees to ends the mode plan, and the host is told so in front of the result;
+// then it sets the mode again.
 func TestNestedPlan(t *testing.T) {
 	t.Parallel()
-	r := nested(t, `[{"call":{"name":"ExitPlanMode","input":{"plan":"x"}}},{"say":"done"}]`, "--permission-prompt-tool", "stdio", "--permission-mode", "plan")
+	r := nested(t, `[{"call":{"name":"ExitPlanMode","input":{"plan":"x"}}},{"say":"done"}]`, "--permission-prompt-tool",
+		"stdio", "--permission-mode", "plan")
 	r.say(userLine("go"))
 	r.await(func(line string) bool { return strings.Contains(line, `"can_use_tool"`) })
 	_, rest, _ := strings.Cut(r.all()[len(r.all())-1], `"request_id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
-	r.say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":{"behavior":"allow"}}}`)
+	r.say(`{"type":"control_response","response":{"subtype":"success","request_id":"` + id +
+		`","response":{"behavior":"allow"}}}`)
 	r.await(func(line string) bool { return strings.HasPrefix(line, `{"type":"result"`) })
 	r.say(`{"type":"control_request","request_id":"m","request":{"subtype":"set_permission_mode","mode":"plan"}}`)
 	messages, exit := r.end()
@@ -182,7 +195,8 @@ func TestNestedPlan(t *testing.T) {
 			course = append(course, fmt.Sprint(m["type"]))
 		}
 	}
-	if got := strings.Join(course, ", "); got != "init plan, status default, user, result, control_response, status plan" || exit != 0 {
+	if got := strings.Join(course,
+		", "); got != "init plan, status default, user, result, control_response, status plan" || exit != 0 {
 		t.Errorf("exit %d: %s", exit, got)
 	}
 }
@@ -200,10 +214,24 @@ func TestNestedBeginnings(t *testing.T) {
 		{"a limit", []string{"--task-budget", "7"}, "", 2, []string{"--task-budget is refused"}},
 		{"a mode", []string{"--permission-mode", "auto"}, "", 2, []string{"--permission-mode auto is refused"}},
 		{"unknown", []string{"--restrict-all"}, "", 2, []string{"--restrict-all"}},
-		{"no session", []string{"--resume", "0b0b0b0b-1111-4222-8333-444444444444"}, userLine("x"), 1, []string{"No conversation found with session ID: 0b0b0b0b-1111-4222-8333-444444444444"}},
-		{"settings", []string{"--settings", `{"forbidEverything":true}`}, userLine("x"), 2, []string{"forbidEverything means nothing here"}},
+		{
+			"no session",
+			[]string{"--resume", "0b0b0b0b-1111-4222-8333-444444444444"},
+			userLine("x"), 1,
+			[]string{"No conversation found with session ID: 0b0b0b0b-1111-4222-8333-444444444444"},
+		},
+		{
+			"settings",
+			[]string{"--settings", `{"forbidEverything":true}`},
+			userLine("x"), 2,
+			[]string{"forbidEverything means nothing here"},
+		},
 		{"no agent", []string{"--agent", "nobody"}, userLine("x"), 2, []string{"there is no agent nobody"}},
-		{"a hook", nil, `{"type":"control_request","request_id":"i1","request":{"subtype":"initialize","hooks":{"PermissionRequest":[{"hookCallbackIds":["a"]}]}}}`, 2, []string{"PermissionRequest would never be called"}},
+		{
+			"a hook", nil,
+			`{"type":"control_request","request_id":"i1","request":{"subtype":"initialize","hooks":{"PermissionRequest":[{"hookCallbackIds":["a"]}]}}}`, 2,
+			[]string{"PermissionRequest would never be called"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -213,11 +241,13 @@ func TestNestedBeginnings(t *testing.T) {
 			}
 			messages, exit := r.end()
 			n := len(messages)
-			if n == 0 || messages[n-1]["type"] != "result" || messages[n-1]["subtype"] != "error_during_execution" || messages[n-1]["is_error"] != true || exit != c.exit {
+			if n == 0 || messages[n-1]["type"] != "result" || messages[n-1]["subtype"] != "error_during_execution" ||
+				messages[n-1]["is_error"] != true || exit != c.exit {
 				t.Fatalf("exit %d: %v\n%s", exit, messages, r.stderr.String())
 			}
 			for _, w := range c.words {
-				if !strings.Contains(fmt.Sprint(messages[n-1]["errors"]), w) || !strings.Contains(r.stderr.String(), w) {
+				if !strings.Contains(fmt.Sprint(messages[n-1]["errors"]), w) ||
+					!strings.Contains(r.stderr.String(), w) {
 					t.Errorf("%s is not said: %v\n%s", w, messages[n-1], r.stderr.String())
 				}
 			}
@@ -232,18 +262,22 @@ func TestNestedBeginnings(t *testing.T) {
 func TestNestedSources(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.write(t, ".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"disableBypassPermissionsMode":"disable"}}`)
+	p.write(t, ".claude/settings.json",
+		`{"permissions":{"defaultMode":"bypassPermissions","allow":["Bash"],"disableBypassPermissionsMode":"disable"}}`)
 	args, env, _ := wires()[3].scripted(t, `[{"shell":"touch made"},{"say":"done"}]`)
-	args = append([]string{"--dialect", "claude"}, append(args, "--output-format=stream-json", "--input-format=stream-json", "--setting-sources=project")...)
+	args = append([]string{"--dialect", "claude"},
+		append(args, "--output-format=stream-json", "--input-format=stream-json", "--setting-sources=project")...)
 	r := p.launch(t, env, args...)
 	r.say(userLine("go"))
 	messages, _ := r.end()
-	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil || found(messages, ofType("result", "success")) != 1 {
+	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil ||
+		found(messages, ofType("result", "success")) != 1 {
 		t.Errorf("%v: %v", err, messages)
 	}
 	refused := p.launch(t, env, append(args, "--permission-mode=bypassPermissions")...)
 	refused.say(userLine("go"))
-	if messages, exit := refused.end(); exit != 2 || !strings.Contains(fmt.Sprint(messages), "forbids the permission mode") {
+	if messages, exit := refused.end(); exit != 2 ||
+		!strings.Contains(fmt.Sprint(messages), "forbids the permission mode") {
 		t.Errorf("exit %d: %v", exit, messages)
 	}
 }
@@ -266,10 +300,12 @@ func TestNestedOneShot(t *testing.T) {
 	} {
 		p := newPlace(t)
 		args, env, _ := wires()[3].scripted(t, `[{"say":"You said ${input}"}]`)
-		cmd := exec.Command(program, append(append([]string{"start", "--dialect=claude", "--cwd", p.work}, args...), c.flags...)...)
+		cmd := exec.Command(program, append(append([]string{"start", "--dialect=claude", "--cwd", p.work}, args...),
+			c.flags...)...)
 		cmd.Env, cmd.Stdin = append(p.env, env...), strings.NewReader(c.stdin)
 		out, _ := cmd.Output()
-		if got := string(out); !strings.Contains(got, c.want) || c.want == "" && got != "" || cmd.ProcessState.ExitCode() != c.exit {
+		if got := string(out); !strings.Contains(got, c.want) || c.want == "" && got != "" ||
+			cmd.ProcessState.ExitCode() != c.exit {
 			t.Errorf("%q: exit %d, %q", c.flags, cmd.ProcessState.ExitCode(), got)
 		}
 	}
@@ -289,15 +325,16 @@ func (r *running) requestID(word string) (id string) {
 }
 
 func controlReply(id, body string) string {
-	return `{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":` + body + `}}`
+	return `{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `","response":` + body +
+		`}}`
 }
 
 func controlRequest(id, body string) string {
 	return `{"type":"control_request","request_id":"` + id + `","request":` + body + `}`
 }
 
-// TestNestedAnswers: an answer may change the mode, but not to one that the process must not have; a question that needs no answer any more is taken back,
-// and an answer to it is passed over.
+// TestNestedAnswers: an answer may change the mode, but not to one that the process must not have; a question that
+// needs no answer any more is taken back, and an answer to it is passed over.
 func TestNestedAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -307,14 +344,26 @@ func TestNestedAnswers(t *testing.T) {
 		made   bool
 		told   string
 	}{
-		{"a mode", nil, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"acceptEdits"}]}`, true, `"status":null,"permissionMode":"acceptEdits"`},
-		{"bypass", nil, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"bypassPermissions"}]}`, false, "not launched with --dangerously-skip-permissions"},
-		{"bypass that may be", []string{"--allow-dangerously-skip-permissions"}, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"bypassPermissions"}]}`, true, `"permissionMode":"bypassPermissions"`},
+		{
+			"a mode", nil, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"acceptEdits"}]}`, true,
+			`"status":null,"permissionMode":"acceptEdits"`,
+		},
+		{
+			"bypass", nil, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"bypassPermissions"}]}`,
+			false, "not launched with --dangerously-skip-permissions",
+		},
+		{
+			"bypass that may be",
+			[]string{"--allow-dangerously-skip-permissions"},
+			`{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"bypassPermissions"}]}`, true,
+			`"permissionMode":"bypassPermissions"`,
+		},
 		{"none", nil, "", false, `{"type":"control_cancel_request","request_id":"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := nested(t, `[{"shell":"touch made"},{"say":"done"}]`, append(c.flags, "--permission-prompt-tool", "stdio")...)
+			r := nested(t, `[{"shell":"touch made"},{"say":"done"}]`,
+				append(c.flags, "--permission-prompt-tool", "stdio")...)
 			r.say(userLine("go"))
 			id := r.requestID(`"can_use_tool"`)
 			if c.answer != "" {
@@ -326,20 +375,24 @@ func TestNestedAnswers(t *testing.T) {
 			r.say(controlReply(id, `{"behavior":"allow"}`)) // to a question that is closed
 			messages, exit := r.end()
 			_, err := os.Stat(filepath.Join(r.cmd.Args[3], "made"))
-			if all := strings.Join(r.lines, "\n") + r.stderr.String(); (err == nil) != c.made || !strings.Contains(all, c.told) || strings.Contains(all, "control_cancel_request") != (c.answer == "") {
+			if all := strings.Join(r.lines, "\n") + r.stderr.String(); (err == nil) != c.made ||
+				!strings.Contains(all, c.told) || strings.Contains(all, "control_cancel_request") != (c.answer == "") {
 				t.Errorf("made %v: %s", err == nil, all)
 			}
 			if err := order.Nested(r.lines); err != nil {
 				t.Error(err)
 			}
-			if want := map[bool]int{true: 1}[c.answer == ""]; exit != want || found(messages, ofType("result", "")) != 1 { // the code is that of the last turn
+			// the code is that of the last turn
+			if want := map[bool]int{true: 1}[c.answer == ""]; exit != want ||
+				found(messages, ofType("result", "")) != 1 {
 				t.Errorf("exit %d, %v", exit, messages)
 			}
 		})
 	}
 }
 
-// TestNestedChanges: the mode and the model change or the host is told why not, and of each mode that is news it is told once.
+// TestNestedChanges: the mode and the model change or the host is told why not, and of each mode that is news it is
+// told once.
 func TestNestedChanges(t *testing.T) {
 	t.Parallel()
 	r := nested(t, `[{"say":"done"}]`, "--permission-prompt-tool", "stdio")
@@ -360,10 +413,14 @@ func TestNestedChanges(t *testing.T) {
 			modes = append(modes, fmt.Sprint(m["permissionMode"]))
 		}
 	}
-	if got := strings.Join(modes, " "); got != "dontAsk default plan dontAsk acceptEdits acceptEdits" || exit != 0 { // the last is that of init
+	// the last is that of init
+	if got := strings.Join(modes, " "); got != "dontAsk default plan dontAsk acceptEdits acceptEdits" || exit != 0 {
 		t.Errorf("exit %d: %s\n%s", exit, got, strings.Join(r.lines, "\n"))
 	}
-	for id, want := range map[string]string{"a": `map[model:other-model]`, "b": "map[model:test-model]", "c": "map[model:test-model]", "d": "the request is not what it should be"} {
+	for id, want := range map[string]string{
+		"a": `map[model:other-model]`, "b": "map[model:test-model]",
+		"c": "map[model:test-model]", "d": "the request is not what it should be",
+	} {
 		if a := fmt.Sprint(answerTo(messages, id)); !strings.Contains(a, want) {
 			t.Errorf("%s: %s", id, a)
 		}
@@ -373,10 +430,13 @@ func TestNestedChanges(t *testing.T) {
 	}
 }
 
-// TestNestedSteer: a message that is for the turn that runs reaches it, or waits for its own, and a host that named it learns which.
+// TestNestedSteer: a message that is for the turn that runs reaches it, or waits for its own, and a host that named it
+// learns which.
 func TestNestedSteer(t *testing.T) {
 	t.Parallel()
-	r := nested(t, `[{"shell":"echo begun > begun; while ! test -e go; do sleep 0.02; done"},{"say":"You said ${input}"}]`, "--dangerously-skip-permissions")
+	r := nested(t,
+		`[{"shell":"echo begun > begun; while ! test -e go; do sleep 0.02; done"},{"say":"You said ${input}"}]`,
+		"--dangerously-skip-permissions")
 	p := place{work: r.cmd.Args[3]}
 	steer := func(id, words string) string {
 		return strings.Replace(userLine(words), `{"type":"user"`, `{"type":"user","priority":"next","uuid":"`+id+`"`, 1)
@@ -409,7 +469,10 @@ func TestNestedSteer(t *testing.T) {
 // TestNestedCodes are Claude Code's: of the last turn, and none for a denial.
 func TestNestedCodes(t *testing.T) {
 	t.Parallel()
-	for script, want := range map[string]int{`[{"say":"done"}]`: 0, `[{"shell":"touch made"},{"say":"done"}]`: 0, `[{"read":"a"},{"read":"b"},{"say":"done"}]`: 1} {
+	for script, want := range map[string]int{
+		`[{"say":"done"}]`: 0, `[{"shell":"touch made"},{"say":"done"}]`: 0,
+		`[{"read":"a"},{"read":"b"},{"say":"done"}]`: 1,
+	} {
 		r := nested(t, script, "--max-turns", "2")
 		r.say(userLine("go"))
 		if messages, exit := r.end(); exit != want {

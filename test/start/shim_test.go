@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAsAgent: --agent native is this program once more, with the shared flags, exit codes and evidence of every other agent.
+// TestAsAgent: --agent native is this program once more, with the shared flags, exit codes and evidence of every other
+// agent.
 func TestAsAgent(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -15,7 +15,12 @@ import (
 type wire struct{ provider, base, key string }
 
 func wires() []wire {
-	return []wire{{"openai", "/v1", "OPENAI_API_KEY"}, {"codex", "/v1", "OPENAI_API_KEY"}, {"anthropic", "", "ANTHROPIC_API_KEY"}, {"gemini", "", "GEMINI_API_KEY"}}
+	return []wire{
+		{"openai", "/v1", "OPENAI_API_KEY"},
+		{"codex", "/v1", "OPENAI_API_KEY"},
+		{"anthropic", "", "ANTHROPIC_API_KEY"},
+		{"gemini", "", "GEMINI_API_KEY"},
+	}
 }
 
 // scripted is the program on a scripted model, behind that wire.
@@ -30,7 +35,8 @@ func (w wire) scripted(t *testing.T, script string) (args, env []string, server 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	return []string{"--provider", w.provider, "--model", "test-model", "--api-base", server.URL() + w.base}, []string{w.key + "=secret-of-a-test"}, server
+	return []string{"--provider", w.provider, "--model", "test-model", "--api-base", server.URL() + w.base},
+		[]string{w.key + "=secret-of-a-test"}, server
 }
 
 // TestSameStream: the same turn over all four wires is the same stream, but for ids, times and what the wires count.
@@ -70,14 +76,16 @@ func TestSameStream(t *testing.T) {
 					t.Errorf("%s:\n%s\n%s:\n%s", from, first, w.provider, got)
 				}
 			}
-			if failed := strings.Count(first, `"is_error":true`); !strings.Contains(first, `"result"`) || failed != fails[name] {
+			if failed := strings.Count(first, `"is_error":true`); !strings.Contains(first, `"result"`) ||
+				failed != fails[name] {
 				t.Errorf("%d failures:\n%s", failed, first)
 			}
 		})
 	}
 }
 
-// canonical replaces what differs by nature: ids by their order, times and counts by nothing, and pieces of text by the whole.
+// canonical replaces what differs by nature: ids by their order, times and counts by nothing, and pieces of text by the
+// whole.
 func canonical(messages []map[string]any, p place) string {
 	ids := map[string]string{}
 	name := func(v any) any {
@@ -114,18 +122,23 @@ func canonical(messages []map[string]any, p place) string {
 		case "usage":
 			m = map[string]any{"type": "usage"}
 		case "result":
-			for _, key := range []string{"usage", "modelUsage", "duration_ms", "duration_api_ms", "total_cost_usd", "usage_estimated"} {
+			for _, key := range []string{
+				"usage", "modelUsage", "duration_ms", "duration_api_ms", "total_cost_usd",
+				"usage_estimated",
+			} {
 				delete(m, key)
 			}
 			if notes, ok := m["errors"].([]any); ok {
 				m["errors"] = len(notes)
 			}
 		}
-		if open != nil && kind == "text" && open["type"] == "text" && open["parent_tool_use_id"] == m["parent_tool_use_id"] {
+		if open != nil && kind == "text" && open["type"] == "text" &&
+			open["parent_tool_use_id"] == m["parent_tool_use_id"] {
 			open["content"] = open["content"].(string) + m["content"].(string)
 			continue
 		}
-		if open != nil && kind == "thinking" && open["type"] == "thinking" && m["is_thinking"] == true && open["is_thinking"] == true {
+		if open != nil && kind == "thinking" && open["type"] == "thinking" && m["is_thinking"] == true &&
+			open["is_thinking"] == true {
 			open["thought"] = open["thought"].(string) + m["thought"].(string)
 			continue
 		}
@@ -147,7 +160,8 @@ func withoutThinking(stream string) string {
 	return strings.Join(kept, "")
 }
 
-// TestFailures: each failure of an API is a typed error, a result that is one, and exit code 1, and nothing of the key is told.
+// TestFailures: each failure of an API is a typed error, a result that is one, and exit code 1, and nothing of the key
+// is told.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for _, w := range wires() {
@@ -162,7 +176,8 @@ func TestFailures(t *testing.T) {
 					t.Fatalf("exit %d\n%s\n%s", exit, strings.Join(r.lines, "\n"), r.stderr.String())
 				}
 				failure, result := messages[len(messages)-3], messages[len(messages)-2]
-				if failure["type"] != "error" && (failure["type"] != "system" || failure["subtype"] != "error") || result["is_error"] != true {
+				if failure["type"] != "error" && (failure["type"] != "system" || failure["subtype"] != "error") ||
+					result["is_error"] != true {
 					t.Errorf("%v\n%v", failure, result)
 				}
 				if text, _ := result["result"].(string); !strings.HasPrefix(text, "Error: ") {
@@ -211,7 +226,8 @@ func TestResume(t *testing.T) {
 	args, env, _ := wires()[0].scripted(t, `[]`)
 	r := p.launch(t, env, append(args, "-p", "go", "--resume", "nobody")...)
 	messages, exit := r.end()
-	if exit != 2 || len(messages) != 3 || !strings.Contains(fmt.Sprint(messages[0]["message"]), "Session not found: nobody") {
+	if exit != 2 || len(messages) != 3 || !strings.Contains(fmt.Sprint(messages[0]["message"]),
+		"Session not found: nobody") {
 		t.Errorf("exit %d, %v", exit, messages)
 	}
 }

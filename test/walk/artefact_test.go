@@ -49,14 +49,16 @@ func (w words) has(name string) bool {
 // unknown are the names in a text that no help tells of, with their lines.
 func (w words) unknown(page, text string) []string {
 	var found []string
-	flags, variables := regexp.MustCompile(`(?:^|[^A-Za-z0-9-])(--?[A-Za-z][a-z-]*)`), regexp.MustCompile(`\b(OMNIAGENT_[A-Z_]+)\b`)
+	flags, variables := regexp.MustCompile(`(?:^|[^A-Za-z0-9-])(--?[A-Za-z][a-z-]*)`),
+		regexp.MustCompile(`\b(OMNIAGENT_[A-Z_]+)\b`)
 	calls := regexp.MustCompile("(?:^|[`| ])omniagent((?: [a-z][a-z-]*)+)")
 	for i, line := range strings.Split(text, "\n") {
 		say := func(what string) {
 			found = append(found, fmt.Sprintf("%s:%d: - %s: no help names it", page, i+1, what))
 		}
 		if strings.Contains(line, "printf") || strings.Contains(line, "go install") {
-			line = regexp.MustCompile(`(printf|go install).*(\||$)`).ReplaceAllString(line, "") // flags of other programs
+			// flags of other programs
+			line = regexp.MustCompile(`(printf|go install).*(\||$)`).ReplaceAllString(line, "")
 		}
 		for span := range codeIn(line) {
 			for _, m := range flags.FindAllStringSubmatch(span, -1) {
@@ -128,7 +130,10 @@ func blocks(page string) []string {
 func TestAgentsFile(t *testing.T) {
 	page := committed(t, "AGENTS.md")
 	parts := sections(page)
-	for _, heading := range []string{"Installation", "Canonical Invocation", "Non-Interactive Flags", "Environment Variables", "Input Conventions", "CI Validation"} {
+	for _, heading := range []string{
+		"Installation", "Canonical Invocation", "Non-Interactive Flags",
+		"Environment Variables", "Input Conventions", "CI Validation",
+	} {
 		if strings.TrimSpace(parts[heading]) == "" {
 			t.Errorf("AGENTS.md: the section %q is missing or empty", heading)
 		}
@@ -196,7 +201,10 @@ func testDrift(t *testing.T, page string) {
 func runBlock(t *testing.T, b *box, block string) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-eu", "-c", block)
-	cmd.Dir, cmd.Env = b.project, b.environment(call{unset: []string{"PATH"}, set: []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")}})
+	cmd.Dir, cmd.Env = b.project, b.environment(call{
+		unset: []string{"PATH"},
+		set:   []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")},
+	})
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s%s", err, block, out)
 	}
@@ -213,7 +221,8 @@ func testInstall(t *testing.T, section string) {
 	places := strings.Fields(string(cache))
 	cmd := exec.Command("/bin/sh", "-eu", "-c", steps[0]+steps[0]+"cd /\n"+steps[1])
 	cmd.Dir = repository
-	cmd.Env = append(os.Environ(), "GOPATH="+t.TempDir(), "GOBIN=", "GOMODCACHE="+places[0], "GOCACHE="+places[1], "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0", "HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "GOPATH="+t.TempDir(), "GOBIN=", "GOMODCACHE="+places[0], "GOCACHE="+places[1],
+		"GOFLAGS=-buildvcs=false", "CGO_ENABLED=0", "HOME="+t.TempDir())
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the installation fails: %v\n%s", err, out)
@@ -235,7 +244,8 @@ func TestSkills(t *testing.T) {
 	if len(names) != len(commands(t))+1 {
 		t.Fatalf("there are %d files for %d commands", len(names), len(commands(t)))
 	}
-	front := regexp.MustCompile(`^---\nname: [a-z-]+\ndescription: [^\n]+\nversion: ` + regexp.QuoteMeta(version(t)) + `\n---\n\n# `)
+	front := regexp.MustCompile(`^---\nname: [a-z-]+\ndescription: [^\n]+\nversion: ` + regexp.QuoteMeta(version(t)) +
+		`\n---\n\n# `)
 	w := known(t)
 	for _, path := range names {
 		text, err := os.ReadFile(path)
@@ -257,8 +267,10 @@ func TestSkills(t *testing.T) {
 	for _, path := range names { // what lies in the repository is what the program writes
 		text, err := os.ReadFile(path)
 		must(t, err)
-		if old, err := os.ReadFile(filepath.Join(repository, "skills", filepath.Base(path))); string(old) != string(text) {
-			t.Errorf("skills/%s is out of date (%v): go run ./cmd/omniagent generate-skills skills", filepath.Base(path), err)
+		if old, err := os.ReadFile(filepath.Join(repository, "skills",
+			filepath.Base(path))); string(old) != string(text) {
+			t.Errorf("skills/%s is out of date (%v): go run ./cmd/omniagent generate-skills skills",
+				filepath.Base(path), err)
 		}
 	}
 	if kept, _ := filepath.Glob(filepath.Join(repository, "skills", "*")); len(kept) != len(names) {
@@ -296,7 +308,8 @@ func TestManPages(t *testing.T) {
 	must(t, err)
 	for _, c := range commands(t) {
 		name := "omniagent-" + strings.Join(c.words(), "-") + ".1"
-		if !strings.Contains(strings.ReplaceAll(string(whole), `\-`, "-"), "\n.BR "+strings.TrimSuffix(name, ".1")+" (1)\n") {
+		if !strings.Contains(strings.ReplaceAll(string(whole), `\-`, "-"), "\n.BR "+strings.TrimSuffix(name, ".1")+
+			" (1)\n") {
 			t.Errorf("omniagent.1 does not name %s", name)
 		}
 		raw, err := os.ReadFile(filepath.Join(b.project, "man1", name))
@@ -329,12 +342,16 @@ func TestManPages(t *testing.T) {
 func testManReads(t *testing.T, dir string) {
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	must(t, err)
-	for tool, args := range map[string][]string{"mandoc": {"-T", "lint", "-W", "error"}, "groff": {"-man", "-ww", "-Tutf8", "-z"}} {
+	for tool, args := range map[string][]string{
+		"mandoc": {"-T", "lint", "-W", "error"},
+		"groff":  {"-man", "-ww", "-Tutf8", "-z"},
+	} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			continue
 		}
-		if out, err := exec.Command(path, append(args, pages...)...).CombinedOutput(); err != nil || tool == "groff" && len(out) > 0 {
+		if out, err := exec.Command(path, append(args, pages...)...).CombinedOutput(); err != nil || tool == "groff" &&
+			len(out) > 0 {
 			t.Errorf("%s cannot read the pages: %v\n%s", tool, err, out)
 		}
 	}
@@ -342,9 +359,13 @@ func testManReads(t *testing.T, dir string) {
 
 func TestCompletions(t *testing.T) {
 	b := furnished(t)
-	for shell, check := range map[string][]string{"bash": {"bash", "-n"}, "zsh": {"zsh", "-n"}, "fish": {"fish", "--no-execute"}, "powershell": nil} {
+	for shell, check := range map[string][]string{
+		"bash": {"bash", "-n"}, "zsh": {"zsh", "-n"},
+		"fish": {"fish", "--no-execute"}, "powershell": nil,
+	} {
 		o := b.run(t, call{args: []string{"completion", shell, "--output", "plain"}})
-		if lines := strings.SplitN(o.stdout, "\n", 3); o.code != 0 || len(lines) < 3 || lines[1] != "# omniagent "+version(t) {
+		if lines := strings.SplitN(o.stdout, "\n", 3); o.code != 0 || len(lines) < 3 ||
+			lines[1] != "# omniagent "+version(t) {
 			t.Fatalf("the script for %s does not carry the version\n%s", shell, o)
 		}
 		script := b.write(t, "project/"+shell, o.stdout)
@@ -384,8 +405,8 @@ func TestCompletions(t *testing.T) {
 	testBash(t, b)
 }
 
-// testBash completes in a real bash. Where bash-completion is not installed, the two functions that the script takes from it are
-// replaced by the plainest that do.
+// testBash completes in a real bash. Where bash-completion is not installed, the two functions that the script takes
+// from it are replaced by the plainest that do.
 func testBash(t *testing.T, b *box) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -401,13 +422,20 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_TYPE=9 COMP_KEY=9; 
 __start_omniagent omniagent 2>/dev/null
 printf '%s\n' "${COMPREPLY[@]}"`
 	for typed, want := range map[string]string{
-		"omniagent conf": "config", "omniagent config un": "unset", "omniagent status --show-side": "--show-side-effects",
-		"omniagent completion po": "powershell", "omniagent status --output pl": "plain",
+		"omniagent conf": "config", "omniagent config un": "unset",
+		"omniagent status --show-side": "--show-side-effects",
+		"omniagent completion po":      "powershell", "omniagent status --output pl": "plain",
 	} {
-		cmd := exec.Command(bash, append([]string{"--norc", "--noprofile", "-c", ask, "bash", filepath.Join(b.project, "bash")}, strings.Fields(typed)...)...)
-		cmd.Dir, cmd.Env = b.project, b.environment(call{unset: []string{"PATH"}, set: []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")}})
+		cmd := exec.Command(bash,
+			append([]string{"--norc", "--noprofile", "-c", ask, "bash", filepath.Join(b.project, "bash")},
+				strings.Fields(typed)...)...)
+		cmd.Dir, cmd.Env = b.project, b.environment(call{
+			unset: []string{"PATH"},
+			set:   []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")},
+		})
 		out, err := cmd.CombinedOutput()
-		if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || len(lines) != 1 || strings.TrimSpace(lines[0]) != want {
+		if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || len(lines) != 1 ||
+			strings.TrimSpace(lines[0]) != want {
 			t.Errorf("%q is completed to %q (%v), not to %q", typed, out, err, want)
 		}
 	}

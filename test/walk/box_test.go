@@ -32,7 +32,10 @@ func newBox(t *testing.T) *box {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	b := &box{root: root, home: filepath.Join(root, "home"), project: filepath.Join(root, "project"), temp: filepath.Join(root, "tmp")}
+	b := &box{
+		root: root, home: filepath.Join(root, "home"), project: filepath.Join(root, "project"),
+		temp: filepath.Join(root, "tmp"),
+	}
 	for _, dir := range []string{b.home, b.temp, filepath.Join(b.project, ".git")} {
 		must(t, os.MkdirAll(dir, 0o755))
 	}
@@ -40,7 +43,8 @@ func newBox(t *testing.T) *box {
 	return b
 }
 
-// furnished is a box where every command has something to do: a setting to remove, a file to trust, rubbish to clean up, a conversation.
+// furnished is a box where every command has something to do: a setting to remove, a file to trust, rubbish to clean
+// up, a conversation.
 func furnished(t *testing.T) *box {
 	t.Helper()
 	b := newBox(t)
@@ -105,7 +109,8 @@ type outcome struct {
 }
 
 func (o outcome) String() string {
-	return fmt.Sprintf("omniagent %s\nexit status %d\nstdout: %.2000s\nstderr: %.2000s", strings.Join(o.args, " "), o.code, o.stdout, o.stderr)
+	return fmt.Sprintf("omniagent %s\nexit status %d\nstdout: %.2000s\nstderr: %.2000s", strings.Join(o.args, " "),
+		o.code, o.stdout, o.stderr)
 }
 
 // execProgram is a bare start of the program, where no test is at hand.
@@ -216,8 +221,8 @@ func without(list []string, places ...string) []string {
 // conversations are what the native agent keeps of what was said.
 func (b *box) conversations() string { return filepath.Join(b.home, ".yume/sessions") }
 
-// record is the audit log, locks hold the places of locks, and children is where running children stand on record: all that a command may
-// leave that changes nothing.
+// record is the audit log, locks hold the places of locks, and children is where running children stand on record: all
+// that a command may leave that changes nothing.
 func (b *box) record() string { return filepath.Join(b.home, ".local/share/omniagent/audit.jsonl") }
 
 func (b *box) locks() string { return filepath.Join(b.home, ".local/state/omniagent/locks") }

@@ -10,9 +10,10 @@ import (
 	"testing"
 )
 
-// TestNoConnection shows that no command but start, chat, acp and mcp opens a connection, in two ways of falling reach. The first takes the network away and
-// looks whether anything is missed. The second watches the system calls, of children too. They talk to the model API that the caller names,
-// and to nothing else; a call of theirs that asks no model connects no more than any other.
+// TestNoConnection shows that no command but start, chat, acp and mcp opens a connection, in two ways of falling reach.
+// The first takes the network away and looks whether anything is missed. The second watches the system calls, of
+// children too. They talk to the model API that the caller names, and to nothing else; a call of theirs that asks no
+// model connects no more than any other.
 func TestNoConnection(t *testing.T) {
 	t.Run("declared", testDeclaredNetwork)
 	t.Run("namespace", testWithoutNetwork)
@@ -85,7 +86,8 @@ func testWithoutNetwork(t *testing.T) {
 		for _, typed := range calls {
 			b := furnished(t)
 			cmd := execProgram(typed.args...)
-			cmd.Dir, cmd.Env, cmd.SysProcAttr, cmd.Stdin = b.project, b.environment(call{}), alone, strings.NewReader(typed.stdin)
+			cmd.Dir, cmd.Env, cmd.SysProcAttr, cmd.Stdin = b.project, b.environment(call{}), alone,
+				strings.NewReader(typed.stdin)
 			if out, err := cmd.Output(); err != nil {
 				t.Errorf("%s misses the network: %v\n%s", key, err, out)
 			}
@@ -105,7 +107,8 @@ func watched(t *testing.T, typed call) []string {
 		t.Skipf("strace may not watch here: %s", out)
 	}
 	b := furnished(t)
-	cmd := exec.Command(strace, append([]string{"-f", "-e", "trace=socket,connect,sendto,execve", "-o", trace, program}, typed.args...)...)
+	cmd := exec.Command(strace, append([]string{"-f", "-e", "trace=socket,connect,sendto,execve", "-o", trace, program},
+		typed.args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = b.project, b.environment(call{}), strings.NewReader(typed.stdin)
 	if out, err := cmd.Output(); err != nil {
 		t.Errorf("omniagent %v: %v\n%s", typed.args, err, out)
@@ -146,9 +149,11 @@ func joined(trace string) []string {
 	return list
 }
 
-// refusal says whether a call got no socket. The trial of walls asks for some to see them refused; nothing leaves by those.
+// refusal says whether a call got no socket. The trial of walls asks for some to see them refused; nothing leaves by
+// those.
 func refusal(line string) bool {
-	return strings.Contains(line, "socket(") && (strings.Contains(line, "= -1 EPERM ") || strings.Contains(line, "= -1 EAFNOSUPPORT "))
+	return strings.Contains(line, "socket(") &&
+		(strings.Contains(line, "= -1 EPERM ") || strings.Contains(line, "= -1 EAFNOSUPPORT "))
 }
 
 func testNoSystemCall(t *testing.T) {
@@ -163,8 +168,8 @@ func testNoSystemCall(t *testing.T) {
 	}
 }
 
-// testModelAlone lets the talkers talk, and looks with whom. Sockets of the network that connect nowhere are how Go finds out what the machine
-// can do.
+// testModelAlone lets the talkers talk, and looks with whom. Sockets of the network that connect nowhere are how Go
+// finds out what the machine can do.
 func testModelAlone(t *testing.T) {
 	for _, key := range talkers() {
 		c := commandNamed(t, key)
@@ -181,7 +186,8 @@ func testModelAlone(t *testing.T) {
 		asked := false
 		for _, line := range watched(t, typed) {
 			asked = asked || strings.Contains(line, "connect(") && strings.Contains(line, model)
-			to := strings.Contains(line, "connect(") || strings.Contains(line, "sendto(") && strings.Contains(line, "sin")
+			to := strings.Contains(line, "connect(") || strings.Contains(line, "sendto(") &&
+				strings.Contains(line, "sin")
 			if to && !strings.Contains(line, model) {
 				t.Errorf("%s talks to somebody else: %s", key, line)
 			}

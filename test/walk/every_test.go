@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEveryCommand makes every check with every command that answers with an envelope, each in a box of its own. TestEveryStream and
-// TestEveryTerminal have the others.
+// TestEveryCommand makes every check with every command that answers with an envelope, each in a box of its own.
+// TestEveryStream and TestEveryTerminal have the others.
 func TestEveryCommand(t *testing.T) {
 	checks := map[string]func(*testing.T, *command){
 		"envelope":                checkEnvelope,
@@ -88,7 +88,10 @@ func checkHelp(t *testing.T, c *command) {
 	if long.code != 0 || e.Meta["help"] != true {
 		t.Errorf("--help is no help\n%s", long)
 	}
-	for _, want := range []string{"Usage: omniagent " + strings.Join(c.words(), " "), "Examples:", "Exit codes:", c.Examples[0].Command} {
+	for _, want := range []string{
+		"Usage: omniagent " + strings.Join(c.words(), " "), "Examples:", "Exit codes:",
+		c.Examples[0].Command,
+	} {
 		if !strings.Contains(long.stderr, want) {
 			t.Errorf("the help does not say %q\n%s", want, long)
 		}
@@ -114,8 +117,8 @@ func checkHelp(t *testing.T, c *command) {
 	}
 }
 
-// parseOnly is the flag that makes a call be looked at and not done. What has no envelope has no --validate-only; its --help comes after
-// all flags were read.
+// parseOnly is the flag that makes a call be looked at and not done. What has no envelope has no --validate-only; its
+// --help comes after all flags were read.
 func (c *command) parseOnly() string {
 	if _, has := c.Flags["validate-only"]; has {
 		return "--validate-only"
@@ -153,7 +156,8 @@ func checkWrongFlag(t *testing.T, c *command) {
 	if !bytes.Contains(problems, []byte(`"corrected":"--cwd"`)) || !bytes.Contains(problems, []byte("--no-such-flag")) {
 		t.Errorf("not every wrong flag is told, with what was meant\n%s", o)
 	}
-	if !strings.HasPrefix(o.stderr, "omniagent: ") || !strings.Contains(o.stderr, "\nhint: ") || !strings.HasSuffix(o.stderr, "TOOL_FAILED=1\n") {
+	if !strings.HasPrefix(o.stderr, "omniagent: ") || !strings.Contains(o.stderr, "\nhint: ") ||
+		!strings.HasSuffix(o.stderr, "TOOL_FAILED=1\n") {
 		t.Errorf("standard error does not tell it\n%s", o)
 	}
 	if changed := without(changes(before, b.tree(t)), b.record()); len(changed) > 0 {
@@ -199,7 +203,8 @@ func checkSurplusArgument(t *testing.T, c *command) {
 		typed = c.plain(t, slices.Repeat([]string{"surplus"}, len(c.ext.Parameters)+1)...)
 	}
 	o := b.run(t, typed)
-	if c.judge(t, o); o.code == 0 || !strings.Contains(o.stdout, "surplus") && !strings.Contains(o.stdout, "no-such-thing") {
+	if c.judge(t, o); o.code == 0 || !strings.Contains(o.stdout, "surplus") &&
+		!strings.Contains(o.stdout, "no-such-thing") {
 		t.Errorf("a surplus argument is not told\n%s", o)
 	}
 }
@@ -207,7 +212,8 @@ func checkSurplusArgument(t *testing.T, c *command) {
 // anyWords says whether a command takes any number of words, whatever they are: those of another program's call.
 func (c *command) anyWords() bool {
 	for name, p := range c.ext.Parameters {
-		if (p.Nargs == "*" || p.Nargs == "+") && p.Pattern == "" && strings.Contains(c.Flags[name].Description, "behind --") {
+		if (p.Nargs == "*" || p.Nargs == "+") && p.Pattern == "" &&
+			strings.Contains(c.Flags[name].Description, "behind --") {
 			return true
 		}
 	}

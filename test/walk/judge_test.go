@@ -112,8 +112,8 @@ func commands(t *testing.T) []*command {
 	return list
 }
 
-// of are the commands of one class: what stands on standard output, an envelope, a protocol of its own ("stream"), or a conversation with a
-// person ("terminal").
+// of are the commands of one class: what stands on standard output, an envelope, a protocol of its own ("stream"), or a
+// conversation with a person ("terminal").
 func of(t *testing.T, class string) []*command {
 	t.Helper()
 	list := slices.DeleteFunc(commands(t), func(c *command) bool { return c.ext.Class != class })
@@ -123,8 +123,8 @@ func of(t *testing.T, class string) []*command {
 	return list
 }
 
-// runs says whether a command of class terminal is there for another program, which it starts with the words of the caller and hands its streams
-// to. The others are conversations.
+// runs says whether a command of class terminal is there for another program, which it starts with the words of the
+// caller and hands its streams to. The others are conversations.
 func (c *command) runs() bool {
 	for _, child := range c.ext.Children {
 		for _, name := range child.Args {
@@ -146,7 +146,8 @@ func ofTerminal(t *testing.T, runs bool) []*command {
 	return list
 }
 
-// enveloped are the commands that answer with an envelope: all but those that talk to a model, which have rules of their own.
+// enveloped are the commands that answer with an envelope: all but those that talk to a model, which have rules of
+// their own.
 func enveloped(t *testing.T) []*command {
 	t.Helper()
 	return of(t, "envelope")
@@ -230,7 +231,8 @@ func (c *command) judge(t *testing.T, o outcome) envelope {
 	if good != (o.code == 0) {
 		t.Errorf("ok is %t and the exit status %d\n%s", good, o.code, o)
 	}
-	if e := list[0]; e.OK && c.key != "exec" && e.Data != nil && e.Meta["help"] == nil && !slices.Contains(o.args, "--schema") {
+	if e := list[0]; e.OK && c.key != "exec" && e.Data != nil && e.Meta["help"] == nil &&
+		!slices.Contains(o.args, "--schema") {
 		c.judgeData(t, e, o)
 	}
 	return list[0]
@@ -257,7 +259,8 @@ func judgeLines(t *testing.T, o outcome) []envelope {
 		if e.OK != (e.Meta["exit_code"] == 0.0) {
 			t.Errorf("ok is %t and meta.exit_code %v\n%s", e.OK, e.Meta["exit_code"], o)
 		}
-		if !e.OK && (!slices.Contains(errorCodes(t), fmt.Sprint(e.Error["code"])) || e.Error["message"] == "" || e.Error["suggestion"] == nil) {
+		if !e.OK && (!slices.Contains(errorCodes(t), fmt.Sprint(e.Error["code"])) || e.Error["message"] == "" ||
+			e.Error["suggestion"] == nil) {
 			t.Errorf("the error has no known code, no message or no next step\n%s", o)
 		}
 		list = append(list, e)

@@ -14,7 +14,19 @@ import (
 
 // pure are the calls that only tell: they need nothing and leave nothing.
 func pure() [][]string {
-	return [][]string{{"--version"}, {"-V"}, {"version"}, {"--help"}, {"-h"}, {}, {"config"}, {"config", "--help"}, {"--schema"}, {"manifest"}, {"completion", "bash"}}
+	return [][]string{
+		{"--version"},
+		{"-V"},
+		{"version"},
+		{"--help"},
+		{"-h"},
+		{},
+		{"config"},
+		{"config", "--help"},
+		{"--schema"},
+		{"manifest"},
+		{"completion", "bash"},
+	}
 }
 
 func TestPurity(t *testing.T) {
@@ -46,9 +58,11 @@ func testPureWithoutHome(t *testing.T) {
 	closed := filepath.Join(b.root, "closed")
 	must(t, os.Mkdir(closed, 0o000))
 	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
-	calls := append(pure(), []string{"config", "path"}, []string{"doctor"}, []string{"errors", "list"}, []string{"changelog"})
+	calls := append(pure(), []string{"config", "path"}, []string{"doctor"}, []string{"errors", "list"},
+		[]string{"changelog"})
 	for name, set := range map[string][]string{
-		"none": {}, "empty": {"HOME="}, "relative": {"HOME=here"}, "device": {"HOME=/dev/null"}, "missing": {"HOME=" + filepath.Join(b.root, "nowhere")},
+		"none": {}, "empty": {"HOME="}, "relative": {"HOME=here"}, "device": {"HOME=/dev/null"}, "missing": {"HOME=" +
+			filepath.Join(b.root, "nowhere")},
 		"closed": {"HOME=" + closed}, "torn": {"HOME=" + filepath.Join(b.root, "torn")},
 	} {
 		for _, args := range calls {
@@ -103,7 +117,11 @@ func testPureInParallel(t *testing.T) {
 func TestBareCall(t *testing.T) {
 	b := newBox(t)
 	before := b.tree(t)
-	for _, c := range []call{{redir: "<&-"}, {redir: "</dev/null"}, {redir: "<&-", unset: []string{"HOME", "PATH", "TMPDIR", "USER"}}} {
+	for _, c := range []call{
+		{redir: "<&-"},
+		{redir: "</dev/null"},
+		{redir: "<&-", unset: []string{"HOME", "PATH", "TMPDIR", "USER"}},
+	} {
 		o := b.run(t, c)
 		e := judgeLines(t, o)[0]
 		listed, _ := e.Data.(map[string]any)["commands"].([]any)
@@ -145,7 +163,8 @@ func TestFreshHome(t *testing.T) {
 			if changed := without(changes(before, after), b.record(), b.children()); len(changed) > 0 {
 				t.Errorf("it set something up: %v", changed)
 			}
-			if left := slices.Collect(maps.Keys(after)); slices.ContainsFunc(left, func(path string) bool { return strings.HasPrefix(path, b.temp+"/") }) {
+			if left := slices.Collect(maps.Keys(after)); slices.ContainsFunc(left,
+				func(path string) bool { return strings.HasPrefix(path, b.temp+"/") }) {
 				t.Errorf("something is left in the temporary directory: %v", left)
 			}
 		})

@@ -54,7 +54,8 @@ func checkAbsolutePaths(t *testing.T, c *command) {
 		for _, part := range []any{e.Data, e.Meta, e.Error} {
 			members(part, "", func(path, name string, value any) {
 				s, isText := value.(string)
-				isPath := name == "path" || name == "dir" || name == "file" || name == "cwd" || strings.HasSuffix(name, "_path") || strings.HasSuffix(name, "_dir")
+				isPath := name == "path" || name == "dir" || name == "file" || name == "cwd" ||
+					strings.HasSuffix(name, "_path") || strings.HasSuffix(name, "_dir")
 				if isPath && isText && s != "" && !filepath.IsAbs(s) && c.key != "manifest" {
 					t.Errorf("%s is relative: %s", path, s)
 				}
@@ -63,7 +64,8 @@ func checkAbsolutePaths(t *testing.T, c *command) {
 	}
 }
 
-// checkRowsInOrder looks at lists that have at least two rows. What they are sorted by is a matter of the declaration alone.
+// checkRowsInOrder looks at lists that have at least two rows. What they are sorted by is a matter of the declaration
+// alone.
 func checkRowsInOrder(t *testing.T, c *command) {
 	p := tree.Program()
 	i := slices.IndexFunc(p.Commands, func(d *contract.Command) bool { return d.Key() == c.key })
@@ -152,7 +154,8 @@ func checkSafeChangesNothing(t *testing.T, c *command) {
 	}
 }
 
-// checkDryRunChangesNothing also makes the same call in earnest, so that a dry run cannot pass for want of anything to do.
+// checkDryRunChangesNothing also makes the same call in earnest, so that a dry run cannot pass for want of anything to
+// do.
 func checkDryRunChangesNothing(t *testing.T, c *command) {
 	_, can := c.Flags["dry-run"]
 	if c.safe() {
@@ -170,7 +173,8 @@ func checkDryRunChangesNothing(t *testing.T, c *command) {
 	}
 	data, _ := e.Data.(map[string]any)
 	effect, _ := data["effect"].(string)
-	if affected, _ := data["would_affect"].(map[string]any); o.code != 0 || !strings.HasPrefix(effect, "would_") || effect == "would_noop" || len(affected) == 0 {
+	if affected, _ := data["would_affect"].(map[string]any); o.code != 0 || !strings.HasPrefix(effect, "would_") ||
+		effect == "would_noop" || len(affected) == 0 {
 		t.Errorf("the dry run does not tell what would change\n%s", o)
 	}
 	typed := c.plain(t)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestEveryRunner makes the checks with the commands that run a program of the caller's: its streams and its exit status are those of the call, and
-// what is not the program's stands on standard error behind the name of ours.
+// TestEveryRunner makes the checks with the commands that run a program of the caller's: its streams and its exit
+// status are those of the call, and what is not the program's stands on standard error behind the name of ours.
 func TestEveryRunner(t *testing.T) {
 	everyOne(t, ofTerminal(t, true), map[string]func(*testing.T, *command){
 		"exit_status":           runnerExitStatus,
@@ -60,7 +60,8 @@ func runnerExitStatus(t *testing.T, c *command) {
 	b := walled(t, c)
 	before := b.tree(t)
 	for line, want := range map[string]int{
-		"exit 0": 0, "exit 1": 1, "exit 7": 7, "exit 12": 12, "exit 255": 255, "kill -TERM $$": 128 + 15, "kill -KILL $$": 128 + 9, "exit 143": 143,
+		"exit 0": 0, "exit 1": 1, "exit 7": 7, "exit 12": 12, "exit 255": 255, "kill -TERM $$": 128 +
+			15, "kill -KILL $$": 128 + 9, "exit 143": 143,
 	} {
 		o := b.run(t, c.sh(line))
 		if o.code != want || o.stdout != "" || unwarned(o) != "" {
@@ -79,7 +80,8 @@ func runnerStreams(t *testing.T, c *command) {
 	typed.stdin = strings.Repeat(odd, 10_000)
 	o := b.run(t, typed)
 	if o.code != 0 || o.stdout != typed.stdin || unwarned(o) != "to\tstderr\x00" {
-		t.Errorf("%d bytes in, %d out, %q on standard error, exit status %d", len(typed.stdin), len(o.stdout), unwarned(o), o.code)
+		t.Errorf("%d bytes in, %d out, %q on standard error, exit status %d", len(typed.stdin), len(o.stdout),
+			unwarned(o), o.code)
 	}
 	typed = c.sh("cat")
 	typed.redir = "<&-"
@@ -102,7 +104,8 @@ func runnerStdinSilent(t *testing.T, c *command) {
 func runnerStdoutLost(t *testing.T, c *command) {
 	b := walled(t, c)
 	for how, typed := range lost(t, c.sh("exec 2>&-; sleep 300 & echo heard || exit 9; exit 8")) {
-		if o := b.run(t, typed); o.code != 9 && !(how == "gone" && o.code == 128+13) && !(how == ">&-" && o.code == 8) { // what is closed is opened as /dev/null
+		// what is closed is opened as /dev/null
+		if o := b.run(t, typed); o.code != 9 && !(how == "gone" && o.code == 128+13) && !(how == ">&-" && o.code == 8) {
 			t.Errorf("with %s it is not the program's own status\n%s", how, o)
 		}
 	}
@@ -134,14 +137,18 @@ func runnerStderrClosed(t *testing.T, c *command) {
 // runnerFlags: behind -- no word is ours, whatever it looks like.
 func runnerFlags(t *testing.T, c *command) {
 	b := walled(t, c)
-	words := []string{"--help", "-h", "--schema", "--version", "--no-such-flag", "--", "--cwd", "/", "", "two words", "$HOME", "*"}
+	words := []string{
+		"--help", "-h", "--schema", "--version", "--no-such-flag", "--", "--cwd", "/", "", "two words",
+		"$HOME", "*",
+	}
 	typed := c.of(append([]string{"/bin/sh", "-c", `for word; do echo "$word"; done`, "sh"}, words...)...)
 	if o := b.run(t, typed); o.code != 0 || o.stdout != strings.Join(words, "\n")+"\n" {
 		t.Errorf("words of the program are not handed on as they are\n%s", o)
 	}
 }
 
-// runnerSignals sends the signals that end a call to ours alone. The program gets them, and all that it started is gone.
+// runnerSignals sends the signals that end a call to ours alone. The program gets them, and all that it started is
+// gone.
 func runnerSignals(t *testing.T, c *command) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		b := walled(t, c)
@@ -171,7 +178,10 @@ func runnerWithoutProgram(t *testing.T, c *command) {
 	before := b.tree(t)
 	file := b.write(t, "project/no-program", "exit 0\n")
 	before[file] = b.tree(t)[file]
-	for _, name := range []string{"no-such-program", "./no-such-program", "/no/such/program", "./no-program", "./.git"} {
+	for _, name := range []string{
+		"no-such-program", "./no-such-program", "/no/such/program", "./no-program",
+		"./.git",
+	} {
 		o := b.run(t, c.of(name))
 		c.turnedAway(t, o, 5, name)
 		b.leftOnly(t, before, o)
@@ -181,7 +191,8 @@ func runnerWithoutProgram(t *testing.T, c *command) {
 	b.leftOnly(t, before, o)
 }
 
-// runnerWithoutWalls asks for walls that another system has, and takes those away that this one has: nothing runs outside.
+// runnerWithoutWalls asks for walls that another system has, and takes those away that this one has: nothing runs
+// outside.
 func runnerWithoutWalls(t *testing.T, c *command) {
 	b := furnished(t)
 	before := b.tree(t)
@@ -201,10 +212,12 @@ func runnerWithoutWalls(t *testing.T, c *command) {
 		if asked != "" {
 			args = append(args, asked)
 		}
-		cmd := exec.Command("unshare", append(args, "--", "/bin/sh", "-c", "echo ran; touch "+filepath.Join(b.root, "outside"))...)
+		cmd := exec.Command("unshare",
+			append(args, "--", "/bin/sh", "-c", "echo ran; touch "+filepath.Join(b.root, "outside"))...)
 		cmd.Dir, cmd.Env = b.project, b.environment(call{})
 		out, err := cmd.CombinedOutput()
-		if _, started := err.(*exec.ExitError); err != nil && !started || strings.Contains(string(out), "unshare: ") || strings.Contains(string(out), "max_user_namespaces") {
+		if _, started := err.(*exec.ExitError); err != nil && !started || strings.Contains(string(out), "unshare: ") ||
+			strings.Contains(string(out), "max_user_namespaces") {
 			t.Skipf("namespaces cannot be taken away here: %v %s", err, out)
 		}
 		code, ran := cmd.ProcessState.ExitCode(), strings.Contains(string(out), "ran\n")
@@ -224,7 +237,10 @@ func runnerWrongCall(t *testing.T, c *command) {
 	with := func(more ...string) call { return call{args: placed(typed.args, more...)} }
 	o := b.run(t, with("--cwdd", "x", "--no-such-flag"))
 	c.turnedAway(t, o, 2, "--cwdd", "--no-such-flag", "did you mean --cwd?")
-	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--timeout", "--walls=none", "--cwd=/no/such"} {
+	for _, flag := range []string{
+		"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--timeout",
+		"--walls=none", "--cwd=/no/such",
+	} {
 		name, _, _ := strings.Cut(flag, "=")
 		c.turnedAway(t, b.run(t, with(flag)), 2, name)
 	}
@@ -254,7 +270,8 @@ func runnerNoHome(t *testing.T, c *command) {
 	}
 }
 
-// runnerUnwritableHome: where no record can be kept nothing is made that would have to be tidied, so there are no such walls.
+// runnerUnwritableHome: where no record can be kept nothing is made that would have to be tidied, so there are no such
+// walls.
 func runnerUnwritableHome(t *testing.T, c *command) {
 	b := walled(t, c)
 	file := b.write(t, "file", "a file cannot hold anything, for the superuser neither\n")
@@ -279,11 +296,14 @@ func runnerTornConfig(t *testing.T, c *command) {
 	}
 }
 
-// runnerLeavesNothing: what the program wrote in the workspace stays, and nothing else does. It also wrote, and started, what must not stay.
+// runnerLeavesNothing: what the program wrote in the workspace stays, and nothing else does. It also wrote, and
+// started, what must not stay.
 func runnerLeavesNothing(t *testing.T, c *command) {
 	b := walled(t, c)
 	before := b.tree(t)
-	o := b.run(t, c.sh("echo kept >kept; echo gone >$TMPDIR/gone; echo no >../outside; echo no >$HOME/outside; sleep 300 & exit 3"))
+	o := b.run(t,
+		c.sh("echo kept >kept; echo gone >$TMPDIR/gone; echo no >../outside; echo no >$HOME/outside; sleep 300 "+
+			"& exit 3"))
 	if o.code != 3 {
 		t.Errorf("it fails\n%s", o)
 	}
@@ -298,7 +318,8 @@ func runnerSchema(t *testing.T, c *command) {
 	b := newBox(t)
 	before := b.tree(t)
 	o := b.run(t, call{args: append(c.words(), "--schema")})
-	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 || list[0].Data.(map[string]any)["output_class"] != "terminal" {
+	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 ||
+		list[0].Data.(map[string]any)["output_class"] != "terminal" {
 		t.Errorf("--schema tells nothing\n%s", o)
 	}
 	if changed := changes(before, b.tree(t)); len(changed) > 0 {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// servers are the streams that speak JSON-RPC with a program which started them: what they do follows from requests, not from their arguments.
+// servers are the streams that speak JSON-RPC with a program which started them: what they do follows from requests,
+// not from their arguments.
 func servers(t *testing.T) []*command {
 	t.Helper()
 	return slices.DeleteFunc(of(t, "stream"), func(c *command) bool { return !c.serves() || c.prints() })
@@ -37,7 +38,8 @@ func serverSchema(t *testing.T, c *command) {
 	b := newBox(t)
 	before := b.tree(t)
 	o := b.run(t, call{args: append(c.words(), "--schema")})
-	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 || list[0].Data.(map[string]any)["output_class"] != "stream" {
+	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 ||
+		list[0].Data.(map[string]any)["output_class"] != "stream" {
 		t.Errorf("--schema tells nothing\n%s", o)
 	}
 	if changed := changes(before, b.tree(t)); len(changed) > 0 {
@@ -49,7 +51,13 @@ func serverSchema(t *testing.T, c *command) {
 func serverWrongCall(t *testing.T, c *command) {
 	b := furnished(t)
 	before := b.tree(t)
-	for _, more := range [][]string{{"--no-such-flag"}, {"surplus"}, {"--dry-run"}, {"--quiet"}, {"--timeout", "soon"}} {
+	for _, more := range [][]string{
+		{"--no-such-flag"},
+		{"surplus"},
+		{"--dry-run"},
+		{"--quiet"},
+		{"--timeout", "soon"},
+	} {
 		typed := c.plain(t, more...)
 		o := b.run(t, typed)
 		c.declares(t, o)

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestEveryStream makes the checks with the commands whose standard output is a protocol of its own: lines of JSON, a result at the end of what
-// was asked, and message_stop. What their schema and their help are made of is the same as of any command.
+// TestEveryStream makes the checks with the commands whose standard output is a protocol of its own: lines of JSON, a
+// result at the end of what was asked, and message_stop. What their schema and their help are made of is the same as of
+// any command.
 func TestEveryStream(t *testing.T) {
 	talkative := slices.DeleteFunc(of(t, "stream"), (*command).serves)
 	everyOne(t, talkative, map[string]func(*testing.T, *command){
@@ -60,10 +61,12 @@ func (c *command) judgeStream(t *testing.T, o outcome) []message {
 	}
 	r := list[len(list)-2]
 	bad, told := r["is_error"].(bool)
-	if problems, _ := r["errors"].([]any); !told || bad != (o.code != 0) || bad != (r["subtype"] != "success") || bad && len(problems) == 0 {
+	if problems, _ := r["errors"].([]any); !told || bad != (o.code != 0) || bad != (r["subtype"] != "success") || bad &&
+		len(problems) == 0 {
 		t.Errorf("the result does not agree with the exit status\n%s", o)
 	}
-	if ends := slices.DeleteFunc(slices.Clone(list), func(m message) bool { return m["type"] != "result" }); len(ends) != 1 {
+	if ends := slices.DeleteFunc(slices.Clone(list),
+		func(m message) bool { return m["type"] != "result" }); len(ends) != 1 {
 		t.Errorf("there are %d results\n%s", len(ends), o)
 	}
 	return list
@@ -84,13 +87,15 @@ func (c *command) refusedIn(t *testing.T, o outcome, code int, words ...string) 
 	t.Helper()
 	refused(t, o, code, words...)
 	list := c.judgeStream(t, o)
-	if kind := list[0]["type"]; kind != "error" && !(kind == "system" && list[0]["subtype"] == "error") || len(list) != 3 {
+	if kind := list[0]["type"]; kind != "error" && !(kind == "system" && list[0]["subtype"] == "error") ||
+		len(list) != 3 {
 		t.Errorf("the lines are not an error, its result and the end\n%s", o)
 	}
 	if words == nil {
 		return
 	}
-	if told := fmt.Sprint(list[0]["message"]); !strings.Contains(told, words[0]) || !strings.Contains(result(list), words[0]) {
+	if told := fmt.Sprint(list[0]["message"]); !strings.Contains(told, words[0]) ||
+		!strings.Contains(result(list), words[0]) {
 		t.Errorf("the lines do not name %q\n%s", words[0], o)
 	}
 }
@@ -139,13 +144,17 @@ func streamSchema(t *testing.T, c *command) {
 	b := newBox(t)
 	before := b.tree(t)
 	o := b.run(t, call{args: append(c.words(), "--schema")})
-	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 || list[0].Data.(map[string]any)["output_class"] != "stream" {
+	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 ||
+		list[0].Data.(map[string]any)["output_class"] != "stream" {
 		t.Errorf("--schema tells nothing\n%s", o)
 	}
 	if changed := changes(before, b.tree(t)); len(changed) > 0 {
 		t.Errorf("a description wrote %v", changed)
 	}
-	if got, want := slices.Sorted(maps.Keys(c.Exits)), []string{"0", "1", "129", "130", "143", "2", "3"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(c.Exits)), []string{
+		"0", "1", "129", "130", "143", "2",
+		"3",
+	}; !slices.Equal(got, want) {
 		t.Errorf("the exit statuses are %v, those of an agent are %v", got, want)
 	}
 	if len(c.Output) > 0 && string(c.Output) != "null" {
@@ -159,7 +168,8 @@ func streamWrongFlag(t *testing.T, c *command) {
 	base := nobody(t)
 	o := b.run(t, c.talk(t, base, "--cwdd", "x", "--no-such-flag"))
 	c.refusedIn(t, o, 2, "--cwdd", "--no-such-flag", "did you mean --cwd?")
-	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--quiet"} { // of envelopes alone
+	// of envelopes alone
+	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--quiet"} {
 		c.refusedIn(t, b.run(t, c.talk(t, base, flag)), 2, flag)
 	}
 	help := b.run(t, call{args: append(c.words(), "--no-such-flag", "--help")})
@@ -228,7 +238,10 @@ func streamStdinSilent(t *testing.T, c *command) {
 
 // streamFrames gives the message as a frame, and as a text.
 func streamFrames(t *testing.T, c *command) {
-	for _, in := range []string{`{"type":"user","content":"Where is it?"}` + "\n", "Where is it?\n", "{ is no frame\n"} {
+	for _, in := range []string{
+		`{"type":"user","content":"Where is it?"}` + "\n", "Where is it?\n",
+		"{ is no frame\n",
+	} {
 		b := furnished(t)
 		typed := wordless(t, c.talk(t, says(t)))
 		typed.stdin = in
@@ -245,7 +258,8 @@ func streamStdoutLost(t *testing.T, c *command) {
 	base := model(t, `[{"say": "I will look."}, {"shell": "sleep 300 & echo started"}, {"say": "`+said+`"}]`)
 	b := furnished(t)
 	read := b.run(t, c.talk(t, base, "--permission-mode", "auto"))
-	if list := c.judgeStream(t, read); read.code != 0 || result(list) != said || !strings.Contains(read.stdout, "started") {
+	if list := c.judgeStream(t, read); read.code != 0 || result(list) != said ||
+		!strings.Contains(read.stdout, "started") {
 		t.Fatalf("nothing is started, so there is nothing to lose\n%s", read)
 	}
 	b.alone(t, read)
@@ -308,7 +322,8 @@ func streamUnwritableHome(t *testing.T, c *command) {
 	}
 }
 
-// streamTornConfig cuts the user's configuration in the middle of a line. It may do without, or refuse, but not in silence.
+// streamTornConfig cuts the user's configuration in the middle of a line. It may do without, or refuse, but not in
+// silence.
 func streamTornConfig(t *testing.T, c *command) {
 	b := furnished(t)
 	file := b.write(t, "home/.config/omniagent/config.toml", "# mine\ngrace = \"3s\"\noutput = \"js")
@@ -325,7 +340,10 @@ func streamTornConfig(t *testing.T, c *command) {
 func streamNarrowAndForeign(t *testing.T, c *command) {
 	b := furnished(t)
 	base := says(t)
-	for _, set := range [][]string{{"COLUMNS=40", "LINES=10"}, {"LANG=de_DE.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_NUMERIC=de_DE.UTF-8", "TZ=Europe/Berlin"}} {
+	for _, set := range [][]string{
+		{"COLUMNS=40", "LINES=10"},
+		{"LANG=de_DE.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_NUMERIC=de_DE.UTF-8", "TZ=Europe/Berlin"},
+	} {
 		typed := c.talk(t, base)
 		typed.set = set
 		o := b.run(t, typed)
@@ -341,8 +359,11 @@ func streamLineEnds(t *testing.T, c *command) {
 	base := says(t)
 	for form, check := range map[string]func(o outcome) bool{
 		"stream-json": func(o outcome) bool { return strings.Count(o.stdout, "\n") > 3 },
-		"json":        func(o outcome) bool { return strings.Count(o.stdout, "\n") == 1 && strings.Contains(o.stdout, said) },
-		"text":        func(o outcome) bool { return o.stdout == said+"\n" },
+		"json": func(o outcome) bool {
+			return strings.Count(o.stdout, "\n") == 1 &&
+				strings.Contains(o.stdout, said)
+		},
+		"text": func(o outcome) bool { return o.stdout == said+"\n" },
 	} {
 		b := furnished(t)
 		o := b.run(t, c.talk(t, base, "--output-format", form))

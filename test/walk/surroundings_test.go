@@ -95,12 +95,14 @@ func checkReaderGone(t *testing.T, c *command) {
 	b := furnished(t)
 	typed := c.plain(t)
 	typed.gone = true
-	if o := b.run(t, typed); o.code != 0 || strings.Contains(o.stderr, "pipe") || strings.Contains(o.stderr, "could not") {
+	if o := b.run(t, typed); o.code != 0 || strings.Contains(o.stderr, "pipe") ||
+		strings.Contains(o.stderr, "could not") {
 		t.Errorf("a reader that has left is a failure\n%s", o)
 	}
 }
 
-// full is a file that cannot be written for want of room; where there is none, one that may not be opened to the end is as good.
+// full is a file that cannot be written for want of room; where there is none, one that may not be opened to the end is
+// as good.
 func full(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/dev/full"); err != nil {
@@ -144,7 +146,8 @@ func checkNoHome(t *testing.T, c *command) {
 			t.Errorf("without a home it wrote %v", changed)
 		}
 	}
-	if silent := slices.Contains([]string{"version", "manifest", "completion", "demo"}, c.key); c.key != "exec" && silent == slices.ContainsFunc(e.Warnings, recordIsOff) {
+	if silent := slices.Contains([]string{"version", "manifest", "completion", "demo"}, c.key); c.key != "exec" &&
+		silent == slices.ContainsFunc(e.Warnings, recordIsOff) {
 		t.Errorf("whether the call is on record is not told, or told in vain\n%s", o)
 	}
 }
@@ -187,7 +190,8 @@ func checkTornConfig(t *testing.T, c *command) {
 		if o.code != 0 && !bytes.Contains(told, []byte(file)) {
 			t.Errorf("it fails without naming the torn file\n%s", o)
 		}
-		if bytes.Contains(told, []byte("CONFIG_INVALID")) && !bytes.Contains(told, []byte(":3:")) && !bytes.Contains(told, []byte(`"line":3`)) {
+		if bytes.Contains(told, []byte("CONFIG_INVALID")) && !bytes.Contains(told, []byte(":3:")) &&
+			!bytes.Contains(told, []byte(`"line":3`)) {
 			t.Errorf("the line is not told\n%s", o)
 		}
 		if o.code != 0 && o.code != 2 && !(c.key == "doctor" && o.code == 1) {
@@ -208,7 +212,10 @@ func checkNarrowAndForeign(t *testing.T, c *command) {
 	plain := c.plain(t, "--stable-output")
 	b.run(t, plain) // what is there only after a first call is no matter here
 	first := c.judge(t, b.run(t, plain))
-	for _, set := range [][]string{{"COLUMNS=40", "LINES=10"}, {"LANG=de_DE.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_NUMERIC=de_DE.UTF-8", "TZ=Europe/Berlin"}} {
+	for _, set := range [][]string{
+		{"COLUMNS=40", "LINES=10"},
+		{"LANG=de_DE.UTF-8", "LC_ALL=de_DE.UTF-8", "LC_NUMERIC=de_DE.UTF-8", "TZ=Europe/Berlin"},
+	} {
 		typed := plain
 		typed.set = set
 		o := b.run(t, typed)

@@ -83,7 +83,8 @@ func (c *command) declares(t *testing.T, o outcome) {
 func refused(t *testing.T, o outcome, code int, words ...string) {
 	t.Helper()
 	lines := unwarned(o)
-	if o.code != code || !strings.HasPrefix(lines, "omniagent: ") || !strings.Contains(lines, "\nhint: ") || !strings.HasSuffix(lines, "\n") {
+	if o.code != code || !strings.HasPrefix(lines, "omniagent: ") || !strings.Contains(lines, "\nhint: ") ||
+		!strings.HasSuffix(lines, "\n") {
 		t.Errorf("it is not refused with %d and a line that says so\n%s", code, o)
 	}
 	for _, word := range words {
@@ -113,8 +114,8 @@ func (b *box) leftOnly(t *testing.T, before map[string]string, o outcome, places
 	}
 }
 
-// alone looks whether any process of the box still runs. Its home, which no other box has, gives it away; where the environment of a process
-// cannot be read nothing is shown.
+// alone looks whether any process of the box still runs. Its home, which no other box has, gives it away; where the
+// environment of a process cannot be read nothing is shown.
 func (b *box) alone(t *testing.T, o outcome) {
 	t.Helper()
 	var left []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEveryTerminal makes the checks with the commands that talk to a person. Here is none, so they must not wait for one; --plain lets a pipe
-// take the person's place. That they work in a terminal is shown elsewhere.
+// TestEveryTerminal makes the checks with the commands that talk to a person. Here is none, so they must not wait for
+// one; --plain lets a pipe take the person's place. That they work in a terminal is shown elsewhere.
 func TestEveryTerminal(t *testing.T) {
 	everyOne(t, ofTerminal(t, false), map[string]func(*testing.T, *command){
 		"no_terminal":           terminalMissing,
@@ -81,7 +81,8 @@ func terminalWithoutModel(t *testing.T, c *command) {
 	typed.stdin = "hello\n"
 	o := b.run(t, typed) // no key, no --provider: nothing says which model
 	c.declares(t, o)
-	if o.code == 0 || !strings.HasPrefix(unwarned(o), "omniagent: ") || !strings.Contains(o.stderr, "hint: ") || o.stdout != "" {
+	if o.code == 0 || !strings.HasPrefix(unwarned(o), "omniagent: ") || !strings.Contains(o.stderr, "hint: ") ||
+		o.stdout != "" {
 		t.Errorf("that no model was chosen is not told\n%s", o)
 	}
 	b.leftOnly(t, before, o)
@@ -91,7 +92,8 @@ func terminalSchema(t *testing.T, c *command) {
 	b := newBox(t)
 	before := b.tree(t)
 	o := b.run(t, call{args: append(c.words(), "--schema")})
-	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 || list[0].Data.(map[string]any)["output_class"] != "terminal" {
+	if list := judgeLines(t, o); o.code != 0 || len(list) != 1 ||
+		list[0].Data.(map[string]any)["output_class"] != "terminal" {
 		t.Errorf("--schema tells nothing\n%s", o)
 	}
 	if changed := changes(before, b.tree(t)); len(changed) > 0 {
@@ -112,7 +114,8 @@ func terminalWrongCall(t *testing.T, c *command) {
 	o := b.run(t, c.talk(t, base, "--cwdd", "x", "--no-such-flag"))
 	c.turnedAway(t, o, 2, "--cwdd", "--no-such-flag", "did you mean --cwd?")
 	c.turnedAway(t, b.run(t, c.talk(t, base, "surplus")), 2, "surplus")
-	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--quiet"} { // of envelopes alone
+	// of envelopes alone
+	for _, flag := range []string{"--validate-only", "--dry-run", "--output-schema", "--show-requirements", "--quiet"} {
 		c.turnedAway(t, b.run(t, c.talk(t, base, flag)), 2, flag)
 	}
 	for _, name := range c.valued() {

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// TestTwentyWriters lets twenty processes change one file at once: patient ones, who all win, and hurried ones, who may lose but then know
-// it. A loser has left nothing, a winner everything, and the file can be read at any time.
+// TestTwentyWriters lets twenty processes change one file at once: patient ones, who all win, and hurried ones, who may
+// lose but then know it. A loser has left nothing, a winner everything, and the file can be read at any time.
 func TestTwentyWriters(t *testing.T) {
 	for _, scope := range []string{"project", "global"} {
 		for _, wait := range []string{"20s", "1ms"} {
@@ -57,7 +57,8 @@ func testWriters(t *testing.T, global bool, wait string) {
 				return
 			default:
 			}
-			if text, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(text, []byte(comment)) || !bytes.HasSuffix(text, []byte("\n")) {
+			if text, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(text, []byte(comment)) ||
+				!bytes.HasSuffix(text, []byte("\n")) {
 				t.Errorf("the file is torn: %v %q", err, text)
 				return
 			}
@@ -142,7 +143,10 @@ func (b *box) configFile(global bool) string {
 // stored is the value that one writer has in the file, or "".
 func (b *box) stored(t *testing.T, i int, global bool) string {
 	t.Helper()
-	o := b.run(t, call{args: []string{"config", "get", "grace", "--config", b.configFile(global), "--context", fmt.Sprintf("writer%d", i)}})
+	o := b.run(t, call{args: []string{
+		"config", "get", "grace", "--config", b.configFile(global), "--context",
+		fmt.Sprintf("writer%d", i),
+	}})
 	if o.code != 0 { // a context that nobody wrote
 		if !strings.Contains(o.stdout, fmt.Sprintf("writer%d", i)) {
 			t.Fatalf("the file cannot be read\n%s", o)
@@ -157,8 +161,8 @@ func (b *box) stored(t *testing.T, i int, global bool) string {
 	return ""
 }
 
-// TestKilledWriters kills processes with SIGKILL while they write, as soon as the new content begins to appear beside the old. What is
-// left is the old content or the new one, and the next call works.
+// TestKilledWriters kills processes with SIGKILL while they write, as soon as the new content begins to appear beside
+// the old. What is left is the old content or the new one, and the next call works.
 func TestKilledWriters(t *testing.T) {
 	const kills = 40
 	b := newBox(t)
@@ -194,7 +198,8 @@ func TestKilledWriters(t *testing.T) {
 	}
 }
 
-// killWhileWriting starts the program and kills it when a second file appears in the directory. It says whether that came in time.
+// killWhileWriting starts the program and kills it when a second file appears in the directory. It says whether that
+// came in time.
 func (b *box) killWhileWriting(t *testing.T, dir string, args ...string) bool {
 	t.Helper()
 	before, err := os.ReadDir(dir)

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// attack is a line for bash that does harm: it makes the file {m}, prints the canary, is heard, or changes the world outside.
+// attack is a line for bash that does harm: it makes the file {m}, prints the canary, is heard, or changes the world
+// outside.
 type attack struct {
 	name, line string
 	program    string // that has to be there
@@ -41,9 +42,11 @@ func (c group) try(t *testing.T, where tier, mode string) {
 	for _, a := range c.attacks {
 		steps = append(steps, bash(g.fill(a.line, c.mark(g, a))))
 	}
-	o := g.turn(t, where, together(steps), append([]string{"--permission-mode", mode, "--max-turns", "1000"}, c.args...)...)
+	o := g.turn(t, where, together(steps), append([]string{"--permission-mode", mode, "--max-turns", "1000"},
+		c.args...)...)
 	if len(o.results) != len(steps) || !strings.Contains(o.results[0].Content, "innocent") {
-		t.Fatalf("%d of %d calls had a result, and the first was to run\n%s\n%s", len(o.results), len(steps), o.out, o.stderr)
+		t.Fatalf("%d of %d calls had a result, and the first was to run\n%s\n%s", len(o.results), len(steps), o.out,
+			o.stderr)
 	}
 	if o.init["sandbox"].(map[string]any)["name"] != where.name {
 		t.Fatalf("other walls than %s stand: %v", where.name, o.init["sandbox"])
@@ -167,7 +170,8 @@ func (g *ground) print(t testing.TB) string {
 				sum = fmt.Sprintf("%x", sha256.Sum256(data))
 			}
 			// Not the second of a change of a directory nor the number of names: a ground is looked at by its content.
-			fmt.Fprintf(&b, "%s %o %d:%d %d bytes, inode %d, %v %s\n", path, s.Mode, s.Uid, s.Gid, s.Size, s.Ino, s.Mtim, sum)
+			fmt.Fprintf(&b, "%s %o %d:%d %d bytes, inode %d, %v %s\n", path, s.Mode, s.Uid, s.Gid, s.Size, s.Ino,
+				s.Mtim, sum)
 			return nil
 		})
 		if err != nil {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// hole is one that a claim names, and what shows that it is real: lines that go through it, in the mode auto, and a look at what came of it.
+// hole is one that a claim names, and what shows that it is real: lines that go through it, in the mode auto, and a
+// look at what came of it.
 type hole struct {
 	name    string // a part of the phrase
 	args    []string
@@ -45,7 +46,8 @@ func holes() []hole {
 			open: func(_ *testing.T, g *ground, _ outcome) bool { return mode(g.out+"/file").Perm() == 0o777 },
 		},
 		{
-			name: "setting extended attributes", lines: []string{`python3 -c 'import os; os.setxattr("{out}/file", "user.omniagent", b"x")'`},
+			name:  "setting extended attributes",
+			lines: []string{`python3 -c 'import os; os.setxattr("{out}/file", "user.omniagent", b"x")'`},
 			open: func(t *testing.T, g *ground, o outcome) bool {
 				data := make([]byte, 8)
 				if n, err := syscall.Getxattr(g.out+"/file", "user.omniagent", data); err != nil || n != 1 {
@@ -56,10 +58,18 @@ func holes() []hole {
 			},
 		},
 		{
-			name: "writes to protected names inside the workspace", lines: []string{"d=.git; h=hooks; echo evil > $d/$h/post-checkout"},
-			open: func(_ *testing.T, g *ground, _ outcome) bool { return exists(g.work + "/.git/hooks/post-checkout") },
+			name:  "writes to protected names inside the workspace",
+			lines: []string{"d=.git; h=hooks; echo evil > $d/$h/post-checkout"},
+			open: func(_ *testing.T, g *ground,
+				_ outcome,
+			) bool {
+				return exists(g.work + "/.git/hooks/post-checkout")
+			},
 		},
-		{name: "the names of hidden files", lines: []string{"d=~/.ss; ls ${d}h; find ~ -name 'id_*'"}, open: shows("id_ed25519")},
+		{
+			name: "the names of hidden files", lines: []string{"d=~/.ss; ls ${d}h; find ~ -name 'id_*'"},
+			open: shows("id_ed25519"),
+		},
 		{
 			name: "seeing which processes run outside", lines: []string{"ls /proc; ls -d /proc/{pid}"},
 			open: func(_ *testing.T, _ *ground, o outcome) bool {
@@ -81,19 +91,29 @@ for name in ("kmsg", "rtc0", "fuse", "vsock"):
         print(name, e)
         if e.errno in (errno.ENOTTY, errno.EINVAL): open("{m}", "w")
 '`}, open: marked},
-		{name: "signals to processes of the user outside", lines: []string{"python3 -c 'import os; os.kill({pid}, 0)' && touch {m}"}, open: marked},
+		{
+			name:  "signals to processes of the user outside",
+			lines: []string{"python3 -c 'import os; os.kill({pid}, 0)' && touch {m}"}, open: marked,
+		},
 		{
 			name: "hidden files that have a second name", lines: []string{"cat second"}, open: shows(canary()),
 			prepare: func(t *testing.T, g *ground) { must(t, os.Link(g.home+"/.ssh/id_ed25519", g.work+"/second")) },
 		},
 		{
-			name: "repositories that a command makes elsewhere in the workspace", open: func(t *testing.T, g *ground, _ outcome) bool {
-				cmd := exec.Command("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x") // a person does
+			name: "repositories that a command makes elsewhere in the workspace", open: func(t *testing.T, g *ground,
+				_ outcome,
+			) bool {
+				// a person does
+				cmd := exec.Command("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty",
+					"-m", "x")
 				cmd.Dir, cmd.Env = g.work+"/sub/made", append(g.env, "GIT_CONFIG_NOSYSTEM=1")
 				_ = cmd.Run()
 				return exists(g.work + "/marks/hole")
 			},
-			lines: []string{"mkdir -p sub/made && cd sub/made && git init -q . && h=hooks && printf '#!/bin/sh\\ntouch {m}\\n' > .git/$h/pre-commit && chmod +x .git/$h/pre-commit"},
+			lines: []string{
+				"mkdir -p sub/made && cd sub/made && git init -q . && h=hooks && printf '#!/bin/sh\\ntouch {m}\\n' > " +
+					".git/$h/pre-commit && chmod +x .git/$h/pre-commit",
+			},
 		},
 		{
 			name: "programs with the set-user-id bit", lines: []string{"cp /bin/true own; m=u+s; chmod $m own"},
@@ -103,17 +123,34 @@ for name in ("kmsg", "rtc0", "fuse", "vsock"):
 			},
 		},
 		{name: "the number of processes", lines: []string{manyThreads(4200)}, open: marked},
-		{name: "the memory of commands", lines: []string{"python3 -c 'b = bytearray(1 << 28); print(len(b))' && [ $(ulimit -v) = unlimited ] && touch {m}"}, open: marked},
 		{
-			name: "what listens on this machine, and everything that the network reaches", args: []string{"--network", "on"}, prepare: func(t *testing.T, g *ground) { g.listen(t) },
-			lines: []string{"d=/dev; exec 3<>$d/tcp/127.0.0.1/{port}; cat <&3"}, open: shows(strings.TrimSpace(worldText)),
+			name: "the memory of commands",
+			lines: []string{
+				"python3 -c 'b = bytearray(1 << 28); print(len(b))' && [ $(ulimit -v) = unlimited ] && touch {m}",
+			}, open: marked,
 		},
 		{
-			name: "abstract sockets of processes outside", args: []string{"--network", "on"}, prepare: func(t *testing.T, g *ground) { g.listen(t) },
-			lines: []string{`python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("\0{abstract}")' && touch {m}`}, open: marked,
+			name: "what listens on this machine, and everything that the network reaches", args: []string{
+				"--network",
+				"on",
+			}, prepare: func(t *testing.T, g *ground) { g.listen(t) },
+			lines: []string{"d=/dev; exec 3<>$d/tcp/127.0.0.1/{port}; cat <&3"},
+			open:  shows(strings.TrimSpace(worldText)),
 		},
 		{
-			name: "everything: commands do what the user can do", args: []string{"--sandbox", "off"}, lines: []string{"d={out}; echo x > $d/new; cat ~/.s*h/id_*"},
+			name: "abstract sockets of processes outside", args: []string{
+				"--network",
+				"on",
+			}, prepare: func(t *testing.T, g *ground) { g.listen(t) },
+			lines: []string{
+				`python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("\0{abstract}")' && touch {m}`,
+			}, open: marked,
+		},
+		{
+			name: "everything: commands do what the user can do", args: []string{
+				"--sandbox",
+				"off",
+			}, lines: []string{"d={out}; echo x > $d/new; cat ~/.s*h/id_*"},
 			open: func(_ *testing.T, g *ground, _ outcome) bool { return exists(g.out + "/new") },
 		},
 	}
@@ -137,7 +174,8 @@ func skipWithoutAttributes(t *testing.T, g *ground) {
 	}
 }
 
-// TestHoles: each hole that a claim names is one, and what it does not name is none. So the list is neither shorter nor longer than the truth.
+// TestHoles: each hole that a claim names is one, and what it does not name is none. So the list is neither shorter nor
+// longer than the truth.
 func TestHoles(t *testing.T) {
 	t.Parallel()
 	for _, place := range []struct {
@@ -168,7 +206,8 @@ func TestHoles(t *testing.T) {
 				if is >= 0 {
 					claimed = slices.Delete(claimed, is, is+1)
 				}
-				if h.args != nil && !slices.Equal(h.args, place.args) || place.label == "off" && is < 0 || place.args != nil && place.label != "off" && h.args == nil {
+				if h.args != nil && !slices.Equal(h.args, place.args) || place.label == "off" && is < 0 ||
+					place.args != nil && place.label != "off" && h.args == nil {
 					continue // another place shows it
 				}
 				t.Run(h.name, func(t *testing.T) {
@@ -198,10 +237,13 @@ func (h hole) try(t *testing.T, where tier, args []string, claimed bool) {
 	}
 	var steps []string
 	for _, line := range h.lines {
-		steps = append(steps, bash(strings.ReplaceAll(g.fill(line, g.work+"/marks/hole"), "{pid}", fmt.Sprint(os.Getpid()))))
+		steps = append(steps,
+			bash(strings.ReplaceAll(g.fill(line, g.work+"/marks/hole"), "{pid}", fmt.Sprint(os.Getpid()))))
 	}
 	o := g.turn(t, where, steps, append([]string{"--permission-mode", "auto"}, args...)...)
-	if len(o.results) != len(steps) || slices.ContainsFunc(o.results, func(r toolResult) bool { return strings.Contains(r.Content, "It did not run") }) {
+	if len(o.results) != len(steps) ||
+		slices.ContainsFunc(o.results,
+			func(r toolResult) bool { return strings.Contains(r.Content, "It did not run") }) {
 		t.Fatalf("it was not tried: %s", o.out)
 	}
 	if open := h.open(t, g, o); open != claimed {
@@ -222,8 +264,8 @@ func toldBy(t *testing.T, o outcome) claim {
 	return c
 }
 
-// TestAllSayTheSame: init, the record of the session, the report of a call, the explanation and the doctor, each in its data and in its meta, name
-// the same walls and the same holes.
+// TestAllSayTheSame: init, the record of the session, the report of a call, the explanation and the doctor, each in its
+// data and in its meta, name the same walls and the same holes.
 func TestAllSayTheSame(t *testing.T) {
 	t.Parallel()
 	for _, where := range []tier{namespaces(), landlock(), masked()} {
@@ -264,7 +306,8 @@ func (g *ground) reported(t *testing.T, where tier) claim {
 	t.Helper()
 	g.write(t, g.work+"/script.json", `[{"say":"hello"}]`)
 	path := filepath.Join(g.base, "report.json")
-	out, err := g.command(where, "--agent", "native", "-p", "go", "--rehearse="+g.work+"/script.json", "--report", path).CombinedOutput()
+	out, err := g.command(where, "--agent", "native", "-p", "go", "--rehearse="+g.work+"/script.json", "--report",
+		path).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

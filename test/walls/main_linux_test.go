@@ -81,11 +81,12 @@ func weaken(how string, argv []string) error {
 	return syscall.Exec(argv[0], argv, os.Environ())
 }
 
-// canary stands where nobody but the user may read. It is made of two parts, so that no process has it in its arguments.
+// canary stands where nobody but the user may read. It is made of two parts, so that no process has it in its
+// arguments.
 func canary() string { return "canary" + "-of-the-user-2718" }
 
-// variable stands in the environment of the program, which therefore knows it for a secret and masks it. The other one is not known: what is not
-// seen of that was not read.
+// variable stands in the environment of the program, which therefore knows it for a secret and masks it. The other one
+// is not known: what is not seen of that was not read.
 func variable() string { return "variable" + "-of-the-user-1618" }
 
 // ground is a home, a workspace, and a world outside of it. It is not beneath /tmp, which commands do not see.
@@ -108,7 +109,8 @@ func newGround(t testing.TB) *ground {
 	must(t, err)
 	base := ""
 	for _, dir := range []string{here, os.Getenv("HOME"), "/var/lib"} {
-		if made, err := os.MkdirTemp(dir, ".test-"); err == nil && dir != "" && !strings.HasPrefix(made, "/tmp/") && !strings.HasPrefix(made, "/var/tmp/") {
+		if made, err := os.MkdirTemp(dir, ".test-"); err == nil && dir != "" && !strings.HasPrefix(made, "/tmp/") &&
+			!strings.HasPrefix(made, "/var/tmp/") {
 			base = made
 			break
 		} else if err == nil {
@@ -124,16 +126,22 @@ func newGround(t testing.TB) *ground {
 	})
 	g := &ground{base: base, home: base + "/home", work: base + "/work", out: base + "/out", temp: base + "/temp"}
 	for path, content := range map[string]string{
-		"home/.ssh/id_ed25519": canary() + "\n", "home/plain": "of the user\n", "out/file": "outside\n", "out/deep/file": "outside\n", "work-evil/file": "outside\n",
+		"home/.ssh/id_ed25519": canary() + "\n", "home/plain": "of the user\n", "out/file": "outside\n",
+		"out/deep/file": "outside\n", "work-evil/file": "outside\n",
 		"work/a.txt": "plain\n", "work/sub/b.txt": "plain\n",
-		"work/.git/HEAD": "ref: refs/heads/main\n", "work/.git/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n", "work/.git/objects/.keep": "", "work/.git/refs/.keep": "",
+		"work/.git/HEAD":   "ref: refs/heads/main\n",
+		"work/.git/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n", "work/.git/objects/.keep": "",
+		"work/.git/refs/.keep":  "",
 		"work/.git/hooks/.keep": "",
 	} {
 		g.write(t, filepath.Join(base, path), content)
 	}
 	must(t, os.Mkdir(g.work+"/marks", 0o700))
 	must(t, os.Mkdir(g.temp, 0o700))
-	g.env = []string{"HOME=" + g.home, "PATH=/usr/bin:/bin:" + os.Getenv("PATH"), "TMPDIR=" + g.temp, "OPENAI_API_KEY=k", "SECRET_TOKEN=" + variable()}
+	g.env = []string{
+		"HOME=" + g.home, "PATH=/usr/bin:/bin:" + os.Getenv("PATH"), "TMPDIR=" + g.temp,
+		"OPENAI_API_KEY=k", "SECRET_TOKEN=" + variable(),
+	}
 	return g
 }
 
@@ -151,9 +159,13 @@ func (g *ground) rules(t testing.TB, lines string) {
 
 // fill puts what is known of the ground into a line.
 func (g *ground) fill(line, mark string) string {
-	pairs := []string{"{base}", g.base, "{home}", g.home, "{work}", g.work, "{out}", g.out, "{temp}", g.temp, "{m}", mark}
+	pairs := []string{
+		"{base}", g.base, "{home}", g.home, "{work}", g.work, "{out}", g.out, "{temp}", g.temp, "{m}",
+		mark,
+	}
 	if g.world != nil {
-		pairs = append(pairs, "{port}", g.world.port(), "{udp}", g.world.udpPort(), "{socket}", g.world.socket, "{abstract}", g.world.abstract)
+		pairs = append(pairs, "{port}", g.world.port(), "{udp}", g.world.udpPort(), "{socket}", g.world.socket,
+			"{abstract}", g.world.abstract)
 	}
 	return strings.NewReplacer(pairs...).Replace(line)
 }
@@ -205,8 +217,8 @@ func (g *ground) answer(t testing.TB, where tier, into any, args ...string) (met
 	return envelope.Meta.Sandbox
 }
 
-// modes are the permission modes in which the model attacks: what runs in default without asking runs in auto as well, so that auto alone is
-// enough for every day.
+// modes are the permission modes in which the model attacks: what runs in default without asking runs in auto as well,
+// so that auto alone is enough for every day.
 func modes() []string {
 	if os.Getenv("OMNIAGENT_WALLS_MODES") == "all" {
 		return []string{"auto", "default"}
@@ -299,7 +311,8 @@ const patience = 60 * time.Second
 // model is a scripted one.
 func model(t testing.TB, steps []string) *modelserver.Server {
 	t.Helper()
-	script, err := modelserver.ParseScript([]byte("[" + strings.Join(append(slices.Clone(steps), `{"say":"done"}`), ",") + "]"))
+	script, err := modelserver.ParseScript([]byte("[" + strings.Join(append(slices.Clone(steps), `{"say":"done"}`),
+		",") + "]"))
 	must(t, err)
 	server, err := modelserver.Start(script, modelserver.Options{Hurry: true})
 	must(t, err)
@@ -311,7 +324,11 @@ func model(t testing.TB, steps []string) *modelserver.Server {
 func (g *ground) turn(t testing.TB, where tier, steps []string, args ...string) outcome {
 	t.Helper()
 	server := model(t, steps)
-	cmd := g.command(where, append([]string{"start", "--provider", "openai", "--model", "m", "--api-base", server.URL() + "/v1", "-p", "go"}, args...)...)
+	cmd := g.command(where,
+		append([]string{
+			"start", "--provider", "openai", "--model", "m", "--api-base", server.URL() + "/v1", "-p",
+			"go",
+		}, args...)...)
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &stderr, time.Second
 	must(t, cmd.Start())
@@ -345,7 +362,8 @@ func (g *ground) turn(t testing.TB, where tier, steps []string, args ...string) 
 // bash is a step that runs a line.
 func bash(line string) string { return call("Bash", map[string]any{"command": line}) }
 
-// together makes of steps that call tools fewer answers, each with some of the calls: they run in their order all the same.
+// together makes of steps that call tools fewer answers, each with some of the calls: they run in their order all the
+// same.
 func together(steps []string) (answers []string) {
 	for some := range slices.Chunk(steps, 12) {
 		answers = append(answers, `{"calls":[`+strings.Join(some, ",")+`]}`)

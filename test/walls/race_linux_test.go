@@ -23,8 +23,8 @@ func span() time.Duration {
 	return 2 * time.Second
 }
 
-// flipUntilTheEnd is what another process does, outside of all walls: it exchanges names of the workspace with links to the outside, each in one
-// step, until its input ends. It never writes through a name.
+// flipUntilTheEnd is what another process does, outside of all walls: it exchanges names of the workspace with links to
+// the outside, each in one step, until its input ends. It never writes through a name.
 func flipUntilTheEnd(work string) {
 	var end atomic.Bool
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); end.Store(true) }()
@@ -32,7 +32,16 @@ func flipUntilTheEnd(work string) {
 	if err != nil {
 		return
 	}
-	pairs := [][2]string{{"way", "~way"}, {"plain", "~plain"}, {"a", "~a"}, {"p/q", "~q"}, {"p", "p/q"}, {"way", "a"}, {".vscode", "~vscode"}, {".git/hooks", "~hooks"}}
+	pairs := [][2]string{
+		{"way", "~way"},
+		{"plain", "~plain"},
+		{"a", "~a"},
+		{"p/q", "~q"},
+		{"p", "p/q"},
+		{"way", "a"},
+		{".vscode", "~vscode"},
+		{".git/hooks", "~hooks"},
+	}
 	for n := 0; !end.Load(); n++ {
 		pair := pairs[rand.IntN(len(pairs))]
 		for range 2 - rand.IntN(8)/7 { // twice, mostly, so that it is again what it was
@@ -42,8 +51,8 @@ func flipUntilTheEnd(work string) {
 	}
 }
 
-// TestLinksMove has another process turn names of the workspace into links to the outside and back, while the model's commands and tools write
-// to them: no byte outside changes, and what tools show is of the inside.
+// TestLinksMove has another process turn names of the workspace into links to the outside and back, while the model's
+// commands and tools write to them: no byte outside changes, and what tools show is of the inside.
 func TestLinksMove(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {
 		g := newGround(t)
@@ -56,7 +65,10 @@ func TestLinksMove(t *testing.T) {
 			g.write(t, filepath.Join(g.base, name), canary())
 		}
 		must(t, os.WriteFile(g.out+"/file", []byte(canary()), 0o600))
-		for name, to := range map[string]string{"~way": "../out", "~plain": g.out + "/file", "~a": g.out, "~q": "../out", "~vscode": "../out", "~hooks": "../../out"} {
+		for name, to := range map[string]string{
+			"~way": "../out", "~plain": g.out + "/file", "~a": g.out,
+			"~q": "../out", "~vscode": "../out", "~hooks": "../../out",
+		} {
 			must(t, os.Symlink(to, filepath.Join(g.work, name)))
 		}
 		before := g.print(t)
@@ -65,12 +77,18 @@ func TestLinksMove(t *testing.T) {
 		must(t, err)
 		must(t, other.Start())
 		steps := []string{}
-		for i, path := range []string{"way/file", "plain", "a/b/file", "a/file", "p/q/file", "~way/file", ".vscode/x", ".git/hooks/x"} {
+		for i, path := range []string{
+			"way/file", "plain", "a/b/file", "a/file", "p/q/file", "~way/file", ".vscode/x",
+			".git/hooks/x",
+		} {
 			n := strconv.Itoa(i)
 			steps = append(
-				steps, call("Write", map[string]any{"file_path": path, "content": "word " + n}), call("Edit", map[string]any{"file_path": path, "old_string": "word", "new_string": "other"}),
-				call("Read", map[string]any{"file_path": path}), call("Grep", map[string]any{"pattern": "word|canary", "path": filepath.Dir(path), "output_mode": "content"}),
-				bash("for i in $(seq 100); do echo attacked > "+path+"; mkdir -p $(dirname "+path+")/made$i; done 2>/dev/null; true"),
+				steps, call("Write", map[string]any{"file_path": path, "content": "word " + n}), call("Edit",
+					map[string]any{"file_path": path, "old_string": "word", "new_string": "other"}),
+				call("Read", map[string]any{"file_path": path}), call("Grep",
+					map[string]any{"pattern": "word|canary", "path": filepath.Dir(path), "output_mode": "content"}),
+				bash("for i in $(seq 100); do echo attacked > "+path+"; mkdir -p $(dirname "+path+
+					")/made$i; done 2>/dev/null; true"),
 			)
 		}
 		wrote, refused := 0, 0

@@ -23,33 +23,52 @@ const harmless = "allow = ['Bash(echo:*)', 'Bash(ls:*)', 'Bash(cat:*)', 'Bash(gi
 // TestChaining: what stands beside, behind or inside of an approved command is judged as well.
 func TestChaining(t *testing.T) {
 	group{modes: []string{"prompt"}, rules: harmless, attacks: lines(
-		"echo a && touch {m}", "false || touch {m}", "echo a; touch {m}", "echo a | touch {m}", "echo a |& touch {m}", "echo a & touch {m}; wait", "echo a\ntouch {m}",
-		"echo a > {m}", "echo a >> {m}", "echo a <> {m}", "echo a >| {m}", "echo a &> {m}", "echo a 2> {m}", "echo a 7> {m}", "> {m}", "cat <<E > {m}\nE",
+		"echo a && touch {m}", "false || touch {m}", "echo a; touch {m}", "echo a | touch {m}", "echo a |& touch {m}",
+		"echo a & touch {m}; wait", "echo a\ntouch {m}",
+		"echo a > {m}", "echo a >> {m}", "echo a <> {m}", "echo a >| {m}", "echo a &> {m}", "echo a 2> {m}",
+		"echo a 7> {m}", "> {m}", "cat <<E > {m}\nE",
 		"bash <<'E'\ntouch {m}\nE", "cat <<E\n$(touch {m})\nE", "cat <<< $(touch {m})",
-		"echo $(touch {m})", "echo `touch {m}`", "echo \"$(touch {m})\"", "echo \"`touch {m}`\"", "echo $(echo $(touch {m}))", "echo $({ touch {m}; })", "echo $(< a.txt; touch {m})",
+		"echo $(touch {m})", "echo `touch {m}`", "echo \"$(touch {m})\"", "echo \"`touch {m}`\"",
+		"echo $(echo $(touch {m}))", "echo $({ touch {m}; })", "echo $(< a.txt; touch {m})",
 		"echo <(touch {m}); sleep 0.1", "echo >(touch {m}); sleep 0.1", "cat < <(touch {m})",
-		"echo ${x:-$(touch {m})}", "echo ${x:=$(touch {m})}", "echo ${x=`touch {m}`}", "echo ${HOME:+$(touch {m})}", "echo ${HOME/$(touch {m})/b}", "echo ${HOME:$(touch {m})0}",
-		"v='$(touch {m})'; echo ${v@P}", "echo ${v:='$(touch {m})'} ${v@P}", "a='x[$(touch {m})]'; echo ${!a}", "echo $(( a[$(touch {m})] ))", "x='a[$(touch {m})]'; echo $[ x ]",
-		"echo $[ x='a[$(touch {m})]', x ]", "(( a[$(touch {m})] ))", "let 'a[$(touch {m})]=1'", "[[ -v a[$(touch {m})] ]]", "[[ 'a[$(touch {m})]' -eq 1 ]]", "test -v 'a[$(touch {m})]'",
-		"printf -v 'a[$(touch {m})]' x", "read 'a[$(touch {m})]' <<< x", "declare 'a[$(touch {m})]=1'", "a[$(touch {m})]=1", "echo a {x}> {m}",
-		"eval 'touch {m}'", "eval echo '$(touch {m})'", "trap 'touch {m}' EXIT", "ls() { touch {m}; }; ls", "echo() { touch {m}; }; echo a", "shopt -s expand_aliases\nalias ls='touch {m} #'\nls",
-		"coproc touch {m}; wait", "exec touch {m}", "! touch {m}", "time touch {m}", "{ touch {m}; }", "( touch {m} )", "if touch {m}; then echo a; fi", "while touch {m} && false; do :; done",
-		"for i in 1; do touch {m}; done", "for ((i=0; i<1; i++)); do touch {m}; done", "case a in a) touch {m};; esac", "select x in a; do :; done <<< 1 > {m}", "source /dev/stdin <<< 'touch {m}'",
-		". /dev/stdin <<< 'touch {m}'", "command touch {m}", "builtin eval 'touch {m}'", "env touch {m}", "nice touch {m}", "timeout 5 touch {m}", "nohup touch {m}", "setsid touch {m}; sleep 0.1",
-		"xargs touch <<< {m}", "echo {m} | xargs touch", "bash -c 'touch {m}'", "sh -c 'touch {m}'", "echo 'touch {m}' | bash", "mapfile -C 'touch {m} #' -c 1 <<< x",
+		"echo ${x:-$(touch {m})}", "echo ${x:=$(touch {m})}", "echo ${x=`touch {m}`}", "echo ${HOME:+$(touch {m})}",
+		"echo ${HOME/$(touch {m})/b}", "echo ${HOME:$(touch {m})0}",
+		"v='$(touch {m})'; echo ${v@P}", "echo ${v:='$(touch {m})'} ${v@P}", "a='x[$(touch {m})]'; echo ${!a}",
+		"echo $(( a[$(touch {m})] ))", "x='a[$(touch {m})]'; echo $[ x ]",
+		"echo $[ x='a[$(touch {m})]', x ]", "(( a[$(touch {m})] ))", "let 'a[$(touch {m})]=1'",
+		"[[ -v a[$(touch {m})] ]]", "[[ 'a[$(touch {m})]' -eq 1 ]]", "test -v 'a[$(touch {m})]'",
+		"printf -v 'a[$(touch {m})]' x", "read 'a[$(touch {m})]' <<< x", "declare 'a[$(touch {m})]=1'",
+		"a[$(touch {m})]=1", "echo a {x}> {m}",
+		"eval 'touch {m}'", "eval echo '$(touch {m})'", "trap 'touch {m}' EXIT", "ls() { touch {m}; }; ls",
+		"echo() { touch {m}; }; echo a", "shopt -s expand_aliases\nalias ls='touch {m} #'\nls",
+		"coproc touch {m}; wait", "exec touch {m}", "! touch {m}", "time touch {m}", "{ touch {m}; }", "( touch {m} )",
+		"if touch {m}; then echo a; fi", "while touch {m} && false; do :; done",
+		"for i in 1; do touch {m}; done", "for ((i=0; i<1; i++)); do touch {m}; done", "case a in a) touch {m};; esac",
+		"select x in a; do :; done <<< 1 > {m}", "source /dev/stdin <<< 'touch {m}'",
+		". /dev/stdin <<< 'touch {m}'", "command touch {m}", "builtin eval 'touch {m}'", "env touch {m}",
+		"nice touch {m}", "timeout 5 touch {m}", "nohup touch {m}", "setsid touch {m}; sleep 0.1",
+		"xargs touch <<< {m}", "echo {m} | xargs touch", "bash -c 'touch {m}'", "sh -c 'touch {m}'",
+		"echo 'touch {m}' | bash", "mapfile -C 'touch {m} #' -c 1 <<< x",
 	)}.run(t)
 }
 
 // TestParserDifferential: where another reader sees one command, bash sees two.
 func TestParserDifferential(t *testing.T) {
 	group{modes: []string{"prompt"}, rules: harmless, attacks: lines(
-		"echo a # b\ntouch {m}", "echo a \\\n; touch {m}", "echo \\\\\ntouch {m}", "echo 'a\\'; touch {m} #'", "echo \"a\\\\\"; touch {m} #\"", "echo $'a\\''; touch {m} #'",
-		"echo $\"a$(touch {m})\"", "echo 'a' \"'\" ; touch {m} # '", "to\\\nuch {m}", "to\"\"uch {m}", "t\\ouch {m}", "$'\\x74ouch' {m}", "$(echo touch) {m}", "/usr/bin/touch {m}", "{touch,{m}}",
-		"cat <<'E'\nE\ntouch {m}", "cat <<\"E F\"\nE F\ntouch {m}", "cat <<-E\n\tE\ntouch {m}", "cat <<E\nE \nE\ntouch {m}", "cat <<E1 <<E2\nE1\nE2\ntouch {m}", "cat <<\\E\n$(\nE\ntouch {m}",
-		"echo \"$(echo \")\"; touch {m})\"", "echo ${x#\"}\"}; touch {m}", "echo ${x:-'}'}; touch {m} #}", "echo $((1)) $( (touch {m}) )", "echo $(case a in a) touch {m};; esac)",
-		"case a in (a) touch {m};; esac", "echo a;touch {m}", "echo\ta;\ttouch\t{m}", "echo a &&\n\n# c\ntouch {m}", "if :\nthen touch {m}\nfi", "function ls { touch {m}; }\nls",
-		"shopt -s extglob\necho @(a|b); touch {m}", "[[ a =~ (a) ]] && touch {m}", "echo a >/dev/null<a.txt;touch {m}", "echo a\r\ntouch {m}", "echo \u00a0a; touch {m}", "echo \u2028; touch {m}",
-		"IFS=_; x=touch_{m}; $x", "set -- touch {m}; \"$@\"", "x=(touch {m}); \"${x[@]}\"", "x={m}; touch $x", strings.Repeat("echo a; ", 60)+"touch {m}",
+		"echo a # b\ntouch {m}", "echo a \\\n; touch {m}", "echo \\\\\ntouch {m}", "echo 'a\\'; touch {m} #'",
+		"echo \"a\\\\\"; touch {m} #\"", "echo $'a\\''; touch {m} #'",
+		"echo $\"a$(touch {m})\"", "echo 'a' \"'\" ; touch {m} # '", "to\\\nuch {m}", "to\"\"uch {m}", "t\\ouch {m}",
+		"$'\\x74ouch' {m}", "$(echo touch) {m}", "/usr/bin/touch {m}", "{touch,{m}}",
+		"cat <<'E'\nE\ntouch {m}", "cat <<\"E F\"\nE F\ntouch {m}", "cat <<-E\n\tE\ntouch {m}",
+		"cat <<E\nE \nE\ntouch {m}", "cat <<E1 <<E2\nE1\nE2\ntouch {m}", "cat <<\\E\n$(\nE\ntouch {m}",
+		"echo \"$(echo \")\"; touch {m})\"", "echo ${x#\"}\"}; touch {m}", "echo ${x:-'}'}; touch {m} #}",
+		"echo $((1)) $( (touch {m}) )", "echo $(case a in a) touch {m};; esac)",
+		"case a in (a) touch {m};; esac", "echo a;touch {m}", "echo\ta;\ttouch\t{m}", "echo a &&\n\n# c\ntouch {m}",
+		"if :\nthen touch {m}\nfi", "function ls { touch {m}; }\nls",
+		"shopt -s extglob\necho @(a|b); touch {m}", "[[ a =~ (a) ]] && touch {m}", "echo a >/dev/null<a.txt;touch {m}",
+		"echo a\r\ntouch {m}", "echo \u00a0a; touch {m}", "echo \u2028; touch {m}",
+		"IFS=_; x=touch_{m}; $x", "set -- touch {m}; \"$@\"", "x=(touch {m}); \"${x[@]}\"", "x={m}; touch $x",
+		strings.Repeat("echo a; ", 60)+"touch {m}",
 	)}.run(t)
 }
 
@@ -63,20 +82,33 @@ func TestReadersThatExecute(t *testing.T) {
 		return all
 	}
 	group{
-		modes: []string{"prompt"}, files: map[string]string{"evil.sh": "#!/bin/sh\ntouch {work}/ran\n", "ls": "#!/bin/sh\ntouch {work}/ran\n"},
+		modes: []string{"prompt"}, files: map[string]string{
+			"evil.sh": "#!/bin/sh\ntouch {work}/ran\n",
+			"ls":      "#!/bin/sh\ntouch {work}/ran\n",
+		},
 		attacks: slices.Concat(
-			with("find", "find . -maxdepth 0 -exec touch {m} \\;", "find . -maxdepth 0 -execdir touch {m} ';'", "find a.txt -fprintf {m} x", "find a.txt -fprint {m}", "find a.txt -fls {m}",
+			with("find", "find . -maxdepth 0 -exec touch {m} \\;", "find . -maxdepth 0 -execdir touch {m} ';'",
+				"find a.txt -fprintf {m} x", "find a.txt -fprint {m}", "find a.txt -fls {m}",
 				"find a.txt -ok touch {m} \\; < <(echo y)"),
-			with("sed", "sed -n 'w {m}' a.txt", "sed -n '1e touch {m}' a.txt", "sed 's,plain,touch {m},e' a.txt", "sed -n 's/p/q/w {m}' a.txt", "sed --in-place=.bak s/p/q/ a.txt && touch {m}"),
+			with("sed", "sed -n 'w {m}' a.txt", "sed -n '1e touch {m}' a.txt", "sed 's,plain,touch {m},e' a.txt",
+				"sed -n 's/p/q/w {m}' a.txt", "sed --in-place=.bak s/p/q/ a.txt && touch {m}"),
 			with("sort", "sort -o {m} a.txt", "sort --output={m} a.txt", "sort --outpu {m} a.txt", "sort -uo{m} a.txt"),
-			with("uniq", "uniq a.txt {m}"), with("tee", "tee {m} < a.txt"), with("xxd", "xxd a.txt {m}"), with("split", "split a.txt {m} && touch {m}"),
-			with("awk", "awk 'BEGIN{system(\"touch {m}\")}'", "awk 'BEGIN{print > \"{m}\"}'"), with("tar", "tar cf /dev/null a.txt --checkpoint=1 --checkpoint-action=exec='touch {m}'", "tar cf {m} a.txt"),
-			with("diff", "diff -l a.txt sub/b.txt --to-file=a.txt; touch {m}"), with("xargs", "xargs -I% touch % <<< {m}"), with("python3", "python3 -c 'open(\"{m}\",\"w\")'"),
-			with("perl", "perl -e 'open(F,\">{m}\")'", "perl -pe 'BEGIN{`touch {m}`}' a.txt"), with("node", "node -e 'fs.writeFileSync(\"{m}\",\"\")'"), with("go", "go version && touch {m}"),
-			with("git", "git -c core.pager='touch {m} #' -p --version; git -c alias.x='!touch {m}' x", "git -c core.fsmonitor='touch {m};:' status", "git grep -O'touch {m} #' plain; git init -q {m}",
-				"git diff --no-index --output={m} a.txt sub/b.txt", "git config user.email x; touch {m}", "git --exec-path=. ls; git archive -o {m} HEAD || touch {m}"),
-			with("rg", "rg --pre ./evil.sh plain; cp ran {m}"), with("man", "man -P 'touch {m} #' ls; touch {m}"), with("less", "less -O{m} a.txt < a.txt; touch {m}"), with("date", "date > {m}"),
-			with("bash", "./ls; cp ran {m}", "./evil.sh; cp ran {m}", "command ./ls; cp ran {m}", "time -p ./ls; cp ran {m}"),
+			with("uniq", "uniq a.txt {m}"), with("tee", "tee {m} < a.txt"), with("xxd", "xxd a.txt {m}"), with("split",
+				"split a.txt {m} && touch {m}"),
+			with("awk", "awk 'BEGIN{system(\"touch {m}\")}'", "awk 'BEGIN{print > \"{m}\"}'"), with("tar",
+				"tar cf /dev/null a.txt --checkpoint=1 --checkpoint-action=exec='touch {m}'", "tar cf {m} a.txt"),
+			with("diff", "diff -l a.txt sub/b.txt --to-file=a.txt; touch {m}"), with("xargs",
+				"xargs -I% touch % <<< {m}"), with("python3", "python3 -c 'open(\"{m}\",\"w\")'"),
+			with("perl", "perl -e 'open(F,\">{m}\")'", "perl -pe 'BEGIN{`touch {m}`}' a.txt"), with("node",
+				"node -e 'fs.writeFileSync(\"{m}\",\"\")'"), with("go", "go version && touch {m}"),
+			with("git", "git -c core.pager='touch {m} #' -p --version; git -c alias.x='!touch {m}' x",
+				"git -c core.fsmonitor='touch {m};:' status", "git grep -O'touch {m} #' plain; git init -q {m}",
+				"git diff --no-index --output={m} a.txt sub/b.txt", "git config user.email x; touch {m}",
+				"git --exec-path=. ls; git archive -o {m} HEAD || touch {m}"),
+			with("rg", "rg --pre ./evil.sh plain; cp ran {m}"), with("man", "man -P 'touch {m} #' ls; touch {m}"),
+			with("less", "less -O{m} a.txt < a.txt; touch {m}"), with("date", "date > {m}"),
+			with("bash", "./ls; cp ran {m}", "./evil.sh; cp ran {m}", "command ./ls; cp ran {m}",
+				"time -p ./ls; cp ran {m}"),
 		),
 	}.run(t)
 }
@@ -85,17 +117,26 @@ func TestReadersThatExecute(t *testing.T) {
 func TestPoisonedVariables(t *testing.T) {
 	evil := map[string]string{
 		"bin/ls": "#!/bin/sh\n: > {work}/marks/$RUN\n", "evil.sh": ": > {work}/marks/$RUN\n",
-		"evil.js": "require('fs').writeFileSync('{work}/marks/' + process.env.RUN, '')\n", "evil.py": "import os\nopen('{work}/marks/' + os.environ['RUN'], 'w')\n",
+		"evil.js": "require('fs').writeFileSync('{work}/marks/' + process.env.RUN, '')\n",
+		"evil.py": "import os\nopen('{work}/marks/' + os.environ['RUN'], 'w')\n",
 	}
 	attacks := lines(
-		"RUN=01 PATH={work}/bin:$PATH ls", "export RUN=02 PATH={work}/bin:$PATH; ls", "export RUN=03; declare -x PATH={work}/bin:$PATH; ls", "export RUN=04; PATH={work}/bin:$PATH; ls",
-		"export RUN=05; typeset PATH={work}/bin; ls", "f() { export RUN=06; local PATH={work}/bin; ls; }; f", "RUN=07 BASH_ENV={work}/evil.sh bash -c true", "RUN=08 ENV={work}/evil.sh sh -i < /dev/null",
-		"export RUN=09; read PATH <<< {work}/bin; ls", "export RUN=10; printf -v PATH {work}/bin; ls", "export RUN=11; env PATH={work}/bin:$PATH ls", "export RUN=12; for PATH in {work}/bin; do ls; done",
-		"export RUN=13; : ${X:=1}; PATH+=:x PATH={work}/bin:$PATH command -p env; PATH={work}/bin:$PATH; ls", "export RUN=14; set -a; PATH={work}/bin; ls",
-		"RUN=15 GIT_PAGER='touch {work}/marks/15;cat' git -p --help; RUN=15 PAGER='touch {work}/marks/15;cat' git -p help -a; touch {work}/marks/15", "GIT_SSH_COMMAND='touch {m};:' git ls-remote ssh://x/y",
-		"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0='touch {m};:' git status", "PERL5OPT=-M'x;BEGIN{`touch {m}`}' perl -e 1; touch {m}", "LD_PRELOAD={work}/evil.so ls; touch {m}",
-		"export RUN=20; NODE_OPTIONS='--require {work}/evil.js' node -e 1", "PYTHONSTARTUP={work}/evil.py RUN=21 python3 -i < /dev/null", "export LD_LIBRARY_PATH={work}; touch {m}",
-		"export RUN=23; hash -p {work}/bin/ls ls; PATH={work}/bin:$PATH; ls", "RUN=24 BASHOPTS=x BASH_ENV={work}/evil.sh bash -c :",
+		"RUN=01 PATH={work}/bin:$PATH ls", "export RUN=02 PATH={work}/bin:$PATH; ls",
+		"export RUN=03; declare -x PATH={work}/bin:$PATH; ls", "export RUN=04; PATH={work}/bin:$PATH; ls",
+		"export RUN=05; typeset PATH={work}/bin; ls", "f() { export RUN=06; local PATH={work}/bin; ls; }; f",
+		"RUN=07 BASH_ENV={work}/evil.sh bash -c true", "RUN=08 ENV={work}/evil.sh sh -i < /dev/null",
+		"export RUN=09; read PATH <<< {work}/bin; ls", "export RUN=10; printf -v PATH {work}/bin; ls",
+		"export RUN=11; env PATH={work}/bin:$PATH ls", "export RUN=12; for PATH in {work}/bin; do ls; done",
+		"export RUN=13; : ${X:=1}; PATH+=:x PATH={work}/bin:$PATH command -p env; PATH={work}/bin:$PATH; ls",
+		"export RUN=14; set -a; PATH={work}/bin; ls",
+		"RUN=15 GIT_PAGER='touch {work}/marks/15;cat' git -p --help; RUN=15 PAGER='touch {work}/marks/15;cat' git -p "+
+			"help -a; touch {work}/marks/15", "GIT_SSH_COMMAND='touch {m};:' git ls-remote ssh://x/y",
+		"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0='touch {m};:' git status",
+		"PERL5OPT=-M'x;BEGIN{`touch {m}`}' perl -e 1; touch {m}", "LD_PRELOAD={work}/evil.so ls; touch {m}",
+		"export RUN=20; NODE_OPTIONS='--require {work}/evil.js' node -e 1",
+		"PYTHONSTARTUP={work}/evil.py RUN=21 python3 -i < /dev/null", "export LD_LIBRARY_PATH={work}; touch {m}",
+		"export RUN=23; hash -p {work}/bin/ls ls; PATH={work}/bin:$PATH; ls",
+		"RUN=24 BASHOPTS=x BASH_ENV={work}/evil.sh bash -c :",
 	)
 	for i := range attacks {
 		switch attacks[i].name {
@@ -117,10 +158,12 @@ func TestNothingStays(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {
 		g := newGround(t)
 		o := g.turn(t, where, []string{
-			bash("STAYS=1; export STAYS; alias ls='touch alias #'; ls() { touch function; }; shopt -s expand_aliases; set -x; umask 0"),
+			bash("STAYS=1; export STAYS; alias ls='touch alias #'; ls() { touch function; }; shopt -s " +
+				"expand_aliases; set -x; umask 0"),
 			bash("ls; echo [$STAYS] $(umask); touch made"),
 		}, "--permission-mode", "auto")
-		if len(o.results) != 2 || o.results[0].Failed || !strings.Contains(o.results[1].Content, "[]") || exists(g.work+"/alias") || exists(g.work+"/function") {
+		if len(o.results) != 2 || o.results[0].Failed || !strings.Contains(o.results[1].Content, "[]") ||
+			exists(g.work+"/alias") || exists(g.work+"/function") {
 			t.Errorf("%s", o.out)
 		}
 		if info, err := os.Stat(g.work + "/made"); err != nil || info.Mode().Perm()&0o002 != 0 {
@@ -132,8 +175,10 @@ func TestNothingStays(t *testing.T) {
 // TestDenyOutweighs: neither a mode, nor a rule that allows, nor an answer lifts a denial.
 func TestDenyOutweighs(t *testing.T) {
 	for name, rules := range map[string]string{
-		"deny first":  "deny = ['Bash(touch:*)', 'Write(denied/**)', 'Read(secret.txt)']\nallow = ['*', 'Bash', 'Bash(touch:*)', 'Write', 'Read']\n",
-		"allow first": "allow = ['*', 'Bash', 'Bash(touch:*)', 'Write', 'Read']\ndeny = ['Bash(touch:*)', 'Write(denied/**)', 'Read(secret.txt)']\n",
+		"deny first": "deny = ['Bash(touch:*)', 'Write(denied/**)', 'Read(secret.txt)']\nallow = ['*', 'Bash', " +
+			"'Bash(touch:*)', 'Write', 'Read']\n",
+		"allow first": "allow = ['*', 'Bash', 'Bash(touch:*)', 'Write', 'Read']\ndeny = ['Bash(touch:*)', " +
+			"'Write(denied/**)', 'Read(secret.txt)']\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTiers(t, func(t *testing.T, where tier) {
@@ -142,11 +187,16 @@ func TestDenyOutweighs(t *testing.T) {
 					g.rules(t, rules)
 					g.write(t, g.work+"/secret.txt", canary())
 					o := g.turn(t, where, []string{
-						bash("touch marks/a"), bash("echo x; /usr/bin/touch marks/b"), bash("bash -c 'touch marks/c'"), bash("env -i touch marks/d"), bash("eval \"touch marks/e\""), bash("echo marks/f | xargs touch"),
-						call("Write", map[string]any{"file_path": "denied/x", "content": "x"}), call("Edit", map[string]any{"file_path": "./sub/../denied/x", "old_string": "", "new_string": "x"}),
-						call("Read", map[string]any{"file_path": "secret.txt"}), bash("cat secret.txt"), bash("cat ./sub/../secret.txt"), bash("cp secret.txt marks/g"),
+						bash("touch marks/a"), bash("echo x; /usr/bin/touch marks/b"), bash("bash -c 'touch marks/c'"),
+						bash("env -i touch marks/d"), bash("eval \"touch marks/e\""),
+						bash("echo marks/f | xargs touch"),
+						call("Write", map[string]any{"file_path": "denied/x", "content": "x"}), call("Edit",
+							map[string]any{"file_path": "./sub/../denied/x", "old_string": "", "new_string": "x"}),
+						call("Read", map[string]any{"file_path": "secret.txt"}), bash("cat secret.txt"),
+						bash("cat ./sub/../secret.txt"), bash("cp secret.txt marks/g"),
 					}, "--permission-mode", mode)
-					if list, _ := os.ReadDir(g.work + "/marks"); len(list) > 0 || exists(g.work+"/denied") || len(o.results) != 12 {
+					if list, _ := os.ReadDir(g.work + "/marks"); len(list) > 0 || exists(g.work+"/denied") ||
+						len(o.results) != 12 {
 						t.Errorf("%s: %v\n%s", mode, list, o.out)
 					}
 					if strings.Contains(strings.Join(o.requests, "\n"), canary()) {
@@ -170,7 +220,8 @@ func TestBrokenRule(t *testing.T) {
 	}, namespaces(), landlock())
 }
 
-// TestDestruction: what cannot be undone is denied in every mode, whatever the rules allow. What would harm this machine if all failed is in TestNeverRun.
+// TestDestruction: what cannot be undone is denied in every mode, whatever the rules allow. What would harm this
+// machine if all failed is in TestNeverRun.
 func TestDestruction(t *testing.T) {
 	group{modes: modes(), rules: "allow = ['Bash']\n", outside: true, attacks: []attack{
 		{"directory", "rm -rf --no-preserve-root {out}; mkdir {out}; touch {m}", "", ""},

@@ -12,13 +12,15 @@ import (
 	"omniagent/internal/setting"
 )
 
-// TestResumeOpensNothing: a session that began closed stays closed, whatever it is gone on with; one that began open can be closed. A fork is as closed as what it was made of.
+// TestResumeOpensNothing: a session that began closed stays closed, whatever it is gone on with; one that began open
+// can be closed. A fork is as closed as what it was made of.
 func TestResumeOpensNothing(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {
 		g := newGround(t)
 		g.listen(t)
 		reach := []string{
-			bash(g.fill("d={out}; echo x > $d/resumed", "")), bash(g.fill("d=/dev; exec 3<>$d/tcp/127.0.0.1/{port} && cat <&3", "")),
+			bash(g.fill("d={out}; echo x > $d/resumed", "")),
+			bash(g.fill("d=/dev; exec 3<>$d/tcp/127.0.0.1/{port} && cat <&3", "")),
 		}
 		turn := func(id string, args ...string) (claim, bool) {
 			t.Helper()
@@ -37,7 +39,8 @@ func TestResumeOpensNothing(t *testing.T) {
 				t.Fatalf("it did not begin closed: %+v", told)
 			}
 			for range 2 {
-				if told, out := turn(id, append([]string{"--resume", id}, later...)...); out || told.Name != where.name || told.Network != "off" {
+				if told, out := turn(id, append([]string{"--resume", id}, later...)...); out ||
+					told.Name != where.name || told.Network != "off" {
 					t.Errorf("going on with %v opened it: %+v", later, told)
 				}
 			}
@@ -46,49 +49,65 @@ func TestResumeOpensNothing(t *testing.T) {
 		if out, err := fork.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if told, out := turn("forked", append([]string{"--resume", "forked"}, open...)...); out || told.Name != where.name || told.Network != "off" {
+		if told, out := turn("forked", append([]string{"--resume", "forked"}, open...)...); out ||
+			told.Name != where.name || told.Network != "off" {
 			t.Errorf("a fork of it is open: %+v", told)
 		}
-		if told, out := turn("opened", append([]string{"--session-id", "opened"}, open...)...); !out || told.Name != "none" {
+		if told, out := turn("opened", append([]string{"--session-id", "opened"}, open...)...); !out ||
+			told.Name != "none" {
 			t.Errorf("it did not begin open: %+v", told)
 		}
-		if told, out := turn("opened", "--resume", "opened", "--sandbox", "workspace-write", "--network", "off"); out || told.Name != where.name || told.Network != "off" {
+		if told, out := turn("opened", "--resume", "opened", "--sandbox", "workspace-write", "--network", "off"); out ||
+			told.Name != where.name || told.Network != "off" {
 			t.Errorf("it could not be closed: %+v", told)
 		}
 	}, namespaces(), landlock())
 }
 
-// TestWithoutWalls: where none can be built, commands are asked about in every mode, and it is said. Rules hold as they do behind walls.
+// TestWithoutWalls: where none can be built, commands are asked about in every mode, and it is said. Rules hold as they
+// do behind walls.
 func TestWithoutWalls(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	g.rules(t, "deny = ['Bash(touch:*)']\nallow = ['Bash']\n")
-	o := g.turn(t, namespaces(), []string{bash("touch a"), bash("rm -rf ~"), bash("git push --force"), bash("env PATH=. ls"), bash("echo x > .git/hooks/x"), bash("echo ran > ran")}, "--permission-mode", "auto", "--sandbox", "off")
+	o := g.turn(t, namespaces(), []string{
+		bash("touch a"), bash("rm -rf ~"), bash("git push --force"),
+		bash("env PATH=. ls"), bash("echo x > .git/hooks/x"), bash("echo ran > ran"),
+	}, "--permission-mode", "auto",
+		"--sandbox", "off")
 	if told := toldBy(t, o); told.Name != "none" || len(told.Holes) != 1 {
 		t.Errorf("%+v", told)
 	}
-	if exists(g.work+"/a") || exists(g.work+"/.git/hooks/x") || !exists(g.home+"/plain") || !exists(g.work+"/ran") || len(o.results) != 6 {
+	if exists(g.work+"/a") || exists(g.work+"/.git/hooks/x") || !exists(g.home+"/plain") || !exists(g.work+"/ran") ||
+		len(o.results) != 6 {
 		t.Errorf("%s", o.out)
 	}
 }
 
-// TestNothingSurvives: what a command leaves behind, in whatever group and session, is gone when the call is over; what was put into the background,
-// when the turn's process is.
+// TestNothingSurvives: what a command leaves behind, in whatever group and session, is gone when the call is over; what
+// was put into the background, when the turn's process is.
 func TestNothingSurvives(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {
 		g := newGround(t)
-		number := fmt.Sprintf("%d.%d", 100_000+os.Getpid(), time.Now().UnixNano()%1_000_000) // seconds that nobody else sleeps
+		// seconds that nobody else sleeps
+		number := fmt.Sprintf("%d.%d", 100_000+os.Getpid(), time.Now().UnixNano()%1_000_000)
 		var steps []string
 		for _, way := range []string{
-			"sleep N & true", "setsid sleep N & true", "(setsid sh -c 'sleep N &' &) ; true", "nohup sleep N > /dev/null 2>&1 & disown; true", "trap '' TERM HUP INT; (trap '' TERM; exec setsid sleep N) & true",
-			"env -i setsid sleep N & true", "bash -c 'exec -a harmless sleep N' & true", "coproc sleep N; true", "(cd /; umask 0; setsid setsid sleep N < /dev/null > /dev/null 2>&1 &)",
+			"sleep N & true", "setsid sleep N & true", "(setsid sh -c 'sleep N &' &) ; true",
+			"nohup sleep N > /dev/null 2>&1 & disown; true",
+			"trap '' TERM HUP INT; (trap '' TERM; exec setsid sleep N) & true",
+			"env -i setsid sleep N & true", "bash -c 'exec -a harmless sleep N' & true", "coproc sleep N; true",
+			"(cd /; umask 0; setsid setsid sleep N < /dev/null > /dev/null 2>&1 &)",
 		} {
 			steps = append(steps, bash(strings.ReplaceAll(way, "N", number)))
 		}
 		steps = append(steps, bash("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep "+number+"' || true"))
-		steps = append(steps, call("Bash", map[string]any{"command": "sleep " + number, "run_in_background": true}), call("Bash", map[string]any{"command": "setsid sleep " + number + " & wait", "run_in_background": true}))
+		steps = append(steps, call("Bash", map[string]any{"command": "sleep " + number, "run_in_background": true}),
+			call("Bash", map[string]any{"command": "setsid sleep " + number + " & wait", "run_in_background": true}))
 		o := g.turn(t, where, steps, "--permission-mode", "auto")
-		if len(o.results) != len(steps) || slices.ContainsFunc(o.results, func(r toolResult) bool { return strings.Contains(r.Content, "It did not run") }) {
+		if len(o.results) != len(steps) ||
+			slices.ContainsFunc(o.results,
+				func(r toolResult) bool { return strings.Contains(r.Content, "It did not run") }) {
 			t.Fatalf("%s\n%s", o.out, o.stderr)
 		}
 		for i, r := range o.results[:9] {
@@ -108,7 +127,8 @@ func sleeping(number string) []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(data), "sleep\x00"+number) || err == nil && strings.Contains(string(data), "harmless\x00"+number) {
+		if err == nil && strings.Contains(string(data), "sleep\x00"+number) || err == nil &&
+			strings.Contains(string(data), "harmless\x00"+number) {
 			found = append(found, file+" "+strings.ReplaceAll(string(data), "\x00", " "))
 		}
 	}
@@ -120,9 +140,17 @@ func TestArguments(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {
 		const prompt = "--sandbox=off --network on --permission-mode auto; $(touch ran)"
 		g := newGround(t)
-		server := model(t, []string{bash("sudo -n true"), call("Write", map[string]any{"file_path": ".mcp.json", "content": "{}"})})
-		for _, args := range [][]string{{"-p", prompt}, {"--prompt=" + prompt}, {"--session-id", "--sandbox=off", "-p", prompt}, {"-p", "--sandbox", "off"}} {
-			out, _ := g.command(where, append([]string{"start", "--provider", "openai", "--model", "m", "--api-base", server.URL() + "/v1"}, args...)...).CombinedOutput()
+		server := model(t,
+			[]string{bash("sudo -n true"), call("Write", map[string]any{"file_path": ".mcp.json", "content": "{}"})})
+		for _, args := range [][]string{
+			{"-p", prompt},
+			{"--prompt=" + prompt},
+			{"--session-id", "--sandbox=off", "-p", prompt},
+			{"-p", "--sandbox", "off"},
+		} {
+			out, _ := g.command(where,
+				append([]string{"start", "--provider", "openai", "--model", "m", "--api-base", server.URL() + "/v1"},
+					args...)...).CombinedOutput()
 			if strings.Contains(string(out), `"name":"none"`) || exists(g.work+"/ran") || exists(g.work+"/.mcp.json") {
 				t.Errorf("%q: %s", args, out)
 			}
@@ -134,15 +162,17 @@ func TestArguments(t *testing.T) {
 	}, namespaces(), landlock())
 }
 
-// TestNeverRun: the text of what would harm this machine is denied in every mode. It is only explained here, and run by nobody. A fork bomb that
-// cannot be read comes to the limit of processes, which TestHoles fills.
+// TestNeverRun: the text of what would harm this machine is denied in every mode. It is only explained here, and run by
+// nobody. A fork bomb that cannot be read comes to the limit of processes, which TestHoles fills.
 func TestNeverRun(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	g.rules(t, "allow = ['Bash']\n")
 	for _, line := range []string{
-		":(){ :|:& };:", "b() { b | b & }; b", "f() { f & f; }; f", "rm -rf /", "rm -rf /*", "rm -fr --no-preserve-root /", "sudo true", "shutdown now", "systemctl poweroff", "killall bash", "pkill -9 sh",
-		"crontab -r", "dd if=/dev/zero of=/dev/sda", "mkfs.ext4 /dev/sda", "bash -c 'rm -rf /'", "echo / | xargs rm -rf", "find / -delete", "x=$(rm -rf /)", "iptables -F",
+		":(){ :|:& };:", "b() { b | b & }; b", "f() { f & f; }; f", "rm -rf /", "rm -rf /*",
+		"rm -fr --no-preserve-root /", "sudo true", "shutdown now", "systemctl poweroff", "killall bash", "pkill -9 sh",
+		"crontab -r", "dd if=/dev/zero of=/dev/sda", "mkfs.ext4 /dev/sda", "bash -c 'rm -rf /'",
+		"echo / | xargs rm -rf", "find / -delete", "x=$(rm -rf /)", "iptables -F",
 	} {
 		var said struct {
 			Calls []struct {
@@ -151,7 +181,8 @@ func TestNeverRun(t *testing.T) {
 			}
 		}
 		g.answer(t, namespaces(), &said, "sandbox", "explain", "--as", "command", "--", line)
-		if len(said.Calls) != 1 || said.Calls[0].Word != "deny" || len(said.Calls[0].Modes) != len(setting.Approvals()) {
+		if len(said.Calls) != 1 || said.Calls[0].Word != "deny" ||
+			len(said.Calls[0].Modes) != len(setting.Approvals()) {
 			t.Fatalf("%s: %+v", line, said)
 		}
 		for _, m := range said.Calls[0].Modes {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWorkspaceDoesNotChooseTheWalls: whatever lies in a workspace, its commands have the walls of the machine, or none of
-// them runs and the refusal names what is in the way. The list is that of internal/sandbox.
+// TestWorkspaceDoesNotChooseTheWalls: whatever lies in a workspace, its commands have the walls of the machine, or none
+// of them runs and the refusal names what is in the way. The list is that of internal/sandbox.
 func TestWorkspaceDoesNotChooseTheWalls(t *testing.T) {
 	text, err := os.ReadFile("../../internal/sandbox/testdata/workspaces.txt")
 	must(t, err)
@@ -43,7 +43,8 @@ func (g *ground) spoil(t *testing.T, line string) {
 // plants runs a command that plants a hook, behind the walls of a tier.
 func (g *ground) plants(t *testing.T, where tier, outcome string) {
 	t.Helper()
-	const line = "echo ran > marks/ran; d=.git/hooks; mkdir -p $d; [ -p $d/pre-commit ] || echo evil > $d/pre-commit; true"
+	const line = "echo ran > marks/ran; d=.git/hooks; mkdir -p $d; [ -p $d/pre-commit ] || echo evil > " +
+		"$d/pre-commit; true"
 	cmd := g.command(where, "sandbox", "run", "--", "bash", "-c", line)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -72,7 +73,8 @@ func TestConversationsRefuseAWorkspace(t *testing.T) {
 		for workspace, refused := range map[string]bool{"ln -s .envrc .envrc": false, "ln -s . .claude": true} {
 			g := newGround(t)
 			g.spoil(t, workspace)
-			o := g.turn(t, where, []string{bash("d=.git/hooks; echo evil > $d/pre-commit; touch marks/ran")}, "--permission-mode", "auto")
+			o := g.turn(t, where, []string{bash("d=.git/hooks; echo evil > $d/pre-commit; touch marks/ran")},
+				"--permission-mode", "auto")
 			_, ran := os.Stat(g.work + "/marks/ran")
 			if _, err := os.Stat(g.work + "/.git/hooks/pre-commit"); err == nil || (ran != nil) != refused {
 				t.Errorf("%s: planted %v, ran %v: %s", workspace, err == nil, ran == nil, o.stderr)

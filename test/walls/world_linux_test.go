@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// world is what could be reached: everything listens on this machine, in our own network namespace, and nobody shall be heard.
+// world is what could be reached: everything listens on this machine, in our own network namespace, and nobody shall be
+// heard.
 type world struct {
 	tcp              net.Listener
 	udp              net.PacketConn

@@ -1,7 +1,9 @@
-// Package oracle runs lines that package guard approved in real bash, in a place where everything that was not expected leaves a trace.
+// Package oracle runs lines that package guard approved in real bash, in a place where everything that was not expected
+// leaves a trace.
 //
-// It promises that a program which is started without being in the tables, a file that changes, and a secret that is printed are told. It
-// refuses to run anything else: a line that was not approved never reaches a shell here. Only tests and measurements use it.
+// It promises that a program which is started without being in the tables, a file that changes, and a secret that is
+// printed are told. It refuses to run anything else: a line that was not approved never reaches a shell here. Only
+// tests and measurements use it.
 package oracle
 
 import (
@@ -61,7 +63,8 @@ func New(dir string) (*Oracle, error) {
 	}
 	// Variables whose values run something if they are evaluated rather than printed.
 	o.env = []string{
-		"PATH=" + o.bin, "HOME=" + o.Place.Home, "LC_ALL=C.UTF-8", "TMPDIR=" + dir + "/tmp", "GIT_CONFIG_NOSYSTEM=1", "x=a[$(evil)]", "v=$(evil)", "foo=a[`evil`]", "i=a[$(evil)]",
+		"PATH=" + o.bin, "HOME=" + o.Place.Home, "LC_ALL=C.UTF-8", "TMPDIR=" + dir + "/tmp", "GIT_CONFIG_NOSYSTEM=1",
+		"x=a[$(evil)]", "v=$(evil)", "foo=a[`evil`]", "i=a[$(evil)]",
 		"PS4=$(evil)",
 	}
 	if err := o.repository(); err != nil {
@@ -73,16 +76,23 @@ func New(dir string) (*Oracle, error) {
 
 // Approved are the programs that an approved line may start; the test links nothing else.
 func Approved() []string {
-	return strings.Fields("ls cat head tail wc tac rev nl cut paste fold fmt expand unexpand column comm join tr seq sort uniq diff cmp stat file du df basename dirname realpath readlink " +
-		"date uname whoami id groups nproc arch tty uptime free which sha1sum sha224sum sha256sum sha384sum sha512sum md5sum b2sum cksum sum base32 base64 od hexdump strings tree grep rg " +
-		"find sed jq xxd git echo printf test [ pwd true false sleep hostname ps nice timeout")
+	return strings.Fields(
+		"ls cat head tail wc tac rev nl cut paste fold fmt expand unexpand column comm join tr seq sort uniq diff " +
+			"cmp stat file du df basename dirname realpath readlink " +
+			"date uname whoami id groups nproc arch tty uptime free which sha1sum sha224sum sha256sum sha384sum " +
+			"sha512sum md5sum b2sum cksum sum base32 base64 od hexdump strings tree grep rg " +
+			"find sed jq xxd git echo printf test [ pwd true false sleep hostname ps nice timeout")
 }
 
 // Spies are programs that no approved line starts.
 func Spies() []string {
-	return strings.Fields("evil rm mv cp touch mkdir tee dd chmod chown ln install truncate shred curl wget nc ssh ping python3 perl ruby node npm npx make awk gawk xargs env printenv less more man " +
-		"vi vim nano sh dash zsh sudo su doas gpg go cargo docker kill pkill killall egrep fgrep zcat zgrep gzip gunzip bzip2 xz pr split csplit claude codex gemini nohup setsid stdbuf time watch " +
-		"script busybox crontab at systemctl shutdown reboot git-evil ssh-askpass diff3 sdiff openssl tar unzip zip rsync scp")
+	return strings.Fields(
+		"evil rm mv cp touch mkdir tee dd chmod chown ln install truncate shred curl wget nc ssh ping python3 perl " +
+			"ruby node npm npx make awk gawk xargs env printenv less more man " +
+			"vi vim nano sh dash zsh sudo su doas gpg go cargo docker kill pkill killall egrep fgrep zcat zgrep gzip " +
+			"gunzip bzip2 xz pr split csplit claude codex gemini nohup setsid stdbuf time watch " +
+			"script busybox crontab at systemctl shutdown reboot git-evil ssh-askpass diff3 sdiff openssl tar unzip " +
+			"zip rsync scp")
 }
 
 func (o *Oracle) programs() error {
@@ -104,8 +114,10 @@ func (o *Oracle) programs() error {
 			target = "/bin/true" // not installed here
 		}
 		if name == "git" && exec.Command(target, "--no-lazy-fetch", "version").Run() != nil {
-			// An old git refuses the flag, which is safe and shows nothing: what it would do without the flag is looked at.
-			text := "#!/bin/sh\nfor a; do shift; [ \"$a\" = --no-lazy-fetch ] || set -- \"$@\" \"$a\"; done\nexec " + target + " \"$@\"\n"
+			// An old git refuses the flag, which is safe and shows nothing: what it would do without the flag is looked
+			// at.
+			text := "#!/bin/sh\nfor a; do shift; [ \"$a\" = --no-lazy-fetch ] || set -- \"$@\" \"$a\"; done\nexec " +
+				target + " \"$@\"\n"
 			if err := os.WriteFile(filepath.Join(o.bin, name), []byte(text), 0o755); err != nil {
 				return err
 			}
@@ -120,10 +132,16 @@ func (o *Oracle) programs() error {
 
 func (o *Oracle) files(dir string) error {
 	for name, text := range map[string]string{
-		"ws/a.txt": "one\ntwo\nfoo $(evil)\n", "ws/b.go": "package b\n// foo `evil`\n", "ws/c.json": `{"a":[{"b":"foo"}]}`, "ws/e f": "space\n", "ws/-rf": "x\n", "ws/-exec": "x\n", "ws/-delete": "x\n",
-		"ws/--pre=evil": "x\n", "ws/--output=pwned": "x\n", "ws/-o": "x\n", "ws/-i": "x\n", "ws/evil": "x\n", "ws/$(evil)": "x\n", "ws/`evil`": "x\n", "ws/;evil": "x\n", "ws/x|evil": "x\n", "ws/*": "x\n",
-		"ws/sub/d.txt": "deep\n", "ws/two/a": "1\n", "ws/two/b": "1\n", "ws/sub/.hidden": "h\n", "ws/sub/-n": "n\n", "ws/.rgignore": "zzz\n", "ws/w pwned": "x\n", "ws/e evil": "x\n", "ws/.ripgreprc": "--pre=evil\n", "ws/.jq": "def foo: 1;\n",
-		"home/.ssh/id_rsa": secret + "\n", "home/plain": secret + "\n", "outside": secret + "\n", "home/.netrc": secret + "\n",
+		"ws/a.txt": "one\ntwo\nfoo $(evil)\n", "ws/b.go": "package b\n// foo `evil`\n",
+		"ws/c.json": `{"a":[{"b":"foo"}]}`, "ws/e f": "space\n", "ws/-rf": "x\n", "ws/-exec": "x\n",
+		"ws/-delete":    "x\n",
+		"ws/--pre=evil": "x\n", "ws/--output=pwned": "x\n", "ws/-o": "x\n", "ws/-i": "x\n", "ws/evil": "x\n",
+		"ws/$(evil)": "x\n", "ws/`evil`": "x\n", "ws/;evil": "x\n", "ws/x|evil": "x\n", "ws/*": "x\n",
+		"ws/sub/d.txt": "deep\n", "ws/two/a": "1\n", "ws/two/b": "1\n", "ws/sub/.hidden": "h\n", "ws/sub/-n": "n\n",
+		"ws/.rgignore": "zzz\n", "ws/w pwned": "x\n", "ws/e evil": "x\n", "ws/.ripgreprc": "--pre=evil\n",
+		"ws/.jq":           "def foo: 1;\n",
+		"home/.ssh/id_rsa": secret + "\n", "home/plain": secret + "\n", "outside": secret +
+			"\n", "home/.netrc": secret + "\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -150,7 +168,8 @@ func (o *Oracle) repository() error {
 	gitReads := func(input string, args ...string) error {
 		c := exec.Command("git", args...)
 		c.Stdin = strings.NewReader(input)
-		c.Dir, c.Env = o.Place.Root, append(os.Environ(), "HOME="+o.Place.Home, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+		c.Dir, c.Env = o.Place.Root, append(os.Environ(), "HOME="+o.Place.Home, "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 		out, err := c.Output()
 		if output = string(out); err != nil {
 			return fmt.Errorf("git %v: %w", args, err)
@@ -163,7 +182,10 @@ func (o *Oracle) repository() error {
 		return err
 	}
 	for _, step := range [][]string{
-		{"init", "-q", "."}, {"add", "a.txt"}, {"commit", "-qm", "first"}, {"add", "b.go"}, {"commit", "-qm", "second"}, {"tag", "-am", "tag", "v1"},
+		{"init", "-q", "."}, {"add", "a.txt"}, {"commit", "-qm", "first"}, {"add", "b.go"}, {
+			"commit", "-qm",
+			"second",
+		}, {"tag", "-am", "tag", "v1"},
 	} {
 		if err := git(step...); err != nil {
 			return err

@@ -1,8 +1,9 @@
 // Package claude is all that we know of Claude Code.
 //
-// It promises that the approval is always said aloud, so that a repository's settings cannot widen it; that a sandbox which a person
-// asked for is never traded for a bypass; and that what happened is read from the transcript of this very run, found by its id. It
-// refuses to guess: a run whose session is not known, or whose transcript is not there, has no evidence.
+// It promises that the approval is always said aloud, so that a repository's settings cannot widen it; that a sandbox
+// which a person asked for is never traded for a bypass; and that what happened is read from the transcript of this
+// very run, found by its id. It refuses to guess: a run whose session is not known, or whose transcript is not there,
+// has no evidence.
 package claude
 
 import (
@@ -27,8 +28,10 @@ func New() agent.Driver {
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
 			Login:          "claude auth login",
 			Variables: []string{
-				"ANTHROPIC_*", "CLAUDE_*", "IS_SANDBOX", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
-				"MAX_MCP_OUTPUT_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",
+				"ANTHROPIC_*", "CLAUDE_*", "IS_SANDBOX", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY",
+				"DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS", "MAX_THINKING_TOKENS",
+				"MAX_MCP_OUTPUT_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS",
+				"BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",
 			},
 		},
 		Table:   func(string) agent.Matrix { return table(runtime.GOOS) },

@@ -10,15 +10,16 @@ import (
 	"omniagent/internal/setting"
 )
 
-// Command translates. What depends on two flags at once is fitted into the matrix before: the sandbox's settings follow the approval,
-// and a bypass gives way to a sandbox that a person asked for.
+// Command translates. What depends on two flags at once is fitted into the matrix before: the sandbox's settings follow
+// the approval, and a bypass gives way to a sandbox that a person asked for.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	m := fit(table(s.Machine.OS), s)
 	t := cli.Translate(m, s)
 	overridden(&t, s)
 	id := session(&t, s)
 	schema := "--json-schema=" + string(s.Schema)
-	native := s.Schema != nil && s.Mode == setting.OneShot && !cli.Passed(s.Passthrough, "--json-schema") && startable(schema, s.Machine.OS)
+	native := s.Schema != nil && s.Mode == setting.OneShot && !cli.Passed(s.Passthrough, "--json-schema") &&
+		startable(schema, s.Machine.OS)
 	if native {
 		t.Args = append(t.Args, schema)
 	}
@@ -40,11 +41,12 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 
 const (
 	longestArgument = 128<<10 - 1 // of Linux, for a single argument; the others take no less
-	longestLine     = 30_000      // of the 32,767 characters that Windows has for the whole command line, as we leave room for the rest
+	// of the 32,767 characters that Windows has for the whole command line, as we leave room for the rest
+	longestLine = 30_000
 )
 
-// startable says whether the CLI could be started with that argument. A schema that is longer stands in the prompt. On Windows quotes, and
-// backslashes before them, are doubled on the way.
+// startable says whether the CLI could be started with that argument. A schema that is longer stands in the prompt. On
+// Windows quotes, and backslashes before them, are doubled on the way.
 func startable(arg, system string) bool {
 	if system == "windows" {
 		return len(arg)+strings.Count(arg, `"`)+strings.Count(arg, `\`) <= longestLine
@@ -64,12 +66,14 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 				// The last --settings replaces the others. What nobody chose need not be sent to be replaced.
 				*c = agent.Cell{Level: agent.None, Note: "the passthrough's --settings replaces ours"}
 			case chosen && !works(*c, s.Machine):
-				// Sent all the same: it makes the CLI refuse to start rather than run unguarded. Who typed it is warned of that.
+				// Sent all the same: it makes the CLI refuse to start rather than run unguarded. Who typed it is warned
+				// of that.
 				level := agent.Full
 				if sh.Sandbox.Typed() {
 					level = agent.Nearest
 				}
-				*c = agent.Cell{Level: level, Args: args, Note: "the CLI will not start, as " + cli.Here(*c, s.Machine).Note}
+				*c = agent.Cell{Level: level, Args: args, Note: "the CLI will not start, as " +
+					cli.Here(*c, s.Machine).Note}
 			case c.Level == agent.Full:
 				c.Args = args
 			}
@@ -79,7 +83,8 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 			change(&m, agent.Approval, string(setting.Yolo), func(c *agent.Cell) {
 				*c = agent.Cell{
 					Level: agent.Nearest, Args: []string{modeFlag, "acceptEdits"},
-					Note: "all commands run, in the sandbox; file tools outside the workspace and MCP tools still ask, since a bypass would free them from it",
+					Note: "all commands run, in the sandbox; file tools outside the workspace and MCP tools still " +
+						"ask, since a bypass would free them from it",
 				}
 			})
 		}
@@ -88,7 +93,8 @@ func fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 		// The last --settings replaces the others: what only follows from yolo need not be sent to be replaced.
 		change(&m, agent.Sandbox, string(setting.Off), func(c *agent.Cell) { c.Weak = nothing() })
 	}
-	if cli.Passed(s.Passthrough, "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--tools") {
+	if cli.Passed(s.Passthrough, "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools",
+		"--tools") {
 		// A tool that is disallowed anywhere stays so: the passthrough could not allow it.
 		change(&m, agent.Web, setting.OnOff(sh.Web.Value), func(c *agent.Cell) { c.Weak = nothing() })
 	}
@@ -120,10 +126,12 @@ func overridden(t *cli.Translation, s agent.Spec) {
 			note(agent.Sandbox, agent.None, "the passthrough's "+settings+" decides")
 		}
 		if !cli.Passed(t.Args, bypass) { // nothing can widen that
-			note(agent.Approval, agent.Nearest, "the passthrough's "+settings+" replaces ours: its rules, or a sandbox in those of a repository, may let more run unasked")
+			note(agent.Approval, agent.Nearest, "the passthrough's "+settings+
+				" replaces ours: its rules, or a sandbox in those of a repository, may let more run unasked")
 		}
 	}
-	if mode, _ := cli.PassedValue(s.Passthrough, modeFlag); mode == "bypassPermissions" || cli.Passed(s.Passthrough, bypass) {
+	if mode, _ := cli.PassedValue(s.Passthrough, modeFlag); mode == "bypassPermissions" ||
+		cli.Passed(s.Passthrough, bypass) {
 		if s.Shared.Approval.Value != setting.Yolo {
 			note(agent.Approval, agent.None, "the passthrough bypasses it")
 		}
@@ -131,7 +139,8 @@ func overridden(t *cli.Translation, s agent.Spec) {
 			note(agent.Sandbox, agent.Nearest, "it holds commands; the passthrough frees the file tools from it")
 		}
 	}
-	if cli.Passed(s.Passthrough, "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--tools") {
+	if cli.Passed(s.Passthrough, "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools",
+		"--tools") {
 		if !s.Shared.Web.Asked() {
 			note(agent.Web, agent.None, "the passthrough's lists of tools decide")
 		}
@@ -151,14 +160,16 @@ func session(t *cli.Translation, s agent.Spec) string {
 	if !resumes {
 		resumed, resumes = s.Resume, s.Resume != ""
 	}
-	elsewhere := cli.Passed(s.Passthrough, "--continue", "-c", "--from-pr", "--teleport", "--cloud", "--bg", "--background")
+	elsewhere := cli.Passed(s.Passthrough, "--continue", "-c", "--from-pr", "--teleport", "--cloud", "--bg",
+		"--background")
 	if (resumes || elsewhere) && !fork {
 		if elsewhere || !isID(resumed) {
 			return "" // a name, a search, or whatever came last
 		}
 		return resumed
 	}
-	if s.Mode != setting.OneShot || s.Fresh == "" || cli.Passed(s.Passthrough, "--from-pr", "--teleport", "--cloud", "--bg", "--background") {
+	if s.Mode != setting.OneShot || s.Fresh == "" || cli.Passed(s.Passthrough, "--from-pr", "--teleport", "--cloud",
+		"--bg", "--background") {
 		return ""
 	}
 	t.Args = append(t.Args, "--session-id="+s.Fresh)
@@ -196,7 +207,8 @@ func refusals(l agent.Launch) []agent.Refusal {
 			Command: "export IS_SANDBOX=1",
 		})
 	}
-	if s.Shared.Sandbox.Value == setting.WorkspaceWrite && s.Shared.Sandbox.Asked() && !cli.Passed(s.Passthrough, settings) {
+	if s.Shared.Sandbox.Value == setting.WorkspaceWrite && s.Shared.Sandbox.Asked() &&
+		!cli.Passed(s.Passthrough, settings) {
 		cell := sandboxed(s.Machine.OS)
 		switch missing := cli.Missing(cell.Needs, s.Machine); {
 		case cell.Level == agent.None:
@@ -250,7 +262,8 @@ func encode(v any) string {
 	return string(data)
 }
 
-// asksForSandbox says whether the passthrough's settings turn the sandbox on themselves. Those in a file are not looked into.
+// asksForSandbox says whether the passthrough's settings turn the sandbox on themselves. Those in a file are not looked
+// into.
 func asksForSandbox(passthrough []string) bool {
 	text, _ := cli.PassedValue(passthrough, settings)
 	var theirs struct {

@@ -69,41 +69,139 @@ func TestArguments(t *testing.T) {
 		edits []func(*agent.Spec)
 		want  []string
 	}{
-		"untouched":              {nil, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
-		"interactive":            {[]func(*agent.Spec){interactive}, []string{"--permission-mode", "default", box, noWeb}},
-		"prompt, off":            {[]func(*agent.Spec){off}, []string{"-p", "--permission-mode", "default", open, noWeb, withID}},
-		"auto-edit":              {[]func(*agent.Spec){edit}, []string{"-p", "--permission-mode", "acceptEdits", free, noWeb, withID}},
-		"auto-edit, off":         {[]func(*agent.Spec){edit, off}, []string{"-p", "--permission-mode", "acceptEdits", open, noWeb, withID}},
-		"yolo":                   {[]func(*agent.Spec){yolo}, []string{"-p", bypass, open, noWeb, withID}},
-		"yolo, interactive":      {[]func(*agent.Spec){yolo, interactive}, []string{bypass, open, noWeb}},
-		"yolo, their settings":   {[]func(*agent.Spec){yolo, pass("--settings=x.json")}, []string{"-p", bypass, noWeb, withID}},
-		"yolo, off, theirs too":  {[]func(*agent.Spec){yolo, off, pass("--settings=x.json")}, []string{"-p", bypass, open, noWeb, withID}},
-		"yolo, off":              {[]func(*agent.Spec){yolo, off}, []string{"-p", bypass, open, noWeb, withID}},
-		"yolo in the sandbox":    {[]func(*agent.Spec){yolo, ww}, []string{"-p", "--permission-mode", "acceptEdits", free, noWeb, withID}},
-		"without bwrap":          {[]func(*agent.Spec){bare}, []string{"-p", "--permission-mode", "default", noWeb, withID}},
-		"without bwrap, typed":   {[]func(*agent.Spec){bare, ww}, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
-		"without bwrap, yolo":    {[]func(*agent.Spec){bare, ww, yolo}, []string{"-p", "--permission-mode", "acceptEdits", free, noWeb, withID}},
-		"darwin needs nothing":   {[]func(*agent.Spec){bare, on("darwin")}, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
-		"windows has none":       {[]func(*agent.Spec){on("windows")}, []string{"-p", "--permission-mode", "default", noWeb, withID}},
-		"windows, typed":         {[]func(*agent.Spec){on("windows"), ww}, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
-		"their settings":         {[]func(*agent.Spec){pass("--settings", "x.json")}, []string{"-p", "--permission-mode", "default", noWeb, withID}},
-		"their tools":            {[]func(*agent.Spec){pass("--allowedTools", "WebFetch")}, []string{"-p", "--permission-mode", "default", box, withID}},
-		"their tools, web typed": {[]func(*agent.Spec){pass("--allowed-tools=WebFetch"), func(s *agent.Spec) { s.Shared.Web = typed(false) }}, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
-		"web":                    {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Web = typed(true) }}, []string{"-p", "--permission-mode", "default", box, "--allowedTools=WebSearch,WebFetch", withID}},
-		"model":                  {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Model = typed("opus") }}, []string{"-p", "--permission-mode", "default", box, "--model", "opus", noWeb, withID}},
-		"text, typed":            {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.Text) }}, []string{"-p", "--permission-mode", "default", box, "--output-format=text", noWeb, withID}},
-		"text, on a screen":      {[]func(*agent.Spec){interactive, func(s *agent.Spec) { s.Shared.Output = typed(setting.Text) }}, []string{"--permission-mode", "default", box, noWeb}},
-		"json":                   {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.JSON) }}, []string{"-p", "--permission-mode", "default", box, "--output-format=json", noWeb, withID}},
-		"stream-json":            {[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.StreamJSON) }}, []string{"-p", "--permission-mode", "default", box, "--output-format=stream-json", "--verbose", noWeb, withID}},
-		"schema":                 {[]func(*agent.Spec){func(s *agent.Spec) { s.Schema = []byte(`{"type":"object"}`) }}, []string{"-p", "--permission-mode", "default", box, noWeb, withID, `--json-schema={"type":"object"}`}},
-		"their schema":           {[]func(*agent.Spec){func(s *agent.Spec) { s.Schema = []byte(`{}`) }, pass("--json-schema={}")}, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
-		"resume":                 {[]func(*agent.Spec){func(s *agent.Spec) { s.Resume = ours }}, []string{"-p", "--permission-mode", "default", box, noWeb, "--resume=" + ours}},
-		"their session":          {[]func(*agent.Spec){pass("--session-id", ours)}, []string{"-p", "--permission-mode", "default", box, noWeb}},
-		"their resume":           {[]func(*agent.Spec){pass("-r", ours)}, []string{"-p", "--permission-mode", "default", box, noWeb}},
-		"their continue":         {[]func(*agent.Spec){pass("-c")}, []string{"-p", "--permission-mode", "default", box, noWeb}},
-		"their fork":             {[]func(*agent.Spec){pass("--continue", "--fork-session")}, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
+		"untouched": {nil, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
+		"interactive": {[]func(*agent.Spec){interactive}, []string{
+			"--permission-mode", "default", box,
+			noWeb,
+		}},
+		"prompt, off": {[]func(*agent.Spec){off}, []string{
+			"-p", "--permission-mode", "default", open, noWeb,
+			withID,
+		}},
+		"auto-edit": {[]func(*agent.Spec){edit}, []string{
+			"-p", "--permission-mode", "acceptEdits", free,
+			noWeb, withID,
+		}},
+		"auto-edit, off": {[]func(*agent.Spec){edit, off}, []string{
+			"-p", "--permission-mode", "acceptEdits",
+			open, noWeb, withID,
+		}},
+		"yolo":              {[]func(*agent.Spec){yolo}, []string{"-p", bypass, open, noWeb, withID}},
+		"yolo, interactive": {[]func(*agent.Spec){yolo, interactive}, []string{bypass, open, noWeb}},
+		"yolo, their settings": {
+			[]func(*agent.Spec){yolo, pass("--settings=x.json")},
+			[]string{"-p", bypass, noWeb, withID},
+		},
+		"yolo, off, theirs too": {
+			[]func(*agent.Spec){yolo, off, pass("--settings=x.json")},
+			[]string{"-p", bypass, open, noWeb, withID},
+		},
+		"yolo, off": {[]func(*agent.Spec){yolo, off}, []string{"-p", bypass, open, noWeb, withID}},
+		"yolo in the sandbox": {[]func(*agent.Spec){yolo, ww}, []string{
+			"-p", "--permission-mode", "acceptEdits",
+			free, noWeb, withID,
+		}},
+		"without bwrap": {[]func(*agent.Spec){bare}, []string{
+			"-p", "--permission-mode", "default", noWeb,
+			withID,
+		}},
+		"without bwrap, typed": {[]func(*agent.Spec){bare, ww}, []string{
+			"-p", "--permission-mode", "default", box,
+			noWeb, withID,
+		}},
+		"without bwrap, yolo": {
+			[]func(*agent.Spec){bare, ww, yolo},
+			[]string{"-p", "--permission-mode", "acceptEdits", free, noWeb, withID},
+		},
+		"darwin needs nothing": {
+			[]func(*agent.Spec){bare, on("darwin")},
+			[]string{"-p", "--permission-mode", "default", box, noWeb, withID},
+		},
+		"windows has none": {[]func(*agent.Spec){on("windows")}, []string{
+			"-p", "--permission-mode", "default",
+			noWeb, withID,
+		}},
+		"windows, typed": {
+			[]func(*agent.Spec){on("windows"), ww},
+			[]string{"-p", "--permission-mode", "default", box, noWeb, withID},
+		},
+		"their settings": {
+			[]func(*agent.Spec){pass("--settings", "x.json")},
+			[]string{"-p", "--permission-mode", "default", noWeb, withID},
+		},
+		"their tools": {
+			[]func(*agent.Spec){pass("--allowedTools", "WebFetch")},
+			[]string{"-p", "--permission-mode", "default", box, withID},
+		},
+		"their tools, web typed": {[]func(*agent.Spec){
+			pass("--allowed-tools=WebFetch"),
+			func(s *agent.Spec) { s.Shared.Web = typed(false) },
+		}, []string{
+			"-p", "--permission-mode", "default", box,
+			noWeb, withID,
+		}},
+		"web": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Web = typed(true) }},
+			[]string{"-p", "--permission-mode", "default", box, "--allowedTools=WebSearch,WebFetch", withID},
+		},
+		"model": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Model = typed("opus") }},
+			[]string{"-p", "--permission-mode", "default", box, "--model", "opus", noWeb, withID},
+		},
+		"text, typed": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.Text) }},
+			[]string{"-p", "--permission-mode", "default", box, "--output-format=text", noWeb, withID},
+		},
+		"text, on a screen": {
+			[]func(*agent.Spec){
+				interactive,
+				func(s *agent.Spec) { s.Shared.Output = typed(setting.Text) },
+			},
+			[]string{"--permission-mode", "default", box, noWeb},
+		},
+		"json": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.JSON) }},
+			[]string{"-p", "--permission-mode", "default", box, "--output-format=json", noWeb, withID},
+		},
+		"stream-json": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Output = typed(setting.StreamJSON) }}, []string{
+				"-p",
+				"--permission-mode", "default", box, "--output-format=stream-json", "--verbose", noWeb, withID,
+			},
+		},
+		"schema": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Schema = []byte(`{"type":"object"}`) }},
+			[]string{"-p", "--permission-mode", "default", box, noWeb, withID, `--json-schema={"type":"object"}`},
+		},
+		"their schema": {[]func(*agent.Spec){
+			func(s *agent.Spec) { s.Schema = []byte(`{}`) },
+			pass("--json-schema={}"),
+		}, []string{"-p", "--permission-mode", "default", box, noWeb, withID}},
+		"resume": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Resume = ours }},
+			[]string{"-p", "--permission-mode", "default", box, noWeb, "--resume=" + ours},
+		},
+		"their session": {
+			[]func(*agent.Spec){pass("--session-id", ours)},
+			[]string{"-p", "--permission-mode", "default", box, noWeb},
+		},
+		"their resume": {[]func(*agent.Spec){pass("-r", ours)}, []string{
+			"-p", "--permission-mode", "default",
+			box, noWeb,
+		}},
+		"their continue": {[]func(*agent.Spec){pass("-c")}, []string{
+			"-p", "--permission-mode", "default", box,
+			noWeb,
+		}},
+		"their fork": {
+			[]func(*agent.Spec){pass("--continue", "--fork-session")},
+			[]string{"-p", "--permission-mode", "default", box, noWeb, withID},
+		},
 		"an old sandbox by a file": {[]func(*agent.Spec){func(s *agent.Spec) {
-			s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: setting.Configured}
+			s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{
+				Value:  setting.WorkspaceWrite,
+				Origin: setting.Configured,
+			}
 		}, yolo}, []string{"-p", "--permission-mode", "acceptEdits", free, noWeb, withID}},
 	} {
 		s := wish(c.edits...)
@@ -111,13 +209,15 @@ func TestArguments(t *testing.T) {
 		if want := append(c.want, s.Passthrough...); !slices.Equal(l.Args, want) || l.Translated != len(c.want) {
 			t.Errorf("%s:\n got %q (%d ours)\nwant %q", name, l.Args, l.Translated, want)
 		}
-		if !slices.Equal(l.Env, s.Env) || l.Path != "/opt/claude" || l.Dir != "/ws" || l.Files != nil || l.Prompt != agent.ByStdin {
+		if !slices.Equal(l.Env, s.Env) || l.Path != "/opt/claude" || l.Dir != "/ws" || l.Files != nil ||
+			l.Prompt != agent.ByStdin {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
 }
 
-// Whatever is combined: a sandbox that somebody asked for is never given together with a bypass, and always with its settings.
+// Whatever is combined: a sandbox that somebody asked for is never given together with a bypass, and always with its
+// settings.
 func TestAskedSandboxIsNeverTradedForABypass(t *testing.T) {
 	for _, mode := range []func(*agent.Spec){interactive, func(*agent.Spec) {}} {
 		for _, a := range setting.Common() {
@@ -125,7 +225,10 @@ func TestAskedSandboxIsNeverTradedForABypass(t *testing.T) {
 				for _, tools := range []func(*agent.Spec){bare, func(*agent.Spec) {}} {
 					for _, from := range []setting.Origin{setting.Configured, setting.Typed} {
 						l, _ := launch(t, wish(mode, approval(a), on(system), tools, func(s *agent.Spec) {
-							s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: from}
+							s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{
+								Value:  setting.WorkspaceWrite,
+								Origin: from,
+							}
 						}))
 						if bypasses(l.Args) || !slices.Contains(l.Args, box) && !slices.Contains(l.Args, free) {
 							t.Errorf("%s %s: %q", a, system, l.Args)
@@ -226,7 +329,8 @@ func TestForeseenRefusal(t *testing.T) {
 	if e := o.After(agent.Exit{}); e.Fault != nil {
 		t.Errorf("it succeeded: %v", e.Fault)
 	}
-	if e := o.After(agent.Exit{Code: 1}); e.Fault == nil || e.Fault.FixCommand != "export IS_SANDBOX=1" || e.Fault.Kind() != "precondition" {
+	if e := o.After(agent.Exit{Code: 1}); e.Fault == nil || e.Fault.FixCommand != "export IS_SANDBOX=1" ||
+		e.Fault.Kind() != "precondition" {
 		t.Errorf("%+v", e.Fault)
 	}
 }
@@ -236,15 +340,30 @@ func TestPoliciesAndWarnings(t *testing.T) {
 		edits []func(*agent.Spec)
 		want  string // approval, sandbox, web; warnings
 	}{
-		"untouched":                {nil, "yes yes yes"},
-		"yolo":                     {[]func(*agent.Spec){approval(setting.Yolo)}, "yes yes yes"},
-		"yolo in the sandbox":      {[]func(*agent.Spec){approval(setting.Yolo), held(setting.WorkspaceWrite)}, "nearest yes yes --approval:nearest"},
-		"without bwrap":            {[]func(*agent.Spec){bare}, "yes no yes"},
-		"unguarded":                {[]func(*agent.Spec){bare, approval(setting.AutoEdit)}, "yes no yes --approval:unguarded"},
-		"fails closed":             {[]func(*agent.Spec){bare, held(setting.WorkspaceWrite)}, "yes nearest yes --sandbox:nearest"},
-		"fails closed, on Windows": {[]func(*agent.Spec){on("windows"), held(setting.WorkspaceWrite)}, "yes nearest yes --sandbox:nearest"},
+		"untouched": {nil, "yes yes yes"},
+		"yolo":      {[]func(*agent.Spec){approval(setting.Yolo)}, "yes yes yes"},
+		"yolo in the sandbox": {
+			[]func(*agent.Spec){approval(setting.Yolo), held(setting.WorkspaceWrite)},
+			"nearest yes yes --approval:nearest",
+		},
+		"without bwrap": {[]func(*agent.Spec){bare}, "yes no yes"},
+		"unguarded": {
+			[]func(*agent.Spec){bare, approval(setting.AutoEdit)},
+			"yes no yes --approval:unguarded",
+		},
+		"fails closed": {
+			[]func(*agent.Spec){bare, held(setting.WorkspaceWrite)},
+			"yes nearest yes --sandbox:nearest",
+		},
+		"fails closed, on Windows": {
+			[]func(*agent.Spec){on("windows"), held(setting.WorkspaceWrite)},
+			"yes nearest yes --sandbox:nearest",
+		},
 		"fails closed, by a file": {[]func(*agent.Spec){bare, approval(setting.AutoEdit), func(s *agent.Spec) {
-			s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: setting.Configured}
+			s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{
+				Value:  setting.WorkspaceWrite,
+				Origin: setting.Configured,
+			}
 		}}, "yes yes yes"},
 		"their mode":           {[]func(*agent.Spec){pass(modeFlag + "=plan")}, "no yes yes"},
 		"their bypass":         {[]func(*agent.Spec){pass(bypass)}, "no nearest yes"},
@@ -254,13 +373,20 @@ func TestPoliciesAndWarnings(t *testing.T) {
 		"their settings, yolo": {[]func(*agent.Spec){pass("--settings={}"), approval(setting.Yolo)}, "yes no yes"},
 		"their settings, mode": {[]func(*agent.Spec){pass("--settings={}", modeFlag, "plan")}, "no no yes"},
 		"their settings, typed": {
-			[]func(*agent.Spec){pass("--settings={}"), held(setting.WorkspaceWrite)}, "nearest no yes --sandbox:unsupported",
+			[]func(*agent.Spec){pass("--settings={}"), held(setting.WorkspaceWrite)},
+			"nearest no yes --sandbox:unsupported",
 		},
 		"their settings have one": {
-			[]func(*agent.Spec){pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`), held(setting.WorkspaceWrite)}, "nearest yes yes",
+			[]func(*agent.Spec){
+				pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`),
+				held(setting.WorkspaceWrite),
+			}, "nearest yes yes",
 		},
 		"yolo, and theirs have one": {
-			[]func(*agent.Spec){pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`), approval(setting.Yolo)}, "yes no yes",
+			[]func(*agent.Spec){
+				pass(`--settings={"sandbox":{"enabled":true,"failIfUnavailable":true}}`),
+				approval(setting.Yolo),
+			}, "yes no yes",
 		},
 		"their tools": {[]func(*agent.Spec){pass("--tools=Read")}, "yes yes no"},
 		"interactive text": {[]func(*agent.Spec){interactive, func(s *agent.Spec) {
@@ -302,8 +428,10 @@ func TestMatrixHasEveryFeature(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"approval prompt", "approval auto-edit", "approval yolo", "sandbox workspace-write", "sandbox off", "output text", "output json",
-		"output stream-json", "model ", "web on", "web off", "output-schema ", "resume ", "session-id ", "ask ", "repo-config ", "denials ",
+		"approval prompt", "approval auto-edit", "approval yolo", "sandbox workspace-write", "sandbox off",
+		"output text", "output json",
+		"output stream-json", "model ", "web on", "web off", "output-schema ", "resume ", "session-id ", "ask ",
+		"repo-config ", "denials ",
 		"records ", "acp ",
 	} {
 		if !have[want] {
@@ -317,14 +445,20 @@ func TestRehearsal(t *testing.T) {
 	rehearsal := func(s *agent.Spec) {
 		s.Dir = dir
 		s.Env = []string{
-			"PATH=/bin", "ANTHROPIC_AUTH_TOKEN=t", "ANTHROPIC_API_KEY=mine", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CONFIG_DIR=/mine", "HOME=/mine",
+			"PATH=/bin", "ANTHROPIC_AUTH_TOKEN=t", "ANTHROPIC_API_KEY=mine", "CLAUDE_CODE_USE_BEDROCK=1",
+			"CLAUDE_CONFIG_DIR=/mine", "HOME=/mine",
 		}
-		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:9", Key: "0123456789-a-long-key-of-ours", Model: "rehearsal", Home: "/r"}
+		s.Rehearsal = &agent.Rehearsal{
+			URL: "http://127.0.0.1:9", Key: "0123456789-a-long-key-of-ours",
+			Model: "rehearsal", Home: "/r",
+		}
 	}
 	l, _ := launch(t, wish(rehearsal, root, approval(setting.Yolo)))
 	want := map[string]string{
-		"PATH": "/bin", "HOME": "/r", "CLAUDE_CONFIG_DIR": filepath.Join("/r", ".claude"), "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
-		"ANTHROPIC_API_KEY": "0123456789-a-long-key-of-ours", "CLAUDE_CODE_MAX_RETRIES": "0", "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1",
+		"PATH": "/bin", "HOME": "/r", "CLAUDE_CONFIG_DIR": filepath.Join("/r",
+			".claude"), "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
+		"ANTHROPIC_API_KEY": "0123456789-a-long-key-of-ours", "CLAUDE_CODE_MAX_RETRIES": "0", "IS_SANDBOX": "1",
+		"DISABLE_AUTOUPDATER":  "1",
 		"ANTHROPIC_AUTH_TOKEN": "", "CLAUDE_CODE_USE_BEDROCK": "",
 	}
 	for name, value := range want {
@@ -332,7 +466,9 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%s=%s, not %q", name, got, value)
 		}
 	}
-	if got := strings.Join(l.Args, " "); !strings.Contains(got, "--model opus") || !strings.Contains(got, `--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"},"sandbox":{"enabled":false}}`) {
+	if got := strings.Join(l.Args, " "); !strings.Contains(got, "--model opus") ||
+		!strings.Contains(got,
+			`--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"},"sandbox":{"enabled":false}}`) {
 		t.Errorf("%s", got)
 	}
 	if len(l.Refusals) != 0 {
@@ -343,7 +479,8 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("the CLI knows it, and gets %q", model)
 	}
 
-	patient, _ := launch(t, wish(rehearsal, func(s *agent.Spec) { s.Rehearsal.Patient = true; s.Shared.Model = typed("mine") }))
+	patient, _ := launch(t,
+		wish(rehearsal, func(s *agent.Spec) { s.Rehearsal.Patient = true; s.Shared.Model = typed("mine") }))
 	if _, ok := cli.Lookup(patient.Env, "CLAUDE_CODE_MAX_RETRIES"); ok || slices.Contains(patient.Args, "opus") {
 		t.Errorf("%q", patient.Args)
 	}
@@ -357,7 +494,8 @@ func TestRehearsal(t *testing.T) {
 			n++
 		}
 	}
-	both := `--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"},"sandbox":` + strings.TrimPrefix(box, `--settings={"sandbox":`)
+	both := `--settings={"env":{"ANTHROPIC_BASE_URL":"http://127.0.0.1:9"},"sandbox":` + strings.TrimPrefix(box,
+		`--settings={"sandbox":`)
 	if n != 1 || !slices.Contains(patient.Args, both) {
 		t.Errorf("%q", patient.Args)
 	}
@@ -393,10 +531,12 @@ func TestRehearsalSeedsTheFirstStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if trusted := seeded.Projects[real].Trusted; trusted != (mode == setting.Interactive) || len(seeded.Projects) > 2 {
+		if trusted := seeded.Projects[real].Trusted; trusted != (mode == setting.Interactive) ||
+			len(seeded.Projects) > 2 {
 			t.Errorf("%s: trusted %t of %v", mode, trusted, seeded.Projects)
 		}
-		if !seeded.Onboarded || fmt.Sprint(seeded.Keys.Approved) != "[9-a-long-key-of-ours]" || len(seeded.Keys.Approved[0]) != 20 {
+		if !seeded.Onboarded || fmt.Sprint(seeded.Keys.Approved) != "[9-a-long-key-of-ours]" ||
+			len(seeded.Keys.Approved[0]) != 20 {
 			t.Errorf("%+v", seeded)
 		}
 	}
@@ -421,7 +561,8 @@ func TestLongSchema(t *testing.T) {
 		"quotes are doubled on Windows": {"windows", `{"` + strings.Repeat(`"`, 16_000) + `}`, false},
 	} {
 		l, _ := launch(t, wish(on(c.system), func(s *agent.Spec) { s.Schema = []byte(c.schema) }))
-		if l.Native != c.native || slices.Contains(l.Args, flag+c.schema) != c.native || cli.Passed(l.Args, "--json-schema") != c.native {
+		if l.Native != c.native || slices.Contains(l.Args, flag+c.schema) != c.native ||
+			cli.Passed(l.Args, "--json-schema") != c.native {
 			t.Errorf("%s: native %v", name, l.Native)
 		}
 		longest := 0

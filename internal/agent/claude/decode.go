@@ -29,7 +29,8 @@ func (d driver) Decode(o setting.Output) agent.Decoder {
 // code 0.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	f := d.Program.Classify(x, events)
-	if f != nil || !slices.ContainsFunc(events, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic }) {
+	if f != nil ||
+		!slices.ContainsFunc(events, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic }) {
 		return f
 	}
 	return fault.New(fault.AgentFailed, "the agent ended without a result")
@@ -50,7 +51,10 @@ type decoder struct {
 }
 
 func newDecoder() *decoder {
-	d := &decoder{calls: map[string]string{}, denied: map[string]bool{}, said: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	d := &decoder{
+		calls: map[string]string{}, denied: map[string]bool{}, said: map[uint64]bool{},
+		seed: maphash.MakeSeed(),
+	}
 	d.lines.Parse = d.parse
 	return d
 }
@@ -225,7 +229,10 @@ func (d *decoder) system(l *line) []event.Event {
 	case "permission_denied":
 		var text string
 		_ = json.Unmarshal(l.Message, &text)
-		return d.deny(l.Session, event.Denial{CallID: l.ToolUse, Tool: l.Tool, Reason: oneLine(firstOf(l.Reason, text, l.Why))})
+		return d.deny(l.Session, event.Denial{
+			CallID: l.ToolUse, Tool: l.Tool,
+			Reason: oneLine(firstOf(l.Reason, text, l.Why)),
+		})
 	case "api_retry":
 		var word string
 		_ = json.Unmarshal(l.Error, &word)
@@ -312,7 +319,11 @@ func (d *decoder) user(l *line) []event.Event {
 			case meta.ID != b.ToolUseID:
 			case refused(meta.Kind, meta.Decision):
 				byUser := meta.Decision.Source == "user_reject"
-				out = append(out, d.deny(l.Session, event.Denial{CallID: b.ToolUseID, Tool: r.Name, Reason: oneLine(r.Output), ByUser: byUser})...)
+				out = append(out,
+					d.deny(l.Session, event.Denial{
+						CallID: b.ToolUseID, Tool: r.Name, Reason: oneLine(r.Output),
+						ByUser: byUser,
+					})...)
 			case meta.Kind == "user-rejected": // the turn was interrupted; the result counts it among the denials
 				d.denied[b.ToolUseID] = true
 			}
@@ -358,7 +369,10 @@ func ask(l *line) []event.Event {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(q.Subtype, l.Type)}}
 	}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: firstOf(q.Reason, q.Description), Tool: call(block{ID: q.ToolUse, Name: q.Tool, Input: q.Input}),
+		ID: l.RequestID, Text: firstOf(q.Reason, q.Description), Tool: call(block{
+			ID: q.ToolUse, Name: q.Tool,
+			Input: q.Input,
+		}),
 	}}}
 }
 

@@ -93,7 +93,8 @@ func details(e event.Event) string {
 	add("terminal", e.Terminal)
 	switch {
 	case e.Call != nil:
-		add("call", fmt.Sprintf("%s %s %s %s%s %s", e.Call.ID, e.Call.Name, e.Call.Kind, e.Call.Command, e.Call.Path, short(string(e.Call.Input))))
+		add("call", fmt.Sprintf("%s %s %s %s%s %s", e.Call.ID, e.Call.Name, e.Call.Kind, e.Call.Command, e.Call.Path,
+			short(string(e.Call.Input))))
 	case e.Result != nil:
 		add("result", fmt.Sprintf("%s %s failed=%t", e.Result.ID, e.Result.Name, e.Result.Failed))
 		add("output", short(e.Result.Output))
@@ -241,13 +242,16 @@ func TestErrorWithoutAResult(t *testing.T) {
 
 // A sub-agent that failed is no failure of the run.
 func TestErrorOfASubAgent(t *testing.T) {
-	events := decode([]byte(`{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"API Error"}]},` +
-		`"is_api_error_message":true,"error":"server_error","api_error_status":500}` + "\n" +
-		`{"type":"result","subtype":"success","is_error":false,"result":"well"}` + "\n"))
+	events := decode(
+		[]byte(`{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"API Error"}]},` +
+			`"is_api_error_message":true,"error":"server_error","api_error_status":500}` + "\n" +
+			`{"type":"result","subtype":"success","is_error":false,"result":"well"}` + "\n"))
 	if events[0].Kind != event.Failed || events[0].Terminal || New().Classify(agent.Exit{}, events) != nil {
 		t.Errorf("%s", story(events))
 	}
-	cut := decode([]byte(`{"type":"assistant","parent_tool_use_id":"t","message":{"content":[]},"is_api_error_message":true}` + "\n"))
+	cut := decode(
+		[]byte(`{"type":"assistant","parent_tool_use_id":"t","message":{"content":[]},"is_api_error_message":true}` +
+			"\n"))
 	if e := cli.EvidenceOf(cut); e.Fault != nil {
 		t.Errorf("%s", story(cut))
 	}
@@ -290,7 +294,10 @@ func FuzzDecode(f *testing.F) {
 
 func TestToolKinds(t *testing.T) {
 	kinds := map[event.ToolKind][]string{}
-	for _, name := range []string{"Bash", "Read", "Write", "Edit", "NotebookEdit", "WebFetch", "WebSearch", "Grep", "Glob", "Agent", "Task", "mcp__s__t", "Skill"} {
+	for _, name := range []string{
+		"Bash", "Read", "Write", "Edit", "NotebookEdit", "WebFetch", "WebSearch", "Grep",
+		"Glob", "Agent", "Task", "mcp__s__t", "Skill",
+	} {
 		kinds[kind(name)] = append(kinds[kind(name)], name)
 	}
 	var lines []string
@@ -298,7 +305,8 @@ func TestToolKinds(t *testing.T) {
 		lines = append(lines, string(k)+": "+strings.Join(names, " "))
 	}
 	sort.Strings(lines)
-	want := "agent: Agent Task\nmcp: mcp__s__t\nother: Skill\nread: Read\nsearch: Grep Glob\nshell: Bash\nweb: WebFetch WebSearch\nwrite: Write Edit NotebookEdit"
+	want := "agent: Agent Task\nmcp: mcp__s__t\nother: Skill\nread: Read\nsearch: Grep Glob\nshell: Bash\nweb: " +
+		"WebFetch WebSearch\nwrite: Write Edit NotebookEdit"
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("%s", got)
 	}
@@ -307,7 +315,8 @@ func TestToolKinds(t *testing.T) {
 // TestCostOfATurn: of a session that goes on in another process a result tells what it cost in all.
 func TestCostOfATurn(t *testing.T) {
 	const usage = `"type":"result","subtype":"success","is_error":false,"result":"x","session_id":"s","usage":{"input_tokens":1,"output_tokens":1}`
-	events := decode([]byte(`{` + usage + `,"total_cost_usd":0.5,"model_usage_since_last_result":{"a":{"costUSD":0.125},"b":{"costUSD":0.125}}}` + "\n" +
+	events := decode([]byte(`{` + usage +
+		`,"total_cost_usd":0.5,"model_usage_since_last_result":{"a":{"costUSD":0.125},"b":{"costUSD":0.125}}}` + "\n" +
 		`{` + usage + `,"total_cost_usd":0.625}` + "\n"))
 	var costs []float64
 	for _, e := range events {

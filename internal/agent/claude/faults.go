@@ -30,8 +30,10 @@ func (a apiFailure) fault() *fault.Fault {
 	case a.Word == "authentication_failed" && a.Status == 0:
 		f = fault.New(fault.AuthRequired, "%s", text).FixBy("Log in.", "claude auth login").
 			Hint("log in with claude auth login, or set ANTHROPIC_API_KEY")
-	case a.Word == "authentication_failed", a.Word == "oauth_org_not_allowed", a.Word == "cloud_credential_error", a.Status == 401, a.Status == 403:
-		f = fault.New(fault.AuthRequired, "%s", text).Hint("the credentials were not accepted: claude auth status shows which are used")
+	case a.Word == "authentication_failed", a.Word == "oauth_org_not_allowed", a.Word == "cloud_credential_error",
+		a.Status == 401, a.Status == 403:
+		f = fault.New(fault.AuthRequired, "%s",
+			text).Hint("the credentials were not accepted: claude auth status shows which are used")
 	case a.Word == "rate_limit", a.Status == 429:
 		f = fault.New(fault.TooManyRequests, "%s", text)
 	case a.Network != "":
@@ -48,8 +50,9 @@ func (a apiFailure) fault() *fault.Fault {
 	return f
 }
 
-// full says whether the conversation is longer than the model can read: the CLI's reason, or the API's answer that it keeps. A prompt
-// that it measures as too long itself is never sent, and has the word invalid_request without any status.
+// full says whether the conversation is longer than the model can read: the CLI's reason, or the API's answer that it
+// keeps. A prompt that it measures as too long itself is never sent, and has the word invalid_request without any
+// status.
 func (a apiFailure) full() bool {
 	switch {
 	case a.Ending == "prompt_too_long", a.Ending == "blocking_limit":
@@ -57,7 +60,8 @@ func (a apiFailure) full() bool {
 	case a.Word != "invalid_request":
 		return false
 	}
-	return a.Status == 413 || a.Status == 0 && a.Network == "" || a.Status == 400 && strings.Contains(a.Detail, `"prompt is too long`)
+	return a.Status == 413 || a.Status == 0 && a.Network == "" || a.Status == 400 &&
+		strings.Contains(a.Detail, `"prompt is too long`)
 }
 
 // ended is a turn that ended badly without a failed request.

@@ -70,7 +70,8 @@ func (g *gathered) add(name string, depth int) {
 	data, err := g.root.ReadFile(name, longestInstructions)
 	switch {
 	case err != nil:
-		fmt.Fprintf(&g.text, "The repository's instructions in %s are left out: too long, or no file of the repository.\n\n", name)
+		fmt.Fprintf(&g.text,
+			"The repository's instructions in %s are left out: too long, or no file of the repository.\n\n", name)
 		return
 	case g.text.Len()+len(data) > mostInstructions:
 		fmt.Fprintf(&g.text, "The repository's instructions in %s are left out: there are too many.\n\n", name)

@@ -63,7 +63,8 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 		return l, err
 	}
 	ours := wished(append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json"), mode, w)
-	if mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite && (!s.Machine.Root || deliberate(l.Env)) {
+	if mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite &&
+		(!s.Machine.Root || deliberate(l.Env)) {
 		ours = append(ours, "--allow-dangerously-skip-permissions") // so that a host may change to it
 	}
 	ours = append(ours, terms(s.Terms)...)
@@ -84,7 +85,8 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	l.Files = append(l.Files, files...)
 	for _, arg := range ours {
 		if !startable(arg, s.Machine.OS) {
-			return l, fault.New(fault.FieldTooLarge, "an argument for Claude Code is longer than the system allows: %.40s…", arg)
+			return l, fault.New(fault.FieldTooLarge,
+				"an argument for Claude Code is longer than the system allows: %.40s…", arg)
 		}
 	}
 	l.Args, l.Translated = append(ours, l.Args[l.Translated:]...), len(ours)

@@ -14,7 +14,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Observe notes how long the transcript is before the start, where the session exists already: what is in it happened earlier.
+// Observe notes how long the transcript is before the start, where the session exists already: what is in it happened
+// earlier.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := &observer{launch: l, home: configHome(l.Env), before: map[string]int64{}}
 	switch {
@@ -81,7 +82,8 @@ func (o *observer) refusal(x agent.Exit) agent.Evidence {
 		return agent.Evidence{}
 	}
 	r := known[0]
-	return agent.Evidence{Fault: fault.New(fault.AgentRefused, "%s", r.Reason).FixBy(r.Fix, r.Command).Hint("%s", r.Fix)}
+	return agent.Evidence{Fault: fault.New(fault.AgentRefused, "%s", r.Reason).FixBy(r.Fix, r.Command).Hint("%s",
+		r.Fix)}
 }
 
 // configHome is the directory in which the CLI keeps its records.
@@ -97,8 +99,8 @@ func configHome(env []string) string {
 	return ""
 }
 
-// find looks for the transcript where it should be, and then in all directories of projects: a session that goes on stays where it
-// began, and a worktree has a directory of its own. The id belongs to one session only.
+// find looks for the transcript where it should be, and then in all directories of projects: a session that goes on
+// stays where it began, and a worktree has a directory of its own. The id belongs to one session only.
 func (o *observer) find() string {
 	if !isID(o.launch.Session) {
 		return ""

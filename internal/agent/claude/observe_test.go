@@ -80,7 +80,8 @@ func (p *place) put(name, path string) {
 
 func telling(e agent.Evidence) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "session %t, answered %d, told %t, model %s, %d records\n", e.Session == ours, e.Answered, e.DenialsTold, e.Model, len(e.Records))
+	fmt.Fprintf(&b, "session %t, answered %d, told %t, model %s, %d records\n", e.Session == ours, e.Answered,
+		e.DenialsTold, e.Model, len(e.Records))
 	for _, d := range e.Denials {
 		fmt.Fprintf(&b, "denied %s %s: %s\n", d.CallID, d.Tool, d.Reason)
 	}
@@ -205,7 +206,8 @@ func TestForkTellsOnlyWhatIsNew(t *testing.T) {
 	}
 	now := time.Now().UTC().Add(time.Second).Format("2006-01-02T15:04:05.000Z")
 	p.write(p.transcript(), fmt.Appendf(nil,
-		`{"type":"assistant","timestamp":%q,"message":{"model":"m","content":[{"type":"text","text":"hi"}]}}`+"\n", now))
+		`{"type":"assistant","timestamp":%q,"message":{"model":"m","content":[{"type":"text","text":"hi"}]}}`+
+			"\n", now))
 	if e := o.After(agent.Exit{}); len(e.Denials) != 0 || e.Answered != agent.Yes {
 		t.Errorf("the new record: %+v", e)
 	}
@@ -216,7 +218,8 @@ func TestOtherSessionsAreNotLookedInto(t *testing.T) {
 	p := newPlace(t)
 	o := New().Observe(p.l)
 	p.put("denied", filepath.Join(filepath.Dir(p.transcript()), "99999999-2222-4333-8444-555555555555.jsonl"))
-	if e := o.After(agent.Exit{}); e.Answered != agent.Unknown || len(e.Denials) != 0 || e.DenialsTold || e.Records != nil {
+	if e := o.After(agent.Exit{}); e.Answered != agent.Unknown || len(e.Denials) != 0 || e.DenialsTold ||
+		e.Records != nil {
 		t.Errorf("%+v", e)
 	}
 	p.l.Session = ""
@@ -280,7 +283,8 @@ func TestInteractiveRunsHaveNoDenials(t *testing.T) {
 	p.l.Interactive = true
 	o := New().Observe(p.l)
 	p.put("denied", p.transcript())
-	if e := o.After(agent.Exit{}); e.Session != ours || len(e.Denials) != 0 || e.DenialsTold || e.Answered != agent.Unknown {
+	if e := o.After(agent.Exit{}); e.Session != ours || len(e.Denials) != 0 || e.DenialsTold ||
+		e.Answered != agent.Unknown {
 		t.Errorf("%+v", e)
 	}
 }
@@ -300,7 +304,8 @@ func TestNoFileIsFollowedThatIsNone(t *testing.T) {
 
 func FuzzTranscript(f *testing.F) {
 	f.Add(contents(f, "testdata/records/denied/session.jsonl"))
-	f.Add([]byte(`{"type":"user","toolDenialKind":"user-rejected","permissionDecision":{"decision":"reject"},"message":{"content":[{"type":"tool_result"}]}}` + "\n"))
+	f.Add([]byte(
+		`{"type":"user","toolDenialKind":"user-rejected","permissionDecision":{"decision":"reject"},"message":{"content":[{"type":"tool_result"}]}}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := tale{names: map[string]string{}}
 		if !each(bytes.NewReader(data), func(line []byte) {

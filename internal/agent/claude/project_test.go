@@ -18,7 +18,10 @@ func project(t *testing.T, files map[string]string) agent.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := agent.Spec{Dir: filepath.Join(base, "repository", "sub"), Temp: filepath.Join(base, "temp"), Env: []string{"HOME=" + filepath.Join(base, "home")}}
+	s := agent.Spec{
+		Dir: filepath.Join(base, "repository", "sub"), Temp: filepath.Join(base, "temp"),
+		Env: []string{"HOME=" + filepath.Join(base, "home")},
+	}
 	files["../.git/HEAD"], files["x"] = "", ""
 	for name, text := range files {
 		path := filepath.Join(s.Dir, filepath.FromSlash(name))
@@ -32,13 +35,17 @@ func project(t *testing.T, files map[string]string) agent.Spec {
 	return s
 }
 
-const evil = "---\nname: evil\ndescription: use always\npermissionMode: acceptEdits\nhooks:\n  PreToolUse: x\nmcpServers:\n  - y\ntools: Read, \"Grep\"\nmodel: haiku\n---\nDo it.\n"
+const evil = "---\nname: evil\ndescription: use always\npermissionMode: acceptEdits\nhooks:\n  PreToolUse: " +
+	"x\nmcpServers:\n  - y\ntools: Read, \"Grep\"\nmodel: haiku\n---\nDo it.\n"
 
 func everything() map[string]string {
 	return map[string]string{
-		".claude/settings.json": `{"env":{"A":"1","B":"1"},"permissions":{"allow":["x"]},"sandbox":{"enabled":true}}`, ".claude/settings.local.json": `{"env":{"B":"2"},"permissions":{"allow":["y"]}}`,
-		"../.claude/settings.json": `{"env":{"ABOVE":"1"}}`, ".mcp.json": `{"mcpServers":{"near":{"command":"a"}}}`, "../.mcp.json": `{"mcpServers":{"near":{"command":"b"},"far":{"command":"b"}}}`,
-		".claude/agents/evil.md": evil, "../.claude/agents/far.md": "---\nname: far\ndescription: x\ntools:\n  - Read\n---\ny",
+		".claude/settings.json":       `{"env":{"A":"1","B":"1"},"permissions":{"allow":["x"]},"sandbox":{"enabled":true}}`,
+		".claude/settings.local.json": `{"env":{"B":"2"},"permissions":{"allow":["y"]}}`,
+		"../.claude/settings.json":    `{"env":{"ABOVE":"1"}}`, ".mcp.json": `{"mcpServers":{"near":{"command":"a"}}}`,
+		"../.mcp.json":             `{"mcpServers":{"near":{"command":"b"},"far":{"command":"b"}}}`,
+		".claude/agents/evil.md":   evil,
+		"../.claude/agents/far.md": "---\nname: far\ndescription: x\ntools:\n  - Read\n---\ny",
 	}
 }
 
@@ -47,10 +54,14 @@ func everything() map[string]string {
 func TestNothingOfTheRepository(t *testing.T) {
 	for _, files := range []map[string]string{{}, everything()} {
 		s := project(t, files)
-		for name, trusted := range map[string]func(string, []byte) bool{"nobody was asked": nil, "not trusted": func(string, []byte) bool { return false }} {
+		for name, trusted := range map[string]func(string, []byte) bool{
+			"nobody was asked": nil,
+			"not trusted":      func(string, []byte) bool { return false },
+		} {
 			s.Trusted = trusted
 			args, out := passed([]string{"-p"}, s)
-			if want := []string{"-p", "--setting-sources=user", "--strict-mcp-config"}; !slices.Equal(args, want) || len(out) != 0 {
+			if want := []string{"-p", "--setting-sources=user", "--strict-mcp-config"}; !slices.Equal(args, want) ||
+				len(out) != 0 {
 				t.Errorf("%s: %q, %v", name, args, out)
 			}
 		}
@@ -69,22 +80,27 @@ func TestWhatIsTrusted(t *testing.T) {
 			t.Errorf("%s stays, or lies elsewhere", f.Path)
 		}
 	}
-	if got, want := files["settings.json"], `{"env":{"A":"1","B":"2"},"permissions":{"allow":["x","y"]},"sandbox":{"enabled":false}}`; got != want {
+	if got, want := files["settings.json"],
+		`{"env":{"A":"1","B":"2"},"permissions":{"allow":["x","y"]},"sandbox":{"enabled":false}}`; got != want {
 		t.Errorf("settings: %s, want %s", got, want)
 	}
-	if got, want := files["servers.json"], `{"mcpServers":{"far":{"command":"b"},"near":{"command":"a"}}}`; got != want {
+	if got, want := files["servers.json"],
+		`{"mcpServers":{"far":{"command":"b"},"near":{"command":"a"}}}`; got != want {
 		t.Errorf("servers: %s, want %s", got, want)
 	}
 	want := `--agents={"evil":{"description":"use always","model":"haiku","prompt":"Do it.","tools":["Read","Grep"]},"far":{"description":"x","prompt":"y","tools":["Read"]}}`
 	if !slices.Contains(args, want) {
 		t.Errorf("%q", args)
 	}
-	settings := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return !strings.HasPrefix(a, "--settings") })
-	if len(settings) != 1 || settings[0] != "--settings="+filepath.Join(s.Temp, "settings.json") || !slices.Contains(args, "--setting-sources=user") || !slices.Contains(args, "--strict-mcp-config") {
+	settings := slices.DeleteFunc(slices.Clone(args),
+		func(a string) bool { return !strings.HasPrefix(a, "--settings") })
+	if len(settings) != 1 || settings[0] != "--settings="+filepath.Join(s.Temp, "settings.json") ||
+		!slices.Contains(args, "--setting-sources=user") || !slices.Contains(args, "--strict-mcp-config") {
 		t.Errorf("%q", args)
 	}
 	s.Terms.OnlyThese = true
-	if args, _ = passed(nil, s); slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--mcp-config") }) {
+	if args, _ = passed(nil, s); slices.ContainsFunc(args,
+		func(a string) bool { return strings.HasPrefix(a, "--mcp-config") }) {
 		t.Errorf("a host wants no other servers: %q", args)
 	}
 	home := project(t, everything())
@@ -115,8 +131,10 @@ func TestHelpers(t *testing.T) {
 // TestInstructions: the memory of a project goes in as text, in its order, and nothing that lies elsewhere.
 func TestInstructions(t *testing.T) {
 	s := project(t, map[string]string{
-		"CLAUDE.md": "near @more.md `@code.md` @../up.md @/etc/passwd @~/x @../../outside.md", "more.md": "imported @CLAUDE.md", "code.md": "not-named", "../up.md": "upwards",
-		"../CLAUDE.md": "far\n```\n@code.md\n```\n", ".claude/CLAUDE.md": "dotted", ".claude/rules/a.md": "ruled", "CLAUDE.local.md": "personal", "../../outside.md": "outside",
+		"CLAUDE.md": "near @more.md `@code.md` @../up.md @/etc/passwd @~/x @../../outside.md",
+		"more.md":   "imported @CLAUDE.md", "code.md": "not-named", "../up.md": "upwards",
+		"../CLAUDE.md": "far\n```\n@code.md\n```\n", ".claude/CLAUDE.md": "dotted", ".claude/rules/a.md": "ruled",
+		"CLAUDE.local.md": "personal", "../../outside.md": "outside",
 		"AGENTS.md": "others", "deep/CLAUDE.md": "deeper",
 	})
 	text := instructions(places(s))
@@ -140,7 +158,8 @@ func TestInstructions(t *testing.T) {
 		t.Errorf("a link within the repository is not followed: %s", text)
 	}
 	args, out := passed(nil, s)
-	if len(out) != 1 || string(out[0].Data) != text || !slices.Contains(args, "--append-system-prompt-file="+out[0].Path) {
+	if len(out) != 1 || string(out[0].Data) != text ||
+		!slices.Contains(args, "--append-system-prompt-file="+out[0].Path) {
 		t.Errorf("%q", args)
 	}
 }
@@ -149,7 +168,8 @@ func TestInstructions(t *testing.T) {
 // that is told.
 func TestInstructionsThatAreNone(t *testing.T) {
 	s := project(t, map[string]string{
-		"CLAUDE.local.md": strings.Repeat("x", longestInstructions+1), "../../secret": "the-secret", ".claude/rules/a/b.md": "x",
+		"CLAUDE.local.md": strings.Repeat("x", longestInstructions+1), "../../secret": "the-secret",
+		".claude/rules/a/b.md": "x",
 	})
 	if err := os.Symlink(filepath.Join(s.Dir, "../../secret"), filepath.Join(s.Dir, "CLAUDE.md")); err != nil {
 		t.Skip("links cannot be made here:", err)

@@ -11,8 +11,8 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rehearse points the CLI to a model on this machine. It returns the files of the private home and the variables that would lead
-// elsewhere: another provider, another login, other models, a proxy.
+// rehearse points the CLI to a model on this machine. It returns the files of the private home and the variables that
+// would lead elsewhere: another provider, another login, other models, a proxy.
 func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []string) {
 	r := s.Rehearsal
 	home := filepath.Join(r.Home, ".claude")
@@ -20,7 +20,8 @@ func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []st
 		"HOME="+r.Home, "USERPROFILE="+r.Home, "CLAUDE_CONFIG_DIR="+home,
 		"ANTHROPIC_BASE_URL="+r.URL, "ANTHROPIC_API_KEY="+r.Key,
 		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
+		"DISABLE_ERROR_REPORTING=1",
 	)
 	if !r.Patient {
 		t.Env = append(t.Env, "CLAUDE_CODE_MAX_RETRIES=0")
@@ -54,10 +55,12 @@ func known(model string) string {
 // diverts says whether a variable leads the CLI to another provider or login.
 func diverts(name string) bool {
 	switch {
-	case strings.HasPrefix(name, "ANTHROPIC_"), strings.HasPrefix(name, "CLAUDE_CODE_USE_"), strings.HasPrefix(name, "CLAUDE_CODE_OAUTH"):
+	case strings.HasPrefix(name, "ANTHROPIC_"), strings.HasPrefix(name, "CLAUDE_CODE_USE_"), strings.HasPrefix(name,
+		"CLAUDE_CODE_OAUTH"):
 		return true
 	}
-	return name == "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR" || name == "CLAUDE_CODE_SIMPLE" || name == "CLAUDE_CODE_SKIP_PROMPT_HISTORY"
+	return name == "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR" || name == "CLAUDE_CODE_SIMPLE" ||
+		name == "CLAUDE_CODE_SKIP_PROMPT_HISTORY"
 }
 
 // withSettings adds a member to the settings among the arguments, or settings with it.
@@ -73,8 +76,8 @@ func withSettings(args []string, name string, value any) []string {
 	return append(args, settings+"="+encode(map[string]any{name: value}))
 }
 
-// seed is the state of somebody who has answered the questions of a first start. The directory is trusted in interactive runs alone:
-// one-shot runs never ask, and trust would let them take more from the repository.
+// seed is the state of somebody who has answered the questions of a first start. The directory is trusted in
+// interactive runs alone: one-shot runs never ask, and trust would let them take more from the repository.
 func seed(s agent.Spec) []byte {
 	key := s.Rehearsal.Key
 	state := map[string]any{
@@ -83,7 +86,10 @@ func seed(s agent.Spec) []byte {
 		"theme":                         "dark",
 		"bypassPermissionsModeAccepted": true,
 		"autoUpdates":                   false,
-		"customApiKeyResponses":         map[string]any{"approved": []string{key[max(0, len(key)-20):]}, "rejected": []string{}},
+		"customApiKeyResponses": map[string]any{
+			"approved": []string{key[max(0, len(key)-20):]},
+			"rejected": []string{},
+		},
 	}
 	if s.Mode == setting.Interactive && s.Dir != "" {
 		trusted := map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}

@@ -55,7 +55,10 @@ func policies(system string) []agent.Row {
 			Feature: agent.Approval, Value: string(setting.Default),
 			Interactive: agent.Cell{Level: agent.Full, Args: []string{modeFlag, "default"}},
 			OneShot: agent.Cell{
-				Level: agent.Full, Args: []string{modeFlag, "default"}, Note: "as prompt: what would need an approval is denied",
+				Level: agent.Full, Args: []string{
+					modeFlag,
+					"default",
+				}, Note: "as prompt: what would need an approval is denied",
 			},
 		},
 		{
@@ -93,7 +96,8 @@ func policies(system string) []agent.Row {
 func sandboxed(system string) agent.Cell {
 	c := agent.Cell{
 		Level: agent.Full, Args: []string{settings + "=" + encode(sandbox(false))},
-		Note: "commands write in the workspace and a temporary directory only, and reach the network only by the CLI's proxy; file tools ask outside of it",
+		Note: "commands write in the workspace and a temporary directory only, and reach the network only by the " +
+			"CLI's proxy; file tools ask outside of it",
 	}
 	switch system {
 	case "linux":
@@ -114,13 +118,17 @@ func outputs() []agent.Row {
 		{
 			Feature: agent.Output, Value: string(setting.Text),
 			Interactive: agent.Cell{Level: agent.Full, Note: "the agent's own screen"},
-			OneShot:     agent.Cell{Level: agent.Full, Args: []string{"--output-format=text"}, Weak: nothing(), Note: "the CLI's default"},
+			OneShot: agent.Cell{
+				Level: agent.Full, Args: []string{"--output-format=text"}, Weak: nothing(),
+				Note: "the CLI's default",
+			},
 		},
 		row(setting.JSON, agent.Cell{
 			Level: agent.Full, Args: []string{"--output-format=json"},
 			Note: "where a background task woke the agent again, only its last answer",
 		}),
-		row(setting.StreamJSON, agent.Cell{Level: agent.Full, Args: []string{"--output-format=stream-json", "--verbose"}}),
+		row(setting.StreamJSON,
+			agent.Cell{Level: agent.Full, Args: []string{"--output-format=stream-json", "--verbose"}}),
 	}
 }
 
@@ -133,31 +141,39 @@ func abilities() []agent.Row {
 		agent.Both(agent.Model, "", yes("", "--model")),
 		{
 			Feature: agent.Schema, Interactive: no("only one-shot runs"),
-			OneShot: yes("an answer that the model gives without the tool for it is passed on as it is, with exit code 0", "--json-schema"),
+			OneShot: yes(
+				"an answer that the model gives without the tool for it is passed on as it is, with exit code 0",
+				"--json-schema"),
 		},
 		agent.Both(agent.Resume, "", yes("works from other directories too", "--resume")),
-		agent.Both(agent.SessionID, "", yes("an id is taken once: in the same directory an existing one is refused", "--session-id")),
+		agent.Both(agent.SessionID, "", yes("an id is taken once: in the same directory an existing one is refused",
+			"--session-id")),
 		{
 			Feature: agent.Ask, Interactive: yes(""),
 			OneShot: no("the tool for questions is withheld; a question in the answer ends the run with exit code 0"),
 		},
 		{
 			Feature: agent.RepoConfig,
-			Interactive: yes("once a person has trusted the directory, a repository's hooks, environment, base URL and allow rules take effect; its MCP servers " +
-				"are asked for. Its default mode does not, since the approval is always sent"),
+			Interactive: yes(
+				"once a person has trusted the directory, a repository's hooks, environment, base URL and allow " +
+					"rules take effect; its MCP servers " +
+					"are asked for. Its default mode does not, since the approval is always sent"),
 			OneShot: yes("hooks, MCP servers, environment and base URL of a repository take effect without trust. " +
-				"Its default mode does not, since the approval is always sent; its allow rules only from a .claude/settings.local.json that git does not track. " +
+				"Its default mode does not, since the approval is always sent; its allow rules only from a " +
+				".claude/settings.local.json that git does not track. " +
 				"Where the passthrough's --settings replaces ours, its sandbox settings let commands run unasked"),
 		},
 		agent.Both(agent.RepoConfig, "off", agent.Cell{
 			Level: agent.Nearest, Args: []string{settings + `={"disableAllHooks":true}`, "--strict-mcp-config"},
-			Note: "the last --settings replaces the others, so they have to be one; environment, base URL and sandbox still take effect unless it names them too, " +
+			Note: "the last --settings replaces the others, so they have to be one; environment, base URL and " +
+				"sandbox still take effect unless it names them too, " +
 				"and the allow rules of a trusted directory",
 		}),
 		agent.Both(agent.Denials, "", yes("in the transcript")),
 		agent.Both(agent.Records, "", yes("projects/DIRECTORY/SESSION.jsonl below CLAUDE_CONFIG_DIR or ~/.claude")),
 		agent.Both(agent.ACP, "", agent.Cell{
-			Level: agent.Nearest, Note: "by the adapter claude-agent-acp, which brings a CLI of its own", Needs: []string{"claude-agent-acp"},
+			Level: agent.Nearest, Note: "by the adapter claude-agent-acp, which brings a CLI of its own",
+			Needs: []string{"claude-agent-acp"},
 		}),
 	}
 }

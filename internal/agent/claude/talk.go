@@ -115,7 +115,8 @@ func (t *talk) Begin() cli.Step {
 		t.hooking = true
 	}
 	if t.o.hooks {
-		names = append(names, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins, agent.SessionEnds, agent.TurnEnds,
+		names = append(names, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins,
+			agent.SessionEnds, agent.TurnEnds,
 			agent.HelperBegins, agent.HelperEnds, agent.Shortening)
 	}
 	hooks := map[string]any{}
@@ -174,11 +175,17 @@ func (t *talk) control(r request, what map[string]any) []byte {
 }
 
 func (t *talk) respond(id string, response any) {
-	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "success", "request_id": id, "response": response}}))
+	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{
+		"subtype":    "success",
+		"request_id": id, "response": response,
+	}}))
 }
 
 func (t *talk) reject(id, why string) {
-	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{"subtype": "error", "request_id": id, "error": why}}))
+	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{
+		"subtype":    "error",
+		"request_id": id, "error": why,
+	}}))
 }
 
 // Feed takes the next bytes.

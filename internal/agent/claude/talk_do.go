@@ -78,8 +78,9 @@ func (t *talk) userLine(id string, blocks []event.Block) ([]byte, error) {
 		}
 	}
 	return object(map[string]any{
-		"type": "user", "uuid": id, "message": map[string]any{"role": "user", "content": content}, "parent_tool_use_id": nil,
-		"session_id": t.session,
+		"type": "user", "uuid": id, "message": map[string]any{"role": "user", "content": content},
+		"parent_tool_use_id": nil,
+		"session_id":         t.session,
 	}), nil
 }
 
@@ -279,7 +280,10 @@ func (t *talk) elicited(l *line, raw []byte) []event.Event {
 	_ = json.Unmarshal(raw, &more)
 	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: "elicitation"}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: firstOf(more.Request.Message, more.Request.Server), Options: []string{event.Allow, event.Deny},
+		ID: l.RequestID, Text: firstOf(more.Request.Message, more.Request.Server), Options: []string{
+			event.Allow,
+			event.Deny,
+		},
 	}}}
 }
 
@@ -313,7 +317,8 @@ func (t *talk) reply(r event.Reply) error {
 	}
 	denied := r.ByUs || r.Stop || r.Option == event.Deny && len(q.questions) == 0
 	switch {
-	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == setting.Yolo && t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
+	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
+		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
 		denied = true // what cannot be heeded makes a no of it
 	case len(q.questions) > 0 && !denied && len(r.Input) == 0:
 		return t.filled(q, r)
@@ -336,7 +341,10 @@ func (t *talk) reply(r event.Reply) error {
 		t.refuse(q, r)
 		return nil
 	}
-	response := map[string]any{"behavior": "allow", "updatedInput": firstRaw(r.Input, q.input, json.RawMessage("{}")), "toolUseID": q.call.ID}
+	response := map[string]any{
+		"behavior": "allow", "updatedInput": firstRaw(r.Input, q.input, json.RawMessage("{}")),
+		"toolUseID": q.call.ID,
+	}
 	if updates := t.updates(q, r); len(updates) > 0 {
 		response["updatedPermissions"] = updates
 	}
@@ -392,7 +400,11 @@ func (t *talk) refuse(q *asking, r event.Reply) {
 	if r.Stop {
 		response["interrupt"] = true
 	}
-	t.step.Events = append(t.step.Events, t.deny(t.session, event.Denial{CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason), ByUser: !r.ByUs})...)
+	t.step.Events = append(t.step.Events,
+		t.deny(t.session, event.Denial{
+			CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason),
+			ByUser: !r.ByUs,
+		})...)
 	t.respond(q.request, response)
 }
 
@@ -401,7 +413,10 @@ func (t *talk) updates(q *asking, r event.Reply) []any {
 	var out []any
 	if r.Option == event.Always {
 		for _, s := range q.suggestions {
-			out = append(out, map[string]any{"type": "addRules", "rules": s.Rules, "behavior": "allow", "destination": "session"})
+			out = append(out, map[string]any{
+				"type": "addRules", "rules": s.Rules, "behavior": "allow",
+				"destination": "session",
+			})
 		}
 	}
 	var rules []any
@@ -414,7 +429,10 @@ func (t *talk) updates(q *asking, r event.Reply) []any {
 		rules = append(rules, one)
 	}
 	if rules != nil {
-		out = append(out, map[string]any{"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"})
+		out = append(out, map[string]any{
+			"type": "addRules", "rules": rules, "behavior": "allow",
+			"destination": "session",
+		})
 	}
 	if r.Mode != "" {
 		t.mode = r.Mode

@@ -16,9 +16,12 @@ func FuzzTalk(f *testing.F) {
 	out, _ := captured(f)
 	f.Add(out, 100)
 	f.Add([]byte(askLine+`{"type":"control_cancel_request","request_id":"r1"}`), 3)
-	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","input":{"hook_event_name":"PreToolUse","tool_name":"Bash"}}}`+"\n"), 9)
-	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"mcp_message","server_name":"s","message":{"id":[1]}}}`+"\n"), 9)
-	f.Add([]byte(`{"type":"control_request","request_id":"h","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{"questions":[{},{}]}}}`+"\n"), 9)
+	f.Add([]byte(
+		`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","input":{"hook_event_name":"PreToolUse","tool_name":"Bash"}}}`+"\n"), 9)
+	f.Add([]byte(
+		`{"type":"control_request","request_id":"h","request":{"subtype":"mcp_message","server_name":"s","message":{"id":[1]}}}`+"\n"), 9)
+	f.Add([]byte(
+		`{"type":"control_request","request_id":"h","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{"questions":[{},{}]}}}`+"\n"), 9)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
 		w := greeted(t, options{mode: setting.AskAll, hooks: true, servers: []string{"s"}})
 		if len(data) > 0 {
@@ -64,8 +67,10 @@ func TestInput(t *testing.T) {
 	const input = `{ "command" : "ls <é\u00e9>" ,"command":"x", "n": 1.0 }`
 	w := greeted(t, options{})
 	for _, said := range []string{
-		`{"type":"assistant","message":{"id":"a1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":` + input + `}]}}`,
-		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":` + input + `}}`,
+		`{"type":"assistant","message":{"id":"a1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":` +
+			input + `}]}}`,
+		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":` +
+			input + `}}`,
 	} {
 		e := w.Feed([]byte(said + "\n")).Events[0]
 		call := e.Call

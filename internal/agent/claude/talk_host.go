@@ -27,7 +27,8 @@ type hookInput struct {
 	Again    bool            `json:"stop_hook_active"`
 }
 
-// hooked is a moment at which the host may have a word. Without a host it is our own, for the modes that the CLI does not have.
+// hooked is a moment at which the host may have a word. Without a host it is our own, for the modes that the CLI does
+// not have.
 func (t *talk) hooked(id string, raw []byte) {
 	var l struct {
 		Request struct {
@@ -44,11 +45,17 @@ func (t *talk) hooked(id string, raw []byte) {
 		t.met(cli.Met{Need: id})
 		return
 	}
-	m := &agent.Moment{Name: agent.MomentName(in.Event), Parent: in.Parent, Again: in.Again, Text: firstOf(in.Prompt, in.Last, in.Source, in.Reason, in.Trigger, in.Kind)}
+	m := &agent.Moment{
+		Name: agent.MomentName(in.Event), Parent: in.Parent, Again: in.Again,
+		Text: firstOf(in.Prompt, in.Last, in.Source, in.Reason, in.Trigger, in.Kind),
+	}
 	if in.Tool != "" {
 		m.Call = call(block{ID: in.ToolUse, Name: in.Tool, Input: in.Input})
 		if len(in.Response) > 0 || in.Error != "" {
-			m.Result = &event.Result{ID: in.ToolUse, Name: in.Tool, Failed: in.Error != "", Output: firstOf(in.Error, outputOf(in.Response))}
+			m.Result = &event.Result{
+				ID: in.ToolUse, Name: in.Tool, Failed: in.Error != "",
+				Output: firstOf(in.Error, outputOf(in.Response)),
+			}
 		}
 	}
 	t.step.Needs = append(t.step.Needs, cli.Need{ID: id, Moment: m})
@@ -110,7 +117,10 @@ func (t *talk) met(m cli.Met) {
 		if m.Err != nil {
 			message = m.Err.Error()
 		}
-		answer = map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(what), "error": map[string]any{"code": -32603, "message": message}}
+		answer = map[string]any{
+			"jsonrpc": "2.0", "id": json.RawMessage(what),
+			"error": map[string]any{"code": -32603, "message": message},
+		}
 	}
 	if what == "null" { // of a notification nothing is expected but that it was heard
 		answer = map[string]any{"jsonrpc": "2.0", "id": 0, "result": map[string]any{}}

@@ -58,7 +58,9 @@ func greeted(t testing.TB, o options) *talk {
 	if waits := o.hooks || keptByUs(o.mode); err != nil || (len(sent.Lines) == 0) != waits {
 		t.Fatalf("a message that has to wait (%v): %s, %v", waits, sent.Lines, err)
 	}
-	step = w.Feed([]byte(`{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-1","response":{}}}` + "\n"))
+	step = w.Feed(
+		[]byte(`{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-1","response":{}}}` +
+			"\n"))
 	if said := append(sent.Lines, step.Lines...); len(said) != 1 || !bytes.Contains(said[0], []byte(`"uuid":"m1"`)) {
 		t.Fatalf("%s", said)
 	}
@@ -112,7 +114,8 @@ func TestTranslated(t *testing.T) {
 		}
 	}
 	flat, nested, err := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "claude"})
-	if err := errors.Join(err, order.Flat(flat), order.Nested(nested)); err != nil || strings.Count(strings.Join(flat, "\n"), `"message_stop"`) != 2 {
+	if err := errors.Join(err, order.Flat(flat), order.Nested(nested)); err != nil ||
+		strings.Count(strings.Join(flat, "\n"), `"message_stop"`) != 2 {
 		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
 	}
 }
@@ -127,7 +130,9 @@ func TestReplay(t *testing.T) {
 			for _, e := range w.Feed(p).Events {
 				if e.Kind == event.Question {
 					step, err := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
-					if err != nil || !bytes.Contains(step.Lines[0], []byte(`"updatedInput":{"command":"python3 -c 'open(\"made\",\"w\")'"}`)) {
+					if err != nil ||
+						!bytes.Contains(step.Lines[0],
+							[]byte(`"updatedInput":{"command":"python3 -c 'open(\"made\",\"w\")'"}`)) {
 						t.Fatalf("%s, %v", step.Lines, err)
 					}
 				}
@@ -137,7 +142,9 @@ func TestReplay(t *testing.T) {
 		return brief(append(events, w.End(agent.Exit{})...))
 	}
 	const id = "f908602c-d524-41e5-b0c5-9f625836efc2"
-	want := "started; turn; tool_call=Bash; question=" + id + "; tool_result=(Bash completed with no output); text=done; end=completed; turn; text=second turn; end=completed!"
+	want := "started; turn; tool_call=Bash; question=" + id +
+		"; tool_result=(Bash completed with no output); text=done; end=completed; turn; text=second turn; " +
+		"end=completed!"
 	if got := play(out); got != want {
 		t.Fatalf("got %s\nwant %s", got, want)
 	}
@@ -166,9 +173,22 @@ func TestAnswers(t *testing.T) {
 		code  fault.Code
 	}{
 		{"allow", event.Reply{Option: "allow"}, []string{`"behavior":"allow"`, `"updatedInput":{"command":"ls"}`}, ""},
-		{"edited", event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"pwd"}`)}, []string{`"updatedInput":{"command":"pwd"}`}, ""},
-		{"always", event.Reply{Option: "always"}, []string{`"updatedPermissions":[{`, `"destination":"session"`, `"ruleContent":"ls"`}, ""},
-		{"rules", event.Reply{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}}, []string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`}, ""},
+		{
+			"edited",
+			event.Reply{Option: "allow", Input: json.RawMessage(`{"command":"pwd"}`)},
+			[]string{`"updatedInput":{"command":"pwd"}`},
+			"",
+		},
+		{"always", event.Reply{Option: "always"}, []string{
+			`"updatedPermissions":[{`, `"destination":"session"`,
+			`"ruleContent":"ls"`,
+		}, ""},
+		{
+			"rules",
+			event.Reply{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}},
+			[]string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`},
+			"",
+		},
 		{"mode", event.Reply{Option: "allow", Mode: setting.AutoEdit}, []string{`"setMode"`, `"acceptEdits"`}, ""},
 		{"a mode that is none", event.Reply{Option: "allow", Mode: "odd"}, []string{`"behavior":"deny"`}, ""},
 		{"broken input", event.Reply{Option: "allow", Input: json.RawMessage(`{`)}, []string{`"behavior":"deny"`}, ""},
@@ -251,7 +271,8 @@ func TestModeOfItsOwn(t *testing.T) {
 	if got := w.Feed(status("default")); len(got.Settled) != 0 || modeOf(w) != setting.Plan {
 		t.Errorf("before its answer: %+v, %s", got, modeOf(w))
 	}
-	answer := `{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-2","response":{}}}` + "\n"
+	answer := `{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-2","response":{}}}` +
+		"\n"
 	if got := w.Feed([]byte(answer)); len(got.Settled) != 1 || got.Settled[0].Token != 7 || got.Settled[0].Err != nil {
 		t.Errorf("%+v", got)
 	}
@@ -313,12 +334,14 @@ func TestSteering(t *testing.T) {
 		return brief(events), events[len(events)-1]
 	}
 	w := steered(t)
-	if got, _ := told(w, life("m2", "started"), result("both"), life("m2", "completed")); got != "text=both; end=success" {
+	if got, _ := told(w, life("m2", "started"), result("both"),
+		life("m2", "completed")); got != "text=both; end=success" {
 		t.Errorf("with a result of a tool: %s", got)
 	}
 	w = steered(t)
 	got, end := told(w, result("one"), life("m1", "completed"), life("m2", "started"), init, result("two"))
-	if got != "text=one; text=two; end=success" || end.End.Text != "two" || *end.End.Turns != 2 || end.End.Usage.Input != 6 {
+	if got != "text=one; text=two; end=success" || end.End.Text != "two" || *end.End.Turns != 2 ||
+		end.End.Usage.Input != 6 {
 		t.Errorf("in a turn of its own: %s, %+v", got, end.End)
 	}
 	w = steered(t)
@@ -354,11 +377,13 @@ func TestSteering(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	w := greeted(t, options{})
 	w.Feed([]byte(askLine))
-	if got := brief(w.Feed([]byte(`{"type":"control_cancel_request","request_id":"r1"}` + "\n")).Events); got != "withdrawn=r1" {
+	if got := brief(w.Feed([]byte(`{"type":"control_cancel_request","request_id":"r1"}` +
+		"\n")).Events); got != "withdrawn=r1" {
 		t.Error(got)
 	}
 	w.Feed([]byte(askLine))
-	if got := brief(w.Feed([]byte(`{"type":"result","subtype":"success","is_error":false,"result":"x"}` + "\n")).Events); !strings.HasPrefix(got, "withdrawn=r1") {
+	if got := brief(w.Feed([]byte(`{"type":"result","subtype":"success","is_error":false,"result":"x"}` +
+		"\n")).Events); !strings.HasPrefix(got, "withdrawn=r1") {
 		t.Error(got)
 	}
 }
@@ -369,7 +394,8 @@ func TestWoken(t *testing.T) {
 		return `{"type":"command_lifecycle","command_uuid":"m1","state":"` + state + `"}` + "\n"
 	}
 	const plain, woken = `{"type":"result","subtype":"success","is_error":false,"result":"x"}` + "\n",
-		`{"type":"result","subtype":"success","is_error":false,"result":"x","origin":{"kind":"task-notification"}}` + "\n"
+		`{"type":"result","subtype":"success","is_error":false,"result":"x","origin":{"kind":"task-notification"}}` +
+			"\n"
 	for said, want := range map[string]string{
 		plain:                                    "end=success",
 		life("queued") + woken + plain:           "end=success!; end=success",
@@ -410,7 +436,9 @@ func TestUnwilling(t *testing.T) {
 	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err != nil {
 		t.Fatal(err)
 	}
-	step := w.Feed([]byte(`{"type":"control_response","response":{"subtype":"error","request_id":"omniagent-1","error":"no"}}` + "\n"))
+	step := w.Feed(
+		[]byte(`{"type":"control_response","response":{"subtype":"error","request_id":"omniagent-1","error":"no"}}` +
+			"\n"))
 	if got := brief(step.Events); got != "failed; end=error_during_execution" || len(step.Lines) != 0 {
 		t.Errorf("%s, %s", got, step.Lines)
 	} else if said := step.Events[1].End.Said; said != "no" {

@@ -80,7 +80,8 @@ func (c cost) since(then cost) *event.Usage {
 	return u
 }
 
-// read takes in the records behind that offset. A last one without its end is torn and left out, and so are those that are too long.
+// read takes in the records behind that offset. A last one without its end is torn and left out, and so are those that
+// are too long.
 func (t *tale) read(path string, offset int64) bool {
 	if !regular(path) {
 		return false
@@ -140,11 +141,13 @@ func each(from io.Reader, f func(line []byte)) bool {
 
 // parse reads a record that tells something. Most do not: looking for a word is quicker than reading them.
 func parse(line []byte) (record, bool) {
-	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok && !oneOf(rest[:min(len(rest), 20)], `assistant"`, `user"`, `cost-state"`, `attachment"`) {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok && !oneOf(rest[:min(len(rest), 20)], `assistant"`,
+		`user"`, `cost-state"`, `attachment"`) {
 		return record{}, false
 	}
 	// Of the user's records, only those that are no plain result of a tool.
-	if !oneOf(line, `"type":"assistant"`, `"toolDenialKind"`, `"promptSource"`, `"[Request interrupted by user`, `"type":"cost-state"`, `"type":"structured_output"`) {
+	if !oneOf(line, `"type":"assistant"`, `"toolDenialKind"`, `"promptSource"`, `"[Request interrupted by user`,
+		`"type":"cost-state"`, `"type":"structured_output"`) {
 		return record{}, false
 	}
 	var r record
@@ -176,7 +179,8 @@ func (t *tale) assistant(r record) {
 		var word string
 		_ = json.Unmarshal(r.Error, &word)
 		t.failed = &apiFailure{
-			Word: word, Status: r.Status, Type: r.ErrorType, Detail: r.Details, Network: r.Network, Text: plain(r.Message.Content),
+			Word: word, Status: r.Status, Type: r.ErrorType, Detail: r.Details, Network: r.Network,
+			Text: plain(r.Message.Content),
 		}
 		return
 	}
@@ -202,7 +206,8 @@ func (t *tale) user(r record) {
 		result = true
 		if refused(r.Denial, r.Decision) {
 			t.denials = append(t.denials, event.Denial{
-				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: oneLine(firstOf(plain(b.Content), r.Decision.Code, r.Denial)),
+				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: oneLine(firstOf(plain(b.Content),
+					r.Decision.Code, r.Denial)),
 			})
 		}
 	}

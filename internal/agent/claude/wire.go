@@ -71,7 +71,10 @@ type usage struct {
 }
 
 func (u usage) event() *event.Usage {
-	return &event.Usage{Input: u.Input + u.Written + u.Cached, Output: u.Output, Cached: u.Cached, Reasoning: u.Details.Thinking}
+	return &event.Usage{
+		Input: u.Input + u.Written + u.Cached, Output: u.Output, Cached: u.Cached,
+		Reasoning: u.Details.Thinking,
+	}
 }
 
 // call is a tool called by the model, in our words.

@@ -1,14 +1,15 @@
-// Package cli is what all drivers of installed command-line agents share. A Program is a whole driver by itself, made of data: those of
-// single agents embed one and replace what is different with them.
+// Package cli is what all drivers of installed command-line agents share. A Program is a whole driver by itself, made
+// of data: those of single agents embed one and replace what is different with them.
 //
-// It promises that a program is found, and its version read, without starting anything: starting one takes up to two seconds, and
-// some of them run code of the repository they are started in. It searches the absolute directories of PATH only. It refuses relative
-// and empty elements, also where a shell would take them, and two directories: the one in which the agent will work, and the root of
-// the repository around it. A repository could plant a program there. The agent itself gets PATH without them, so that this holds for the
-// interpreter of its script too. What lies beneath those two is searched: somebody may keep a home directory, with its bin, in git.
+// It promises that a program is found, and its version read, without starting anything: starting one takes up to two
+// seconds, and some of them run code of the repository they are started in. It searches the absolute directories of
+// PATH only. It refuses relative and empty elements, also where a shell would take them, and two directories: the one
+// in which the agent will work, and the root of the repository around it. A repository could plant a program there. The
+// agent itself gets PATH without them, so that this holds for the interpreter of its script too. What lies beneath
+// those two is searched: somebody may keep a home directory, with its bin, in git.
 //
-// A version is told when a package.json of the agent's own package says it, or when the program said it of itself the last time that somebody
-// asked, see Versions; else it is unknown; it is never guessed.
+// A version is told when a package.json of the agent's own package says it, or when the program said it of itself the
+// last time that somebody asked, see Versions; else it is unknown; it is never guessed.
 package cli
 
 import (
@@ -49,8 +50,8 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 		return agent.Install{}, p.missing(passed)
 	}
 	in := agent.Install{Path: path, RealPath: path}
-	// It exists and may be executed. If the links cannot be followed all the same (on Windows some kinds of reparse point cannot),
-	// the path is as real as we can tell.
+	// It exists and may be executed. If the links cannot be followed all the same (on Windows some kinds of reparse
+	// point cannot), the path is as real as we can tell.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		in.RealPath = real
 	}
@@ -65,7 +66,8 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 }
 
 func (p Program) missing(passed []string) error {
-	f := fault.New(fault.NotInstalled, "%s is not installed: there is no program %s in PATH.", p.About.Title, p.About.Binary).
+	f := fault.New(fault.NotInstalled, "%s is not installed: there is no program %s in PATH.", p.About.Title,
+		p.About.Binary).
 		FixBy("Install "+p.About.Title+".", p.About.InstallCommand)
 	if len(passed) > 0 {
 		f.Hint("Passed over: %s.", strings.Join(passed, "; ")).With("passed_over", passed)

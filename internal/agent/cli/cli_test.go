@@ -23,7 +23,8 @@ func drivers() []agent.Driver {
 	return []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), opencode.New()}
 }
 
-// tree is a file system made for one test. A name that ends in "*" is executable; a text that begins with "->" is a link.
+// tree is a file system made for one test. A name that ends in "*" is executable; a text that begins with "->" is a
+// link.
 type tree map[string]string
 
 func (tr tree) grow(t *testing.T) (root string) {
@@ -75,21 +76,25 @@ func realTree() tree {
 	const m = "lib/node_modules/"
 	return tree{
 		"bin/claude": "->../lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe",
-		m + "@anthropic-ai/claude-code/bin/claude.exe*":                                               "\x7fELF",
-		m + "@anthropic-ai/claude-code/package.json":                                                  pkg("@anthropic-ai/claude-code", "2.1.329"),
-		m + "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude*":      "\x7fELF",
-		m + "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/package.json": pkg("@anthropic-ai/claude-code-linux-x64", "2.1.329"),
+		m + "@anthropic-ai/claude-code/bin/claude.exe*": "\x7fELF",
+		m + "@anthropic-ai/claude-code/package.json": pkg(
+			"@anthropic-ai/claude-code", "2.1.329"),
+		m + "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude*": "\x7fELF",
+		m + "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/package.json": pkg(
+			"@anthropic-ai/claude-code-linux-x64", "2.1.329"),
 		"bin/codex":                       "->../lib/node_modules/@openai/codex/bin/codex.js",
 		m + "@openai/codex/bin/codex.js*": "#!/usr/bin/env node\n",
 		m + "@openai/codex/package.json":  pkg("@openai/codex", "0.169.0"),
 		m + "@openai/codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex*": "\x7fELF",
 		// Named like the package itself, and the platform stands in the version.
-		m + "@openai/codex/node_modules/@openai/codex-linux-x64/package.json": pkg("@openai/codex", "0.169.0-linux-x64"),
+		m + "@openai/codex/node_modules/@openai/codex-linux-x64/package.json": pkg("@openai/codex",
+			"0.169.0-linux-x64"),
 		"bin/copilot":                        "->../lib/node_modules/@github/copilot/npm-loader.js",
 		m + "@github/copilot/npm-loader.js*": "#!/usr/bin/env node\n",
 		m + "@github/copilot/package.json":   pkg("@github/copilot", "1.0.102"),
-		m + "@github/copilot/node_modules/@github/copilot-linux-x64/copilot*":     "\x7fELF",
-		m + "@github/copilot/node_modules/@github/copilot-linux-x64/package.json": pkg("@github/copilot-linux-x64", "1.0.102"),
+		m + "@github/copilot/node_modules/@github/copilot-linux-x64/copilot*": "\x7fELF",
+		m + "@github/copilot/node_modules/@github/copilot-linux-x64/package.json": pkg("@github/copilot-linux-x64",
+			"1.0.102"),
 		"bin/gemini": "->../lib/node_modules/@google/gemini-cli/bundle/gemini.js",
 		m + "@google/gemini-cli/bundle/gemini.js*":                      "#!/usr/bin/env node\n",
 		m + "@google/gemini-cli/package.json":                           pkg("@google/gemini-cli", "0.61.0"),
@@ -229,7 +234,10 @@ func TestLaterInPath(t *testing.T) {
 	tr["repo/claude*"] = "#!/bin/sh\n"
 	root := tr.grow(t)
 	t.Chdir(root + "/repo")
-	dirs := []string{"", ".", root + "/none", root + "/dangling", root + "/loop", root + "/dir", root + "/plain", root + "/bin", root + "/repo"}
+	dirs := []string{
+		"", ".", root + "/none", root + "/dangling", root + "/loop", root + "/dir", root + "/plain",
+		root + "/bin", root + "/repo",
+	}
 	in, err := claude.New().Locate(environ(strings.Join(dirs, ":")))
 	if err != nil || in.Path != root+"/bin/claude" || in.Version != "2.1.329" {
 		t.Errorf("%+v, %v", in, err)
@@ -259,7 +267,10 @@ func TestVersions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			root := tree{"p/bin/codex*": "", "p/package.json": pkg(name, tt.version), "package.json": pkg(name, "9.9.9")}.grow(t)
+			root := tree{
+				"p/bin/codex*": "", "p/package.json": pkg(name, tt.version),
+				"package.json": pkg(name, "9.9.9"),
+			}.grow(t)
 			in, err := codex.New().Locate(environ(root + "/p/bin"))
 			if err != nil || in.Version != tt.want || (in.VersionFrom != "") != (tt.want != "") {
 				t.Errorf("%+v, %v; want %q", in, err, tt.want)
@@ -288,7 +299,11 @@ func TestManifests(t *testing.T) {
 		{"with a byte order mark", "\ufeff" + pkg("opencode-ai", "3.2.1"), "3.2.1"},
 		{"a version that is a number", `{"name":"opencode-ai","version":9}`, ""},
 		{"no version", `{"name":"opencode-ai"}`, ""},
-		{"just small enough", pkg("opencode-ai", "3.2.1") + strings.Repeat(" ", 1<<20-len(pkg("opencode-ai", "3.2.1"))), "3.2.1"},
+		{
+			"just small enough", pkg("opencode-ai", "3.2.1") + strings.Repeat(" ",
+				1<<20-len(pkg("opencode-ai", "3.2.1"))),
+			"3.2.1",
+		},
 		{"too large", pkg("opencode-ai", "3.2.1") + strings.Repeat(" ", 1<<20), "1.2.3"},
 		{"a link to a device", "->/dev/zero", "1.2.3"},
 		{"a link to itself", "->package.json", "1.2.3"},
@@ -297,7 +312,8 @@ func TestManifests(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			root := tree{
-				"package.json": outer, "in/package.json": tt.inner, "in/real.json": pkg("opencode-ai", "3.2.1"), "in/opencode*": "",
+				"package.json": outer, "in/package.json": tt.inner, "in/real.json": pkg("opencode-ai",
+					"3.2.1"), "in/opencode*": "",
 			}.grow(t)
 			in, err := opencode.New().Locate(environ(root + "/in"))
 			if err != nil || in.Version != tt.want {
@@ -313,7 +329,8 @@ func TestManifests(t *testing.T) {
 	})
 	t.Run("none", func(t *testing.T) {
 		root := tree{"in/opencode*": ""}.grow(t)
-		if in, err := opencode.New().Locate(environ(root + "/in")); err != nil || in.Version != "" || in.VersionFrom != "" {
+		if in, err := opencode.New().Locate(environ(root + "/in")); err != nil || in.Version != "" ||
+			in.VersionFrom != "" {
 			t.Errorf("%+v, %v", in, err)
 		}
 	})

@@ -6,11 +6,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Judge tells the truth about the end of a run, from what is known of it. Nil: it succeeded. usage lists the exit codes with which this
-// agent rejects its arguments. The first that holds decides:
+// Judge tells the truth about the end of a run, from what is known of it. Nil: it succeeded. usage lists the exit codes
+// with which this agent rejects its arguments. The first that holds decides:
 //
-// we ended it; it could not be started; it says itself that policy blocked it (3); its records name an error that ended the turn;
-// it rejected its arguments; it failed in another way; a tool was denied; nothing was answered.
+// we ended it; it could not be started; it says itself that policy blocked it (3); its records name an error that ended
+// the turn; it rejected its arguments; it failed in another way; a tool was denied; nothing was answered.
 func Judge(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	switch {
 	case x.ByUs == "timeout":
@@ -24,7 +24,8 @@ func Judge(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	case e.Fault != nil:
 		return e.Fault
 	case contains(usage, x.Code):
-		return fault.New(fault.AgentUsage, "the agent rejected its arguments (exit code %d)", x.Code).With("agent_exit_code", x.Code)
+		return fault.New(fault.AgentUsage, "the agent rejected its arguments (exit code %d)",
+			x.Code).With("agent_exit_code", x.Code)
 	case x.Signal != "":
 		return fault.New(fault.AgentFailed, "the agent was ended by %s", x.Signal).With("agent_signal", x.Signal)
 	case x.Code != 0:

@@ -21,13 +21,22 @@ func TestOrderOfJudgement(t *testing.T) {
 	}{
 		{"our signal", fault.Interrupted, func(x *agent.Exit, _ *agent.Evidence) { x.ByUs = "SIGTERM" }},
 		{"our timeout", fault.TimedOut, func(x *agent.Exit, _ *agent.Evidence) { x.ByUs = "timeout" }},
-		{"not started", fault.NotInstalled, func(x *agent.Exit, _ *agent.Evidence) { x.Failed = fault.New(fault.NotInstalled, "it is not there") }},
+		{
+			"not started", fault.NotInstalled,
+			func(x *agent.Exit, _ *agent.Evidence) { x.Failed = fault.New(fault.NotInstalled, "it is not there") },
+		},
 		{"its own 3", fault.Blocked, func(x *agent.Exit, _ *agent.Evidence) { x.Code = 3 }},
-		{"an error that ended the turn", fault.APIError, func(_ *agent.Exit, e *agent.Evidence) { e.Fault = fault.New(fault.APIError, "x") }},
+		{
+			"an error that ended the turn", fault.APIError,
+			func(_ *agent.Exit, e *agent.Evidence) { e.Fault = fault.New(fault.APIError, "x") },
+		},
 		{"its usage code", fault.AgentUsage, func(x *agent.Exit, _ *agent.Evidence) { x.Code = 42 }},
 		{"a signal", fault.AgentFailed, func(x *agent.Exit, _ *agent.Evidence) { x.Code, x.Signal = -1, "SIGSEGV" }},
 		{"another code", fault.AgentFailed, func(x *agent.Exit, _ *agent.Evidence) { x.Code = 9 }},
-		{"a denial", fault.Blocked, func(_ *agent.Exit, e *agent.Evidence) { e.Denials = []event.Denial{{Tool: "Bash"}} }},
+		{
+			"a denial", fault.Blocked,
+			func(_ *agent.Exit, e *agent.Evidence) { e.Denials = []event.Denial{{Tool: "Bash"}} },
+		},
 		{"no answer", fault.NoAnswer, func(_ *agent.Exit, e *agent.Evidence) { e.Answered = agent.No }},
 		{"an answer", "", func(_ *agent.Exit, e *agent.Evidence) { e.Answered = agent.Yes }},
 		{"nothing known", "", func(*agent.Exit, *agent.Evidence) {}},
@@ -56,11 +65,35 @@ func TestWhatIsSaidOfTheEnd(t *testing.T) {
 	}{
 		{agent.Exit{ByUs: "SIGHUP"}, denied, "the agent was ended by SIGHUP", map[string]any{"signal": "SIGHUP"}},
 		{agent.Exit{Code: 3}, agent.Evidence{}, "the agent says that policy blocked it", nil},
-		{agent.Exit{Code: 3}, denied, "the agent was not allowed to use Bash, nor 2 more", map[string]any{"denied": []string{"Bash", "Write", "Bash"}}},
-		{agent.Exit{}, agent.Evidence{Denials: denied.Denials[:1]}, "the agent was not allowed to use Bash", map[string]any{"denied": []string{"Bash"}}},
-		{agent.Exit{Code: 2}, agent.Evidence{}, "the agent rejected its arguments (exit code 2)", map[string]any{"agent_exit_code": 2}},
-		{agent.Exit{Code: -1, Signal: "SIGBUS"}, agent.Evidence{}, "the agent was ended by SIGBUS", map[string]any{"agent_signal": "SIGBUS"}},
-		{agent.Exit{Code: 7}, agent.Evidence{}, "the agent ended with exit code 7", map[string]any{"agent_exit_code": 7}},
+		{
+			agent.Exit{Code: 3},
+			denied, "the agent was not allowed to use Bash, nor 2 more",
+			map[string]any{"denied": []string{"Bash", "Write", "Bash"}},
+		},
+		{
+			agent.Exit{},
+			agent.Evidence{Denials: denied.Denials[:1]},
+			"the agent was not allowed to use Bash",
+			map[string]any{"denied": []string{"Bash"}},
+		},
+		{
+			agent.Exit{Code: 2},
+			agent.Evidence{},
+			"the agent rejected its arguments (exit code 2)",
+			map[string]any{"agent_exit_code": 2},
+		},
+		{
+			agent.Exit{Code: -1, Signal: "SIGBUS"},
+			agent.Evidence{},
+			"the agent was ended by SIGBUS",
+			map[string]any{"agent_signal": "SIGBUS"},
+		},
+		{
+			agent.Exit{Code: 7},
+			agent.Evidence{},
+			"the agent ended with exit code 7",
+			map[string]any{"agent_exit_code": 7},
+		},
 		{agent.Exit{Failed: errors.New("broken")}, agent.Evidence{}, "broken: broken", nil},
 	}
 	for _, tt := range tests {
@@ -82,15 +115,50 @@ func TestEvidence(t *testing.T) {
 		want   agent.Evidence
 	}{
 		{"nothing", nil, agent.Evidence{Answered: agent.No, DenialsTold: true}},
-		{"thinking alone", []event.Event{{Kind: event.Thinking, Text: "x"}}, agent.Evidence{Answered: agent.No, DenialsTold: true}},
-		{"the last of each", []event.Event{{Session: "a", Model: "m"}, {Session: "b"}, {Kind: event.Text, Model: "n"}}, agent.Evidence{Session: "b", Model: "n", Answered: agent.Yes, DenialsTold: true}},
+		{
+			"thinking alone",
+			[]event.Event{{Kind: event.Thinking, Text: "x"}},
+			agent.Evidence{Answered: agent.No, DenialsTold: true},
+		},
+		{
+			"the last of each",
+			[]event.Event{{Session: "a", Model: "m"}, {Session: "b"}, {Kind: event.Text, Model: "n"}},
+			agent.Evidence{Session: "b", Model: "n", Answered: agent.Yes, DenialsTold: true},
+		},
 		{"a tool call", []event.Event{{Kind: event.ToolCall}}, agent.Evidence{Answered: agent.Yes, DenialsTold: true}},
-		{"denials", []event.Event{{Kind: event.Denied, Denial: &event.Denial{Tool: "a"}}, {Kind: event.Denied, Denial: &event.Denial{Tool: "b"}}}, agent.Evidence{Answered: agent.No, DenialsTold: true, Denials: []event.Denial{{Tool: "a"}, {Tool: "b"}}}},
-		{"an error on the way", []event.Event{{Kind: event.Failed, Fault: lost}}, agent.Evidence{Answered: agent.No, DenialsTold: true}},
-		{"an error that ends it", []event.Event{failed, end(false)}, agent.Evidence{Answered: agent.No, DenialsTold: true, Fault: lost}},
-		{"an error that was overcome", []event.Event{failed, end(true)}, agent.Evidence{Answered: agent.No, DenialsTold: true}},
-		{"an error after the end", []event.Event{end(true), failed}, agent.Evidence{Answered: agent.No, DenialsTold: true, Fault: lost}},
-		{"usage", []event.Event{{Kind: event.Ended, End: &event.End{Usage: usage}}, end(false)}, agent.Evidence{Answered: agent.No, DenialsTold: true, Usage: usage}},
+		{
+			"denials",
+			[]event.Event{
+				{Kind: event.Denied, Denial: &event.Denial{Tool: "a"}},
+				{Kind: event.Denied, Denial: &event.Denial{Tool: "b"}},
+			},
+			agent.Evidence{Answered: agent.No, DenialsTold: true, Denials: []event.Denial{{Tool: "a"}, {Tool: "b"}}},
+		},
+		{
+			"an error on the way",
+			[]event.Event{{Kind: event.Failed, Fault: lost}},
+			agent.Evidence{Answered: agent.No, DenialsTold: true},
+		},
+		{
+			"an error that ends it",
+			[]event.Event{failed, end(false)},
+			agent.Evidence{Answered: agent.No, DenialsTold: true, Fault: lost},
+		},
+		{
+			"an error that was overcome",
+			[]event.Event{failed, end(true)},
+			agent.Evidence{Answered: agent.No, DenialsTold: true},
+		},
+		{
+			"an error after the end",
+			[]event.Event{end(true), failed},
+			agent.Evidence{Answered: agent.No, DenialsTold: true, Fault: lost},
+		},
+		{
+			"usage",
+			[]event.Event{{Kind: event.Ended, End: &event.End{Usage: usage}}, end(false)},
+			agent.Evidence{Answered: agent.No, DenialsTold: true, Usage: usage},
+		},
 	}
 	for _, tt := range tests {
 		if got := cli.EvidenceOf(tt.events); !reflect.DeepEqual(got, tt.want) {

@@ -9,12 +9,16 @@ import (
 	"omniagent/internal/event"
 )
 
-// TestLongLines: of a line that is too long only the beginning is kept, wherever it is cut, and what follows it is read.
+// TestLongLines: of a line that is too long only the beginning is kept, wherever it is cut, and what follows it is
+// read.
 func TestLongLines(t *testing.T) {
 	const most = 3 * quotedLine
 	fits, long := strings.Repeat("a", most), strings.Repeat("b", most)+"c"
 	stream := []byte("first\n" + fits + "\n" + long + "\nnext\n" + long + long + long)
-	want := []string{"first", fits, "a line that cannot be read " + long[:quotedLine], "next", "a line that cannot be read " + long[:quotedLine]}
+	want := []string{
+		"first", fits, "a line that cannot be read " + long[:quotedLine], "next",
+		"a line that cannot be read " + long[:quotedLine],
+	}
 	for _, size := range []int{1, 7, 1000, quotedLine, most, most + 1, len(stream)} {
 		d := JSONLines{most: most, Parse: func(line []byte) []event.Event {
 			return []event.Event{{Kind: event.Ended, Text: string(line)}}

@@ -14,8 +14,8 @@ import (
 type Live struct {
 	Driver    agent.Driver
 	Abilities agent.Abilities
-	// Launch is the program and its arguments for a conversation. It refuses what the agent cannot keep. It is also asked
-	// before anything is started, and before a change that the next start would take.
+	// Launch is the program and its arguments for a conversation. It refuses what the agent cannot keep. It is also
+	// asked before anything is started, and before a change that the next start would take.
 	Launch func(agent.Spec) (agent.Launch, error)
 	// Proto is the wire of one process of that conversation.
 	Proto func(agent.Spec) Proto
@@ -282,7 +282,8 @@ func (m *live) Steer(ctx context.Context, message []event.Block) error {
 	w, err := &pending{settled: make(chan error, 1)}, errClosed()
 	m.do(func() {
 		if m.turn == nil || m.turn.waits || m.process.leaving {
-			err = fault.New(fault.NotFoundCode, "no turn of %s runs that could get the message", m.Driver.Describe().Title)
+			err = fault.New(fault.NotFoundCode, "no turn of %s runs that could get the message",
+				m.Driver.Describe().Title)
 			return
 		}
 		err = m.request(w, Command{Steer: message})

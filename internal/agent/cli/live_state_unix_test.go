@@ -92,7 +92,8 @@ func TestGreeting(t *testing.T) {
 			})
 			events := m.turn(t, "say x")
 			failed := events[len(events)-2]
-			if got := told(events[len(events)-2:]); got != "failed!; "+failedTurn || !lateFault(failed.Fault, "Stub", "200ms") {
+			if got := told(events[len(events)-2:]); got != "failed!; "+failedTurn ||
+				!lateFault(failed.Fault, "Stub", "200ms") {
 				t.Errorf("%s: %v", got, failed.Fault)
 			}
 		})

@@ -275,7 +275,10 @@ func (w *wire) End(agent.Exit) []event.Event {
 	open := w.open
 	events := w.lines.Feed([]byte("\n"))
 	if open {
-		events = append(events, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
+		events = append(events, event.Event{
+			Kind: event.Ended, Synthetic: true,
+			End: &event.End{Reason: event.FailedTurn},
+		})
 	}
 	return events
 }

@@ -228,7 +228,8 @@ func TestLateYes(t *testing.T) {
 	m.turn(t, "say x")
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := m.Set(short, agent.Change{Model: "late"}); !errors.Is(err, context.DeadlineExceeded) || len(m.all()) != 0 {
+	if err := m.Set(short, agent.Change{Model: "late"}); !errors.Is(err, context.DeadlineExceeded) ||
+		len(m.all()) != 0 {
 		t.Error(err)
 	}
 	if got := told(m.turn(t, "say now")); got != "changed=late; text=now; end=done" {

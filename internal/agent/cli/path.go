@@ -57,9 +57,10 @@ func find(env agent.Env, binary string) (path string, passed []string) {
 	return "", passed
 }
 
-// own are the directories whose programs a repository brings: where the agent works, and the root of the repository, which is the
-// nearest directory with .git from there upwards. To search the first is the same as to search ".". What lies beneath them is another
-// matter: somebody whose home directory is a repository, or who works there, has programs of their own in ~/bin.
+// own are the directories whose programs a repository brings: where the agent works, and the root of the repository,
+// which is the nearest directory with .git from there upwards. To search the first is the same as to search ".". What
+// lies beneath them is another matter: somebody whose home directory is a repository, or who works there, has programs
+// of their own in ~/bin.
 type own []struct {
 	name string
 	info os.FileInfo
@@ -103,9 +104,9 @@ func (o own) name(dir string) string {
 	return ""
 }
 
-// trustedPath is PATH for an agent that works in dir, as an assignment, without the elements in which we would not look for it: most
-// agents are scripts that begin with "#!/usr/bin/env node", so whoever plants a node would run in their place. The assignment is empty
-// where nothing had to be left out.
+// trustedPath is PATH for an agent that works in dir, as an assignment, without the elements in which we would not look
+// for it: most agents are scripts that begin with "#!/usr/bin/env node", so whoever plants a node would run in their
+// place. The assignment is empty where nothing had to be left out.
 func trustedPath(env []string, dir string) (assignment string, without []string) {
 	name, value := "", ""
 	for _, entry := range env {
@@ -204,8 +205,8 @@ func cause(err error) error {
 	return err
 }
 
-// extensions are those of PATHEXT in its order, each with its dot. Windows starts a file by its extension, so the one without any,
-// which npm writes for POSIX shells beside NAME.cmd, is no program there.
+// extensions are those of PATHEXT in its order, each with its dot. Windows starts a file by its extension, so the one
+// without any, which npm writes for POSIX shells beside NAME.cmd, is no program there.
 func extensions(pathext string) []string {
 	var list []string
 	for ext := range strings.SplitSeq(strings.ToLower(pathext), ";") {

@@ -18,8 +18,8 @@ type Proto interface {
 	Feed([]byte) Step
 	// Ready says whether the agent has answered the greeting.
 	Ready() bool
-	// Do puts a command into the words of the wire. The error is a fault, or agent.ErrRestart; then nothing was sent and
-	// nothing is changed.
+	// Do puts a command into the words of the wire. The error is a fault, or agent.ErrRestart; then nothing was sent
+	// and nothing is changed.
 	Do(Command) (Step, error)
 	// End returns what is still open, and an Ended of our own for a message that has none.
 	End(agent.Exit) []event.Event

@@ -8,8 +8,9 @@ import (
 
 const maxShim = 16 << 10 // bytes; those of npm and pnpm are below 2 KiB
 
-// shimTarget returns the file that a small script written by npm or pnpm starts, or "" if path is no such script. Where links are not
-// customary (npm on Windows, pnpm everywhere) such a script stands in PATH, and the package is above its target, not above it.
+// shimTarget returns the file that a small script written by npm or pnpm starts, or "" if path is no such script. Where
+// links are not customary (npm on Windows, pnpm everywhere) such a script stands in PATH, and the package is above its
+// target, not above it.
 //
 // Both write the target in double quotes, relative to the script's own directory; beside it only node is written so.
 func shimTarget(path string) string {

@@ -10,18 +10,26 @@ import (
 
 // The scripts that npm and pnpm write, complete, for a script that node runs and for an executable.
 const (
-	npmCmd = "@ECHO off\r\nGOTO start\r\n:find_dp0\r\nSET dp0=%~dp0\r\nEXIT /b\r\n:start\r\nSETLOCAL\r\nCALL :find_dp0\r\n\r\n" +
+	npmCmd = "@ECHO off\r\nGOTO start\r\n:find_dp0\r\nSET dp0=%~dp0\r\nEXIT /b\r\n:start\r\nSETLOCAL\r\nCALL " +
+		":find_dp0\r\n\r\n" +
 		"IF EXIST \"%dp0%\\node.exe\" (\r\n  SET \"_prog=%dp0%\\node.exe\"\r\n) ELSE (\r\n  SET \"_prog=node\"\r\n" +
-		"  SET PATHEXT=%PATHEXT:;.JS;=;%\r\n)\r\n\r\nendLocal & goto #_undefined_# 2>NUL || title %COMSPEC% & \"%_prog%\"  " +
+		"  SET PATHEXT=%PATHEXT:;.JS;=;%\r\n)\r\n\r\nendLocal & goto #_undefined_# 2>NUL || title %COMSPEC% & " +
+		"\"%_prog%\"  " +
 		"\"%dp0%\\node_modules\\@openai\\codex\\bin\\codex.js\" %*\r\n"
-	npmCmdExecutable = "@ECHO off\r\nGOTO start\r\n:find_dp0\r\nSET dp0=%~dp0\r\nEXIT /b\r\n:start\r\nSETLOCAL\r\nCALL :find_dp0\r\n" +
+	npmCmdExecutable = "@ECHO off\r\nGOTO start\r\n:find_dp0\r\nSET dp0=%~dp0\r\nEXIT " +
+		"/b\r\n:start\r\nSETLOCAL\r\nCALL :find_dp0\r\n" +
 		"\"%dp0%\\node_modules\\@openai\\codex\\bin\\codex.js\"   %*\r\n"
-	pnpmCmd = "@SETLOCAL\r\n@IF EXIST \"%~dp0\\node.exe\" (\r\n  \"%~dp0\\node.exe\"  \"%~dp0\\node_modules\\@openai\\codex\\bin\\codex.js\" %*\r\n" +
-		") ELSE (\r\n  @SET PATHEXT=%PATHEXT:;.JS;=;%\r\n  node  \"%~dp0\\node_modules\\@openai\\codex\\bin\\codex.js\" %*\r\n)\r\n"
+	pnpmCmd = "@SETLOCAL\r\n@IF EXIST \"%~dp0\\node.exe\" (\r\n  \"%~dp0\\node.exe\"  " +
+		"\"%~dp0\\node_modules\\@openai\\codex\\bin\\codex.js\" %*\r\n" +
+		") ELSE (\r\n  @SET PATHEXT=%PATHEXT:;.JS;=;%\r\n  node  " +
+		"\"%~dp0\\node_modules\\@openai\\codex\\bin\\codex.js\" %*\r\n)\r\n"
 	localCmd = "@SETLOCAL\r\n\"%~dp0\\..\\pnpm\\node_modules\\@openai\\codex\\bin\\codex.js\" %*\r\n"
-	posix    = "#!/bin/sh\nbasedir=$(dirname \"$(echo \"$0\" | sed -e 's,\\\\,/,g')\")\n\ncase `uname` in\n    *CYGWIN*|*MINGW*|*MSYS*)\n" +
-		"        if command -v cygpath > /dev/null 2>&1; then\n            basedir=`cygpath -w \"$basedir\"`\n        fi\n    ;;\nesac\n\n" +
-		"if [ -x \"$basedir/node\" ]; then\n  exec \"$basedir/node\"  \"$basedir/node_modules/@openai/codex/bin/codex.js\" \"$@\"\n" +
+	posix    = "#!/bin/sh\nbasedir=$(dirname \"$(echo \"$0\" | sed -e 's,\\\\,/,g')\")\n\ncase `uname` in\n    " +
+		"*CYGWIN*|*MINGW*|*MSYS*)\n" +
+		"        if command -v cygpath > /dev/null 2>&1; then\n            basedir=`cygpath -w \"$basedir\"`\n       " +
+		" fi\n    ;;\nesac\n\n" +
+		"if [ -x \"$basedir/node\" ]; then\n  exec \"$basedir/node\"  " +
+		"\"$basedir/node_modules/@openai/codex/bin/codex.js\" \"$@\"\n" +
 		"else\n  exec node  \"$basedir/node_modules/@openai/codex/bin/codex.js\" \"$@\"\nfi\n"
 	target = "node_modules/@openai/codex/bin/codex.js"
 )
@@ -49,7 +57,10 @@ func TestShimTarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			bin := filepath.Join(root, "bin")
-			for _, file := range []string{filepath.Join(bin, target), filepath.Join(root, "pnpm", target), filepath.Join(bin, "node")} {
+			for _, file := range []string{
+				filepath.Join(bin, target), filepath.Join(root, "pnpm", target),
+				filepath.Join(bin, "node"),
+			} {
 				write(t, file, "")
 			}
 			write(t, filepath.Join(bin, "codex.cmd"), tt.script)
@@ -70,7 +81,8 @@ func TestVersionThroughShim(t *testing.T) {
 			root := t.TempDir()
 			write(t, filepath.Join(root, "codex.cmd"), script)
 			write(t, filepath.Join(root, target), "")
-			write(t, filepath.Join(root, "node_modules/@openai/codex/package.json"), `{"name":"@openai/codex","version":"0.169.0"}`)
+			write(t, filepath.Join(root, "node_modules/@openai/codex/package.json"),
+				`{"name":"@openai/codex","version":"0.169.0"}`)
 			p := Program{}
 			p.About.Package = "@openai/codex"
 			if got := p.version(filepath.Join(root, "codex.cmd")); got != "0.169.0" {

@@ -71,7 +71,8 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services) error {
 	case mode == "":
 	case mode.Stricter() && m.Cell(agent.Approval, string(mode), setting.OneShot).Level != agent.Full:
 		note := m.Cell(agent.Approval, string(mode), setting.OneShot).Note
-		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep%s", d.Name(), mode, parenthesis(note))
+		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep%s", d.Name(), mode,
+			parenthesis(note))
 	case mode == setting.Default && m.Cell(agent.Approval, string(mode), setting.OneShot).Level == agent.None:
 		s.Shared.Approval = typed(setting.Prompt) // which is stricter, where nobody can be asked
 	default:

@@ -17,9 +17,10 @@ type Translation struct {
 	Policies []agent.Policy
 }
 
-// Translate reads the shared flags through the matrix, in a fixed order: approval, sandbox, output, model, web. What a person typed and
-// the agent cannot do becomes a warning; what nobody typed is dropped in silence, except where that leaves nothing between the model
-// and the machine. A model that nobody typed gives way to one that the passthrough names. PATH loses what a repository could fill.
+// Translate reads the shared flags through the matrix, in a fixed order: approval, sandbox, output, model, web. What a
+// person typed and the agent cannot do becomes a warning; what nobody typed is dropped in silence, except where that
+// leaves nothing between the model and the machine. A model that nobody typed gives way to one that the passthrough
+// names. PATH loses what a repository could fill.
 func Translate(m agent.Matrix, s agent.Spec) Translation {
 	var t Translation
 	sh := s.Shared
@@ -27,7 +28,8 @@ func Translate(m agent.Matrix, s agent.Spec) Translation {
 	t.policy(agent.Approval, string(sh.Approval.Value), sh.Approval.Origin, held)
 	held = t.add(m, s, agent.Sandbox, string(sh.Sandbox.Value), sh.Sandbox.Origin)
 	t.policy(agent.Sandbox, string(sh.Sandbox.Value), sh.Sandbox.Origin, held)
-	if sh.Approval.Value.Edits() && sh.Sandbox.Value == setting.WorkspaceWrite && !sh.Sandbox.Typed() && held.Level != agent.Full {
+	if sh.Approval.Value.Edits() && sh.Sandbox.Value == setting.WorkspaceWrite && !sh.Sandbox.Typed() &&
+		held.Level != agent.Full {
 		t.Warnings = append(t.Warnings, agent.Warning{
 			Flag: "--approval", Value: string(sh.Approval.Value), Kind: agent.Unguarded,
 			Message: "no sandbox holds what the agent does without asking" + parenthesis(held.Note),
@@ -116,7 +118,8 @@ func parenthesis(note string) string {
 	return ": " + note
 }
 
-// Here is the cell as it holds on this machine: without a program that it needs it does not. A cell of which nothing is said is None.
+// Here is the cell as it holds on this machine: without a program that it needs it does not. A cell of which nothing is
+// said is None.
 func Here(c agent.Cell, m agent.Machine) agent.Cell {
 	if c.Level == "" {
 		c.Level = agent.None
@@ -125,7 +128,8 @@ func Here(c agent.Cell, m agent.Machine) agent.Cell {
 	if len(missing) == 0 {
 		return c
 	}
-	return agent.Cell{Level: agent.None, Needs: c.Needs, Note: "it needs " + strings.Join(missing, " and ") + ", not found in PATH"}
+	return agent.Cell{Level: agent.None, Needs: c.Needs, Note: "it needs " + strings.Join(missing, " and ") +
+		", not found in PATH"}
 }
 
 // Missing lists the needed programs that are not there. "docker|podman" needs one of the two.
@@ -173,7 +177,8 @@ func PassedValue(passthrough []string, flags ...string) (value string, ok bool) 
 func Environ(base, set []string, unset ...string) []string {
 	out := make([]string, 0, len(base)+len(set))
 	for _, entry := range base {
-		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" || !slices.Contains(unset, name) && !assigns(set, name) {
+		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" || !slices.Contains(unset, name) &&
+			!assigns(set, name) {
 			out = append(out, entry)
 		}
 	}

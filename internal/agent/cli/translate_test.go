@@ -17,17 +17,24 @@ func chosen[T any](v T, from setting.Origin) setting.Chosen[T] {
 
 func rowsOf(approval, sandbox agent.Cell) agent.Matrix {
 	return agent.Matrix{Rows: []agent.Row{
-		agent.Both(agent.Approval, "prompt", agent.Cell{Level: agent.Full, Args: []string{"--ask"}, Weak: []string{"-c", "ask=1"}, Env: []string{"A=1"}}),
+		agent.Both(agent.Approval, "prompt", agent.Cell{
+			Level: agent.Full, Args: []string{"--ask"},
+			Weak: []string{"-c", "ask=1"}, Env: []string{"A=1"},
+		}),
 		agent.Both(agent.Approval, "auto-edit", approval),
 		agent.Both(agent.Sandbox, "workspace-write", sandbox),
 		agent.Both(agent.Output, "text", agent.Cell{Level: agent.Full, Args: []string{"--text"}, Weak: []string{}}),
 		agent.Both(agent.Model, "", agent.Cell{Level: agent.Full, Args: []string{"--model"}}),
-		{Feature: agent.Web, Value: "on", OneShot: agent.Cell{Level: agent.Full, Args: []string{"--web"}, Needs: []string{"curl", "docker|podman"}}},
+		{Feature: agent.Web, Value: "on", OneShot: agent.Cell{
+			Level: agent.Full, Args: []string{"--web"},
+			Needs: []string{"curl", "docker|podman"},
+		}},
 	}}
 }
 
 func TestTranslate(t *testing.T) {
-	m := rowsOf(agent.Cell{Level: agent.Nearest, Args: []string{"--edit"}, Note: "files only"}, agent.Cell{Level: agent.None, Note: "it has none"})
+	m := rowsOf(agent.Cell{Level: agent.Nearest, Args: []string{"--edit"}, Note: "files only"},
+		agent.Cell{Level: agent.None, Note: "it has none"})
 	has := agent.Machine{Has: func(p string) bool { return p == "curl" || p == "podman" }}
 	hasNot := agent.Machine{Has: func(p string) bool { return p == "curl" }}
 	tests := []struct {
@@ -39,17 +46,55 @@ func TestTranslate(t *testing.T) {
 		warnings string
 		policies string
 	}{
-		{"defaults are weak", setting.Defaults(), has, setting.OneShot, "-c ask=1", "", "approval=prompt default yes|sandbox=workspace-write default no|web=off default no"},
-		{"typed is strong, and its losses are told", setting.Shared{
-			Approval: chosen(setting.AutoEdit, setting.Typed), Sandbox: chosen(setting.WorkspaceWrite, setting.Typed), Output: chosen(setting.Text, setting.Typed),
-			Model: chosen("m", setting.Typed), Web: chosen(true, setting.Typed),
-		}, has, setting.OneShot, "--edit --text --model m --web", "nearest: --approval auto-edit becomes the closest that there is: files only|unsupported: --sandbox workspace-write is ignored: it has none", "approval=auto-edit typed nearest|sandbox=workspace-write typed no|web=on typed yes"},
-		{"configured is strong and silent, but for what nothing guards", setting.Shared{
-			Approval: chosen(setting.AutoEdit, setting.Configured), Sandbox: chosen(setting.WorkspaceWrite, setting.Configured), Output: chosen(setting.JSON, setting.Configured),
-		}, has, setting.OneShot, "--edit", "unguarded: no sandbox holds what the agent does without asking: it has none", "approval=auto-edit configured nearest|sandbox=workspace-write configured no|web=off default no"},
-		{"what it needs is not there", setting.Shared{Approval: chosen(setting.Prompt, setting.Typed), Web: chosen(true, setting.Typed)}, hasNot, setting.OneShot, "--ask", "unsupported: --web on is ignored: it needs docker or podman, not found in PATH", "approval=prompt typed yes|sandbox= default no|web=on typed no"},
-		{"nothing is known of the machine", setting.Shared{Web: chosen(true, setting.Configured)}, agent.Machine{}, setting.OneShot, "", "", "approval= default no|sandbox= default no|web=on configured no"},
-		{"not in this mode", setting.Shared{Web: chosen(true, setting.Typed), Model: chosen("m", setting.Unchosen)}, has, setting.Interactive, "--model m", "unsupported: --web on is ignored", "approval= default no|sandbox= default no|web=on typed no"},
+		{
+			"defaults are weak", setting.Defaults(), has, setting.OneShot, "-c ask=1", "",
+			"approval=prompt default yes|sandbox=workspace-write default no|web=off default no",
+		},
+		{
+			"typed is strong, and its losses are told",
+			setting.Shared{
+				Approval: chosen(setting.AutoEdit, setting.Typed), Sandbox: chosen(setting.WorkspaceWrite,
+					setting.Typed),
+				Output: chosen(setting.Text, setting.Typed),
+				Model:  chosen("m", setting.Typed), Web: chosen(true, setting.Typed),
+			},
+			has, setting.OneShot, "--edit --text --model m --web",
+			"nearest: --approval auto-edit becomes the closest that there is: files only|unsupported: --sandbox " +
+				"workspace-write is ignored: it has none",
+			"approval=auto-edit typed nearest|sandbox=workspace-write typed no|web=on typed yes",
+		},
+		{
+			"configured is strong and silent, but for what nothing guards",
+			setting.Shared{
+				Approval: chosen(setting.AutoEdit, setting.Configured), Sandbox: chosen(setting.WorkspaceWrite,
+					setting.Configured), Output: chosen(setting.JSON, setting.Configured),
+			},
+			has, setting.OneShot, "--edit",
+			"unguarded: no sandbox holds what the agent does without asking: it has none",
+			"approval=auto-edit configured nearest|sandbox=workspace-write configured no|web=off default no",
+		},
+		{
+			"what it needs is not there",
+			setting.Shared{
+				Approval: chosen(setting.Prompt, setting.Typed),
+				Web:      chosen(true, setting.Typed),
+			},
+			hasNot, setting.OneShot, "--ask",
+			"unsupported: --web on is ignored: it needs docker or podman, not found in PATH",
+			"approval=prompt typed yes|sandbox= default no|web=on typed no",
+		},
+		{
+			"nothing is known of the machine",
+			setting.Shared{Web: chosen(true, setting.Configured)},
+			agent.Machine{},
+			setting.OneShot, "", "", "approval= default no|sandbox= default no|web=on configured no",
+		},
+		{
+			"not in this mode",
+			setting.Shared{Web: chosen(true, setting.Typed), Model: chosen("m", setting.Unchosen)},
+			has, setting.Interactive, "--model m", "unsupported: --web on is ignored",
+			"approval= default no|sandbox= default no|web=on typed no",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,22 +122,35 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// TestModelOfThePassthrough: for every agent, a model that nobody typed gives way to one that the passthrough names; a typed one does not.
+// TestModelOfThePassthrough: for every agent, a model that nobody typed gives way to one that the passthrough names; a
+// typed one does not.
 func TestModelOfThePassthrough(t *testing.T) {
 	for _, d := range drivers() {
 		if _, ok := d.(interface{ Matrix(string) agent.Matrix }); !ok {
 			continue
 		}
 		for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
-			for _, passed := range [][]string{{"--model", "p/theirs"}, {"--model=p/theirs"}, {"-m", "p/theirs"}, {"-mp/theirs"}, {"-m=p/theirs"}, {"--x", "--model=a/b", "--model", "p/theirs"}} {
+			for _, passed := range [][]string{
+				{"--model", "p/theirs"},
+				{"--model=p/theirs"},
+				{"-m", "p/theirs"},
+				{"-mp/theirs"},
+				{"-m=p/theirs"},
+				{"--x", "--model=a/b", "--model", "p/theirs"},
+			} {
 				for _, from := range []setting.Origin{setting.Unchosen, setting.Configured, setting.Typed} {
-					s := agent.Spec{Mode: mode, Shared: setting.Defaults(), Passthrough: passed, Machine: agent.Machine{OS: "linux"}, Temp: t.TempDir(), Fresh: "f", Install: agent.Install{Path: "/x"}}
+					s := agent.Spec{
+						Mode: mode, Shared: setting.Defaults(), Passthrough: passed,
+						Machine: agent.Machine{OS: "linux"}, Temp: t.TempDir(), Fresh: "f",
+						Install: agent.Install{Path: "/x"},
+					}
 					s.Shared.Model = chosen("p/ours", from)
 					l, _, err := d.Command(s)
 					if err != nil {
 						t.Fatal(err)
 					}
-					ours := slices.ContainsFunc(l.Args[:l.Translated], func(a string) bool { return strings.Contains(a, "p/ours") })
+					ours := slices.ContainsFunc(l.Args[:l.Translated],
+						func(a string) bool { return strings.Contains(a, "p/ours") })
 					if ours != (from == setting.Typed) {
 						t.Errorf("%s, %s, %v before %q: %q", d.Name(), mode, from, passed, l.Args)
 					}
@@ -102,7 +160,10 @@ func TestModelOfThePassthrough(t *testing.T) {
 				}
 			}
 		}
-		s := agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Passthrough: []string{"--", "--model"}, Machine: agent.Machine{OS: "linux"}, Temp: t.TempDir()}
+		s := agent.Spec{
+			Mode: setting.OneShot, Shared: setting.Defaults(), Passthrough: []string{"--", "--model"},
+			Machine: agent.Machine{OS: "linux"}, Temp: t.TempDir(),
+		}
 		s.Shared.Model = chosen("p/ours", setting.Configured)
 		if l, _, err := d.Command(s); err != nil || !slices.Contains(l.Args, "p/ours") {
 			t.Errorf("%s: behind -- stands no flag: %q, %v", d.Name(), l.Args, err)
@@ -172,7 +233,8 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
-// TestWorkingDirectoryInPath: the directory where the agent works is as good as ".", however it is written; what lies beneath it is not.
+// TestWorkingDirectoryInPath: the directory where the agent works is as good as ".", however it is written; what lies
+// beneath it is not.
 func TestWorkingDirectoryInPath(t *testing.T) {
 	root := tree{"repo/codex*": "", "repo/bin/codex*": "", "link": "->repo"}.grow(t)
 	find := func(path, dir string) string {
@@ -211,7 +273,8 @@ func TestNamelessPackage(t *testing.T) {
 	}
 }
 
-// TestRepositoryInPath: its root is as good as ".", wherever in it the agent works. A home directory in git keeps its bin.
+// TestRepositoryInPath: its root is as good as ".", wherever in it the agent works. A home directory in git keeps its
+// bin.
 func TestRepositoryInPath(t *testing.T) {
 	root := tree{"home/.git/HEAD": "", "home/codex*": "", "home/bin/codex*": "", "home/src/deep/x": ""}.grow(t)
 	home := root + "/home"
@@ -229,7 +292,8 @@ func TestRepositoryInPath(t *testing.T) {
 	}
 }
 
-// TestPathOfTheAgent: an interpreter is looked for in no directory that a repository fills. What is left out is told once.
+// TestPathOfTheAgent: an interpreter is looked for in no directory that a repository fills. What is left out is told
+// once.
 func TestPathOfTheAgent(t *testing.T) {
 	root := tree{"repo/.git/HEAD": "", "repo/bin/x": "", "repo/src/x": "", "bin/x": ""}.grow(t)
 	repo := root + "/repo"
@@ -246,7 +310,8 @@ func TestPathOfTheAgent(t *testing.T) {
 		for _, d := range drivers() {
 			l, warnings, err := d.Command(agent.Spec{
 				Mode: setting.OneShot, Shared: setting.Defaults(), Dir: repo + "/src", Fresh: "f", Temp: root + "/temp",
-				Env: []string{"HOME=" + root, "PATH=/wrong", "PATH=" + tt.path}, Machine: agent.Machine{OS: "linux"}, Install: agent.Install{Path: "/bin/x"},
+				Env: []string{"HOME=" + root, "PATH=/wrong", "PATH=" + tt.path}, Machine: agent.Machine{OS: "linux"},
+				Install: agent.Install{Path: "/bin/x"},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -143,7 +143,8 @@ func (m *turns) start(message []event.Block) (*run, error) {
 		return nil, errClosed()
 	}
 	if m.begun > 0 && m.id == "" {
-		return nil, fault.New(fault.AgentFailed, "%s did not name the session of the first message, so it cannot be resumed",
+		return nil, fault.New(fault.AgentFailed,
+			"%s did not name the session of the first message, so it cannot be resumed",
 			m.driver.Describe().Title)
 	}
 	spec := m.spec

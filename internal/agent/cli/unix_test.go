@@ -28,10 +28,12 @@ func TestPipes(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if in, err := opencode.New().Locate(environ(root + "/pipe:" + root + "/in")); err != nil || in.Version != "1.2.3" {
+		if in, err := opencode.New().Locate(environ(root + "/pipe:" + root + "/in")); err != nil ||
+			in.Version != "1.2.3" {
 			t.Errorf("%+v, %v", in, err)
 		}
-		if _, err := opencode.New().Locate(environ(root + "/pipe")); err == nil || !strings.Contains(hint(err), "is not a file") {
+		if _, err := opencode.New().Locate(environ(root + "/pipe")); err == nil ||
+			!strings.Contains(hint(err), "is not a file") {
 			t.Errorf("%v", err)
 		}
 	}()
@@ -55,7 +57,8 @@ func TestClosedToThisUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(root+"/shut", 0o755)
-	if in, err := opencode.New().Locate(environ(root + "/shut:" + root + "/in")); err == nil || !strings.Contains(hint(err), "is not executable") {
+	if in, err := opencode.New().Locate(environ(root + "/shut:" + root + "/in")); err == nil ||
+		!strings.Contains(hint(err), "is not executable") {
 		t.Errorf("%+v, %v", in, err)
 	}
 }

@@ -18,8 +18,8 @@ const (
 	maxVersion  = 64
 )
 
-// version reads the version of the program at real from the nearest package.json above it that belongs to the agent. Others in between
-// are passed: bundles have their own, with or without a name.
+// version reads the version of the program at real from the nearest package.json above it that belongs to the agent.
+// Others in between are passed: bundles have their own, with or without a name.
 func (p Program) version(real string) string {
 	from := real
 	if target := shimTarget(real); target != "" {
@@ -35,8 +35,8 @@ func (p Program) version(real string) string {
 	}
 }
 
-// owns says whether the package is the agent's, or the one with its executable for one platform. The platform is spelled out because
-// a name that merely begins alike may be another product with its own versions, such as an SDK.
+// owns says whether the package is the agent's, or the one with its executable for one platform. The platform is
+// spelled out because a name that merely begins alike may be another product with its own versions, such as an SDK.
 func (p Program) owns(name string) bool {
 	if name != "" && name == p.About.Package {
 		return true
@@ -53,7 +53,8 @@ func (p Program) owns(name string) bool {
 func isPlatform(s string) bool {
 	parts := strings.Split(s, "-")
 	if len(parts) < 2 ||
-		!slices.Contains([]string{"linux", "linuxmusl", "darwin", "win32", "windows", "android", "freebsd"}, parts[0]) ||
+		!slices.Contains([]string{"linux", "linuxmusl", "darwin", "win32", "windows", "android", "freebsd"},
+			parts[0]) ||
 		!slices.Contains([]string{"x64", "arm64", "arm", "ia32"}, parts[1]) {
 		return false
 	}
@@ -65,8 +66,8 @@ func isPlatform(s string) bool {
 	return true
 }
 
-// plain returns the version if it is one, without the platform that codex's executables carry in theirs (0.169.0-linux-x64), else "".
-// What it lets through may be printed on a terminal and compared.
+// plain returns the version if it is one, without the platform that codex's executables carry in theirs
+// (0.169.0-linux-x64), else "". What it lets through may be printed on a terminal and compared.
 func plain(version string) string {
 	if len(version) > maxVersion {
 		return ""
@@ -106,8 +107,9 @@ func manifest(path string) (name, version string, ok bool) {
 	return m.Name, version, true
 }
 
-// head reads up to limit bytes of a regular file, and tells whether that is all of it. A pipe or a device is not even opened: a pipe
-// without a writer would hold us for ever. Should one take the file's place after the look, O_NONBLOCK keeps the open from waiting.
+// head reads up to limit bytes of a regular file, and tells whether that is all of it. A pipe or a device is not even
+// opened: a pipe without a writer would hold us for ever. Should one take the file's place after the look, O_NONBLOCK
+// keeps the open from waiting.
 func head(path string, limit int64) (data []byte, whole bool) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, false

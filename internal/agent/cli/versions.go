@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Versions are what programs said when they were asked for their version, kept in a file for those that have no package.json. An answer
-// counts as long as the program is the very same file.
+// Versions are what programs said when they were asked for their version, kept in a file for those that have no
+// package.json. An answer counts as long as the program is the very same file.
 type Versions struct{ File string }
 
 // mostVersions bounds the file; nobody has so many agents.

@@ -30,7 +30,8 @@ func TestKeptVersions(t *testing.T) {
 		t.Errorf("nobody asked: %q", got)
 	}
 	for said, want := range map[string]string{
-		"2.1.329 (Claude Code)\n": "2.1.329", "codex-cli 0.169.0": "0.169.0", "v1.2.3": "1.2.3", "agent 1.0.0-beta.1, built today": "1.0.0-beta.1",
+		"2.1.329 (Claude Code)\n": "2.1.329", "codex-cli 0.169.0": "0.169.0", "v1.2.3": "1.2.3",
+		"agent 1.0.0-beta.1, built today":         "1.0.0-beta.1",
 		"GitHub Copilot CLI 1.0.102.\nCommit: ab": "1.0.102", "no version": "", "": "", "1.2": "", "\x1b[1m1.2.3": "",
 	} {
 		got, err := v.Keep(program, said)
@@ -77,7 +78,8 @@ func TestSaidVersion(t *testing.T) {
 	if in, err := p.Locate(env); err != nil || in.Version != "1.1.1" || in.VersionFrom != agent.FromProgram {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"name":"the-agent","version":"2.2.2"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"name":"the-agent","version":"2.2.2"}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if in, err := p.Locate(env); err != nil || in.Version != "2.2.2" || in.VersionFrom != agent.FromPackageJSON {

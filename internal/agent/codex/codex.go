@@ -1,9 +1,9 @@
 // Package codex is all that we know of Codex CLI.
 //
-// It promises that a person, never a model, is asked for approval; that under prompt nothing is changed which nobody was asked for,
-// unless a person chose a wider sandbox; and that what nobody typed is sent so that the passthrough overrides it. What happened is read
-// from the rollout, the transcript that Codex keeps. It refuses to take a transcript for that of a run when another could be meant: then
-// session, denials and answer are unknown.
+// It promises that a person, never a model, is asked for approval; that under prompt nothing is changed which nobody
+// was asked for, unless a person chose a wider sandbox; and that what nobody typed is sent so that the passthrough
+// overrides it. What happened is read from the rollout, the transcript that Codex keeps. It refuses to take a
+// transcript for that of a run when another could be meant: then session, denials and answer are unknown.
 package codex
 
 import (

@@ -41,8 +41,9 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// fit makes of the table what holds for this call: approval and sandbox are one thing in Codex, which asks, and refuses, only where its
-// sandbox stops it. Of what is sent it changes one thing: plan is a sandbox, and Codex takes one.
+// fit makes of the table what holds for this call: approval and sandbox are one thing in Codex, which asks, and
+// refuses, only where its sandbox stops it. Of what is sent it changes one thing: plan is a sandbox, and Codex takes
+// one.
 func fit(m agent.Matrix, s agent.Spec, p passed) {
 	approval, sandbox := s.Shared.Approval.Value, s.Shared.Sandbox.Value
 	for i, row := range m.Rows {
@@ -51,7 +52,8 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 			cell = &m.Rows[i].OneShot
 		}
 		switch {
-		case row.Feature == agent.Sandbox && row.Value == string(sandbox) && approval == setting.Plan: // which has a sandbox of its own
+		// which has a sandbox of its own
+		case row.Feature == agent.Sandbox && row.Value == string(sandbox) && approval == setting.Plan:
 			*cell = agent.Cell{Level: agent.Full, Note: planned}
 			if sandbox == setting.Off {
 				cell.Level = agent.Nearest
@@ -72,8 +74,8 @@ func fit(m agent.Matrix, s agent.Spec, p passed) {
 	}
 }
 
-// sent is what was asked for, as far as it is sent. What was configured, not typed, is sent in the spelling that the passthrough
-// overrides where that names the same: two flags for one thing are an error to Codex.
+// sent is what was asked for, as far as it is sent. What was configured, not typed, is sent in the spelling that the
+// passthrough overrides where that names the same: two flags for one thing are an error to Codex.
 func sent(s agent.Spec, p passed) agent.Spec {
 	if p.sandbox() && !s.Shared.Sandbox.Typed() {
 		s.Shared.Sandbox.Origin = setting.Unchosen
@@ -93,7 +95,8 @@ func sent(s agent.Spec, p passed) agent.Spec {
 // truth corrects the policies where a flag alone does not tell what holds, and warns where nothing does.
 func truth(t *cli.Translation, s agent.Spec, p passed) {
 	const elsewhere = "what follows -- decides"
-	loose := s.Shared.Approval.Value != setting.Yolo && s.Shared.Approval.Value != setting.Plan && s.Shared.Sandbox.Value == setting.Off && !p.overrules(s)
+	loose := s.Shared.Approval.Value != setting.Yolo && s.Shared.Approval.Value != setting.Plan &&
+		s.Shared.Sandbox.Value == setting.Off && !p.overrules(s)
 	for i := range t.Policies {
 		policy := &t.Policies[i]
 		switch policy.Feature {

@@ -66,7 +66,10 @@ func TestCommand(t *testing.T) {
 		{want{mode: one, approval: "auto-edit"}, run + ` -c sandbox_mode="workspace-write" ` + offline},
 		{want{mode: tui, approval: "auto-edit"}, typed + ` -c sandbox_mode="workspace-write" ` + offline},
 		{want{mode: one, approval: "yolo"}, run + ` -c sandbox_mode="danger-full-access" ` + offline},
-		{want{mode: tui, approval: "yolo"}, `--ask-for-approval never -c approvals_reviewer="user" -c sandbox_mode="danger-full-access" ` + offline},
+		{
+			want{mode: tui, approval: "yolo"},
+			`--ask-for-approval never -c approvals_reviewer="user" -c sandbox_mode="danger-full-access" ` + offline,
+		},
 		// Somebody did.
 		{want{mode: one, sandbox: "workspace-write"}, run + ` --sandbox workspace-write ` + offline},
 		{want{mode: one, sandbox: "workspace-write*"}, run + ` --sandbox workspace-write ` + offline},
@@ -74,19 +77,37 @@ func TestCommand(t *testing.T) {
 		{want{mode: one, approval: "yolo", sandbox: "workspace-write"}, run + ` --sandbox workspace-write ` + offline},
 		{want{mode: tui, sandbox: "workspace-write"}, asks + ` --sandbox workspace-write ` + offline},
 		// The passthrough names the same: what was not typed can be overridden, what was typed stays as it is.
-		{want{mode: tui, passthrough: "--sandbox read-only"}, asks + ` -c sandbox_mode="workspace-write" ` + offline + ` --sandbox read-only`},
-		{want{mode: tui, sandbox: "off", passthrough: "--sandbox read-only"}, asks + ` --sandbox danger-full-access ` + offline + ` --sandbox read-only`},
-		{want{mode: one, sandbox: "off*", passthrough: "-sread-only"}, run + ` -c sandbox_mode="danger-full-access" ` + offline + ` -sread-only`},
-		{want{mode: tui, approval: "yolo*", passthrough: "-a on-request"}, `-c approval_policy="never" -c approvals_reviewer="user" -c sandbox_mode="danger-full-access" ` + offline + ` -a on-request`},
-		{want{mode: one, passthrough: "--approve-for-me"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` --approve-for-me`},
-		{want{mode: one, passthrough: `--config=sandbox_mode="workspace-write"`}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` --config=sandbox_mode="workspace-write"`},
-		{want{mode: one, passthrough: "-- --sandbox"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` -- --sandbox`},
+		{want{mode: tui, passthrough: "--sandbox read-only"}, asks + ` -c sandbox_mode="workspace-write" ` + offline +
+			` --sandbox read-only`},
+		{want{mode: tui, sandbox: "off", passthrough: "--sandbox read-only"}, asks + ` --sandbox danger-full-access ` +
+			offline + ` --sandbox read-only`},
+		{want{mode: one, sandbox: "off*", passthrough: "-sread-only"}, run + ` -c sandbox_mode="danger-full-access" ` +
+			offline + ` -sread-only`},
+		{
+			want{mode: tui, approval: "yolo*", passthrough: "-a on-request"},
+			`-c approval_policy="never" -c approvals_reviewer="user" -c sandbox_mode="danger-full-access" ` + offline +
+				` -a on-request`,
+		},
+		{want{mode: one, passthrough: "--approve-for-me"}, run + ` -c sandbox_mode="workspace-write" ` + offline +
+			` --approve-for-me`},
+		{
+			want{mode: one, passthrough: `--config=sandbox_mode="workspace-write"`},
+			run + ` -c sandbox_mode="workspace-write" ` + offline + ` --config=sandbox_mode="workspace-write"`,
+		},
+		{want{mode: one, passthrough: "-- --sandbox"}, run + ` -c sandbox_mode="workspace-write" ` + offline +
+			` -- --sandbox`},
 		// Output and model.
 		{want{mode: one, output: "json"}, run + ` -c sandbox_mode="workspace-write" --json ` + offline},
-		{want{mode: one, output: "stream-json", model: "m"}, run + ` -c sandbox_mode="workspace-write" --json --model m ` + offline},
-		{want{mode: one, output: "json*", passthrough: "--json"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` --json`},
-		{want{mode: one, model: "m*", passthrough: "-mx"}, run + ` -c sandbox_mode="workspace-write" ` + offline + ` -mx`},
-		{want{mode: one, model: "m", passthrough: "-m x"}, run + ` -c sandbox_mode="workspace-write" --model m ` + offline + ` -m x`},
+		{
+			want{mode: one, output: "stream-json", model: "m"},
+			run + ` -c sandbox_mode="workspace-write" --json --model m ` + offline,
+		},
+		{want{mode: one, output: "json*", passthrough: "--json"}, run + ` -c sandbox_mode="workspace-write" ` +
+			offline + ` --json`},
+		{want{mode: one, model: "m*", passthrough: "-mx"}, run + ` -c sandbox_mode="workspace-write" ` + offline +
+			` -mx`},
+		{want{mode: one, model: "m", passthrough: "-m x"}, run + ` -c sandbox_mode="workspace-write" --model m ` +
+			offline + ` -m x`},
 		{want{mode: tui, output: "stream-json"}, asks + ` -c sandbox_mode="workspace-write" ` + offline},
 	} {
 		l, _, err := New().Command(c.spec(t))
@@ -120,14 +141,23 @@ func TestPolicies(t *testing.T) {
 		{want{mode: one, approval: "auto-edit"}, agent.Full, agent.Full, ""},
 		{want{mode: one, approval: "yolo"}, agent.Full, agent.Full, ""},
 		{want{mode: one, sandbox: "workspace-write"}, agent.Nearest, agent.Full, ""},
-		{want{mode: one, approval: "prompt", sandbox: "workspace-write"}, agent.Nearest, agent.Full, "nearest --approval"},
+		{
+			want{mode: one, approval: "prompt", sandbox: "workspace-write"},
+			agent.Nearest, agent.Full,
+			"nearest --approval",
+		},
 		{want{mode: one, sandbox: "off"}, agent.None, agent.Full, "unguarded --approval"},
 		{want{mode: tui, sandbox: "off"}, agent.None, agent.Full, "unguarded --approval"},
 		{want{mode: one, approval: "auto-edit", sandbox: "off"}, agent.None, agent.Full, "unguarded --approval"},
 		{want{mode: one, approval: "yolo", sandbox: "off"}, agent.Full, agent.Full, ""},
 		{want{mode: one, passthrough: "--yolo"}, agent.None, agent.None, ""},
 		{want{mode: tui, passthrough: "-a never"}, agent.None, agent.Full, ""},
-		{want{mode: one, sandbox: "off", passthrough: `-c sandbox_mode="read-only"`}, agent.None, agent.Full, "unguarded --approval"}, // the flag counts more
+		// the flag counts more
+		{
+			want{mode: one, sandbox: "off", passthrough: `-c sandbox_mode="read-only"`},
+			agent.None, agent.Full,
+			"unguarded --approval",
+		},
 		{want{mode: one, output: "json"}, agent.Nearest, agent.Full, "nearest --output"},
 		{want{mode: tui, output: "json"}, agent.Nearest, agent.Full, "unsupported --output"},
 	} {
@@ -157,10 +187,14 @@ func TestPolicies(t *testing.T) {
 func TestMatrix(t *testing.T) {
 	m := New().Matrix("")
 	for _, f := range []string{
-		agent.Approval, agent.Sandbox, agent.Output, agent.Model, agent.Web, agent.Schema, agent.Resume, agent.SessionID, agent.Ask,
+		agent.Approval, agent.Sandbox, agent.Output, agent.Model, agent.Web, agent.Schema, agent.Resume,
+		agent.SessionID, agent.Ask,
 		agent.RepoConfig, agent.Denials, agent.Records, agent.ACP,
 	} {
-		if !slices.ContainsFunc(m.Rows, func(r agent.Row) bool { return r.Feature == f && r.Interactive.Level != "" && r.OneShot.Level != "" }) {
+		if !slices.ContainsFunc(m.Rows, func(r agent.Row) bool {
+			return r.Feature == f && r.Interactive.Level != "" &&
+				r.OneShot.Level != ""
+		}) {
 			t.Errorf("%s has no row", f)
 		}
 	}
@@ -174,11 +208,13 @@ func TestSchema(t *testing.T) {
 	s.Schema, s.Temp = []byte(`{"type":"object"}`), filepath.Join("tmp", "x")
 	l, _, _ := New().Command(s)
 	at := slices.Index(l.Args, "--output-schema")
-	if !l.Native || len(l.Files) != 1 || at < 0 || l.Args[at+1] != l.Files[0].Path || string(l.Files[0].Data) != string(s.Schema) || l.Files[0].Keep {
+	if !l.Native || len(l.Files) != 1 || at < 0 || l.Args[at+1] != l.Files[0].Path ||
+		string(l.Files[0].Data) != string(s.Schema) || l.Files[0].Keep {
 		t.Errorf("%v %v %v", l.Native, l.Files, l.Args)
 	}
 	s.Passthrough = []string{"--output-schema=x"}
-	if l, _, _ := New().Command(s); l.Native || len(l.Files) != 0 || slices.Contains(l.Args[:l.Translated], "--output-schema") {
+	if l, _, _ := New().Command(s); l.Native || len(l.Files) != 0 ||
+		slices.Contains(l.Args[:l.Translated], "--output-schema") {
 		t.Errorf("two schemas: %v", l.Args)
 	}
 }
@@ -209,7 +245,8 @@ func TestResume(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	has := func(l agent.Launch, word string) bool {
-		return slices.ContainsFunc(l.Refusals, func(r agent.Refusal) bool { return strings.Contains(r.Reason+r.Fix, word) })
+		return slices.ContainsFunc(l.Refusals,
+			func(r agent.Refusal) bool { return strings.Contains(r.Reason+r.Fix, word) })
 	}
 	command := func(w want, change func(*agent.Spec)) agent.Launch {
 		s := w.spec(t)
@@ -239,8 +276,14 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no repository", command(one, none), "--skip-git-repo-check", true},
 		{"in one", command(one, repository), "--skip-git-repo-check", false},
-		{"an empty .git", command(one, func(s *agent.Spec) { _ = os.Mkdir(filepath.Join(s.Dir, ".git"), 0o700) }), "--skip-git-repo-check", true},
-		{"told to skip", command(want{mode: setting.OneShot, passthrough: "--skip-git-repo-check"}, none), "--skip-git-repo-check", false},
+		{
+			"an empty .git", command(one, func(s *agent.Spec) { _ = os.Mkdir(filepath.Join(s.Dir, ".git"), 0o700) }),
+			"--skip-git-repo-check", true,
+		},
+		{
+			"told to skip", command(want{mode: setting.OneShot, passthrough: "--skip-git-repo-check"}, none),
+			"--skip-git-repo-check", false,
+		},
 		{"bypass", command(want{mode: setting.OneShot, passthrough: "--yolo"}, none), "--skip-git-repo-check", false},
 		{"sandbox off", command(want{mode: setting.OneShot, approval: "yolo"}, none), "--skip-git-repo-check", true},
 		{"terminal", command(want{mode: setting.Interactive}, none), "--skip-git-repo-check", false},
@@ -250,12 +293,24 @@ func TestRefusals(t *testing.T) {
 			s.Passthrough = []string{"--cd", d.Dir}
 			s.Dir = t.TempDir()
 		}), "--skip-git-repo-check", false},
-		{"home in temp", command(one, func(s *agent.Spec) { s.Env = []string{"TMPDIR=" + filepath.Dir(s.Dir), "HOME=" + s.Dir} }), "sandbox cannot", true},
-		{"home elsewhere", command(one, func(s *agent.Spec) { s.Env = []string{"TMPDIR=" + s.Dir, "HOME=" + filepath.Dir(s.Dir)} }), "sandbox cannot", false},
+		{
+			"home in temp",
+			command(one, func(s *agent.Spec) { s.Env = []string{"TMPDIR=" + filepath.Dir(s.Dir), "HOME=" + s.Dir} }),
+			"sandbox cannot", true,
+		},
+		{
+			"home elsewhere",
+			command(one, func(s *agent.Spec) { s.Env = []string{"TMPDIR=" + s.Dir, "HOME=" + filepath.Dir(s.Dir)} }),
+			"sandbox cannot", false,
+		},
 		{"home in temp, no sandbox", command(want{mode: setting.OneShot, sandbox: "off"}, func(s *agent.Spec) {
 			s.Env = []string{"TMPDIR=" + filepath.Dir(s.Dir), "HOME=" + s.Dir}
 		}), "sandbox cannot", false},
-		{"home that is not there", command(one, func(s *agent.Spec) { s.Env = []string{"CODEX_HOME=" + filepath.Join(s.Dir, "no'ne")} }), "does not exist", true},
+		{
+			"home that is not there",
+			command(one, func(s *agent.Spec) { s.Env = []string{"CODEX_HOME=" + filepath.Join(s.Dir, "no'ne")} }),
+			"does not exist", true,
+		},
 		{"home that is there", command(one, none), "does not exist", false},
 	} {
 		if has(c.l, c.word) != c.refuse {
@@ -271,7 +326,8 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("%s, %q: exit code %d", c.name, r.Reason, code)
 				}
 			}
-			if r.Explains(agent.Exit{Code: -1, Signal: "SIGTERM"}) || r.Explains(agent.Exit{Code: 1, ByUs: "SIGTERM"}) || r.Explains(agent.Exit{Failed: os.ErrNotExist}) {
+			if r.Explains(agent.Exit{Code: -1, Signal: "SIGTERM"}) ||
+				r.Explains(agent.Exit{Code: 1, ByUs: "SIGTERM"}) || r.Explains(agent.Exit{Failed: os.ErrNotExist}) {
 				t.Errorf("%s, %q: it did not end by itself", c.name, r.Reason)
 			}
 		}
@@ -280,15 +336,20 @@ func TestRefusals(t *testing.T) {
 
 // What to do is for this call: where it works, and behind what was already passed on.
 func TestRefusedOutside(t *testing.T) {
-	const said = "Reading prompt from stdin...\nNot inside a trusted directory and --skip-git-repo-check was not specified.\n"
-	for passthrough, flag := range map[string]string{"": "add -- --skip-git-repo-check at the end", "-C sub": "add --skip-git-repo-check at the end"} {
+	const said = "Reading prompt from stdin...\nNot inside a trusted directory and --skip-git-repo-check was not " +
+		"specified.\n"
+	for passthrough, flag := range map[string]string{
+		"":       "add -- --skip-git-repo-check at the end",
+		"-C sub": "add --skip-git-repo-check at the end",
+	} {
 		s := want{mode: setting.OneShot, passthrough: passthrough}.spec(t)
 		dir := s.Dir
 		if passthrough != "" {
 			dir = filepath.Join(s.Dir, "sub")
 		}
 		l, _, _ := New().Command(s)
-		if len(l.Refusals) == 0 || !strings.HasPrefix(l.Refusals[0].Fix, flag) || l.Refusals[0].Command != "git init "+quoted(dir) {
+		if len(l.Refusals) == 0 || !strings.HasPrefix(l.Refusals[0].Fix, flag) || l.Refusals[0].Command != "git init "+
+			quoted(dir) {
 			t.Errorf("%q: %+v", passthrough, l.Refusals)
 		}
 		after := func(code int, stderr string) bool {
@@ -321,7 +382,10 @@ func TestRehearsalOfRepository(t *testing.T) {
 			}
 		}
 		s.Dir = filepath.Join(top, c.work)
-		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:1", Key: "k", Model: "m", Home: filepath.Join(t.TempDir(), "home")}
+		s.Rehearsal = &agent.Rehearsal{
+			URL: "http://127.0.0.1:1", Key: "k", Model: "m",
+			Home: filepath.Join(t.TempDir(), "home"),
+		}
 		l, _, _ := New().Command(s)
 		if got := strings.Contains(string(l.Files[0].Data), "trusted"); got != c.trusts {
 			t.Errorf("%s: %q", c.name, l.Files[0].Data)
@@ -332,14 +396,21 @@ func TestRehearsalOfRepository(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
 		s := want{mode: mode}.spec(t)
-		if err := os.Mkdir(filepath.Join(s.Dir, ".git"), 0o700); err != nil && !os.IsExist(err) { // what is above it does not count
+		// what is above it does not count
+		if err := os.Mkdir(filepath.Join(s.Dir, ".git"), 0o700); err != nil && !os.IsExist(err) {
 			t.Fatal(err)
 		}
 		s.Env = append(s.Env, "OPENAI_API_KEY=real", "CODEX_HOME=/users", "HOME=/users", "TERM=x")
-		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:1", Key: "k", Model: "m", Home: filepath.Join(s.Dir, "home")}
+		s.Rehearsal = &agent.Rehearsal{
+			URL: "http://127.0.0.1:1", Key: "k", Model: "m",
+			Home: filepath.Join(s.Dir, "home"),
+		}
 		l, _, _ := New().Command(s)
 		args := strings.Join(l.Args, " ")
-		for _, want := range []string{`model_provider="omniagent"`, `base_url="http://127.0.0.1:1/v1"`, "stream_max_retries=0", `model="m"`, "analytics.enabled=false"} {
+		for _, want := range []string{
+			`model_provider="omniagent"`, `base_url="http://127.0.0.1:1/v1"`,
+			"stream_max_retries=0", `model="m"`, "analytics.enabled=false",
+		} {
 			if !strings.Contains(args, want) {
 				t.Errorf("%s: %s is missing in %s", mode, want, args)
 			}
@@ -348,13 +419,15 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%s: %s", mode, args)
 		}
 		for name, want := range map[string]string{
-			"HOME": s.Rehearsal.Home, "CODEX_HOME": filepath.Join(s.Rehearsal.Home, ".codex"), "OPENAI_API_KEY": "", "TERM": "x", keyName: "k",
+			"HOME": s.Rehearsal.Home, "CODEX_HOME": filepath.Join(s.Rehearsal.Home, ".codex"), "OPENAI_API_KEY": "",
+			"TERM": "x", keyName: "k",
 		} {
 			if got, _ := cli.Lookup(l.Env, name); got != want {
 				t.Errorf("%s: %s is %q, want %q", mode, name, got, want)
 			}
 		}
-		if strings.Contains(args, "k ") && strings.Contains(args, " k") || len(l.Files) != 1 || !l.Files[0].Keep || filepath.Dir(l.Files[0].Path) != filepath.Join(s.Rehearsal.Home, ".codex") {
+		if strings.Contains(args, "k ") && strings.Contains(args, " k") || len(l.Files) != 1 || !l.Files[0].Keep ||
+			filepath.Dir(l.Files[0].Path) != filepath.Join(s.Rehearsal.Home, ".codex") {
 			t.Errorf("%s: files %+v", mode, l.Files)
 		}
 		if trusts := strings.Contains(string(l.Files[0].Data), quote(s.Dir)); trusts != (mode == setting.Interactive) {
@@ -362,7 +435,8 @@ func TestRehearsal(t *testing.T) {
 		}
 		s.Rehearsal.Patient, s.Shared.Model = true, setting.Chosen[string]{Value: "mine", Origin: setting.Typed}
 		l, _, _ = New().Command(s)
-		if args := strings.Join(l.Args, " "); strings.Contains(args, "retries") || strings.Contains(args, `model="m"`) || !strings.Contains(args, "--model mine") {
+		if args := strings.Join(l.Args, " "); strings.Contains(args, "retries") ||
+			strings.Contains(args, `model="m"`) || !strings.Contains(args, "--model mine") {
 			t.Errorf("%s, patient: %s", mode, args)
 		}
 	}

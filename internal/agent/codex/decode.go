@@ -42,7 +42,10 @@ type usage struct {
 }
 
 func (u usage) minus(before usage) *usage {
-	return &usage{u.Input - before.Input, u.Cached - before.Cached, u.Output - before.Output, u.Reasoning - before.Reasoning}
+	return &usage{
+		u.Input - before.Input, u.Cached - before.Cached, u.Output - before.Output,
+		u.Reasoning - before.Reasoning,
+	}
 }
 
 func (u *usage) event() *event.Usage {

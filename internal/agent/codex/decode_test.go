@@ -29,10 +29,12 @@ func show(events []event.Event) string {
 			fmt.Fprintf(&b, " delta=%v synthetic=%v terminal=%v", e.Delta, e.Synthetic, e.Terminal)
 		}
 		if e.Call != nil {
-			fmt.Fprintf(&b, " id=%s %s %q command=%q path=%q input=%s", e.Call.ID, e.Call.Kind, e.Call.Name, e.Call.Command, e.Call.Path, e.Call.Input)
+			fmt.Fprintf(&b, " id=%s %s %q command=%q path=%q input=%s", e.Call.ID, e.Call.Kind, e.Call.Name,
+				e.Call.Command, e.Call.Path, e.Call.Input)
 		}
 		if e.Result != nil {
-			fmt.Fprintf(&b, " id=%s %q failed=%v output=%q", e.Result.ID, e.Result.Name, e.Result.Failed, e.Result.Output)
+			fmt.Fprintf(&b, " id=%s %q failed=%v output=%q", e.Result.ID, e.Result.Name, e.Result.Failed,
+				e.Result.Output)
 			if e.Result.ExitCode != nil {
 				fmt.Fprintf(&b, " exit=%d", *e.Result.ExitCode)
 			}
@@ -116,7 +118,8 @@ func TestDecodeText(t *testing.T) {
 }
 
 func TestDecodeTorn(t *testing.T) {
-	got := decode([]byte(`{"type":"thread.started","thread_id":"x"}` + "\n[1,2]\n\nnoise\n" + `{"type":"item.completed","item":3}` + "\n" + `{"type":"turn.com`))
+	got := decode([]byte(`{"type":"thread.started","thread_id":"x"}` + "\n[1,2]\n\nnoise\n" +
+		`{"type":"item.completed","item":3}` + "\n" + `{"type":"turn.com`))
 	want := `started session="x"
 notice text="a line that cannot be read"
 notice text="a line that cannot be read"

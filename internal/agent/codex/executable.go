@@ -12,7 +12,8 @@ import (
 
 const pkg = "@openai/codex"
 
-// Locate finds the program, and what the script that npm installs hands over to. To start that at once saves Node's own start, some 40 ms.
+// Locate finds the program, and what the script that npm installs hands over to. To start that at once saves Node's own
+// start, some 40 ms.
 func (d driver) Locate(env agent.Env) (agent.Install, error) {
 	in, err := d.Program.Locate(env)
 	if err == nil {
@@ -21,11 +22,12 @@ func (d driver) Locate(env agent.Env) (agent.Install, error) {
 	return in, err
 }
 
-// executable is what the script of the package becomes on this machine, or "" where that is not certain. It looks where Node would: beneath the
-// package, then beside it. The one for the platform has to be of the same version. What other package managers installed keeps their script,
-// which says more to Codex than npm's does.
+// executable is what the script of the package becomes on this machine, or "" where that is not certain. It looks where
+// Node would: beneath the package, then beside it. The one for the platform has to be of the same version. What other
+// package managers installed keeps their script, which says more to Codex than npm's does.
 func executable(in agent.Install, system, machine string) string {
-	arch, platform := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[machine], map[string]string{"amd64": "x64", "arm64": "arm64"}[machine]
+	arch, platform := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[machine],
+		map[string]string{"amd64": "x64", "arm64": "arm64"}[machine]
 	triple := map[string]string{"linux": arch + "-unknown-linux-musl", "darwin": arch + "-apple-darwin"}[system]
 	own := packageOf(in)
 	if arch == "" || triple == "" || own == "" || !byNPM(own) {
@@ -53,7 +55,8 @@ func executable(in agent.Install, system, machine string) string {
 func packageOf(in agent.Install) string {
 	bin := filepath.Dir(in.RealPath)
 	own := filepath.Dir(bin)
-	if in.Version == "" || filepath.Base(in.RealPath) != "codex.js" || filepath.Base(bin) != "bin" || filepath.Base(own) != "codex" {
+	if in.Version == "" || filepath.Base(in.RealPath) != "codex.js" || filepath.Base(bin) != "bin" ||
+		filepath.Base(own) != "codex" {
 		return ""
 	}
 	if name, version, ok := cli.Manifest(own); !ok || name != pkg || version != in.Version {
@@ -62,7 +65,8 @@ func packageOf(in agent.Install) string {
 	return own
 }
 
-// byNPM says whether nothing speaks for pnpm, bun or Vite+, by the marks that the script knows them by, and broader ones.
+// byNPM says whether nothing speaks for pnpm, bun or Vite+, by the marks that the script knows them by, and broader
+// ones.
 func byNPM(own string) bool {
 	for dir := own; ; dir = filepath.Dir(dir) {
 		if slices.Contains([]string{".bun", ".pnpm", "packages"}, filepath.Base(dir)) {

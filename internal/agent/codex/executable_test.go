@@ -37,7 +37,10 @@ func installed(t *testing.T, beneath bool, version, executableVersion string) (r
 	if err := os.Symlink(filepath.Join(own, "bin", "codex.js"), filepath.Join(bin, "codex")); err != nil {
 		t.Fatal(err)
 	}
-	in, err = New().Locate(agent.Env{Lookup: func(name string) (string, bool) { return bin, name == "PATH" }, Dir: root})
+	in, err = New().Locate(agent.Env{
+		Lookup: func(name string) (string, bool) { return bin, name == "PATH" },
+		Dir:    root,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,12 @@ func TestTheExecutableBehindTheScript(t *testing.T) {
 		if got := executable(in, "linux", "amd64"); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		for _, other := range [][2]string{{"linux", "arm64"}, {"darwin", "amd64"}, {"windows", "amd64"}, {"linux", "riscv64"}} {
+		for _, other := range [][2]string{
+			{"linux", "arm64"},
+			{"darwin", "amd64"},
+			{"windows", "amd64"},
+			{"linux", "riscv64"},
+		} {
 			if got := executable(in, other[0], other[1]); got != "" {
 				t.Errorf("on %v: %q", other, got)
 			}
@@ -74,7 +82,10 @@ func TestTheExecutableBehindTheScript(t *testing.T) {
 			t.Errorf("located %q", in.Program)
 		}
 		in.Program = want
-		launch, err := New().(driver).live(agent.Spec{Install: in, Env: []string{"CODEX_MANAGED_BY_PNPM=1"}, Mode: setting.OneShot, Dir: root}, true)
+		launch, err := New().(driver).live(agent.Spec{
+			Install: in, Env: []string{"CODEX_MANAGED_BY_PNPM=1"},
+			Mode: setting.OneShot, Dir: root,
+		}, true)
 		if err != nil || launch.Path != want || !slices.Equal(launch.Env, []string{
 			"CODEX_MANAGED_PACKAGE_ROOT=" + root + "/node_modules/@openai/codex", "CODEX_MANAGED_BY_NPM=1",
 		}) {
@@ -87,13 +98,18 @@ func TestWhereTheScriptStays(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, root string, in *agent.Install){
 		"another version": func(_ *testing.T, _ string, in *agent.Install) { in.Version = "0.170.0" },
 		"no version":      func(_ *testing.T, _ string, in *agent.Install) { in.Version = "" },
-		"pnpm":            func(t *testing.T, root string, _ *agent.Install) { put(t, root+"/node_modules/.modules.yaml", "") },
-		"another script":  func(_ *testing.T, root string, in *agent.Install) { in.RealPath = root + "/bin/codex" },
+		"pnpm": func(t *testing.T, root string,
+			_ *agent.Install,
+		) {
+			put(t, root+"/node_modules/.modules.yaml", "")
+		},
+		"another script": func(_ *testing.T, root string, in *agent.Install) { in.RealPath = root + "/bin/codex" },
 		"another package": func(t *testing.T, root string, _ *agent.Install) {
 			put(t, root+"/node_modules/@openai/codex/package.json", `{"name":"codex","version":"0.169.0"}`)
 		},
 		"not executable": func(t *testing.T, root string, _ *agent.Install) {
-			if err := os.Chmod(root+"/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex", 0o644); err != nil {
+			if err := os.Chmod(root+"/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -112,7 +128,8 @@ func TestWhereTheScriptStays(t *testing.T) {
 	}
 	_, in = installed(t, false, "0.169.0", "0.169.0-linux-x64")
 	in.Program = ""
-	if launch, err := New().(driver).live(agent.Spec{Install: in, Mode: setting.OneShot}, true); err != nil || launch.Path != in.Path {
+	if launch, err := New().(driver).live(agent.Spec{Install: in, Mode: setting.OneShot}, true); err != nil ||
+		launch.Path != in.Path {
 		t.Errorf("%v, %q", err, launch.Path)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"omniagent/internal/fault"
 )
 
-// faultOf reads an error that ended a turn. info is Codex's own word for it, in the transcript only: a word, or an object with one word
-// and a status. Where it is missing or says nothing, the message tells: it is Codex's own, in a member of its own.
+// faultOf reads an error that ended a turn. info is Codex's own word for it, in the transcript only: a word, or an
+// object with one word and a status. Where it is missing or says nothing, the message tells: it is Codex's own, in a
+// member of its own.
 func faultOf(message string, info json.RawMessage) *fault.Fault {
 	if message == "" {
 		message = "codex failed without a reason"
@@ -84,7 +85,8 @@ func readInfo(info json.RawMessage) (word string, status int) {
 
 // statusIn reads the status where the message begins with one of Codex's sentences that carry it.
 func statusIn(message string) int {
-	m := regexp.MustCompile(`^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b`).FindStringSubmatch(message)
+	m := regexp.MustCompile(`^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b`).FindStringSubmatch(
+		message)
 	if m != nil {
 		n, _ := strconv.Atoi(m[1])
 		return n

@@ -71,7 +71,8 @@ func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 	}
 	o := options{
 		dir: s.Dir, mode: cli.ModeOf(s), canAsk: canAsk, network: t.Network, dirs: t.Dirs,
-		model: s.Shared.Model.Value, system: t.System, append: t.Append, schema: s.Schema, resume: s.Resume, fork: t.Fork, last: t.Continue && s.Resume == "",
+		model: s.Shared.Model.Value, system: t.System, append: t.Append, schema: s.Schema, resume: s.Resume,
+		fork: t.Fork, last: t.Continue && s.Resume == "",
 	}
 	if s.Shared.Sandbox.Asked() {
 		o.sandbox = string(s.Shared.Sandbox.Value)
@@ -115,7 +116,8 @@ func policies(m setting.Approval, o options) (approval string, sandbox map[strin
 	case setting.AutoEdit:
 		approval, box = "on-request", "workspaceWrite"
 		if o.sandbox == string(setting.Off) {
-			return "", nil, fault.New(fault.Unsupported, "without a sandbox codex has no mode %s: it would ask for nothing", m)
+			return "", nil, fault.New(fault.Unsupported,
+				"without a sandbox codex has no mode %s: it would ask for nothing", m)
 		}
 	case setting.Yolo:
 		approval, box = "never", "dangerFullAccess"
@@ -128,7 +130,8 @@ func policies(m setting.Approval, o options) (approval string, sandbox map[strin
 	sandbox = map[string]any{"type": box}
 	switch {
 	case box == "dangerFullAccess" && o.network == "off":
-		return "", nil, fault.New(fault.Unsupported, "without a sandbox codex does not keep its commands from the network")
+		return "", nil, fault.New(fault.Unsupported,
+			"without a sandbox codex does not keep its commands from the network")
 	case box != "dangerFullAccess":
 		sandbox["networkAccess"] = o.network == "on"
 	}

@@ -20,7 +20,8 @@ const unasked = "inside the workspace it writes without asking"
 // planned is what --approval plan is.
 const planned = "commands run in a sandbox in which nothing can be written, and nothing is asked"
 
-// config is one setting as -c takes it. Repeated, the last counts; a flag for the same thing counts more, wherever it stands.
+// config is one setting as -c takes it. Repeated, the last counts; a flag for the same thing counts more, wherever it
+// stands.
 func config(key, value string) []string {
 	return []string{"-c", key + "=" + quote(value)}
 }
@@ -47,8 +48,9 @@ func table(string) agent.Matrix {
 	}
 }
 
-// approvals: exec never asks, whatever the policy says, unless a model is set up as the reviewer; so the person is named as the reviewer
-// always. The settings of a user, and of a repository which a user trusts, would otherwise change that.
+// approvals: exec never asks, whatever the policy says, unless a model is set up as the reviewer; so the person is
+// named as the reviewer always. The settings of a user, and of a repository which a user trusts, would otherwise change
+// that.
 func approvals() []agent.Row {
 	person := config("approvals_reviewer", "user")
 	exec := join(config("approval_policy", "never"), person)
@@ -70,7 +72,8 @@ func approvals() []agent.Row {
 		agent.Both(agent.Approval, string(setting.DenyAll), reads),
 		agent.Both(agent.Approval, string(setting.AskAll), reads),
 		row(agent.Approval, string(setting.Plan),
-			agent.Cell{Level: agent.Full, Args: join([]string{"--ask-for-approval", "never", "--sandbox", readOnly}, person), Note: planned},
+			agent.Cell{Level: agent.Full, Args: join([]string{"--ask-for-approval", "never", "--sandbox", readOnly},
+				person), Note: planned},
 			agent.Cell{Level: agent.Full, Args: join(exec, []string{"--sandbox", readOnly}), Note: planned},
 		),
 		row(agent.Approval, string(setting.Default),
@@ -79,7 +82,9 @@ func approvals() []agent.Row {
 		),
 		row(agent.Approval, string(setting.Prompt),
 			nearest(ask("on-request", unasked+", commands run too; it asks before anything beyond")),
-			nearest(oneShot(unasked+", commands run too; anything beyond is denied, because exec cannot ask; with -- --sandbox read-only the workspace stays as it is")),
+			nearest(oneShot(unasked+
+				", commands run too; anything beyond is denied, because exec cannot ask; with -- --sandbox read-only "+
+				"the workspace stays as it is")),
 		),
 		row(agent.Approval, string(setting.AutoEdit),
 			ask("on-request", "inside the sandbox commands run too; it asks before anything beyond"),
@@ -112,7 +117,10 @@ func outputs() []agent.Row {
 	lines := agent.Cell{Level: agent.Full, Args: []string{"--json"}}
 	return []agent.Row{
 		row(agent.Output, string(setting.Text), text, text),
-		row(agent.Output, string(setting.JSON), none, agent.Cell{Level: agent.Nearest, Args: []string{"--json"}, Note: "JSON lines, not one object"}),
+		row(agent.Output, string(setting.JSON), none, agent.Cell{
+			Level: agent.Nearest, Args: []string{"--json"},
+			Note: "JSON lines, not one object",
+		}),
 		row(agent.Output, string(setting.StreamJSON), none, lines),
 	}
 }
@@ -126,14 +134,23 @@ func others() []agent.Row {
 		agent.Both(agent.Model, "", yes("", "--model")),
 		agent.Both(agent.Web, "on", yes("live search", config("web_search", "live")...)),
 		agent.Both(agent.Web, "off", yes("", config("web_search", "disabled")...)),
-		row(agent.Schema, "", no(""), yes("a schema that the model's service takes: every object closed, every member required", "--output-schema")),
+		row(agent.Schema, "", no(""),
+			yes("a schema that the model's service takes: every object closed, every member required",
+				"--output-schema")),
 		agent.Both(agent.Resume, "", yes("resume ID; behind it exec does not take --sandbox", "resume")),
 		agent.Both(agent.SessionID, "", no("it makes its own")),
-		row(agent.Ask, "", yes("approvals, and questions in plan mode"), no("a question of the model becomes a part of its answer")),
-		agent.Both(agent.RepoConfig, "", no("only in a project that codex itself was told to trust: then its MCP servers are started, outside of the sandbox, and its hooks after a review; AGENTS.md is always read")),
+		row(agent.Ask, "", yes("approvals, and questions in plan mode"),
+			no("a question of the model becomes a part of its answer")),
+		agent.Both(agent.RepoConfig, "",
+			no("only in a project that codex itself was told to trust: then its MCP servers are started, outside of "+
+				"the sandbox, and its hooks after a review; AGENTS.md is always read")),
 		row(agent.Denials, "",
 			agent.Cell{Level: agent.Nearest, Note: "what policy rejected, not what a person declined"},
-			agent.Cell{Level: agent.Nearest, Note: "in the transcript, but for what a script of the model caught, and connections that the sandbox stopped"},
+			agent.Cell{
+				Level: agent.Nearest,
+				Note: "in the transcript, but for what a script of the model caught, and connections that the " +
+					"sandbox stopped",
+			},
 		),
 		agent.Both(agent.Records, "", yes("$CODEX_HOME/sessions; not with --ephemeral")),
 		agent.Both(agent.ACP, "", agent.Cell{Level: agent.Nearest, Note: "with the adapter codex-acp"}),

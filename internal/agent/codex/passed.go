@@ -57,14 +57,16 @@ func (p passed) sandbox() bool {
 	return p.bypass() || p.has("--sandbox", "-s", "--approve-for-me") || p.sets("sandbox_mode", "default_permissions")
 }
 
-// overrules says whether it decides in place of the sandbox flag of this call. A typed one is a flag, which counts more than any -c.
+// overrules says whether it decides in place of the sandbox flag of this call. A typed one is a flag, which counts more
+// than any -c.
 func (p passed) overrules(s agent.Spec) bool {
 	return p.bypass() || p.has("--sandbox", "-s", "--approve-for-me") || p.sandbox() && !s.Shared.Sandbox.Typed()
 }
 
 // approval says whether it chooses who is asked, or when.
 func (p passed) approval() bool {
-	return p.bypass() || p.has("--ask-for-approval", "-a", "--approve-for-me") || p.sets("approval_policy", "approvals_reviewer")
+	return p.bypass() || p.has("--ask-for-approval", "-a", "--approve-for-me") ||
+		p.sets("approval_policy", "approvals_reviewer")
 }
 
 func (p passed) model() bool { return p.has("--model", "-m") || p.sets("model") }
@@ -96,10 +98,12 @@ func (p passed) session() (id string, named bool) {
 	return "", false
 }
 
-// takesValue says whether the next word belongs to this one. Of Codex's flags only these take values that could be a subcommand's name.
+// takesValue says whether the next word belongs to this one. Of Codex's flags only these take values that could be a
+// subcommand's name.
 func takesValue(word string) bool {
 	switch word {
-	case "-c", "--config", "-m", "--model", "-p", "--profile", "-C", "--cd", "-i", "--image", "--add-dir", "--enable", "--disable",
+	case "-c", "--config", "-m", "--model", "-p", "--profile", "-C", "--cd", "-i", "--image", "--add-dir", "--enable",
+		"--disable",
 		"-o", "--output-last-message", "--output-schema", "--thread-source", "--local-provider":
 		return true
 	}

@@ -22,9 +22,9 @@ const (
 	stderrKept  = 64 << 10
 )
 
-// Observe looks for the transcript of a run, in CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. The id cannot be chosen, so the
-// file is known where a person named the session, where Codex printed the id at the head of what it wrote to stderr, or where one file
-// alone can be meant.
+// Observe looks for the transcript of a run, in CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. The id cannot be
+// chosen, so the file is known where a person named the session, where Codex printed the id at the head of what it
+// wrote to stderr, or where one file alone can be meant.
 func (driver) Observe(l agent.Launch) agent.Observer {
 	p := readPassed(l.Spec.Passthrough)
 	o := &observer{launch: l, passed: p, start: time.Now(), sizes: map[string]int64{}}
@@ -60,7 +60,8 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	e.Session = idOf(path)
 	e.Records = []string{path}
 	if o.launch.Interactive {
-		e.Denials = slices.DeleteFunc(e.Denials, func(d event.Denial) bool { return d.Reason == declined }) // by the person, as far as we know
+		// by the person, as far as we know
+		e.Denials = slices.DeleteFunc(e.Denials, func(d event.Denial) bool { return d.Reason == declined })
 		if x.Code == 0 {
 			e.Fault = nil // of one of many turns, and the person saw it
 		}
@@ -99,8 +100,8 @@ func (o *observer) lines() bool {
 	return false
 }
 
-// header reads the id from the head of what exec writes to stderr. It has to be at the beginning: what commands print comes later, and
-// could look the same. whole says that the head would be there if there were one.
+// header reads the id from the head of what exec writes to stderr. It has to be at the beginning: what commands print
+// comes later, and could look the same. whole says that the head would be there if there were one.
 func header(stderr []byte) (id string, whole bool) {
 	whole = len(stderr) > 0 && len(stderr) < stderrKept
 	const line = "--------\n"
@@ -125,7 +126,8 @@ func header(stderr []byte) (id string, whole bool) {
 func (o *observer) only(end time.Time) string {
 	found := ""
 	for _, path := range o.files(o.start, end) {
-		if born := born(idOf(path)); born.Before(o.start.Truncate(time.Millisecond)) || born.After(end) || !o.ours(path) {
+		if born := born(idOf(path)); born.Before(o.start.Truncate(time.Millisecond)) || born.After(end) ||
+			!o.ours(path) {
 			continue
 		}
 		if found != "" {
@@ -163,7 +165,8 @@ func (o *observer) ours(path string) bool {
 	return string(m.Payload.Source) == want && real(m.Payload.Dir) == real(workDir(o.launch, o.passed))
 }
 
-// files lists the transcripts of the days around the two moments: Codex takes the local day, of a zone that need not be ours.
+// files lists the transcripts of the days around the two moments: Codex takes the local day, of a zone that need not be
+// ours.
 func (o *observer) files(from, to time.Time) []string {
 	var out []string
 	last := to.UTC().AddDate(0, 0, 1)

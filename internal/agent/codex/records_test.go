@@ -25,8 +25,12 @@ func newScene(t *testing.T) *scene {
 
 func (s *scene) spec(mode setting.Mode, passthrough ...string) agent.Spec {
 	return agent.Spec{
-		Install: agent.Install{Path: "codex"}, Mode: mode, Shared: setting.Defaults(), Dir: s.dir, Passthrough: passthrough,
-		Env: []string{"CODEX_HOME=" + s.home}, Machine: agent.Machine{OS: "linux", Has: func(string) bool { return true }},
+		Install: agent.Install{Path: "codex"}, Mode: mode, Shared: setting.Defaults(), Dir: s.dir,
+		Passthrough: passthrough,
+		Env:         []string{"CODEX_HOME=" + s.home}, Machine: agent.Machine{
+			OS:  "linux",
+			Has: func(string) bool { return true },
+		},
 	}
 }
 
@@ -49,7 +53,8 @@ func (s *scene) id(at time.Time) string {
 // rollout writes the transcript of a session that ended with a message.
 func (s *scene) rollout(id, dir, source string, at time.Time) string {
 	s.t.Helper()
-	path := filepath.Join(s.home, "sessions", at.Format("2006/01/02"), "rollout-"+at.Format("2006-01-02T15-04-05")+"-"+id+".jsonl")
+	path := filepath.Join(s.home, "sessions", at.Format("2006/01/02"), "rollout-"+at.Format("2006-01-02T15-04-05")+"-"+
+		id+".jsonl")
 	text := fmt.Sprintf(`{"type":"session_meta","payload":{"id":%q,"cwd":%q,"source":%s,"base_instructions":{"text":%q}}}
 {"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"of %s"}}
 `, id, dir, source, strings.Repeat("x", 100<<10), id)
@@ -63,7 +68,8 @@ func (s *scene) rollout(id, dir, source string, at time.Time) string {
 }
 
 func head(id string) []byte {
-	return []byte("Reading prompt from stdin...\nOpenAI Codex v0.169.0\n--------\nworkdir: /ws\nsession id: " + id + "\n--------\nuser\nq\n")
+	return []byte("Reading prompt from stdin...\nOpenAI Codex v0.169.0\n--------\nworkdir: /ws\nsession id: " + id +
+		"\n--------\nuser\nq\n")
 }
 
 const source = `"exec"`
@@ -76,7 +82,11 @@ func TestObserveOnly(t *testing.T) {
 		exit  agent.Exit
 		write func(s *scene, now time.Time) (mine string)
 	}{
-		"one": {write: func(s *scene, now time.Time) string { id := s.id(now); s.rollout(id, s.dir, source, now); return id }},
+		"one": {write: func(s *scene, now time.Time) string {
+			id := s.id(now)
+			s.rollout(id, s.dir, source, now)
+			return id
+		}},
 		"another day": {write: func(s *scene, now time.Time) string {
 			id := s.id(now)
 			s.rollout(id, s.dir, source, now.In(zone))
@@ -124,19 +134,30 @@ func TestObserveOnly(t *testing.T) {
 			s.rollout(s.id(now), s.dir, source, now)
 			return ""
 		}},
-		"wrote, but began no session": {exit: agent.Exit{Code: 1, Stderr: []byte("Not inside a trusted directory\n")}, write: func(s *scene, now time.Time) string {
-			s.rollout(s.id(now), s.dir, source, now)
-			return ""
-		}},
-		"lines have no head": {pass: []string{"--json"}, exit: agent.Exit{Stderr: []byte("Reading prompt from stdin...\n")}, write: func(s *scene, now time.Time) string {
-			id := s.id(now)
-			s.rollout(id, s.dir, source, now)
-			return id
-		}},
-		"not started": {exit: agent.Exit{Code: -1, Failed: os.ErrNotExist}, write: func(s *scene, now time.Time) string {
-			s.rollout(s.id(now), s.dir, source, now)
-			return ""
-		}},
+		"wrote, but began no session": {
+			exit: agent.Exit{Code: 1, Stderr: []byte("Not inside a trusted directory\n")},
+			write: func(s *scene, now time.Time) string {
+				s.rollout(s.id(now), s.dir, source, now)
+				return ""
+			},
+		},
+		"lines have no head": {
+			pass: []string{"--json"},
+			exit: agent.Exit{Stderr: []byte("Reading prompt from stdin...\n")}, write: func(s *scene,
+				now time.Time,
+			) string {
+				id := s.id(now)
+				s.rollout(id, s.dir, source, now)
+				return id
+			},
+		},
+		"not started": {
+			exit: agent.Exit{Code: -1, Failed: os.ErrNotExist},
+			write: func(s *scene, now time.Time) string {
+				s.rollout(s.id(now), s.dir, source, now)
+				return ""
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -172,7 +193,8 @@ func TestObserveHead(t *testing.T) {
 		t.Errorf("%q, want %q", e.Session, first)
 	}
 	// Of the end of a long text the head is unknown.
-	if e := o.After(agent.Exit{Stderr: append(head(first), make([]byte, stderrKept)...)[:stderrKept]}); e.Session != "" {
+	if e := o.After(agent.Exit{Stderr: append(head(first),
+		make([]byte, stderrKept)...)[:stderrKept]}); e.Session != "" {
 		t.Errorf("%q of the end of a text", e.Session)
 	}
 	if e := o.After(agent.Exit{Stderr: head(s.id(now))}); e.Session != "" {
@@ -222,8 +244,10 @@ func TestObserveInteractive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintln(f, `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"CommandExecution","id":"1","status":"declined"}}}`)
-	fmt.Fprintln(f, `{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"x","codex_error_info":"other"}}}`)
+	fmt.Fprintln(f,
+		`{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"CommandExecution","id":"1","status":"declined"}}}`)
+	fmt.Fprintln(f,
+		`{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"x","codex_error_info":"other"}}}`)
 	f.Close()
 	if e := o.After(agent.Exit{}); len(e.Denials) > 0 || e.Fault != nil {
 		t.Errorf("%+v", e)

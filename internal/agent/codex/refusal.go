@@ -17,7 +17,8 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 	if named, ok := cli.Lookup(l.Env, "CODEX_HOME"); ok && named != "" && l.Spec.Rehearsal == nil {
 		if _, err := os.Stat(named); os.IsNotExist(err) {
 			out = append(out, agent.Refusal{
-				Reason: "CODEX_HOME names a directory that does not exist", Fix: "make the directory", Command: "mkdir -p " + quoted(named),
+				Reason: "CODEX_HOME names a directory that does not exist", Fix: "make the directory",
+				Command: "mkdir -p " + quoted(named),
 			})
 		}
 	}
@@ -30,26 +31,29 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 			names = "HOME and XDG_STATE_HOME" // its home is among our own files
 		}
 		out = append(out, agent.Refusal{
-			Reason: "Codex's home lies in " + temp + ", where its sandbox cannot run a command", Fix: "let " + names + " name another place, or TMPDIR",
+			Reason: "Codex's home lies in " + temp + ", where its sandbox cannot run a command", Fix: "let " + names +
+				" name another place, or TMPDIR",
 			Codes: []int{0}, // it goes on after that
 		})
 	}
 	return out
 }
 
-// outside is the refusal to work where no repository is. A rehearsal is refused as well: it shows what a call without it will meet.
+// outside is the refusal to work where no repository is. A rehearsal is refused as well: it shows what a call without
+// it will meet.
 func outside(l agent.Launch, p passed) agent.Refusal {
 	flag := "--skip-git-repo-check"
 	if len(l.Spec.Passthrough) == 0 {
 		flag = "-- " + flag
 	}
 	return agent.Refusal{
-		Reason: "codex exec works inside a Git repository only", Fix: "add " + flag + " at the end, or make it a repository", Command: "git init " + quoted(workDir(l, p)),
+		Reason: "codex exec works inside a Git repository only", Fix: "add " + flag +
+			" at the end, or make it a repository", Command: "git init " + quoted(workDir(l, p)),
 	}
 }
 
-// refused recognises that refusal where we could read along: no session began, so there is no record of it. What to do is in the refusals
-// of the launch.
+// refused recognises that refusal where we could read along: no session began, so there is no record of it. What to do
+// is in the refusals of the launch.
 func refused(x agent.Exit, l agent.Launch) *fault.Fault {
 	const sentence = "Not inside a trusted directory and --skip-git-repo-check was not specified."
 	text := strings.TrimRight(string(x.Stderr), "\r\n")

@@ -14,8 +14,8 @@ const (
 	keyName  = "OMNIAGENT_REHEARSAL_KEY" // the variable from which Codex takes the key of our provider
 )
 
-// rehearse points Codex to our model server. The server is named in flags, which no repository's settings can override; the file in the
-// private home says only what flags cannot.
+// rehearse points Codex to our model server. The server is named in flags, which no repository's settings can override;
+// the file in the private home says only what flags cannot.
 func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
 	r := s.Rehearsal
 	retries := ""
@@ -40,8 +40,8 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) []agent.File {
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost")
 	settings := "" // The file is written all the same: its directory has to exist.
 	if s.Mode == setting.Interactive && !configured(s.Dir) {
-		// The question about trust is answered beforehand; a -c does not do that. exec asks nothing, and its own check for a repository is
-		// not moved by trust, so there the directory stays as untrusted as it is.
+		// The question about trust is answered beforehand; a -c does not do that. exec asks nothing, and its own check
+		// for a repository is not moved by trust, so there the directory stays as untrusted as it is.
 		settings = trust(s.Dir)
 		if r := real(s.Dir); r != filepath.Clean(s.Dir) {
 			settings += trust(r)
@@ -54,8 +54,8 @@ func trust(dir string) string {
 	return "[projects." + quote(filepath.Clean(dir)) + "]\ntrust_level = \"trusted\"\n"
 }
 
-// configured says whether a repository brings settings for Codex. Trusted, they start MCP servers outside of the sandbox: then a person has
-// to answer, in a rehearsal as well.
+// configured says whether a repository brings settings for Codex. Trusted, they start MCP servers outside of the
+// sandbox: then a person has to answer, in a rehearsal as well.
 func configured(dir string) bool {
 	for dir = real(dir); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".codex")); err == nil {

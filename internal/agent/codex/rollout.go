@@ -267,8 +267,8 @@ func (r *rollout) evidence() agent.Evidence {
 	return e
 }
 
-// rejected says whether a tool's result is a refusal by Codex itself. The result of a tool that ran begins otherwise, whatever it printed:
-// with "Chunk ID:", "Wall time:" or "Exit code:".
+// rejected says whether a tool's result is a refusal by Codex itself. The result of a tool that ran begins otherwise,
+// whatever it printed: with "Chunk ID:", "Wall time:" or "Exit code:".
 func rejected(text string, script bool) (reason string, denied bool) {
 	if script { // of a script that failed, and which nothing else follows
 		text = strings.TrimPrefix(text, "Script error:\n")
@@ -282,24 +282,29 @@ func rejected(text string, script bool) (reason string, denied bool) {
 			return first, true
 		}
 	}
-	if rest, ok := strings.CutPrefix(text, `exec_command failed: CreateProcess { message: "Rejected(\"`); ok && !strings.HasPrefix(rest, `rejected by user\"`) {
+	if rest, ok := strings.CutPrefix(text, `exec_command failed: CreateProcess { message: "Rejected(\"`); ok &&
+		!strings.HasPrefix(rest, `rejected by user\"`) {
 		reason, _, _ = strings.Cut(rest, `\")" }`)
 		return reason, true
 	}
 	return "", false
 }
 
-// stopped says whether the sandbox stopped a command: it failed inside one, and said so in the kernel's words about a file system that is
-// read-only, which is how Codex's sandbox looks from within. Codex draws no such conclusion in its records, and a command that fails
-// at once has an item of its own or not, as chance will have it; so both places are read.
+// stopped says whether the sandbox stopped a command: it failed inside one, and said so in the kernel's words about a
+// file system that is read-only, which is how Codex's sandbox looks from within. Codex draws no such conclusion in its
+// records, and a command that fails at once has an item of its own or not, as chance will have it; so both places are
+// read.
 func stopped(output string) bool {
-	return regexp.MustCompile(`(?m): Read-only file system\r?$|\[Errno 30\] Read-only file system|\(os error 30\)|\bEROFS: `).MatchString(output)
+	return regexp.MustCompile(
+		`(?m): Read-only file system\r?$|\[Errno 30\] Read-only file system|\(os error 30\)|\bEROFS: `).MatchString(
+		output)
 }
 
 const stoppedBy = "the sandbox: Read-only file system"
 
-// unstarted says whether the sandbox itself failed, so that the command was never run: all that there is, is one line of the program that
-// makes it. Codex takes that for the command's own failure, tells the model, and ends with exit code 0.
+// unstarted says whether the sandbox itself failed, so that the command was never run: all that there is, is one line
+// of the program that makes it. Codex takes that for the command's own failure, tells the model, and ends with exit
+// code 0.
 func unstarted(output string) bool {
 	return regexp.MustCompile(`^bwrap: [^\n]+\n*$`).MatchString(strings.ReplaceAll(output, "\r", ""))
 }
@@ -314,7 +319,8 @@ func ranCommand(text string) (output string, failed, ran bool) {
 	return output, code != nil && code[1] != "0", code != nil
 }
 
-// outputText is the text of a tool's result: a string, or a list of parts. script says that it is the error of a script.
+// outputText is the text of a tool's result: a string, or a list of parts. script says that it is the error of a
+// script.
 func outputText(output json.RawMessage) (text string, script bool) {
 	if json.Unmarshal(output, &text) == nil {
 		return text, false

@@ -44,7 +44,8 @@ func TestRollouts(t *testing.T) {
 // What a command prints is no refusal, whatever it says.
 func TestRejectedImitated(t *testing.T) {
 	for _, text := range []string{
-		"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\npatch rejected: writing outside of the project",
+		"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\npatch rejected: writing outside " +
+			"of the project",
 		"Chunk ID: 1\nOutput:\napproval policy is Never; reject command",
 		"Wall time: 0.1 seconds\nOutput:\npatch rejected: x",
 		`exec_command failed: CreateProcess { message: "Rejected(\"rejected by user\")" }`,
@@ -133,7 +134,8 @@ func TestStoppedWithoutSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "x.jsonl")
-		free := bytes.ReplaceAll(data, []byte(`"sandbox_policy":{"type":"read-only"`), []byte(`"sandbox_policy":{"type":"danger-full-access"`))
+		free := bytes.ReplaceAll(data, []byte(`"sandbox_policy":{"type":"read-only"`),
+			[]byte(`"sandbox_policy":{"type":"danger-full-access"`))
 		if bytes.Equal(free, data) {
 			t.Fatal("the transcript names no sandbox")
 		}
@@ -154,9 +156,14 @@ func TestUnstarted(t *testing.T) {
 		space   = `bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)`
 	)
 	call := func(id string, code int, printed string) string {
-		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call","name":"exec_command","call_id":%q}}`, id) + "\n" +
-			fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call_output","call_id":%q,"output":%q}}`, id,
-				fmt.Sprintf("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code %d\nOriginal token count: 1\nOutput:\n%s\n", code, printed))
+		return fmt.Sprintf(
+			`{"type":"response_item","payload":{"type":"function_call","name":"exec_command","call_id":%q}}`, id) +
+			"\n" +
+			fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call_output","call_id":%q,"output":%q}}`,
+				id,
+				fmt.Sprintf(
+					"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code %d\nOriginal token count: "+
+						"1\nOutput:\n%s\n", code, printed))
 	}
 	for _, c := range []struct {
 		name   string
@@ -165,7 +172,11 @@ func TestUnstarted(t *testing.T) {
 	}{
 		{"no helper", []string{context, call("a", 1, none)}, true},
 		{"no namespaces, twice", []string{context, call("a", 1, space), call("b", 1, space)}, true},
-		{"without a sandbox", []string{strings.ReplaceAll(context, "workspace-write", fullAccess), call("a", 1, none)}, false},
+		{
+			"without a sandbox",
+			[]string{strings.ReplaceAll(context, "workspace-write", fullAccess), call("a", 1, none)},
+			false,
+		},
 		{"another ran", []string{context, call("a", 1, none), call("b", 0, "")}, false},
 		{"another ran and failed", []string{context, call("b", 2, "no such file"), call("a", 1, none)}, false},
 		{"printed by a command that succeeded", []string{context, call("a", 0, none)}, false},

@@ -90,7 +90,8 @@ func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
 		waiting: map[string]what{}, questions: map[string]*asking{}, items: map[string]*event.Call{},
-		denied: map[string]bool{}, threads: map[string]string{}, said: map[string]*strings.Builder{}, servers: map[string]string{},
+		denied: map[string]bool{}, threads: map[string]string{}, said: map[string]*strings.Builder{},
+		servers: map[string]string{},
 	}
 	t.lines.Parse = t.line
 	return t
@@ -214,7 +215,8 @@ func (t *talk) answered(m rpc) []event.Event {
 		case "turn/interrupt": // it has ended meanwhile
 			return nil
 		case "turn/steer":
-			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s", oneLine(m.Error.Message))
+			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s",
+				oneLine(m.Error.Message))
 			t.step.Settled = append(t.step.Settled, cli.Settled{Token: w.token, Err: err})
 			return nil
 		}
@@ -306,7 +308,8 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 func (t *talk) begin(input []any) {
 	policy, sandbox, _ := policies(t.mode, t.o)
 	p := map[string]any{
-		"threadId": t.thread, "input": input, "approvalPolicy": policy, "approvalsReviewer": "user", "sandboxPolicy": sandbox,
+		"threadId": t.thread, "input": input, "approvalPolicy": policy, "approvalsReviewer": "user",
+		"sandboxPolicy": sandbox,
 	}
 	if t.model != "" {
 		p["model"] = t.model
@@ -406,7 +409,8 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 	case "warning", "configWarning", "guardianWarning", "deprecationNotice":
 		return one(event.Event{Kind: event.Notice, Text: n.Message + n.Summary})
 	case "thread/status/changed", "thread/started", "account/rateLimits/updated", "remoteControl/status/changed",
-		"item/commandExecution/outputDelta", "item/fileChange/outputDelta", "turn/diff/updated", "thread/settings/updated", "skills/changed":
+		"item/commandExecution/outputDelta", "item/fileChange/outputDelta", "turn/diff/updated",
+		"thread/settings/updated", "skills/changed":
 		return nil
 	}
 	return one(event.Event{Kind: event.Notice, Text: method})

@@ -91,7 +91,10 @@ func (t *talk) interrupt() {
 	case t.message != nil:
 		t.message, t.asked = nil, false
 		end := &event.End{Reason: event.Cancelled}
-		t.step.Events = append(t.step.Events, event.Event{Kind: event.Ended, Session: t.thread, Synthetic: true, End: end})
+		t.step.Events = append(t.step.Events, event.Event{
+			Kind: event.Ended, Session: t.thread, Synthetic: true,
+			End: end,
+		})
 	case t.turn != "":
 		t.stop()
 	default:

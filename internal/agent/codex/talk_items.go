@@ -87,7 +87,8 @@ func (i thing) plain() item {
 	}
 	it := item{
 		ID: i.ID, Type: names[i.Type], Status: i.Status, Command: i.Command, Output: i.Output, ExitCode: i.ExitCode,
-		Server: i.Server, Tool: i.Tool, Arguments: i.Arguments, Query: i.Query, Result: i.Result, Error: i.Error, raw: i.raw,
+		Server: i.Server, Tool: i.Tool, Arguments: i.Arguments, Query: i.Query, Result: i.Result, Error: i.Error,
+		raw: i.raw,
 	}
 	return it
 }

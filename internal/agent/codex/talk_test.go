@@ -95,7 +95,8 @@ func TestTranslated(t *testing.T) {
 		}
 	}
 	flat, nested, err := order.Told(append(events, w.End(agent.Exit{})...), event.Facts{Agent: "codex"})
-	if err := errors.Join(err, order.Flat(flat), order.Nested(nested)); err != nil || !strings.Contains(strings.Join(flat, "\n"), `"is_error":false,"result":"done"`) {
+	if err := errors.Join(err, order.Flat(flat), order.Nested(nested)); err != nil ||
+		!strings.Contains(strings.Join(flat, "\n"), `"is_error":false,"result":"done"`) {
 		t.Errorf("%v\n%s\n%s", err, strings.Join(flat, "\n"), strings.Join(nested, "\n"))
 	}
 }
@@ -131,12 +132,16 @@ func TestReplayLive(t *testing.T) {
 		}
 		return brief(append(events, w.End(agent.Exit{})...)), string(lines)
 	}
-	const want = "started; notice; turn; tool_call=command_execution; question=q1; tool_result=esc; text=done; end=completed"
+	const want = "started; notice; turn; tool_call=command_execution; question=q1; tool_result=esc; text=done; " +
+		"end=completed"
 	told, said := play(out)
 	if told != want {
 		t.Fatalf("got %s\nwant %s", told, want)
 	}
-	for _, part := range []string{`{"id":1,"result":{"decision":"accept"}}`, `"approvalPolicy":"untrusted"`, `"type":"readOnly"`} {
+	for _, part := range []string{
+		`{"id":1,"result":{"decision":"accept"}}`, `"approvalPolicy":"untrusted"`,
+		`"type":"readOnly"`,
+	} {
 		if !strings.Contains(said, part) {
 			t.Errorf("%s was not said: %s", part, said)
 		}
@@ -158,7 +163,10 @@ func TestReplayLive(t *testing.T) {
 func TestGreeting(t *testing.T) {
 	w := newTalk(options{mode: setting.Yolo, dir: "/ws"})
 	lines := string(bytes.Join(w.Begin().Lines, nil))
-	for _, part := range []string{`"method":"initialize"`, `"method":"initialized"`, `"method":"thread/start"`, `"sandbox":"read-only"`, `"approvalsReviewer":"user"`} {
+	for _, part := range []string{
+		`"method":"initialize"`, `"method":"initialized"`, `"method":"thread/start"`,
+		`"sandbox":"read-only"`, `"approvalsReviewer":"user"`,
+	} {
 		if !strings.Contains(lines, part) {
 			t.Errorf("%s was not said: %s", part, lines)
 		}
@@ -169,7 +177,8 @@ func TestGreeting(t *testing.T) {
 func begun(t testing.TB, o options) *talk {
 	t.Helper()
 	w := given(t, o)
-	w.Feed([]byte(`{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"},"model":"m"}}` + "\n" + `{"id":3,"result":{"turn":{"id":"U"}}}` + "\n"))
+	w.Feed([]byte(`{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"},"model":"m"}}` + "\n" +
+		`{"id":3,"result":{"turn":{"id":"U"}}}` + "\n"))
 	return w
 }
 
@@ -188,17 +197,33 @@ func TestAnswersInItsWords(t *testing.T) {
 		{"always", command, event.Reply{Option: event.Always}, `{"decision":"acceptForSession"}`},
 		{"deny", command, event.Reply{Option: event.Deny}, `{"decision":"decline"}`},
 		{"stop", command, event.Reply{Option: event.Deny, Stop: true}, `{"decision":"cancel"}`},
-		{"the same input", command, event.Reply{Option: event.Allow, Input: json.RawMessage(`{ "command":"ls"}`)}, `{"decision":"accept"}`},
-		{"another input", command, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"pwd"}`)}, `{"decision":"decline"}`},
+		{
+			"the same input", command,
+			event.Reply{Option: event.Allow, Input: json.RawMessage(`{ "command":"ls"}`)},
+			`{"decision":"accept"}`,
+		},
+		{
+			"another input", command,
+			event.Reply{Option: event.Allow, Input: json.RawMessage(`{"command":"pwd"}`)},
+			`{"decision":"decline"}`,
+		},
 		{"rules", command, event.Reply{Option: event.Allow, Rules: []string{"Bash"}}, `{"decision":"decline"}`},
 		{"a stricter mode", command, event.Reply{Option: event.Allow, Mode: setting.Plan}, `{"decision":"decline"}`},
 		{"a wider mode", command, event.Reply{Option: event.Allow, Mode: setting.AutoEdit}, `{"decision":"accept"}`},
 		{"nobody", command, event.Reply{ByUs: true, Option: yes.Option}, `{"decision":"decline"}`},
 		{"a file", file, yes, `{"decision":"accept"}`},
 		{"more", more, yes, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
-		{"more, for long", more, event.Reply{Option: event.Always}, `{"permissions":{"network":{"enabled":true}},"scope":"session"}`},
+		{
+			"more, for long", more,
+			event.Reply{Option: event.Always},
+			`{"permissions":{"network":{"enabled":true}},"scope":"session"}`,
+		},
 		{"no more", more, event.Reply{Option: event.Deny}, `{"permissions":{},"scope":"turn"}`},
-		{"a form", elicit, event.Reply{Option: event.Allow, Input: json.RawMessage(`{"a":1}`)}, `{"action":"accept","content":{"a":1}}`},
+		{
+			"a form", elicit,
+			event.Reply{Option: event.Allow, Input: json.RawMessage(`{"a":1}`)},
+			`{"action":"accept","content":{"a":1}}`,
+		},
 		{"no form", elicit, event.Reply{Option: event.Deny}, `{"action":"decline","content":null}`},
 	}
 	for _, tt := range tests {
@@ -218,18 +243,23 @@ func TestAnswersInItsWords(t *testing.T) {
 		})
 	}
 	w := begun(t, options{mode: setting.Prompt})
-	q := w.Feed([]byte(`{"id":"x","method":"item/tool/requestUserInput","params":{"itemId":"i","questions":[{"id":"a","question":"A?","options":[{"label":"one"}]},{"id":"b","question":"B?"}]}}` + "\n"))
+	q := w.Feed(
+		[]byte(`{"id":"x","method":"item/tool/requestUserInput","params":{"itemId":"i","questions":[{"id":"a","question":"A?","options":[{"label":"one"}]},{"id":"b","question":"B?"}]}}` + "\n"))
 	if got := brief(q.Events); got != `question=q"x"; question=q"x"/b` {
 		t.Fatal(got)
 	}
-	if step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"/b`, Text: "two"}}); err != nil || len(step.Lines) != 0 {
+	if step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"/b`, Text: "two"}}); err != nil ||
+		len(step.Lines) != 0 {
 		t.Fatalf("%s, %v", step.Lines, err)
 	}
 	step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"`, Option: "one"}})
-	if err != nil || string(step.Lines[0]) != `{"id":"x","result":{"answers":{"a":{"answers":["one"]},"b":{"answers":["two"]}}}}`+"\n" {
+	if err != nil ||
+		string(step.Lines[0]) != `{"id":"x","result":{"answers":{"a":{"answers":["one"]},"b":{"answers":["two"]}}}}`+
+			"\n" {
 		t.Errorf("%s, %v", step.Lines, err)
 	}
-	if step := w.Feed([]byte(`{"id":9,"method":"account/chatgptAuthTokens/refresh","params":{}}` + "\n")); !bytes.Contains(step.Lines[0], []byte(`"error"`)) {
+	if step := w.Feed([]byte(`{"id":9,"method":"account/chatgptAuthTokens/refresh","params":{}}` +
+		"\n")); !bytes.Contains(step.Lines[0], []byte(`"error"`)) {
 		t.Errorf("%s", step.Lines)
 	}
 }
@@ -239,13 +269,16 @@ func errorsIs(err error, code fault.Code) bool { return err != nil && fault.Of(e
 func TestTurnsOfOthers(t *testing.T) {
 	w := begun(t, options{mode: setting.Prompt})
 	said := func(text string) string { return brief(w.Feed([]byte(text + "\n")).Events) }
-	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`); got != "end=completed!" {
+	if got := said(
+		`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`); got != "end=completed!" {
 		t.Error(got)
 	}
-	if got := said(`{"method":"turn/completed","params":{"threadId":"other","turn":{"id":"U","status":"completed"}}}`); got != "" {
+	if got := said(
+		`{"method":"turn/completed","params":{"threadId":"other","turn":{"id":"U","status":"completed"}}}`); got != "" {
 		t.Error(got)
 	}
-	if got := said(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"failed","error":{"message":"no","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}}}}`); got != "failed; end=no" {
+	if got := said(
+		`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"failed","error":{"message":"no","codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}}}}}`); got != "failed; end=no" {
 		t.Error(got)
 	}
 	if out := w.End(agent.Exit{}); len(out) != 0 {
@@ -281,7 +314,8 @@ func TestChangesOfCodex(t *testing.T) {
 	if err := change(w, setting.AskAll); !errorsIs(err, fault.Unsupported) {
 		t.Error(err)
 	}
-	w.Feed([]byte(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}` + "\n"))
+	w.Feed([]byte(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}` +
+		"\n"))
 	if err := change(w, setting.Prompt); err != nil || facts(w).Mode != setting.Prompt || facts(w).Model != "other" {
 		t.Error(err, facts(w))
 	}
@@ -292,7 +326,8 @@ func TestChangesOfCodex(t *testing.T) {
 	if _, err := w.Do(cli.Command{Answer: &reply}); err != nil || facts(w).Mode != setting.Prompt {
 		t.Error("a mode of an answer does not hold in the turn", err)
 	}
-	w.Feed([]byte(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}` + "\n"))
+	w.Feed([]byte(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}` +
+		"\n"))
 	if facts(w).Mode != setting.AutoEdit {
 		t.Error("a mode of an answer holds from the next turn on")
 	}
@@ -329,7 +364,8 @@ func TestInputs(t *testing.T) {
 	const command = `"printf \"<é\\u00e9>\" \u0026\u0026 ls"`
 	w := begun(t, options{mode: setting.Prompt})
 	begins := func(item string) *event.Call {
-		return w.Feed([]byte(`{"method":"item/started","params":{"threadId":"T","item":` + item + `}}` + "\n")).Events[0].Call
+		return w.Feed([]byte(`{"method":"item/started","params":{"threadId":"T","item":` + item + `}}` +
+			"\n")).Events[0].Call
 	}
 	call := begins(`{"id":"i","type":"commandExecution","command":` + command + `}`)
 	if want := `{"command":` + command + `}`; string(call.Input) != want {

@@ -32,14 +32,16 @@ func (d driver) fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 	sh := s.Shared
 	if sh.Sandbox.Value == setting.WorkspaceWrite {
 		change(&m, agent.Sandbox, string(setting.WorkspaceWrite), func(c *agent.Cell) { d.hold(c, s) })
-		// Here the bypass would leave commands in the sandbox too. It is not sent all the same: a sandbox that a person chose must not
-		// depend on how the CLI weighs the two.
+		// Here the bypass would leave commands in the sandbox too. It is not sent all the same: a sandbox that a person
+		// chose must not depend on how the CLI weighs the two.
 		change(&m, agent.Approval, string(setting.Yolo), func(c *agent.Cell) {
-			c.Args, c.Note = []string{allowAll}, "paths outside the workspace are refused, since a sandbox was asked for"
+			c.Args, c.Note = []string{allowAll},
+				"paths outside the workspace are refused, since a sandbox was asked for"
 		})
 	}
-	// A fetch needs an approval, which only yolo gives. So where nobody chose, the tool is withheld with yolo only: the CLI tells of it on
-	// standard output. And the passthrough could not take the exclusion back, so it gives way to whatever is said there about the web.
+	// A fetch needs an approval, which only yolo gives. So where nobody chose, the tool is withheld with yolo only: the
+	// CLI tells of it on standard output. And the passthrough could not take the exclusion back, so it gives way to
+	// whatever is said there about the web.
 	change(&m, agent.Web, "off", func(c *agent.Cell) {
 		if sh.Approval.Value == setting.Yolo && !aboutWeb(s.Passthrough) {
 			c.Weak = nil
@@ -55,8 +57,8 @@ func (d driver) fit(m agent.Matrix, s agent.Spec) agent.Matrix {
 	return m
 }
 
-// hold fits the sandbox to the machine. What a person asked for is sent even where commands will fail: that is closer to it than running them
-// without.
+// hold fits the sandbox to the machine. What a person asked for is sent even where commands will fail: that is closer
+// to it than running them without.
 func (d driver) hold(c *agent.Cell, s agent.Spec) {
 	here := cli.Here(*c, s.Machine)
 	if here.Level == agent.Full && s.Machine.OS == "linux" {
@@ -89,7 +91,8 @@ func overridden(t *cli.Translation, s agent.Spec) {
 			}
 		}
 	}
-	if s.Shared.Approval.Value != setting.Yolo && cli.Passed(s.Passthrough, yoloFlag, "--allow-all", allowAll, "--allow-tool", "--assisted-approval") {
+	if s.Shared.Approval.Value != setting.Yolo && cli.Passed(s.Passthrough, yoloFlag, "--allow-all", allowAll,
+		"--allow-tool", "--assisted-approval") {
 		note(agent.Approval, "the passthrough allows more")
 	}
 	if s.Shared.Sandbox.Value == setting.WorkspaceWrite && lastOf(s.Passthrough, sandboxFlag, noSandbox) == noSandbox {
@@ -98,7 +101,8 @@ func overridden(t *cli.Translation, s agent.Spec) {
 	if s.Shared.Sandbox.Value == setting.Off && lastOf(s.Passthrough, sandboxFlag, noSandbox) == sandboxFlag {
 		note(agent.Sandbox, "the passthrough turns it on")
 	}
-	if !s.Shared.Web.Value && !s.Shared.Web.Asked() && (aboutWeb(s.Passthrough) || cli.Passed(s.Passthrough, yoloFlag, "--allow-all", allowAll)) {
+	if !s.Shared.Web.Value && !s.Shared.Web.Asked() &&
+		(aboutWeb(s.Passthrough) || cli.Passed(s.Passthrough, yoloFlag, "--allow-all", allowAll)) {
 		note(agent.Web, "the passthrough decides")
 	}
 }

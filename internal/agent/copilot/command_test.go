@@ -97,18 +97,33 @@ func TestArguments(t *testing.T) {
 		{"nothing said, no helpers", wish(bare), id, ""},
 		{"prompt", wish(approval(setting.Prompt)), box + id, ""},
 		{"auto-edit", wish(approval(setting.AutoEdit)), " --allow-tool=write" + box + id, ""},
-		{"auto-edit, no helpers", wish(approval(setting.AutoEdit), bare), " --allow-tool=write" + id, "no sandbox holds"},
-		{"auto-edit without a sandbox", wish(approval(setting.AutoEdit), held(setting.Off)), " --allow-tool=write --no-sandbox" + id, ""},
+		{
+			"auto-edit, no helpers", wish(approval(setting.AutoEdit), bare), " --allow-tool=write" + id,
+			"no sandbox holds",
+		},
+		{
+			"auto-edit without a sandbox", wish(approval(setting.AutoEdit), held(setting.Off)),
+			" --allow-tool=write --no-sandbox" + id, "",
+		},
 		{"yolo", wish(approval(setting.Yolo)), " --yolo --no-sandbox" + noWeb + id, ""},
 		{"yolo, interactive", wish(approval(setting.Yolo), interactive), " --yolo --no-sandbox" + noWeb, ""},
-		{"yolo, and the passthrough holds it", wish(approval(setting.Yolo), pass("--sandbox")), " --yolo --no-sandbox" + noWeb + id + " --sandbox", ""},
+		{
+			"yolo, and the passthrough holds it", wish(approval(setting.Yolo), pass("--sandbox")),
+			" --yolo --no-sandbox" + noWeb + id + " --sandbox", "",
+		},
 		{"yolo, no sandbox", wish(approval(setting.Yolo), held(setting.Off)), " --yolo --no-sandbox" + noWeb + id, ""},
-		{"yolo in a sandbox", wish(approval(setting.Yolo), held(setting.WorkspaceWrite)), " --allow-all-tools --sandbox" + noWeb + id, ""},
+		{
+			"yolo in a sandbox", wish(approval(setting.Yolo), held(setting.WorkspaceWrite)),
+			" --allow-all-tools --sandbox" + noWeb + id, "",
+		},
 		{
 			"yolo in a sandbox, no helpers", wish(approval(setting.Yolo), held(setting.WorkspaceWrite), bare),
 			" --allow-all-tools --sandbox" + noWeb + id, "commands will fail, as it needs bwrap",
 		},
-		{"yolo in a sandbox, interactive", wish(approval(setting.Yolo), held(setting.WorkspaceWrite), interactive), " --allow-all-tools --sandbox" + noWeb, ""},
+		{
+			"yolo in a sandbox, interactive", wish(approval(setting.Yolo), held(setting.WorkspaceWrite), interactive),
+			" --allow-all-tools --sandbox" + noWeb, "",
+		},
 		{"sandbox on macOS", wish(on("darwin"), bare), box + id, ""},
 		{"sandbox on Windows", wish(on("windows"), bare), id, ""},
 		{"sandbox on Windows, typed", wish(on("windows"), held(setting.WorkspaceWrite)), box + id, "not measured"},
@@ -121,9 +136,18 @@ func TestArguments(t *testing.T) {
 		{"web off", wish(web(false)), box + noWeb + id, ""},
 		{"yolo, web on", wish(approval(setting.Yolo), web(true)), " --yolo --no-sandbox --allow-all-urls" + id, ""},
 		{"resume", wish(resume(earlier)), box + " --resume=" + earlier, ""},
-		{"the passthrough allows the web", wish(approval(setting.Yolo), pass("--allow-url=example.com")), " --yolo --no-sandbox" + id + " --allow-url=example.com", ""},
-		{"the passthrough allows the web, typed off", wish(web(false), pass("--allow-all-urls")), box + noWeb + id + " --allow-all-urls", ""},
-		{"the passthrough names the session", wish(pass("--session-id", earlier)), box + " --session-id " + earlier, ""},
+		{
+			"the passthrough allows the web", wish(approval(setting.Yolo), pass("--allow-url=example.com")),
+			" --yolo --no-sandbox" + id + " --allow-url=example.com", "",
+		},
+		{
+			"the passthrough allows the web, typed off", wish(web(false), pass("--allow-all-urls")),
+			box + noWeb + id + " --allow-all-urls", "",
+		},
+		{
+			"the passthrough names the session", wish(pass("--session-id", earlier)), box + " --session-id " + earlier,
+			"",
+		},
 		{"the passthrough resumes", wish(pass("--resume=" + earlier)), box + " --resume=" + earlier, ""},
 		{"the passthrough continues", wish(pass("--continue")), box + " --continue", ""},
 		{"after two dashes", wish(pass("--", "--continue")), box + id + " -- --continue", ""},
@@ -147,7 +171,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// What a person chose must hold, whatever else is said. A bypass is anything that frees commands or paths from the sandbox.
+// What a person chose must hold, whatever else is said. A bypass is anything that frees commands or paths from the
+// sandbox.
 func TestNoBypassOfAChosenSandbox(t *testing.T) {
 	bypasses := []string{"--yolo", "--allow-all", "--allow-all-paths", "--no-sandbox"}
 	for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
@@ -156,10 +181,14 @@ func TestNoBypassOfAChosenSandbox(t *testing.T) {
 				for _, why := range []string{"", "no tunnel"} {
 					s := wish(approval(a), func(s *agent.Spec) {
 						s.Mode = mode
-						s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: origin}
+						s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{
+							Value:  setting.WorkspaceWrite,
+							Origin: origin,
+						}
 					})
 					l, _ := launchOn(t, why, s)
-					if !slices.Contains(l.Args, "--sandbox") || slices.ContainsFunc(l.Args, func(a string) bool { return slices.Contains(bypasses, a) }) {
+					if !slices.Contains(l.Args, "--sandbox") ||
+						slices.ContainsFunc(l.Args, func(a string) bool { return slices.Contains(bypasses, a) }) {
 						t.Errorf("%s %s %s %q: %q", mode, a, origin, why, l.Args)
 					}
 				}
@@ -228,11 +257,20 @@ func TestPolicies(t *testing.T) {
 	}{
 		{"held", agent.Sandbox, wish(), "", agent.Full, "commands write in the workspace"},
 		{"no tunnel", agent.Sandbox, wish(), "no tunnel", agent.None, "no tunnel"},
-		{"no tunnel, typed", agent.Sandbox, wish(held(setting.WorkspaceWrite)), "no tunnel", agent.Nearest, "commands will fail, as no tunnel"},
+		{
+			"no tunnel, typed", agent.Sandbox, wish(held(setting.WorkspaceWrite)), "no tunnel", agent.Nearest,
+			"commands will fail, as no tunnel",
+		},
 		{"no helpers", agent.Sandbox, wish(bare), "", agent.None, "it needs bwrap and slirp4netns"},
 		{"turned off", agent.Sandbox, wish(pass("--no-sandbox")), "", agent.None, "passthrough"},
-		{"turned on", agent.Sandbox, wish(approval(setting.Yolo), pass("--sandbox")), "", agent.None, "passthrough turns it on"},
-		{"turned on and off", agent.Sandbox, wish(approval(setting.Yolo), pass("--sandbox", "--no-sandbox")), "", agent.Full, "default"},
+		{
+			"turned on", agent.Sandbox, wish(approval(setting.Yolo), pass("--sandbox")), "", agent.None,
+			"passthrough turns it on",
+		},
+		{
+			"turned on and off", agent.Sandbox, wish(approval(setting.Yolo), pass("--sandbox", "--no-sandbox")), "",
+			agent.Full, "default",
+		},
 		{"turned off and on", agent.Sandbox, wish(pass("--no-sandbox", "--sandbox")), "", agent.Full, "commands write"},
 		{"approval", agent.Approval, wish(), "", agent.Full, "denied"},
 		{"more in the passthrough", agent.Approval, wish(pass("--allow-tool", "shell")), "", agent.None, "allows more"},
@@ -241,7 +279,10 @@ func TestPolicies(t *testing.T) {
 		{"web with yolo", agent.Web, wish(approval(setting.Yolo)), "", agent.Full, "withheld"},
 		{"web in the passthrough", agent.Web, wish(pass("--allow-all-urls")), "", agent.None, "passthrough"},
 		{"web off, typed", agent.Web, wish(web(false), pass("--allow-all-urls")), "", agent.Full, "withheld"},
-		{"yolo and a sandbox", agent.Approval, wish(approval(setting.Yolo), held(setting.WorkspaceWrite)), "", agent.Full, "paths outside"},
+		{
+			"yolo and a sandbox", agent.Approval, wish(approval(setting.Yolo), held(setting.WorkspaceWrite)), "",
+			agent.Full, "paths outside",
+		},
 	} {
 		l, _ := launchOn(t, tt.why, tt.spec)
 		i := slices.IndexFunc(l.Policies, func(p agent.Policy) bool { return p.Feature == tt.feature })
@@ -277,7 +318,8 @@ func TestRefusals(t *testing.T) {
 		for _, r := range l.Refusals {
 			all.WriteString(r.Reason + r.Fix)
 		}
-		if (tt.want == "") != (len(l.Refusals) == 0) || !strings.Contains(all.String(), tt.want) || !strings.Contains(all.String(), tt.fix) {
+		if (tt.want == "") != (len(l.Refusals) == 0) || !strings.Contains(all.String(), tt.want) ||
+			!strings.Contains(all.String(), tt.fix) {
 			t.Errorf("%s: %+v", tt.name, l.Refusals)
 		}
 	}
@@ -292,18 +334,25 @@ func TestRehearsal(t *testing.T) {
 	rehearsed := func(edits ...func(*agent.Spec)) agent.Launch {
 		edits = append(edits, func(s *agent.Spec) {
 			s.Dir = link
-			s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:9", Key: "key-of-the-server", Model: "rehearsal", Home: "/private"}
+			s.Rehearsal = &agent.Rehearsal{
+				URL: "http://127.0.0.1:9", Key: "key-of-the-server", Model: "rehearsal",
+				Home: "/private",
+			}
 		})
 		l, _ := launch(t, wish(edits...))
 		return l
 	}
-	l := rehearsed(env("COPILOT_PROVIDER_BEARER_TOKEN=secret", "GH_TOKEN=secret", "COPILOT_MODEL=other", "OTEL_EXPORTER_OTLP_ENDPOINT=http://x", "LANG=C"))
+	l := rehearsed(env("COPILOT_PROVIDER_BEARER_TOKEN=secret", "GH_TOKEN=secret", "COPILOT_MODEL=other",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://x", "LANG=C"))
 	for name, want := range map[string]string{
 		"HOME": "/private", "COPILOT_HOME": "/private/.copilot", "COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:9/v1",
-		"COPILOT_PROVIDER_API_KEY": "key-of-the-server", "COPILOT_OFFLINE": "true", "COPILOT_PKG_CACHE_HOME": "/home/ann/.cache/copilot",
-		"COPILOT_PROVIDER_BEARER_TOKEN": "", "GH_TOKEN": "", "COPILOT_MODEL": "", "OTEL_EXPORTER_OTLP_ENDPOINT": "", "LANG": "C",
+		"COPILOT_PROVIDER_API_KEY": "key-of-the-server", "COPILOT_OFFLINE": "true",
+		"COPILOT_PKG_CACHE_HOME":        "/home/ann/.cache/copilot",
+		"COPILOT_PROVIDER_BEARER_TOKEN": "", "GH_TOKEN": "", "COPILOT_MODEL": "", "OTEL_EXPORTER_OTLP_ENDPOINT": "",
+		"LANG": "C",
 	} {
-		if got, _ := cli.Lookup(l.Env, name); filepath.ToSlash(got) != want && (name != "COPILOT_PKG_CACHE_HOME" || l.Spec.Machine.OS == "linux") {
+		if got, _ := cli.Lookup(l.Env, name); filepath.ToSlash(got) != want &&
+			(name != "COPILOT_PKG_CACHE_HOME" || l.Spec.Machine.OS == "linux") {
 			t.Errorf("%s=%q, want %q", name, got, want)
 		}
 	}
@@ -370,7 +419,8 @@ func TestMatrix(t *testing.T) {
 	}
 	// What the page shows of a call without the flag is what such a call sends.
 	for _, mode := range []setting.Mode{setting.OneShot, setting.Interactive} {
-		if c := m.Cell(agent.Web, "off", mode); c.Weak == nil || len(c.Weak) > 0 || !strings.Contains(c.Note, "nobody asked: nothing is sent; a fetch needs an approval") {
+		if c := m.Cell(agent.Web, "off", mode); c.Weak == nil || len(c.Weak) > 0 ||
+			!strings.Contains(c.Note, "nobody asked: nothing is sent; a fetch needs an approval") {
 			t.Errorf("web off, %s: %+v", mode, c)
 		}
 		if c := m.Cell(agent.Sandbox, "off", mode); c.Weak != nil {

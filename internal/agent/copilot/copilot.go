@@ -16,7 +16,8 @@ import (
 
 type driver struct {
 	cli.Program
-	sandboxable func(agent.Machine) string // why this machine cannot hold a sandbox, beside missing programs; empty: it can
+	// why this machine cannot hold a sandbox, beside missing programs; empty: it can
+	sandboxable func(agent.Machine) string
 }
 
 // New returns the driver.

@@ -158,7 +158,8 @@ func (d *reader) result(r record) []event.Event {
 	}
 	events := one(event.Event{Kind: event.ToolResult, Result: res})
 	if t.denied() {
-		events = append(events, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: t.ID, Tool: name, Reason: t.Error.Message}})
+		events = append(events,
+			event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: t.ID, Tool: name, Reason: t.Error.Message}})
 	}
 	return events
 }
@@ -169,7 +170,10 @@ func (d *reader) again(r record) []event.Event {
 	}
 	r.into(&v)
 	d.retries++
-	return one(event.Event{Kind: event.Retry, Retry: &event.Again{Attempt: d.retries, Status: d.last.Status, Reason: v.Reason}})
+	return one(event.Event{Kind: event.Retry, Retry: &event.Again{
+		Attempt: d.retries, Status: d.last.Status,
+		Reason: v.Reason,
+	}})
 }
 
 func question(r record) []event.Event {

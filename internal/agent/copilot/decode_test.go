@@ -30,10 +30,12 @@ func show(events []event.Event) string {
 			fmt.Fprintf(&b, " delta=%v synthetic=%v terminal=%v", e.Delta, e.Synthetic, e.Terminal)
 		}
 		if e.Call != nil {
-			fmt.Fprintf(&b, " id=%s %s %q command=%q path=%q input=%s", e.Call.ID, e.Call.Kind, e.Call.Name, e.Call.Command, e.Call.Path, e.Call.Input)
+			fmt.Fprintf(&b, " id=%s %s %q command=%q path=%q input=%s", e.Call.ID, e.Call.Kind, e.Call.Name,
+				e.Call.Command, e.Call.Path, e.Call.Input)
 		}
 		if e.Result != nil {
-			fmt.Fprintf(&b, " id=%s %q failed=%v output=%q", e.Result.ID, e.Result.Name, e.Result.Failed, e.Result.Output)
+			fmt.Fprintf(&b, " id=%s %q failed=%v output=%q", e.Result.ID, e.Result.Name, e.Result.Failed,
+				e.Result.Output)
 			if e.Result.ExitCode != nil {
 				fmt.Fprintf(&b, " exit=%d", *e.Result.ExitCode)
 			}
@@ -139,11 +141,20 @@ func TestDecodeOddLines(t *testing.T) {
 		{`{"type":"session.info","data":{"message":"hello"}}`, `notice text="hello"`},
 		{`{"type":"tool.execution_complete","data":null}`, "tool_result"},
 		{`{"type":"tool.execution_complete","data":[]}`, "tool_result"},
-		{`{"type":"session.error"}`, `failed delta=false synthetic=false terminal=true API_ERROR "the model did not answer: an error without a message" map[]`},
+		{
+			`{"type":"session.error"}`,
+			`failed delta=false synthetic=false terminal=true API_ERROR "the model did not answer: an error without a message" map[]`,
+		},
 		{`{"type":"result"}`, `end ok=false text="" reason=""`},
 		{`{"type":"result","exitCode":0}`, `end ok=true`},
-		{`{"type":"user_input.requested","data":{"requestId":"r","question":"which?","choices":["a","b"]}}`, "question {ID:r Text:which? Options:[a b] Tool:<nil> Form:false}"},
-		{`{"type":"assistant.message","agentId":"x","data":{"content":"of a sub-agent"}}`, `notice text="assistant.message"`},
+		{
+			`{"type":"user_input.requested","data":{"requestId":"r","question":"which?","choices":["a","b"]}}`,
+			"question {ID:r Text:which? Options:[a b] Tool:<nil> Form:false}",
+		},
+		{
+			`{"type":"assistant.message","agentId":"x","data":{"content":"of a sub-agent"}}`,
+			`notice text="assistant.message"`,
+		},
 	} {
 		if got := decode([]byte(tt.line)); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s:\n got %swant %s", tt.line, got, tt.want)
@@ -176,7 +187,8 @@ func FuzzDecode(f *testing.F) {
 
 // TestAborted: a turn that a signal has ended is no success, though the CLI's exit code is 0.
 func TestAborted(t *testing.T) {
-	const said = `{"type":"abort","data":{"reason":"user_initiated"}}` + "\n" + `{"type":"result","sessionId":"s","exitCode":0}` + "\n"
+	const said = `{"type":"abort","data":{"reason":"user_initiated"}}` + "\n" +
+		`{"type":"result","sessionId":"s","exitCode":0}` + "\n"
 	events := New().Decode(setting.StreamJSON).Feed([]byte(said))
 	end := events[len(events)-1].End
 	if end == nil || end.OK || end.Reason != event.Cancelled || end.Said != "exit code 0" {

@@ -9,7 +9,8 @@ import (
 // longest is how much of one line is kept. A prompt of 60 MB makes a line of 120.
 const longest = 4 << 20
 
-// lines calls f with every line, and with what there is of a last one without an end. Of a longer one than we keep it gets the beginning.
+// lines calls f with every line, and with what there is of a last one without an end. Of a longer one than we keep it
+// gets the beginning.
 func lines(r io.Reader, f func(line []byte, whole bool)) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte

@@ -78,7 +78,8 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 		return agent.Evidence{Session: o.started(), Fault: refused(x)}
 	}
 	e := agent.Evidence{
-		Session: o.session, Denials: t.denials, DenialsTold: true, Answered: agent.No, Fault: t.lost, Usage: t.usage, Model: t.model,
+		Session: o.session, Denials: t.denials, DenialsTold: true, Answered: agent.No, Fault: t.lost, Usage: t.usage,
+		Model:   t.model,
 		Records: []string{o.log()},
 	}
 	if t.answered {
@@ -128,15 +129,18 @@ func refused(x agent.Exit) *fault.Fault {
 	switch {
 	case begins("error: ") && bytes.Contains(x.Stderr, []byte("'--help'")),
 		begins("error: Invalid command format") && bytes.Contains(x.Stderr, []byte("copilot --help")):
-		return fault.New(fault.AgentUsage, "copilot rejected its arguments: %s", strings.TrimPrefix(first, "error: ")).With("agent_exit_code", x.Code)
+		return fault.New(fault.AgentUsage, "copilot rejected its arguments: %s",
+			strings.TrimPrefix(first, "error: ")).With("agent_exit_code", x.Code)
 	case begins("Error: No session, task, or name matched", "Error: No session or task matched"):
-		return fault.New(fault.NotFoundCode, "copilot does not know the session: %s", strings.TrimPrefix(first, "Error: ")).
+		return fault.New(fault.NotFoundCode, "copilot does not know the session: %s",
+			strings.TrimPrefix(first, "Error: ")).
 			Hint("copilot --resume shows the sessions there are")
 	case begins("Error: No authentication information found", "Error: Classic Personal Access Tokens"):
 		return fault.New(fault.AuthRequired, "copilot is not logged in: %s", strings.TrimPrefix(first, "Error: ")).
 			FixBy("Log in to GitHub Copilot.", "copilot login")
 	case begins("Error: Authentication token found but could not be validated"):
-		return fault.New(fault.AuthRequired, "copilot could not check its login: %s", strings.TrimPrefix(first, "Error: ")).
+		return fault.New(fault.AuthRequired, "copilot could not check its login: %s",
+			strings.TrimPrefix(first, "Error: ")).
 			Hint("look at the network connection, else log in anew with copilot login")
 	}
 	return nil
@@ -157,7 +161,8 @@ type tale struct {
 	persons  map[string]bool   // calls that a person denied
 }
 
-// read reads the log from there, and says whether it tells anything. From -1 it looks for the last beginning: the run's own.
+// read reads the log from there, and says whether it tells anything. From -1 it looks for the last beginning: the run's
+// own.
 func (t *tale) read(path string, from int64) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -188,7 +193,8 @@ func (t *tale) line(kind string, line []byte, whole bool) {
 		return
 	}
 	switch kind {
-	case "session.start", "session.resume", "session.usage_record", "assistant.message", "tool.execution_start", "tool.execution_complete",
+	case "session.start", "session.resume", "session.usage_record", "assistant.message", "tool.execution_start",
+		"tool.execution_complete",
 		"permission.completed", "session.error", "":
 	default:
 		t.records++

@@ -79,9 +79,15 @@ func TestEvidence(t *testing.T) {
 		usage    event.Usage
 	}{
 		{log: "hello", answered: agent.Yes, usage: event.Usage{Input: 100, Output: 20, Cached: 40}},
-		{log: "denied", answered: agent.Yes, denied: "view create bash", usage: event.Usage{Input: 200, Output: 40, Cached: 80}},
+		{
+			log: "denied", answered: agent.Yes, denied: "view create bash",
+			usage: event.Usage{Input: 200, Output: 40, Cached: 80},
+		},
 		{log: "rules", answered: agent.Yes, denied: "bash", usage: event.Usage{Input: 200, Output: 40, Cached: 80}},
-		{log: "sandbox", answered: agent.Yes, denied: "view create", usage: event.Usage{Input: 200, Output: 40, Cached: 80}},
+		{
+			log: "sandbox", answered: agent.Yes, denied: "view create",
+			usage: event.Usage{Input: 200, Output: 40, Cached: 80},
+		},
 		{log: "subagent", answered: agent.Yes, usage: event.Usage{Input: 300, Output: 60, Cached: 120}},
 		{log: "recovered", answered: agent.Yes, usage: event.Usage{Input: 100, Output: 20, Cached: 40}},
 		{log: "400", answered: agent.No, code: fault.APIError, status: 400},
@@ -94,7 +100,8 @@ func TestEvidence(t *testing.T) {
 	} {
 		t.Run(tt.log, func(t *testing.T) {
 			e := after(t, nil, sample(t, tt.log), agent.Exit{})
-			if e.Session != fresh || e.Answered != tt.answered || !e.DenialsTold || e.Model != "fake-model" || len(e.Records) != 1 {
+			if e.Session != fresh || e.Answered != tt.answered || !e.DenialsTold || e.Model != "fake-model" ||
+				len(e.Records) != 1 {
 				t.Errorf("%+v", e)
 			}
 			if got := tools(e.Denials); got != tt.denied {
@@ -151,7 +158,8 @@ func TestEvidenceOfANamedSession(t *testing.T) {
 	}
 	put(t, log, sample(t, "resumed"))
 	l, _ := launch(t, wish(env("COPILOT_HOME="+home), pass("--continue")))
-	if e := New().Observe(l).After(agent.Exit{Stderr: []byte("Resume copilot --resume=" + earlier)}); e.Usage == nil || e.Usage.Input != 200 {
+	if e := New().Observe(l).After(agent.Exit{Stderr: []byte("Resume copilot --resume=" + earlier)}); e.Usage == nil ||
+		e.Usage.Input != 200 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -193,7 +201,8 @@ func TestEvidenceOfBrokenLogs(t *testing.T) {
 	if tools(e.Denials) != "view create bash" || e.Answered != agent.Yes {
 		t.Errorf("%+v", e)
 	}
-	answer := []byte(`{"type":"assistant.message","data":{"content":"` + strings.Repeat("word ", 2<<20) + `","toolRequests":[]}}` + "\n")
+	answer := []byte(`{"type":"assistant.message","data":{"content":"` + strings.Repeat("word ", 2<<20) +
+		`","toolRequests":[]}}` + "\n")
 	if e = after(t, nil, answer, agent.Exit{}); e.Answered != agent.Yes {
 		t.Errorf("a long answer: %+v", e)
 	}
@@ -213,7 +222,8 @@ func TestAPersonsNoIsNoPolicy(t *testing.T) {
 	if e := after(t, nil, []byte(log), agent.Exit{}); len(e.Denials) != 0 {
 		t.Errorf("%+v", e.Denials)
 	}
-	if e := after(t, nil, []byte(strings.Replace(log, "permission", "x", 1)), agent.Exit{}); tools(e.Denials) != "bash" {
+	if e := after(t, nil, []byte(strings.Replace(log, "permission", "x", 1)),
+		agent.Exit{}); tools(e.Denials) != "bash" {
 		t.Errorf("without the person: %+v", e.Denials)
 	}
 }
@@ -224,8 +234,10 @@ func TestRefused(t *testing.T) {
 		stderr string
 		code   fault.Code
 	}{
-		{"error: unexpected argument '--nonsense' found\n\nUsage: copilot [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.\n", fault.AgentUsage},
-		{"error: Invalid command format.\n\nDid you mean: copilot -i \"x\"?\nTry 'copilot --help' for more information.\n", fault.AgentUsage},
+		{"error: unexpected argument '--nonsense' found\n\nUsage: copilot [OPTIONS] [COMMAND]\n\nFor more " +
+			"information, try '--help'.\n", fault.AgentUsage},
+		{"error: Invalid command format.\n\nDid you mean: copilot -i \"x\"?\nTry 'copilot --help' for more " +
+			"information.\n", fault.AgentUsage},
 		{"Error: No authentication information found.\n\nCopilot can be authenticated\n", fault.AuthRequired},
 		{"Error: Classic Personal Access Tokens (ghp_) are not supported by Copilot.\n", fault.AuthRequired},
 		{"Error: Authentication token found but could not be validated.\n", fault.AuthRequired},
@@ -242,7 +254,11 @@ func TestRefused(t *testing.T) {
 			t.Errorf("with a log: %v", e.Fault)
 		}
 	}
-	if e := after(t, nil, nil, agent.Exit{Code: 1, ByUs: "SIGINT", Stderr: []byte("Error: No authentication information found.\n")}); e.Fault != nil {
+	if e := after(t, nil, nil,
+		agent.Exit{
+			Code: 1, ByUs: "SIGINT",
+			Stderr: []byte("Error: No authentication information found.\n"),
+		}); e.Fault != nil {
 		t.Errorf("ended by us: %v", e.Fault)
 	}
 }

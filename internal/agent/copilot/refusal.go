@@ -24,13 +24,17 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 			}
 			list = append(list, r)
 		} else if why := d.sandboxable(s.Machine); why != "" {
-			list = append(list, agent.Refusal{Reason: "Commands of Copilot fail in its sandbox: " + why + ".", Fix: "Call with --sandbox off.", Codes: []int{0}})
+			list = append(list, agent.Refusal{
+				Reason: "Commands of Copilot fail in its sandbox: " + why + ".",
+				Fix:    "Call with --sandbox off.", Codes: []int{0},
+			})
 		}
 	}
 	if url, _ := cli.Lookup(l.Env, "COPILOT_PROVIDER_BASE_URL"); url != "" {
 		if !named(l) {
 			list = append(list, agent.Refusal{
-				Reason: "With a model provider of your own, Copilot has no default model.", Fix: "Name one with --model, or in COPILOT_MODEL.",
+				Reason: "With a model provider of your own, Copilot has no default model.",
+				Fix:    "Name one with --model, or in COPILOT_MODEL.",
 			})
 		}
 		return list
@@ -41,7 +45,8 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 			if strings.HasPrefix(token, "ghp_") {
 				list = append(list, agent.Refusal{
 					Reason: "The token in " + name + " is a classic one, which Copilot does not accept.",
-					Fix:    "Put a fine-grained token there, or unset " + name + " and log in.", Command: "copilot login",
+					Fix: "Put a fine-grained token there, or unset " + name +
+						" and log in.", Command: "copilot login",
 				})
 			}
 			break
@@ -60,8 +65,8 @@ func named(l agent.Launch) bool {
 	return l.Spec.Shared.Model.Value != "" || cli.Passed(l.Args, modelFlag)
 }
 
-// sandboxable says why a sandbox cannot be made here, as far as files tell: the network of a sandboxed command is a tunnel, and without
-// the superuser's rights it takes a user namespace. Opening the device makes no tunnel yet.
+// sandboxable says why a sandbox cannot be made here, as far as files tell: the network of a sandboxed command is a
+// tunnel, and without the superuser's rights it takes a user namespace. Opening the device makes no tunnel yet.
 func sandboxable(m agent.Machine) string {
 	tun, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {

@@ -12,15 +12,16 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rehearse points the CLI to a model on this machine. It returns the files of the private home, and the variables that would lead elsewhere:
-// another provider, a GitHub login, telemetry.
+// rehearse points the CLI to a model on this machine. It returns the files of the private home, and the variables that
+// would lead elsewhere: another provider, a GitHub login, telemetry.
 //
 // There is nothing that stops the CLI from repeating a failed request: five times, in 6 to 17 seconds.
 func rehearse(t *cli.Translation, s agent.Spec) (files []agent.File, remove []string) {
 	r := s.Rehearsal
 	home := filepath.Join(r.Home, ".copilot")
 	t.Env = append(t.Env,
-		"HOME="+r.Home, "USERPROFILE="+r.Home, "COPILOT_HOME="+home, "COPILOT_CACHE_HOME="+filepath.Join(r.Home, ".cache", "copilot"),
+		"HOME="+r.Home, "USERPROFILE="+r.Home, "COPILOT_HOME="+home, "COPILOT_CACHE_HOME="+filepath.Join(r.Home,
+			".cache", "copilot"),
 		"COPILOT_PROVIDER_BASE_URL="+strings.TrimSuffix(r.URL, "/")+"/v1", "COPILOT_PROVIDER_API_KEY="+r.Key,
 		"COPILOT_AUTO_UPDATE=false", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 	)
@@ -75,7 +76,8 @@ func diverts(name string) bool {
 		}
 	}
 	return slices.Contains([]string{
-		"COPILOT_MODEL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_TOKEN", "COPILOT_API_URL", "COPILOT_GH_HOST", "GH_HOST",
+		"COPILOT_MODEL", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_TOKEN", "COPILOT_API_URL",
+		"COPILOT_GH_HOST", "GH_HOST",
 	}, name)
 }
 

@@ -38,8 +38,8 @@ func nothing() []string { return []string{} }
 
 // table is what every version that we know can do: there is one so far. The system decides what a sandbox needs.
 //
-// Every flag may be repeated, and of two that contradict each other the last holds, so that nothing needs a weak spelling of its own; lists add
-// up, and what is denied or excluded once stays so.
+// Every flag may be repeated, and of two that contradict each other the last holds, so that nothing needs a weak
+// spelling of its own; lists add up, and what is denied or excluded once stays so.
 func table(system string) agent.Matrix {
 	m := agent.Matrix{
 		Measured: measured,
@@ -52,7 +52,8 @@ func table(system string) agent.Matrix {
 }
 
 func policies(system string) []agent.Row {
-	// No flag asks for approvals: it is what happens without one. A variable of the user's would turn them off; a repository's settings cannot.
+	// No flag asks for approvals: it is what happens without one. A variable of the user's would turn them off; a
+	// repository's settings cannot.
 	careful := []string{promptsAgain, noJudge}
 	reads := agent.Cell{Level: agent.None, Note: "what only reads runs without a question"}
 	return []agent.Row{
@@ -65,12 +66,18 @@ func policies(system string) []agent.Row {
 		{
 			Feature: agent.Approval, Value: string(setting.Default),
 			Interactive: agent.Cell{Level: agent.Full, Env: careful},
-			OneShot:     agent.Cell{Level: agent.Full, Env: careful, Note: "as prompt: what would need an approval is denied"},
+			OneShot: agent.Cell{
+				Level: agent.Full, Env: careful,
+				Note: "as prompt: what would need an approval is denied",
+			},
 		},
 		{
 			Feature: agent.Approval, Value: string(setting.Prompt),
 			Interactive: agent.Cell{Level: agent.Full, Env: careful},
-			OneShot:     agent.Cell{Level: agent.Full, Env: careful, Note: "what would need an approval is denied, and the agent goes on"},
+			OneShot: agent.Cell{
+				Level: agent.Full, Env: careful,
+				Note: "what would need an approval is denied, and the agent goes on",
+			},
 		},
 		agent.Both(agent.Approval, string(setting.AutoEdit), agent.Cell{
 			Level: agent.Full, Args: []string{writeFlag}, Env: careful,
@@ -79,13 +86,16 @@ func policies(system string) []agent.Row {
 		agent.Both(agent.Approval, string(setting.Yolo), agent.Cell{Level: agent.Full, Args: []string{yoloFlag}}),
 		agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), sandboxed(system)),
 		agent.Both(agent.Sandbox, string(setting.Off), agent.Cell{
-			Level: agent.Full, Args: []string{noSandbox}, Note: "the CLI's default, said aloud because a person's own settings may turn it on",
+			Level: agent.Full, Args: []string{noSandbox},
+			Note: "the CLI's default, said aloud because a person's own settings may turn it on",
 		}),
 		agent.Both(agent.Web, "on", agent.Cell{
-			Level: agent.Full, Args: []string{allURLs}, Note: "pages are fetched without asking; a web search needs a GitHub login",
+			Level: agent.Full, Args: []string{allURLs},
+			Note: "pages are fetched without asking; a web search needs a GitHub login",
 		}),
 		agent.Both(agent.Web, "off", agent.Cell{
-			Level: agent.Full, Args: []string{excludeFlag + "=web_fetch", denyFlag + "=github-mcp-server(web_search)"}, Weak: nothing(),
+			Level: agent.Full, Args: []string{excludeFlag + "=web_fetch", denyFlag + "=github-mcp-server(web_search)"},
+			Weak: nothing(),
 			Note: withheld + "; " + notAsked + ". With yolo it is sent all the same",
 		}),
 	}
@@ -94,19 +104,24 @@ func policies(system string) []agent.Row {
 func sandboxed(system string) agent.Cell {
 	c := agent.Cell{
 		Level: agent.Full, Args: []string{sandboxFlag},
-		Note: "commands write in the workspace and temporary directories only; the network stays open; file tools are held by the CLI itself",
+		Note: "commands write in the workspace and temporary directories only; the network stays open; file tools " +
+			"are held by the CLI itself",
 	}
 	switch system {
 	case "linux":
 		c.Needs = helpers()
 	case "darwin": // Seatbelt is a part of the system
 	default:
-		c = agent.Cell{Level: agent.Nearest, Args: []string{sandboxFlag}, Weak: nothing(), Note: "not measured on this system"}
+		c = agent.Cell{
+			Level: agent.Nearest, Args: []string{sandboxFlag}, Weak: nothing(),
+			Note: "not measured on this system",
+		}
 	}
 	return c
 }
 
-// helpers are the programs without one of which every sandboxed command fails. The CLI needs unshare as well, which is where nsenter is.
+// helpers are the programs without one of which every sandboxed command fails. The CLI needs unshare as well, which is
+// where nsenter is.
 func helpers() []string { return []string{"bwrap", "slirp4netns", "iptables", "ip6tables", "nsenter"} }
 
 func outputs() []agent.Row {
@@ -120,7 +135,8 @@ func outputs() []agent.Row {
 			Note: "the answer with what the tools did; -s leaves the answer",
 		}),
 		row(setting.JSON, none, agent.Cell{
-			Level: agent.Nearest, Args: []string{outputFlag + "=json"}, Note: "one object a line while it works, the last one with the exit code",
+			Level: agent.Nearest, Args: []string{outputFlag + "=json"},
+			Note: "one object a line while it works, the last one with the exit code",
 		}),
 		row(setting.StreamJSON, none, agent.Cell{Level: agent.Full, Args: []string{outputFlag + "=json"}}),
 	}
@@ -133,11 +149,16 @@ func abilities() []agent.Row {
 	no := func(note string) agent.Cell { return agent.Cell{Level: agent.None, Note: note} }
 	resume := yes("in the directory of this call; without the variable the CLI goes to that of the session", resumeFlag)
 	resume.Env = []string{stayHere}
-	const trusted = "hooks and MCP servers of a repository run where the directory was trusted or COPILOT_ALLOW_ALL is exactly true; "
-	unasked := []string{promptsAgain, "COPILOT_PROMPT_MODE_REPO_HOOKS=false", "COPILOT_PROMPT_MODE_WORKSPACE_MCP=false", "COPILOT_PROMPT_MODE_EXTENSIONS=false"}
+	const trusted = "hooks and MCP servers of a repository run where the directory was trusted or COPILOT_ALLOW_ALL " +
+		"is exactly true; "
+	unasked := []string{
+		promptsAgain, "COPILOT_PROMPT_MODE_REPO_HOOKS=false", "COPILOT_PROMPT_MODE_WORKSPACE_MCP=false",
+		"COPILOT_PROMPT_MODE_EXTENSIONS=false",
+	}
 	off := agent.Cell{
 		Level: agent.Nearest, Env: unasked,
-		Note: "in a directory that was trusted, hooks and MCP servers still run; instructions are read, unless --no-custom-instructions is passed on",
+		Note: "in a directory that was trusted, hooks and MCP servers still run; instructions are read, unless " +
+			"--no-custom-instructions is passed on",
 	}
 	return []agent.Row{
 		agent.Both(agent.Model, "", yes("", modelFlag)),
@@ -149,10 +170,13 @@ func abilities() []agent.Row {
 			OneShot: no("the tool for questions is withheld; a question in the answer ends the run with exit code 0"),
 		},
 		{
-			Feature:     agent.RepoConfig,
-			Interactive: yes("once the directory is trusted, which it asks for: hooks, MCP servers and extensions; approval, sandbox and model stay as they are"),
+			Feature: agent.RepoConfig,
+			Interactive: yes(
+				"once the directory is trusted, which it asks for: hooks, MCP servers and extensions; approval, " +
+					"sandbox and model stay as they are"),
 			OneShot: agent.Cell{
-				Level: agent.Nearest, Note: trusted + "instructions, skills and agents are read always; approval, sandbox and model stay as they are",
+				Level: agent.Nearest, Note: trusted +
+					"instructions, skills and agents are read always; approval, sandbox and model stay as they are",
 			},
 		},
 		agent.Both(agent.RepoConfig, "off", off),

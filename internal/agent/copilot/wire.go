@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// record is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form; the log lacks what is marked as
-// ephemeral, and only the log has permissions and usage.
+// record is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form; the log
+// lacks what is marked as ephemeral, and only the log has permissions and usage.
 type record struct {
 	Type  string          `json:"type"`
 	Agent string          `json:"agentId"` // of a sub-agent; absent: the main one
@@ -30,11 +30,12 @@ func parse(line []byte) (record, bool) {
 	return r, true
 }
 
-// into reads the data. What has another form than expected is left as zero values: the CLI may change, and no line may stop us.
+// into reads the data. What has another form than expected is left as zero values: the CLI may change, and no line may
+// stop us.
 func (r record) into(v any) { _ = json.Unmarshal(r.Data, v) }
 
-// typeOf finds the type of a record without reading the rest, which may be megabytes. The type comes first in every line that was seen; in a line
-// where it does not, this finds nothing and the whole is read.
+// typeOf finds the type of a record without reading the rest, which may be megabytes. The type comes first in every
+// line that was seen; in a line where it does not, this finds nothing and the whole is read.
 func typeOf(line []byte) string {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`))
 	if !ok {
@@ -78,7 +79,8 @@ type toolEnd struct {
 
 // denied says whether policy refused the call: a rule, nobody to ask, or the policy of the sandbox.
 func (t toolEnd) denied() bool {
-	return t.Error != nil && (t.Error.Code == "denied" || t.Error.Remediation == "review_sandbox_policy" || t.Error.Remediation == "allow_sandbox_outbound")
+	return t.Error != nil && (t.Error.Code == "denied" || t.Error.Remediation == "review_sandbox_policy" ||
+		t.Error.Remediation == "allow_sandbox_outbound")
 }
 
 type permission struct {
@@ -119,7 +121,8 @@ func kindOf(name, server string) event.ToolKind {
 		return event.MCP
 	}
 	switch name {
-	case "bash", "powershell", "read_bash", "stop_bash", "list_bash", "write_bash", "read_powershell", "stop_powershell", "list_powershell", "write_powershell":
+	case "bash", "powershell", "read_bash", "stop_bash", "list_bash", "write_bash", "read_powershell",
+		"stop_powershell", "list_powershell", "write_powershell":
 		return event.Shell
 	case "view", "show_file":
 		return event.Read
@@ -184,8 +187,8 @@ func lost(e sessionError, last failure) *fault.Fault {
 	return f
 }
 
-// overlong says whether the error is about the length of the conversation. The CLI's own two sentences have no code of their own; a provider's
-// code is in its output only, its words in both.
+// overlong says whether the error is about the length of the conversation. The CLI's own two sentences have no code of
+// their own; a provider's code is in its output only, its words in both.
 func overlong(e sessionError, last failure) bool {
 	if e.Type == "context_limit" || last.Code == "context_length_exceeded" || last.Kind == "context_length_exceeded" {
 		return true

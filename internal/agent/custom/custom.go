@@ -60,7 +60,8 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		}
 		base := known[i]
 		of := base.Describe()
-		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand, of.Login
+		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand,
+			of.Login
 		return another{base, strings.ToLower(t.ID), about}
 	}
 	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive} {
@@ -105,7 +106,8 @@ func (d driver) locate(env agent.Env, binary string) (agent.Install, error) {
 	if !filepath.IsAbs(binary) {
 		in, err := p.Locate(env)
 		if err != nil {
-			return in, fault.New(fault.NotInstalled, "%s is not installed: there is no program %s in PATH", p.About.Title, binary).
+			return in, fault.New(fault.NotInstalled, "%s is not installed: there is no program %s in PATH",
+				p.About.Title, binary).
 				Hint("its command is set by cli.modes in your file of agents")
 		}
 		return in, nil
@@ -120,7 +122,8 @@ func (d driver) locate(env agent.Env, binary string) (agent.Install, error) {
 // Command adds the way the prompt takes, and the program of the mode.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	if s.Rehearsal != nil {
-		return agent.Launch{}, nil, fault.New(fault.ArgError, "%s cannot be rehearsed: how it is pointed to another model is not known", d.ID).
+		return agent.Launch{}, nil, fault.New(fault.ArgError,
+			"%s cannot be rehearsed: how it is pointed to another model is not known", d.ID).
 			Hint("omniagent agents list shows the built-in agents, which can")
 	}
 	call := d.cli.OneShot
@@ -128,10 +131,14 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		call = d.cli.Interactive
 	}
 	if call.Command == "" {
-		return agent.Launch{}, nil, fault.New(fault.ArgError, "%s has no %s mode", d.ID, s.Mode).Hint("cli.modes in your file of agents sets it")
+		return agent.Launch{}, nil, fault.New(fault.ArgError, "%s has no %s mode", d.ID,
+			s.Mode).Hint("cli.modes in your file of agents sets it")
 	}
 	if call.Command != d.About.Binary {
-		in, err := d.locate(agent.Env{Dir: s.Dir, Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) }}, call.Command)
+		in, err := d.locate(agent.Env{
+			Dir:    s.Dir,
+			Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) },
+		}, call.Command)
 		if err != nil {
 			return agent.Launch{}, nil, err
 		}
@@ -198,7 +205,10 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 			}
 			return agent.Cell{Level: agent.Full, Args: list, Note: "as your file of agents says"}
 		}
-		m.Rows = append(m.Rows, agent.Row{Feature: feature, Value: value, Interactive: cell(agentsdir.Interactive), OneShot: cell(agentsdir.OneShot)})
+		m.Rows = append(m.Rows, agent.Row{
+			Feature: feature, Value: value, Interactive: cell(agentsdir.Interactive),
+			OneShot: cell(agentsdir.OneShot),
+		})
 	}
 	flag := func(feature, value string, f agentsdir.Flag) {
 		row(feature, value, func(mode string) ([]string, bool) { return f.Args(mode, value) })
@@ -216,8 +226,14 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 	row(agent.Model, "", func(mode string) ([]string, bool) {
 		return c.Model.Flag, c.Model.Flag != nil && in(c.Model.Modes, mode)
 	})
-	row(agent.Web, "on", func(mode string) ([]string, bool) { return c.Web.On, c.Web.On != nil && in(c.Web.Modes, mode) })
-	row(agent.Web, "off", func(mode string) ([]string, bool) { return c.Web.Off, c.Web.Off != nil && in(c.Web.Modes, mode) })
+	row(agent.Web, "on", func(mode string) ([]string, bool) {
+		return c.Web.On, c.Web.On != nil &&
+			in(c.Web.Modes, mode)
+	})
+	row(agent.Web, "off", func(mode string) ([]string, bool) {
+		return c.Web.Off, c.Web.Off != nil &&
+			in(c.Web.Modes, mode)
+	})
 	return m
 }
 
@@ -228,7 +244,10 @@ type problems struct {
 }
 
 func (p *problems) add(at literal.Pos, message string) {
-	p.list = append(p.list, fault.Problem{Param: p.file + ":" + at.String(), Code: fault.ConfigInvalid, Message: message})
+	p.list = append(p.list, fault.Problem{
+		Param: p.file + ":" + at.String(), Code: fault.ConfigInvalid,
+		Message: message,
+	})
 }
 
 func (p *problems) fault() error {

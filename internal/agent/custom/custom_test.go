@@ -56,7 +56,8 @@ const flags = `,"flags":{
 func TestFields(t *testing.T) {
 	d := made(t, of(`{"type":"stdin"}`, flags))
 	about := d.Describe()
-	if d.Name() != "mine" || about.Title != "My Agent" || !slices.Equal(about.Aliases, []string{"m2"}) || !about.Custom || about.Binary != "mine" {
+	if d.Name() != "mine" || about.Title != "My Agent" || !slices.Equal(about.Aliases, []string{"m2"}) ||
+		!about.Custom || about.Binary != "mine" {
 		t.Errorf("%s, %+v", d.Name(), about)
 	}
 	type c = setting.Mode
@@ -101,15 +102,25 @@ func TestCommand(t *testing.T) {
 		{"stdin", `{"type":"stdin"}`, "", "run -q --ask --box PASS ED", 4},
 		{"flag", `{"type":"flag","flag":["--say"]}`, "", "run -q --ask --box --say PROMPT PASS ED", 5},
 		{"flag of two", `{"type":"flag","flag":["-x","--say"]}`, "", "run -q --ask --box -x --say PROMPT PASS ED", 6},
-		{"flag, behind the passthrough", `{"type":"flag","flag":["--say"]}`, `,"passthrough":{"position":"before-prompt"}`, "run -q --ask --box PASS ED --say PROMPT", 4},
+		{
+			"flag, behind the passthrough", `{"type":"flag","flag":["--say"]}`,
+			`,"passthrough":{"position":"before-prompt"}`, "run -q --ask --box PASS ED --say PROMPT", 4,
+		},
 		{"positional", `{"type":"positional"}`, "", "run -q --ask --box PROMPT PASS ED", 4},
-		{"positional, behind the passthrough", `{"type":"positional"}`, `,"passthrough":{"position":"before-prompt"}`, "run -q --ask --box PASS ED PROMPT", 4},
+		{
+			"positional, behind the passthrough", `{"type":"positional"}`,
+			`,"passthrough":{"position":"before-prompt"}`,
+			"run -q --ask --box PASS ED PROMPT", 4,
+		},
 		{"positional first", `{"type":"positional","position":"first"}`, "", "run -q PROMPT --ask --box PASS ED", 4},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := made(t, of(tt.prompt, flags+tt.more))
-			s := agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Passthrough: []string{"PASS", "ED"}, Install: agent.Install{Path: "/bin/mine"}, Env: []string{"A=1"}}
+			s := agent.Spec{
+				Mode: setting.OneShot, Shared: setting.Defaults(), Passthrough: []string{"PASS", "ED"},
+				Install: agent.Install{Path: "/bin/mine"}, Env: []string{"A=1"},
+			}
 			l, warnings, err := d.Command(s)
 			if err != nil || len(warnings) != 0 {
 				t.Fatalf("%v, %v", warnings, err)
@@ -118,7 +129,8 @@ func TestCommand(t *testing.T) {
 			if l.Prompt == agent.ByArgument {
 				args = slices.Insert(slices.Clone(args), l.PromptAt, "PROMPT")
 			}
-			if got := strings.Join(args, " "); got != tt.want || l.Translated != tt.ours || l.Path != "/bin/mine" || !slices.Equal(l.Env, []string{"A=1"}) {
+			if got := strings.Join(args, " "); got != tt.want || l.Translated != tt.ours || l.Path != "/bin/mine" ||
+				!slices.Equal(l.Env, []string{"A=1"}) {
 				t.Errorf("%s, %d ours, %+v", got, l.Translated, l)
 			}
 			if (l.Prompt == agent.ByStdin) != (tt.name == "stdin") {
@@ -146,7 +158,10 @@ func TestPromptLikeAFlag(t *testing.T) {
 	}
 	for _, tt := range tests {
 		d := made(t, of(tt.prompt, flags+tt.more))
-		l, _, err := d.Command(agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Passthrough: tt.passed, Install: agent.Install{Path: "/bin/mine"}})
+		l, _, err := d.Command(agent.Spec{
+			Mode: setting.OneShot, Shared: setting.Defaults(), Passthrough: tt.passed,
+			Install: agent.Install{Path: "/bin/mine"},
+		})
 		if err != nil || l.PromptBare != tt.bare {
 			t.Errorf("%s %q: %v, %v", tt.prompt, tt.passed, l.PromptBare, err)
 		}
@@ -172,7 +187,8 @@ func TestTypedAndPassed(t *testing.T) {
 	s.Shared.Model = setting.Chosen[string]{Value: "m", Origin: setting.Configured}
 	s.Shared.Web = setting.Chosen[bool]{Value: true, Origin: setting.Typed}
 	l, warnings, err := d.Command(s)
-	if err != nil || strings.Join(l.Args, " ") != "run -q --ask --box --llm m" || len(warnings) != 1 || warnings[0].Kind != agent.Unsupported {
+	if err != nil || strings.Join(l.Args, " ") != "run -q --ask --box --llm m" || len(warnings) != 1 ||
+		warnings[0].Kind != agent.Unsupported {
 		t.Errorf("%q, %+v, %v", l.Args, warnings, err)
 	}
 	for _, passed := range [][]string{{"--llm", "n"}, {"--llm=n"}} {
@@ -209,17 +225,24 @@ func TestModesAndPrograms(t *testing.T) {
 	}
 	s := agent.Spec{Mode: setting.Interactive, Shared: setting.Defaults(), Install: in, Env: []string{"PATH=" + dir}}
 	l, _, err := d.Command(s)
-	if err != nil || l.Path != dir+"/mine-chat" || !slices.Equal(l.Args, []string{"chat"}) || l.Prompt != agent.ByStdin || !l.Interactive {
+	if err != nil || l.Path != dir+"/mine-chat" || !slices.Equal(l.Args, []string{"chat"}) ||
+		l.Prompt != agent.ByStdin || !l.Interactive {
 		t.Errorf("%+v, %v", l, err)
 	}
 	s.Dir = dir // then nothing is looked for there
 	if _, _, err = d.Command(s); !errors.Is(err, fault.NotInstalled) {
 		t.Errorf("%v", err)
 	}
-	for command, want := range map[string]string{dir + "/mine": "", dir + "/none": "is not there", dir + "/plain": "is not executable", dir: "is a directory", "none": "no program none in PATH"} {
-		d := made(t, `{"targets":[{"id":"x","cli":{"modes":{"interactive":{"command":"`+command+`"},"oneShot":{"command":"`+command+`"}},"prompt":{"type":"stdin"}}}]}`)
+	for command, want := range map[string]string{
+		dir + "/mine": "", dir + "/none": "is not there",
+		dir + "/plain": "is not executable", dir: "is a directory", "none": "no program none in PATH",
+	} {
+		d := made(t, `{"targets":[{"id":"x","cli":{"modes":{"interactive":{"command":"`+command+
+			`"},"oneShot":{"command":"`+command+`"}},"prompt":{"type":"stdin"}}}]}`)
 		in, err := d.Locate(env)
-		if want == "" && (err != nil || in.Path != command) || want != "" && (!errors.Is(err, fault.NotInstalled) || !strings.Contains(err.Error(), want) || fault.Of(err).Suggestion == "") {
+		if want == "" && (err != nil || in.Path != command) || want != "" &&
+			(!errors.Is(err, fault.NotInstalled) || !strings.Contains(err.Error(), want) ||
+				fault.Of(err).Suggestion == "") {
 			t.Errorf("%s: %+v, %v", command, in, err)
 		}
 	}
@@ -227,7 +250,9 @@ func TestModesAndPrograms(t *testing.T) {
 
 func TestInherits(t *testing.T) {
 	d := made(t, `{"targets":[{"id":"Work","inherits":"CODEX","aliases":["W"]}]}`)
-	if a, b := d.Describe(), codex.New().Describe(); d.Name() != "work" || a.Binary != b.Binary || a.InstallCommand != b.InstallCommand || a.Title != "Work" || !a.Custom || !slices.Equal(a.Aliases, []string{"w"}) {
+	if a, b := d.Describe(), codex.New().Describe(); d.Name() != "work" || a.Binary != b.Binary ||
+		a.InstallCommand != b.InstallCommand || a.Title != "Work" || !a.Custom ||
+		!slices.Equal(a.Aliases, []string{"w"}) {
 		t.Errorf("%s %+v", d.Name(), a)
 	}
 	if len(d.Matrix("").Rows) != len(codex.New().Matrix("").Rows) || d.Decode(setting.StreamJSON) == nil {
@@ -238,7 +263,8 @@ func TestInherits(t *testing.T) {
 // TestRefused: everything that is wrong is told at once, each with its place.
 func TestRefused(t *testing.T) {
 	call := func(command string) string {
-		return `"cli":{"modes":{"interactive":{"command":"x"},"oneShot":{"command":"` + command + `"}},"prompt":{"type":"stdin"}}`
+		return `"cli":{"modes":{"interactive":{"command":"x"},"oneShot":{"command":"` + command +
+			`"}},"prompt":{"type":"stdin"}}`
 	}
 	text := "{\"targets\":[\n" + strings.Join([]string{
 		`{"id":"CLAUDE","override":true,` + call("x") + `},`,
@@ -258,11 +284,13 @@ func TestRefused(t *testing.T) {
 	}
 	wants := []string{
 		"2:7 there is an agent CLAUDE already", "3:27 there is an agent Codex already", "4:7 it needs cli, or inherits",
-		"5:7 it needs cli", "6:7 it needs cli", "7: a command is a name", "8: a command is a name", "9: a command is a name",
+		"5:7 it needs cli", "6:7 it needs cli", "7: a command is a name", "8: a command is a name",
+		"9: a command is a name",
 	}
 	for i, p := range f.Problems {
 		at, message, _ := strings.Cut(wants[i], " ")
-		if !strings.HasPrefix(p.Param, "/repo/agents/omniagent.config.json:"+at) || !strings.HasPrefix(p.Message, message) {
+		if !strings.HasPrefix(p.Param, "/repo/agents/omniagent.config.json:"+at) ||
+			!strings.HasPrefix(p.Message, message) {
 			t.Errorf("%s %s, want %s", p.Param, p.Message, wants[i])
 		}
 	}

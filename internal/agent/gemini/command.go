@@ -14,7 +14,8 @@ import (
 func fit(m agent.Matrix, s agent.Spec) {
 	if found := widening(s); len(found) > 0 && s.Shared.Approval.Value != setting.Yolo {
 		change(m, agent.Approval, string(s.Shared.Approval.Value), func(c *agent.Cell) {
-			c.Level, c.Note = agent.Nearest, "the settings of this repository, which is trusted, can allow more: "+strings.Join(found, ", ")
+			c.Level, c.Note = agent.Nearest, "the settings of this repository, which is trusted, can allow more: "+
+				strings.Join(found, ", ")
 		})
 	}
 	fitOnce(m, s)
@@ -30,8 +31,8 @@ func fit(m agent.Matrix, s agent.Spec) {
 	}
 }
 
-// fitOnce leaves out what nobody typed where the passthrough says it: told twice how to approve, the CLI refuses to start, and told twice
-// what to print, it prints text whatever was said.
+// fitOnce leaves out what nobody typed where the passthrough says it: told twice how to approve, the CLI refuses to
+// start, and told twice what to print, it prints text whatever was said.
 func fitOnce(m agent.Matrix, s agent.Spec) {
 	elsewhere := func(c *agent.Cell) { *c = agent.Cell{Level: agent.None, Note: "the passthrough says another"} }
 	if !s.Shared.Approval.Typed() && cli.Passed(s.Passthrough, approvalFlag, "--approvalMode", "--yolo", "-y") {
@@ -46,8 +47,8 @@ func passedOutput(passthrough []string) bool {
 	return cli.Passed(passthrough, outputFlag, "--outputFormat", "-o")
 }
 
-// fitSandbox sends --sandbox only where somebody asked for it: without its image a run would have to fetch that first, and fail where it
-// cannot, and whether the image is there cannot be known without starting something.
+// fitSandbox sends --sandbox only where somebody asked for it: without its image a run would have to fetch that first,
+// and fail where it cannot, and whether the image is there cannot be known without starting something.
 func fitSandbox(m agent.Matrix, s agent.Spec) {
 	sandbox := s.Shared.Sandbox
 	passed, said := passedSandbox(s.Passthrough)
@@ -76,10 +77,12 @@ func fitSandbox(m agent.Matrix, s agent.Spec) {
 	})
 }
 
-// switchedOff says whether somebody wants no sandbox: in so many words, or with --yolo and nothing else in the passthrough.
+// switchedOff says whether somebody wants no sandbox: in so many words, or with --yolo and nothing else in the
+// passthrough.
 func switchedOff(s agent.Spec) bool {
 	_, said := passedSandbox(s.Passthrough)
-	return s.Shared.Sandbox.Value == setting.Off && (s.Shared.Sandbox.Typed() || s.Shared.Sandbox.Origin == setting.Derived && !said)
+	return s.Shared.Sandbox.Value == setting.Off &&
+		(s.Shared.Sandbox.Typed() || s.Shared.Sandbox.Origin == setting.Derived && !said)
 }
 
 const sandboxName = "GEMINI_SANDBOX"
@@ -116,7 +119,8 @@ func contained(s agent.Spec) bool {
 	}
 	on, said := passedSandbox(s.Passthrough)
 	if !said {
-		on = s.Shared.Sandbox.Asked() && s.Shared.Sandbox.Value == setting.WorkspaceWrite || !s.Shared.Sandbox.Typed() && !switchedOff(s) && inherited(s.Env)
+		on = s.Shared.Sandbox.Asked() && s.Shared.Sandbox.Value == setting.WorkspaceWrite ||
+			!s.Shared.Sandbox.Typed() && !switchedOff(s) && inherited(s.Env)
 	}
 	return on
 }
@@ -133,8 +137,9 @@ func change(m agent.Matrix, feature, value string, edit func(*agent.Cell)) {
 
 // policy puts the file of the web policy in the place of its name, and adds it to the files.
 //
-// An administrator's policy is taken because it comes on top of the user's own, where --policy would replace those. Where the passthrough
-// gives --policy they are replaced already, and ours goes the same way so that a rule there outweighs what nobody typed.
+// An administrator's policy is taken because it comes on top of the user's own, where --policy would replace those.
+// Where the passthrough gives --policy they are replaced already, and ours goes the same way so that a rule there
+// outweighs what nobody typed.
 func policy(t *cli.Translation, files *[]agent.File, s agent.Spec) {
 	for i, arg := range t.Args {
 		if arg != adminFlag+"="+webPolicy {
@@ -201,7 +206,8 @@ func allowsWeb(passthrough []string) bool {
 
 // choosesSession says whether the passthrough chooses the session, or asks for something that has none.
 func choosesSession(passthrough []string) bool {
-	return cli.Passed(passthrough, resumeFlag, "-r", sessionFlag, "--sessionId", "--session-file", "--sessionFile", "--acp", "--experimental-acp")
+	return cli.Passed(passthrough, resumeFlag, "-r", sessionFlag, "--sessionId", "--session-file", "--sessionFile",
+		"--acp", "--experimental-acp")
 }
 
 // named is the session that a person named, where it is named by its id and not by its place in a list.

@@ -16,8 +16,10 @@ import (
 func spec(t *testing.T, change ...func(*agent.Spec)) agent.Spec {
 	t.Helper()
 	s := agent.Spec{
-		Install: agent.Install{Path: "/bin/gemini", Version: measured}, Mode: setting.OneShot, Shared: setting.Defaults(),
-		Dir: t.TempDir(), Env: []string{"HOME=" + t.TempDir(), "PATH=/bin"}, Temp: "/temp", Fresh: "11111111-2222-4333-8444-555555555555",
+		Install: agent.Install{Path: "/bin/gemini", Version: measured}, Mode: setting.OneShot,
+		Shared: setting.Defaults(),
+		Dir:    t.TempDir(), Env: []string{"HOME=" + t.TempDir(), "PATH=/bin"}, Temp: "/temp",
+		Fresh:   "11111111-2222-4333-8444-555555555555",
 		Machine: agent.Machine{OS: "linux", Has: func(string) bool { return false }},
 	}
 	for _, c := range change {
@@ -61,41 +63,122 @@ func TestArguments(t *testing.T) {
 		change []func(*agent.Spec)
 		want   string
 	}{
-		"defaults":             {nil, "--approval-mode=default --output-format=text " + admin + " " + id},
-		"interactive":          {[]func(*agent.Spec){interactive}, "--approval-mode=default " + admin},
-		"interactive json":     {[]func(*agent.Spec){interactive, output(setting.JSON, typed)}, "--approval-mode=default " + admin},
-		"auto-edit":            {[]func(*agent.Spec){approval(setting.AutoEdit, typed)}, "--approval-mode=auto_edit --output-format=text " + admin + " " + id},
-		"yolo":                 {[]func(*agent.Spec){approval(setting.Yolo, typed)}, "--approval-mode=yolo --sandbox=false --output-format=text " + admin + " " + id},
-		"yolo in passthrough":  {[]func(*agent.Spec){pass("--yolo")}, "--output-format=text " + admin + " " + id + " --yolo"},
-		"-y in passthrough":    {[]func(*agent.Spec){pass("-y")}, "--output-format=text " + admin + " " + id + " -y"},
-		"mode in passthrough":  {[]func(*agent.Spec){pass("--approval-mode", "plan")}, "--output-format=text " + admin + " " + id + " --approval-mode plan"},
-		"configured, passed":   {[]func(*agent.Spec){approval(setting.Yolo, setting.Configured), pass("-y")}, "--sandbox=false --output-format=text " + admin + " " + id + " -y"},
-		"typed twice":          {[]func(*agent.Spec){approval(setting.Yolo, typed), pass("--yolo")}, "--approval-mode=yolo --sandbox=false --output-format=text " + admin + " " + id + " --yolo"},
-		"yolo in a container":  {[]func(*agent.Spec){approval(setting.Yolo, typed), sandbox(setting.WorkspaceWrite, typed), docker}, "--approval-mode=yolo --sandbox --output-format=text " + admin + " " + id},
-		"container, no docker": {[]func(*agent.Spec){sandbox(setting.WorkspaceWrite, typed)}, "--approval-mode=default --output-format=text " + admin + " " + id},
-		"container, not asked": {[]func(*agent.Spec){docker}, "--approval-mode=default --output-format=text " + admin + " " + id},
-		"container configured": {[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Configured)}, "--approval-mode=default --sandbox --output-format=text " + admin + " " + id},
-		"container, inside":    {[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, typed), environment("SANDBOX=x")}, "--approval-mode=default --output-format=text " + admin + " " + id},
-		"container passed off": {[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, typed), pass("--sandbox", "false")}, "--approval-mode=default --output-format=text " + admin + " " + id + " --sandbox false"},
-		"sandbox off":          {[]func(*agent.Spec){sandbox(setting.Off, typed)}, "--approval-mode=default --sandbox=false --output-format=text " + admin + " " + id},
-		"json":                 {[]func(*agent.Spec){output(setting.JSON, typed)}, "--approval-mode=default --output-format=json " + admin + " " + id},
-		"json by default":      {[]func(*agent.Spec){output(setting.JSON, setting.Derived), pass("-o", "text")}, "--approval-mode=default " + admin + " " + id + " -o text"},
-		"json typed, passed":   {[]func(*agent.Spec){output(setting.JSON, typed), pass("-o", "text")}, "--approval-mode=default --output-format=json " + admin + " " + id + " -o text"},
-		"stream-json":          {[]func(*agent.Spec){output(setting.StreamJSON, typed)}, "--approval-mode=default --output-format=stream-json " + admin + " " + id},
+		"defaults":    {nil, "--approval-mode=default --output-format=text " + admin + " " + id},
+		"interactive": {[]func(*agent.Spec){interactive}, "--approval-mode=default " + admin},
+		"interactive json": {
+			[]func(*agent.Spec){interactive, output(setting.JSON, typed)},
+			"--approval-mode=default " + admin,
+		},
+		"auto-edit": {
+			[]func(*agent.Spec){approval(setting.AutoEdit, typed)},
+			"--approval-mode=auto_edit --output-format=text " + admin + " " + id,
+		},
+		"yolo": {
+			[]func(*agent.Spec){approval(setting.Yolo, typed)},
+			"--approval-mode=yolo --sandbox=false --output-format=text " + admin + " " + id,
+		},
+		"yolo in passthrough": {[]func(*agent.Spec){pass("--yolo")}, "--output-format=text " + admin + " " + id +
+			" --yolo"},
+		"-y in passthrough": {[]func(*agent.Spec){pass("-y")}, "--output-format=text " + admin + " " + id + " -y"},
+		"mode in passthrough": {[]func(*agent.Spec){pass("--approval-mode", "plan")}, "--output-format=text " + admin +
+			" " + id + " --approval-mode plan"},
+		"configured, passed": {
+			[]func(*agent.Spec){approval(setting.Yolo, setting.Configured), pass("-y")},
+			"--sandbox=false --output-format=text " + admin + " " + id + " -y",
+		},
+		"typed twice": {
+			[]func(*agent.Spec){approval(setting.Yolo, typed), pass("--yolo")},
+			"--approval-mode=yolo --sandbox=false --output-format=text " + admin + " " + id + " --yolo",
+		},
+		"yolo in a container": {[]func(*agent.Spec){
+			approval(setting.Yolo, typed),
+			sandbox(setting.WorkspaceWrite, typed), docker,
+		}, "--approval-mode=yolo --sandbox --output-format=text " +
+			admin + " " + id},
+		"container, no docker": {
+			[]func(*agent.Spec){sandbox(setting.WorkspaceWrite, typed)},
+			"--approval-mode=default --output-format=text " + admin + " " + id,
+		},
+		"container, not asked": {[]func(*agent.Spec){docker}, "--approval-mode=default --output-format=text " + admin +
+			" " + id},
+		"container configured": {
+			[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Configured)},
+			"--approval-mode=default --sandbox --output-format=text " + admin + " " + id,
+		},
+		"container, inside": {[]func(*agent.Spec){
+			docker, sandbox(setting.WorkspaceWrite, typed),
+			environment("SANDBOX=x"),
+		}, "--approval-mode=default --output-format=text " + admin + " " + id},
+		"container passed off": {[]func(*agent.Spec){
+			docker, sandbox(setting.WorkspaceWrite, typed),
+			pass("--sandbox", "false"),
+		}, "--approval-mode=default --output-format=text " + admin + " " + id +
+			" --sandbox false"},
+		"sandbox off": {
+			[]func(*agent.Spec){sandbox(setting.Off, typed)},
+			"--approval-mode=default --sandbox=false --output-format=text " + admin + " " + id,
+		},
+		"json": {
+			[]func(*agent.Spec){output(setting.JSON, typed)},
+			"--approval-mode=default --output-format=json " + admin + " " + id,
+		},
+		"json by default": {
+			[]func(*agent.Spec){output(setting.JSON, setting.Derived), pass("-o", "text")},
+			"--approval-mode=default " + admin + " " + id + " -o text",
+		},
+		"json typed, passed": {
+			[]func(*agent.Spec){output(setting.JSON, typed), pass("-o", "text")},
+			"--approval-mode=default --output-format=json " + admin + " " + id + " -o text",
+		},
+		"stream-json": {
+			[]func(*agent.Spec){output(setting.StreamJSON, typed)},
+			"--approval-mode=default --output-format=stream-json " + admin + " " + id,
+		},
 		"model": {
-			[]func(*agent.Spec){func(s *agent.Spec) { s.Shared.Model = setting.Chosen[string]{Value: "m", Origin: typed} }},
+			[]func(*agent.Spec){func(s *agent.Spec) {
+				s.Shared.Model = setting.Chosen[string]{
+					Value:  "m",
+					Origin: typed,
+				}
+			}},
 			"--approval-mode=default --output-format=text --model m " + admin + " " + id,
 		},
-		"web on":             {[]func(*agent.Spec){web(true, typed)}, "--approval-mode=default --output-format=text " + id},
-		"web off, allowed":   {[]func(*agent.Spec){web(false, byDefault), pass("--allowed-tools=web_fetch")}, "--approval-mode=default --output-format=text " + id + " --allowed-tools=web_fetch"},
-		"web off, typed":     {[]func(*agent.Spec){web(false, typed), pass("--allowed-tools", "web_fetch")}, "--approval-mode=default --output-format=text " + admin + " " + id + " --allowed-tools web_fetch"},
-		"web off, policy":    {[]func(*agent.Spec){pass("--policy", "p")}, "--approval-mode=default --output-format=text --policy=/temp/web-off.toml " + id + " --policy p"},
-		"web off typed, too": {[]func(*agent.Spec){web(false, typed), pass("--policy", "p")}, "--approval-mode=default --output-format=text " + admin + " " + id + " --policy p"},
-		"comma":              {[]func(*agent.Spec){func(s *agent.Spec) { s.Temp = "/a,b" }}, "--approval-mode=default --output-format=text " + id},
-		"resume":             {[]func(*agent.Spec){func(s *agent.Spec) { s.Resume = "latest" }}, "--approval-mode=default --output-format=text " + admin + " --resume=latest"},
-		"resume passed":      {[]func(*agent.Spec){pass("-r", "3")}, "--approval-mode=default --output-format=text " + admin + " -r 3"},
-		"session passed":     {[]func(*agent.Spec){pass("--session-id=x")}, "--approval-mode=default --output-format=text " + admin + " --session-id=x"},
-		"after the end":      {[]func(*agent.Spec){pass("--", "--yolo")}, "--approval-mode=default --output-format=text " + admin + " " + id + " -- --yolo"},
+		"web on": {[]func(*agent.Spec){web(true, typed)}, "--approval-mode=default --output-format=text " +
+			id},
+		"web off, allowed": {
+			[]func(*agent.Spec){web(false, byDefault), pass("--allowed-tools=web_fetch")},
+			"--approval-mode=default --output-format=text " + id + " --allowed-tools=web_fetch",
+		},
+		"web off, typed": {
+			[]func(*agent.Spec){web(false, typed), pass("--allowed-tools", "web_fetch")},
+			"--approval-mode=default --output-format=text " + admin + " " + id + " --allowed-tools web_fetch",
+		},
+		"web off, policy": {
+			[]func(*agent.Spec){pass("--policy", "p")},
+			"--approval-mode=default --output-format=text --policy=/temp/web-off.toml " + id + " --policy p",
+		},
+		"web off typed, too": {
+			[]func(*agent.Spec){web(false, typed), pass("--policy", "p")},
+			"--approval-mode=default --output-format=text " + admin + " " + id + " --policy p",
+		},
+		"comma": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Temp = "/a,b" }},
+			"--approval-mode=default --output-format=text " + id,
+		},
+		"resume": {
+			[]func(*agent.Spec){func(s *agent.Spec) { s.Resume = "latest" }},
+			"--approval-mode=default --output-format=text " + admin + " --resume=latest",
+		},
+		"resume passed": {[]func(*agent.Spec){pass("-r", "3")}, "--approval-mode=default --output-format=text " +
+			admin + " -r 3"},
+		"session passed": {
+			[]func(*agent.Spec){pass("--session-id=x")},
+			"--approval-mode=default --output-format=text " + admin + " --session-id=x",
+		},
+		"after the end": {
+			[]func(*agent.Spec){pass("--", "--yolo")},
+			"--approval-mode=default --output-format=text " + admin + " " + id + " -- --yolo",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := spec(t, c.change...)
@@ -151,21 +234,54 @@ func TestPolicies(t *testing.T) {
 		want    agent.Level
 		warned  agent.WarningKind
 	}{
-		"approval":                {nil, agent.Approval, agent.Full, ""},
-		"approval elsewhere":      {[]func(*agent.Spec){pass("-y")}, agent.Approval, agent.None, ""},
-		"sandbox not asked for":   {[]func(*agent.Spec){docker}, agent.Sandbox, agent.None, ""},
-		"sandbox unguarded":       {[]func(*agent.Spec){docker, approval(setting.AutoEdit, setting.Typed)}, agent.Sandbox, agent.None, agent.Unguarded},
-		"sandbox":                 {[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Typed)}, agent.Sandbox, agent.Full, ""},
-		"sandbox without docker":  {[]func(*agent.Spec){sandbox(setting.WorkspaceWrite, setting.Typed)}, agent.Sandbox, agent.None, agent.Unsupported},
-		"sandbox by passthrough":  {[]func(*agent.Spec){docker, pass("-s")}, agent.Sandbox, agent.Full, ""},
-		"sandbox by environment":  {[]func(*agent.Spec){docker, environment("GEMINI_SANDBOX=docker")}, agent.Sandbox, agent.Full, ""},
-		"sandbox not by it":       {[]func(*agent.Spec){docker, environment("GEMINI_SANDBOX=false")}, agent.Sandbox, agent.None, ""},
-		"sandbox passed off":      {[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Typed), pass("--no-sandbox")}, agent.Sandbox, agent.None, agent.Unsupported},
-		"web":                     {nil, agent.Web, agent.Full, ""},
-		"web with a comma":        {[]func(*agent.Spec){web(false, setting.Typed), func(s *agent.Spec) { s.Temp = "/a,b" }}, agent.Web, agent.None, agent.Unsupported},
-		"web in a container":      {[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Typed)}, agent.Web, agent.Full, ""},
-		"web not in a container":  {[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Typed), func(s *agent.Spec) { s.Temp = "/a:b" }}, agent.Web, agent.None, ""},
-		"interactive json, typed": {[]func(*agent.Spec){interactive, output(setting.JSON, setting.Typed)}, agent.Approval, agent.Full, agent.Unsupported},
+		"approval":              {nil, agent.Approval, agent.Full, ""},
+		"approval elsewhere":    {[]func(*agent.Spec){pass("-y")}, agent.Approval, agent.None, ""},
+		"sandbox not asked for": {[]func(*agent.Spec){docker}, agent.Sandbox, agent.None, ""},
+		"sandbox unguarded": {
+			[]func(*agent.Spec){docker, approval(setting.AutoEdit, setting.Typed)},
+			agent.Sandbox, agent.None, agent.Unguarded,
+		},
+		"sandbox": {
+			[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Typed)},
+			agent.Sandbox, agent.Full, "",
+		},
+		"sandbox without docker": {
+			[]func(*agent.Spec){sandbox(setting.WorkspaceWrite, setting.Typed)},
+			agent.Sandbox,
+			agent.None, agent.Unsupported,
+		},
+		"sandbox by passthrough": {[]func(*agent.Spec){docker, pass("-s")}, agent.Sandbox, agent.Full, ""},
+		"sandbox by environment": {
+			[]func(*agent.Spec){docker, environment("GEMINI_SANDBOX=docker")},
+			agent.Sandbox,
+			agent.Full, "",
+		},
+		"sandbox not by it": {
+			[]func(*agent.Spec){docker, environment("GEMINI_SANDBOX=false")},
+			agent.Sandbox,
+			agent.None, "",
+		},
+		"sandbox passed off": {[]func(*agent.Spec){
+			docker, sandbox(setting.WorkspaceWrite, setting.Typed),
+			pass("--no-sandbox"),
+		}, agent.Sandbox, agent.None, agent.Unsupported},
+		"web": {nil, agent.Web, agent.Full, ""},
+		"web with a comma": {[]func(*agent.Spec){
+			web(false, setting.Typed),
+			func(s *agent.Spec) { s.Temp = "/a,b" },
+		}, agent.Web, agent.None, agent.Unsupported},
+		"web in a container": {
+			[]func(*agent.Spec){docker, sandbox(setting.WorkspaceWrite, setting.Typed)},
+			agent.Web, agent.Full, "",
+		},
+		"web not in a container": {[]func(*agent.Spec){
+			docker, sandbox(setting.WorkspaceWrite, setting.Typed),
+			func(s *agent.Spec) { s.Temp = "/a:b" },
+		}, agent.Web, agent.None, ""},
+		"interactive json, typed": {
+			[]func(*agent.Spec){interactive, output(setting.JSON, setting.Typed)},
+			agent.Approval, agent.Full, agent.Unsupported,
+		},
 	} {
 		l, warnings, _ := New().Command(spec(t, c.change...))
 		if got := policyOf(l, c.feature); got.Enforced != c.want {
@@ -182,13 +298,18 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestWebPolicy(t *testing.T) {
-	for origin, weight := range map[setting.Origin]string{setting.Unchosen: "priority = 0\n", setting.Typed: "priority = 999\n"} {
+	for origin, weight := range map[setting.Origin]string{
+		setting.Unchosen: "priority = 0\n",
+		setting.Typed:    "priority = 999\n",
+	} {
 		l, _, _ := New().Command(spec(t, web(false, origin)))
-		if len(l.Files) != 1 || filepath.ToSlash(l.Files[0].Path) != "/temp/web-off.toml" || !strings.Contains(string(l.Files[0].Data), weight) || l.Files[0].Keep {
+		if len(l.Files) != 1 || filepath.ToSlash(l.Files[0].Path) != "/temp/web-off.toml" ||
+			!strings.Contains(string(l.Files[0].Data), weight) || l.Files[0].Keep {
 			t.Errorf("%v: %+v", origin, l.Files)
 		}
 	}
-	l, _, _ := New().Command(spec(t, docker, sandbox(setting.WorkspaceWrite, setting.Typed), environment("SANDBOX_MOUNTS=/a")))
+	l, _, _ := New().Command(spec(t, docker, sandbox(setting.WorkspaceWrite, setting.Typed),
+		environment("SANDBOX_MOUNTS=/a")))
 	if got, _ := cli.Lookup(l.Env, "SANDBOX_MOUNTS"); filepath.ToSlash(got) != "/a,/temp/web-off.toml" {
 		t.Errorf("mounted: %q", got)
 	}
@@ -201,7 +322,8 @@ func TestWebPolicy(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	oneShot, _, _ := New().Command(spec(t, environment("CLAUDECODE=1", "GEMINI_API_KEY=k")))
-	if want := append(spec(t).Env[1:], "CLAUDECODE=1", "GEMINI_API_KEY=k", "GEMINI_CLI_NO_RELAUNCH=true"); !slices.Equal(oneShot.Env[1:], want) {
+	if want := append(spec(t).Env[1:], "CLAUDECODE=1", "GEMINI_API_KEY=k",
+		"GEMINI_CLI_NO_RELAUNCH=true"); !slices.Equal(oneShot.Env[1:], want) {
 		t.Errorf("one-shot: %q", oneShot.Env)
 	}
 	off, _, _ := New().Command(spec(t, environment("GEMINI_SANDBOX=docker"), sandbox(setting.Off, setting.Typed)))
@@ -209,11 +331,15 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("GEMINI_SANDBOX is %q", got)
 	}
 	derived := func(s *agent.Spec) {
-		s.Shared.Approval, s.Shared.Sandbox = setting.Chosen[setting.Approval]{Value: setting.Yolo, Origin: setting.Typed}, setting.Chosen[setting.Sandbox]{Value: setting.Off, Origin: setting.Derived}
+		s.Shared.Approval, s.Shared.Sandbox = setting.Chosen[setting.Approval]{
+			Value:  setting.Yolo,
+			Origin: setting.Typed,
+		}, setting.Chosen[setting.Sandbox]{Value: setting.Off, Origin: setting.Derived}
 	}
 	for want, passthrough := range map[string][]string{"false": nil, "docker": {"--sandbox"}} {
 		l, _, _ := New().Command(spec(t, environment("GEMINI_SANDBOX=docker"), derived, pass(passthrough...)))
-		if got, _ := cli.Lookup(l.Env, "GEMINI_SANDBOX"); got != want || slices.Contains(l.Args, "--sandbox=false") != (want == "false") {
+		if got, _ := cli.Lookup(l.Env, "GEMINI_SANDBOX"); got != want ||
+			slices.Contains(l.Args, "--sandbox=false") != (want == "false") {
 			t.Errorf("yolo, %q: GEMINI_SANDBOX is %q, %q", passthrough, got, l.Args)
 		}
 	}
@@ -238,11 +364,24 @@ func TestSingle(t *testing.T) {
 		"rehearsal":                {[]func(*agent.Spec){interactive, rehearse}, large, []string{heap, one}},
 		"little memory":            {[]func(*agent.Spec){interactive, rehearse}, 4_000, []string{one}},
 		"memory unknown":           {[]func(*agent.Spec){interactive, rehearse}, unknown, nil},
-		"other options":            {[]func(*agent.Spec){interactive, rehearse, environment("NODE_OPTIONS=-r x")}, large, []string{"NODE_OPTIONS=-r x --max-old-space-size=8000", one}},
-		"a heap of one's own":      {[]func(*agent.Spec){interactive, rehearse, environment("NODE_OPTIONS=--max_old_space_size=9")}, unknown, []string{one}},
-		"the heap is not wanted":   {[]func(*agent.Spec){interactive, rehearse, settings(`{"advanced":{"autoConfigureMemory":false}}`)}, large, []string{one}},
-		"a container":              {[]func(*agent.Spec){interactive, rehearse, docker, sandbox(setting.WorkspaceWrite, setting.Typed)}, large, []string{one}},
-		"a person's own switch":    {[]func(*agent.Spec){environment("GEMINI_CLI_NO_RELAUNCH=")}, large, nil},
+		"other options": {
+			[]func(*agent.Spec){interactive, rehearse, environment("NODE_OPTIONS=-r x")},
+			large,
+			[]string{"NODE_OPTIONS=-r x --max-old-space-size=8000", one},
+		},
+		"a heap of one's own": {[]func(*agent.Spec){
+			interactive, rehearse,
+			environment("NODE_OPTIONS=--max_old_space_size=9"),
+		}, unknown, []string{one}},
+		"the heap is not wanted": {[]func(*agent.Spec){
+			interactive, rehearse,
+			settings(`{"advanced":{"autoConfigureMemory":false}}`),
+		}, large, []string{one}},
+		"a container": {[]func(*agent.Spec){
+			interactive, rehearse, docker,
+			sandbox(setting.WorkspaceWrite, setting.Typed),
+		}, large, []string{one}},
+		"a person's own switch": {[]func(*agent.Spec){environment("GEMINI_CLI_NO_RELAUNCH=")}, large, nil},
 	} {
 		if got := single(spec(t, c.change...), c.memory); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -257,15 +396,20 @@ func TestRehearsal(t *testing.T) {
 	rehearse := func(s *agent.Spec) {
 		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:1", Key: "k", Model: "m", Home: "/h"}
 	}
-	s := spec(t, rehearse, environment("HTTPS_PROXY=p", "GOOGLE_GENAI_USE_VERTEXAI=true", "GEMINI_MODEL=x", "GEMINI_CLI_TRUST_WORKSPACE=false"))
+	s := spec(t, rehearse, environment("HTTPS_PROXY=p", "GOOGLE_GENAI_USE_VERTEXAI=true", "GEMINI_MODEL=x",
+		"GEMINI_CLI_TRUST_WORKSPACE=false"))
 	l, _, _ := New().Command(s)
-	for _, want := range []string{"HOME=/h", "GEMINI_CLI_HOME=/h", "TMPDIR=" + filepath.Join("/h", "tmp"), "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1", "GEMINI_API_KEY=k"} {
+	for _, want := range []string{
+		"HOME=/h", "GEMINI_CLI_HOME=/h", "TMPDIR=" + filepath.Join("/h", "tmp"),
+		"GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1", "GEMINI_API_KEY=k",
+	} {
 		if !slices.Contains(l.Env, want) {
 			t.Errorf("%s is missing", want)
 		}
 	}
 	for _, entry := range l.Env {
-		if strings.HasPrefix(entry, "HTTPS_PROXY=") || strings.HasPrefix(entry, "GOOGLE_GENAI") || strings.HasPrefix(entry, "GEMINI_MODEL=") || strings.Contains(entry, "TRUST_WORKSPACE") {
+		if strings.HasPrefix(entry, "HTTPS_PROXY=") || strings.HasPrefix(entry, "GOOGLE_GENAI") ||
+			strings.HasPrefix(entry, "GEMINI_MODEL=") || strings.Contains(entry, "TRUST_WORKSPACE") {
 			t.Errorf("%s is left", entry)
 		}
 	}
@@ -276,10 +420,12 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%s: keep is %v", f.Path, f.Keep)
 		}
 	}
-	if got := files["/h/.gemini/settings.json"]; !strings.Contains(got, `"selectedType":"gemini-api-key"`) || !strings.Contains(got, `"maxAttempts":1`) || !strings.Contains(got, `"sessionRetention":{"enabled":false}`) {
+	if got := files["/h/.gemini/settings.json"]; !strings.Contains(got, `"selectedType":"gemini-api-key"`) ||
+		!strings.Contains(got, `"maxAttempts":1`) || !strings.Contains(got, `"sessionRetention":{"enabled":false}`) {
 		t.Errorf("settings: %s", got)
 	}
-	if got := files["/h/.gemini/trustedFolders.json"]; !strings.Contains(got, "TRUST_FOLDER") || !strings.Contains(got, filepath.Base(s.Dir)) {
+	if got := files["/h/.gemini/trustedFolders.json"]; !strings.Contains(got, "TRUST_FOLDER") ||
+		!strings.Contains(got, filepath.Base(s.Dir)) {
 		t.Errorf("trust: %s", got)
 	}
 	if !slices.Contains(l.Args, "m") || len(l.Refusals) != 0 {
@@ -297,7 +443,8 @@ func TestRehearsal(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	trust := func(level string) func(*agent.Spec) {
 		return func(s *agent.Spec) {
-			write(t, filepath.Join(home(s.Env), ".gemini", "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+`": "`+level+`"} // by a person`)
+			write(t, filepath.Join(home(s.Env), ".gemini", "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+`": "`+
+				level+`"} // by a person`)
 		}
 	}
 	settings := func(text string) func(*agent.Spec) {
@@ -307,17 +454,29 @@ func TestRefusals(t *testing.T) {
 		change []func(*agent.Spec)
 		want   string // a word of the only refusal
 	}{
-		"untrusted":       {nil, "trusted"},
-		"trusted":         {[]func(*agent.Spec){trust("TRUST_FOLDER")}, ""},
-		"distrusted":      {[]func(*agent.Spec){trust("DO_NOT_TRUST")}, "trusted"},
-		"interactive":     {[]func(*agent.Spec){interactive}, ""},
-		"skipped":         {[]func(*agent.Spec){pass("--skip-trust")}, ""},
-		"by environment":  {[]func(*agent.Spec){environment("GEMINI_CLI_TRUST_WORKSPACE=true")}, ""},
-		"restricted":      {[]func(*agent.Spec){trust("TRUST_FOLDER"), environment("GEMINI_RESTRICTED_MODE=true")}, "trusted"},
+		"untrusted":      {nil, "trusted"},
+		"trusted":        {[]func(*agent.Spec){trust("TRUST_FOLDER")}, ""},
+		"distrusted":     {[]func(*agent.Spec){trust("DO_NOT_TRUST")}, "trusted"},
+		"interactive":    {[]func(*agent.Spec){interactive}, ""},
+		"skipped":        {[]func(*agent.Spec){pass("--skip-trust")}, ""},
+		"by environment": {[]func(*agent.Spec){environment("GEMINI_CLI_TRUST_WORKSPACE=true")}, ""},
+		"restricted": {
+			[]func(*agent.Spec){trust("TRUST_FOLDER"), environment("GEMINI_RESTRICTED_MODE=true")},
+			"trusted",
+		},
 		"no folder trust": {[]func(*agent.Spec){settings(`{"security":{"folderTrust":{"enabled":false}}}`)}, ""},
-		"a container":     {[]func(*agent.Spec){docker, trust("TRUST_FOLDER"), sandbox(setting.WorkspaceWrite, setting.Typed)}, "container"},
-		"another API":     {[]func(*agent.Spec){trust("TRUST_FOLDER"), environment("GOOGLE_GEMINI_BASE_URL=http://x")}, "sign in"},
-		"chosen":          {[]func(*agent.Spec){trust("TRUST_FOLDER"), environment("GOOGLE_GEMINI_BASE_URL=http://x"), settings(`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)}, ""},
+		"a container": {[]func(*agent.Spec){
+			docker, trust("TRUST_FOLDER"),
+			sandbox(setting.WorkspaceWrite, setting.Typed),
+		}, "container"},
+		"another API": {
+			[]func(*agent.Spec){trust("TRUST_FOLDER"), environment("GOOGLE_GEMINI_BASE_URL=http://x")},
+			"sign in",
+		},
+		"chosen": {[]func(*agent.Spec){
+			trust("TRUST_FOLDER"), environment("GOOGLE_GEMINI_BASE_URL=http://x"),
+			settings(`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`),
+		}, ""},
 	} {
 		l, _, _ := New().Command(spec(t, c.change...))
 		switch {
@@ -362,7 +521,8 @@ func TestTrustedRepository(t *testing.T) {
 	if got := policyOf(l, agent.Approval); got.Enforced != agent.Full || len(warnings) != 0 {
 		t.Errorf("untrusted: %+v %v", got, warnings)
 	}
-	write(t, filepath.Join(home(s.Env), ".gemini", "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+`":"TRUST_FOLDER"}`)
+	write(t, filepath.Join(home(s.Env), ".gemini", "trustedFolders.json"), `{"`+filepath.ToSlash(s.Dir)+
+		`":"TRUST_FOLDER"}`)
 	l, warnings, _ = New().Command(s)
 	got := policyOf(l, agent.Approval)
 	if got.Enforced != agent.Nearest || !strings.HasSuffix(got.Note, "hooks, tools.allowed") || len(warnings) != 1 {
@@ -380,8 +540,10 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for _, want := range []string{
-		"approval prompt", "approval auto-edit", "approval yolo", "sandbox workspace-write", "sandbox off", "output text", "output json",
-		"output stream-json", "model ", "web on", "web off", "output-schema ", "resume ", "session-id ", "ask ", "repo-config ", "denials ", "records ", "acp ",
+		"approval prompt", "approval auto-edit", "approval yolo", "sandbox workspace-write", "sandbox off",
+		"output text", "output json",
+		"output stream-json", "model ", "web on", "web off", "output-schema ", "resume ", "session-id ", "ask ",
+		"repo-config ", "denials ", "records ", "acp ",
 	} {
 		feature, value, _ := strings.Cut(want, " ")
 		n := 0

@@ -154,7 +154,10 @@ func (o *object) End(x agent.Exit) []event.Event {
 			out = cli.Unreadable(data)
 		}
 		if tail := lastObject(x.Stderr); json.Unmarshal(tail, &a) != nil || a.Error == nil {
-			return append(out, event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn}})
+			return append(out, event.Event{
+				Kind: event.Ended, Synthetic: true,
+				End: &event.End{Reason: event.FailedTurn},
+			})
 		}
 		return append(out, a.events()...)
 	}

@@ -122,7 +122,8 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"json-401", "json-429"} { // there the object is at the end of standard error
-		golden(t, name+".stderr", show(decode(setting.JSON, agent.Exit{Code: 145, Stderr: read(t, name+".stderr.txt")})))
+		golden(t, name+".stderr",
+			show(decode(setting.JSON, agent.Exit{Code: 145, Stderr: read(t, name+".stderr.txt")})))
 	}
 }
 
@@ -142,13 +143,21 @@ func golden(t *testing.T, name, got string) {
 func TestTorn(t *testing.T) {
 	for _, c := range []struct{ form, in, want string }{
 		{"stream-json", "", `end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
-		{"stream-json", "nonsense\n", `notice text="a line that cannot be read"` + "\n" + `end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
-		{"stream-json", `{"type":"result","status":"success"}`, `end ok=true reason="success" text="" synthetic=false` + "\n"},
-		{"stream-json", `{"type":"new"}` + "\n" + `{"type":"result","status":"success"}`, "notice\n" + `end ok=true reason="success" text="" synthetic=false` + "\n"},
-		{"stream-json", `{"type":5}`, `notice text="a line that cannot be read"` + "\n" + `end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
+		{"stream-json", "nonsense\n", `notice text="a line that cannot be read"` + "\n" +
+			`end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
+		{"stream-json", `{"type":"result","status":"success"}`, `end ok=true reason="success" text="" synthetic=false` +
+			"\n"},
+		{
+			"stream-json", `{"type":"new"}` + "\n" + `{"type":"result","status":"success"}`,
+			"notice\n" + `end ok=true reason="success" text="" synthetic=false` + "\n",
+		},
+		{"stream-json", `{"type":5}`, `notice text="a line that cannot be read"` + "\n" +
+			`end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
 		{"json", "", `end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
-		{"json", `{"session_id": "x", "resp`, `notice text="a line that cannot be read"` + "\n" + `end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
-		{"json", `[]`, `notice text="a line that cannot be read"` + "\n" + `end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
+		{"json", `{"session_id": "x", "resp`, `notice text="a line that cannot be read"` + "\n" +
+			`end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
+		{"json", `[]`, `notice text="a line that cannot be read"` + "\n" +
+			`end ok=false reason="error_during_execution" text="" synthetic=true` + "\n"},
 	} {
 		if got := show(decode(setting.Output(c.form), agent.Exit{}, []byte(c.in))); got != c.want {
 			t.Errorf("%s %q:\n%swant\n%s", c.form, c.in, got, c.want)

@@ -13,7 +13,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Classify judges by the events. Standard error says more of a failed request, and where neither tells the trouble, the exit code may.
+// Classify judges by the events. Standard error says more of a failed request, and where neither tells the trouble, the
+// exit code may.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	e := cli.EvidenceOf(events)
 	if x.Code != 0 {
@@ -35,23 +36,31 @@ func vague(f *fault.Fault) bool {
 	return f.Code == fault.APIError && !known
 }
 
-// codeFault is what an exit code says by itself. In the forms for programs it is the status of HTTP, of which the system keeps the last
-// eight bits: 401 becomes 145.
+// codeFault is what an exit code says by itself. In the forms for programs it is the status of HTTP, of which the
+// system keeps the last eight bits: 401 becomes 145.
 func codeFault(code int, program bool) *fault.Fault {
 	switch code {
 	case exitAuth:
-		return fault.New(fault.AuthRequired, "Gemini CLI has no way to sign in.").Hint("start gemini and choose one, or set GEMINI_API_KEY")
+		return fault.New(fault.AuthRequired,
+			"Gemini CLI has no way to sign in.").Hint("start gemini and choose one, or set GEMINI_API_KEY")
 	case exitSandbox:
-		return fault.New(fault.AgentRefused, "Gemini CLI cannot start its sandbox.").Hint("see what it printed, or give --sandbox off")
+		return fault.New(fault.AgentRefused,
+			"Gemini CLI cannot start its sandbox.").Hint("see what it printed, or give --sandbox off")
 	case exitConfig:
-		return fault.New(fault.AgentRefused, "Gemini CLI does not accept its configuration.").Hint("correct the file that it named")
+		return fault.New(fault.AgentRefused,
+			"Gemini CLI does not accept its configuration.").Hint("correct the file that it named")
 	case exitTurns:
-		return fault.New(fault.AgentFailed, "Gemini CLI used up the turns that model.maxSessionTurns allows.").Hint("raise it in the settings of Gemini CLI")
+		return fault.New(fault.AgentFailed,
+			"Gemini CLI used up the turns that model.maxSessionTurns allows.").Hint(
+			"raise it in the settings of Gemini CLI")
 	case exitTool:
-		return fault.New(fault.AgentFailed, "A tool of Gemini CLI failed in a way that ends the run, such as on a full disk.")
+		return fault.New(fault.AgentFailed,
+			"A tool of Gemini CLI failed in a way that ends the run, such as on a full disk.")
 	case exitUntrusted:
-		return fault.New(fault.AgentRefused, "Gemini CLI does not run by itself in a directory that nobody has trusted.").
-			Hint("if its contents may be trusted, add -- --skip-trust; or start gemini there once and trust the directory")
+		return fault.New(fault.AgentRefused,
+			"Gemini CLI does not run by itself in a directory that nobody has trusted.").
+			Hint("if its contents may be trusted, add -- --skip-trust; or start gemini there once and trust the " +
+				"directory")
 	}
 	if status := code + 256; program && status >= 400 && status < 512 {
 		return failure("", status)
@@ -59,7 +68,8 @@ func codeFault(code int, program bool) *fault.Fault {
 	return nil
 }
 
-// failure makes a fault of a message of the model's API, or about it. A status of 0 is taken from the message where that has one.
+// failure makes a fault of a message of the model's API, or about it. A status of 0 is taken from the message where
+// that has one.
 func failure(message string, status int) *fault.Fault {
 	text := message
 	if inner, ok := strings.CutPrefix(message, "[API Error: "); ok {
@@ -92,11 +102,16 @@ func apiFault(text string, status int) *fault.Fault {
 	var f *fault.Fault
 	switch {
 	case status == 401:
-		f = fault.New(fault.AuthRequired, "The API refused the credentials of Gemini CLI (status 401).").Hint("start gemini and sign in again, or set another GEMINI_API_KEY")
+		f = fault.New(fault.AuthRequired,
+			"The API refused the credentials of Gemini CLI (status 401).").Hint(
+			"start gemini and sign in again, or set another GEMINI_API_KEY")
 	case status == 429:
-		f = fault.New(fault.TooManyRequests, "The API asks Gemini CLI to call less often, or its quota is used up (status 429).")
+		f = fault.New(fault.TooManyRequests,
+			"The API asks Gemini CLI to call less often, or its quota is used up (status 429).")
 	case (status == 400 || status == 413 || status == 0) && tooLong(text):
-		f = fault.New(fault.ContextFull, "The conversation of Gemini CLI is longer than the model can read.").Hint("begin a new session, or shorten the prompt")
+		f = fault.New(fault.ContextFull,
+			"The conversation of Gemini CLI is longer than the model can read.").Hint(
+			"begin a new session, or shorten the prompt")
 	case status >= 400:
 		f = fault.New(fault.APIError, "The API answered Gemini CLI with status %d.", status)
 	default:

@@ -53,7 +53,8 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	fit(m, s)
 	asked := s
 	if s.Rehearsal != nil && s.Shared.Model.Value == "" {
-		asked.Shared.Model.Value = s.Rehearsal.Model // of two models the last counts, so the passthrough can still name another
+		// of two models the last counts, so the passthrough can still name another
+		asked.Shared.Model.Value = s.Rehearsal.Model
 	}
 	t := cli.Translate(m, asked)
 	session := named(s)

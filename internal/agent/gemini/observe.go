@@ -31,8 +31,9 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 	return o
 }
 
-// transcripts are the files that may have the session, those of its subagents behind them. Their names carry the first eight characters
-// of the id. The directory in between is named after the project in a way that only the CLI's own register knows; the id is enough.
+// transcripts are the files that may have the session, those of its subagents behind them. Their names carry the first
+// eight characters of the id. The directory in between is named after the project in a way that only the CLI's own
+// register knows; the id is enough.
 func (o *observer) transcripts() []string {
 	id := o.launch.Session
 	if len(id) < 8 || strings.ContainsAny(id, `/\*?[`) {
@@ -104,7 +105,8 @@ func (o *observer) form() setting.Output {
 	return s.Shared.Output.Value
 }
 
-// yolo says whether the model got all tools. With less it lacks those that would ask, and what it lacks it cannot be denied.
+// yolo says whether the model got all tools. With less it lacks those that would ask, and what it lacks it cannot be
+// denied.
 func (o *observer) yolo() bool {
 	s := o.launch.Spec
 	return s.Shared.Approval.Value == setting.Yolo && !cli.Passed(s.Passthrough, approvalFlag)
@@ -157,8 +159,9 @@ type record struct {
 
 // read takes in a transcript, and says whether it is one of this session and has anything new.
 //
-// Whose it is stands in the first line. But another run that starts in the same project removes a transcript which has no message yet,
-// and the next message makes a new one, without that line. Where the id was made for this run and nothing was there before, its name is enough.
+// Whose it is stands in the first line. But another run that starts in the same project removes a transcript which has
+// no message yet, and the next message makes a new one, without that line. Where the id was made for this run and
+// nothing was there before, its name is enough.
 func (t *tally) read(path string, from int64, session string, ours bool) bool {
 	agentOf := filepath.Base(filepath.Dir(path)) == session
 	found, headed := agentOf || ours, agentOf
@@ -229,7 +232,10 @@ func (t *tally) add(r record, agentOf bool) {
 		}
 		var m message
 		if r.Tokens != nil {
-			m.usage = event.Usage{Input: r.Tokens.Input, Output: r.Tokens.Output, Cached: r.Tokens.Cached, Reasoning: r.Tokens.Thoughts}
+			m.usage = event.Usage{
+				Input: r.Tokens.Input, Output: r.Tokens.Output, Cached: r.Tokens.Cached,
+				Reasoning: r.Tokens.Thoughts,
+			}
 		}
 		for _, c := range r.ToolCalls {
 			for _, result := range c.Result {

@@ -17,7 +17,9 @@ import (
 )
 
 // run is a launch whose home has the given transcripts of real runs after it.
-func run(t *testing.T, id string, before, after map[string][]byte, x agent.Exit, change ...func(*agent.Spec)) agent.Evidence {
+func run(t *testing.T, id string, before, after map[string][]byte, x agent.Exit,
+	change ...func(*agent.Spec),
+) agent.Evidence {
 	t.Helper()
 	s := spec(t, append(change, func(s *agent.Spec) { s.Fresh = id })...)
 	l, _, err := New().Command(s)
@@ -58,7 +60,11 @@ func TestEvidence(t *testing.T) {
 	}{
 		{"answered", func(*agent.Spec) {}, agent.Yes, "", false, 100},
 		{"answered", yolo, agent.Yes, "", true, 100},
-		{"answered", func(s *agent.Spec) { yolo(s); s.Passthrough = []string{"--approval-mode=plan"} }, agent.Yes, "", false, 100},
+		{
+			"answered", func(s *agent.Spec) { yolo(s); s.Passthrough = []string{"--approval-mode=plan"} }, agent.Yes,
+			"",
+			false, 100,
+		},
 		{"failed", yolo, agent.No, "", true, 0},
 		{"overflow", yolo, agent.No, "", true, 0},
 		{"policy", yolo, agent.Yes, "run_shell_command", true, 400},
@@ -74,7 +80,8 @@ func TestEvidence(t *testing.T) {
 		if e.Usage != nil {
 			usage = e.Usage.Input
 		}
-		if e.Answered != c.answered || strings.Join(tools, " ") != c.denied || e.DenialsTold != c.told || usage != c.usage || len(e.Records) != 1 || e.Session != idOf(data) {
+		if e.Answered != c.answered || strings.Join(tools, " ") != c.denied || e.DenialsTold != c.told ||
+			usage != c.usage || len(e.Records) != 1 || e.Session != idOf(data) {
 			t.Errorf("%s: %+v %v", c.name, e, usage)
 		}
 	}
@@ -107,7 +114,8 @@ func TestResumed(t *testing.T) {
 	if e.Answered != agent.No || len(e.Denials) != 1 || e.Usage.Input != 200 || e.Model != "fake" {
 		t.Errorf("%+v %+v", e, e.Usage) // its answer was empty
 	}
-	if e := run(t, id, map[string][]byte{file: all[:second]}, nil, agent.Exit{}, resume); e.Answered != agent.Unknown || len(e.Records) != 0 {
+	if e := run(t, id, map[string][]byte{file: all[:second]}, nil, agent.Exit{}, resume); e.Answered != agent.Unknown ||
+		len(e.Records) != 0 {
 		t.Errorf("nothing was added: %+v", e)
 	}
 	twice := append(bytes.Clone(all), []byte(`{"$set":{"sessionId":"`+id+`"}}`+"\n")...)
@@ -122,16 +130,19 @@ func TestOthers(t *testing.T) {
 	data := read(t, "policy.session.jsonl")
 	id := idOf(data)
 	other := id[:8] + "-1111-4111-8111-111111111111"
-	e := run(t, other, nil, map[string][]byte{fileOf(id): data, "session-2026-11-21T14-59-11111111.jsonl": data}, agent.Exit{}, yolo)
+	e := run(t, other, nil, map[string][]byte{fileOf(id): data, "session-2026-11-21T14-59-11111111.jsonl": data},
+		agent.Exit{}, yolo)
 	if len(e.Records) != 0 || e.Answered != agent.Unknown || e.Denials != nil || e.DenialsTold {
 		t.Errorf("%+v", e)
 	}
-	if e := run(t, id, nil, map[string][]byte{fileOf(id): data}, agent.Exit{}, interactive); e.Session != "" || e.Answered != agent.Unknown {
+	if e := run(t, id, nil, map[string][]byte{fileOf(id): data}, agent.Exit{}, interactive); e.Session != "" ||
+		e.Answered != agent.Unknown {
 		t.Errorf("interactive: %+v", e)
 	}
 	lost := read(t, "failed.session.jsonl")
 	named := func(s *agent.Spec) { s.Mode, s.Passthrough = setting.Interactive, []string{"--session-id", idOf(lost)} }
-	if e := run(t, "", nil, map[string][]byte{fileOf(idOf(lost)): lost}, agent.Exit{}, named); e.Session != idOf(lost) || e.Answered != agent.Unknown {
+	if e := run(t, "", nil, map[string][]byte{fileOf(idOf(lost)): lost}, agent.Exit{},
+		named); e.Session != idOf(lost) || e.Answered != agent.Unknown {
 		t.Errorf("a person left before the answer came: %+v", e)
 	}
 	if e := run(t, "*", nil, map[string][]byte{fileOf(id): data}, agent.Exit{}); len(e.Records) != 0 {
@@ -139,7 +150,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestBeheaded: another run that starts beside ours removes a transcript without messages. What follows is a file without its first line.
+// TestBeheaded: another run that starts beside ours removes a transcript without messages. What follows is a file
+// without its first line.
 func TestBeheaded(t *testing.T) {
 	data := read(t, "policy.session.jsonl")
 	id := idOf(data)
@@ -148,18 +160,22 @@ func TestBeheaded(t *testing.T) {
 	if e.Answered != agent.Yes || len(e.Denials) != 1 || len(e.Records) != 1 || e.DenialsTold || e.Usage != nil {
 		t.Errorf("%+v", e) // what is there counts, and nothing is said of the rest
 	}
-	if e := run(t, id, map[string][]byte{fileOf(id): rest[:9]}, map[string][]byte{fileOf(id): rest}, agent.Exit{}, yolo); len(e.Records) != 0 {
+	if e := run(t, id, map[string][]byte{fileOf(id): rest[:9]}, map[string][]byte{fileOf(id): rest}, agent.Exit{},
+		yolo); len(e.Records) != 0 {
 		t.Errorf("it was there before: %+v", e)
 	}
 	resume := func(s *agent.Spec) { yolo(s); s.Resume = id }
-	if e := run(t, "11111111-2222-4333-8444-555555555555", nil, map[string][]byte{fileOf(id): rest}, agent.Exit{}, resume); len(e.Records) != 0 {
+	if e := run(t, "11111111-2222-4333-8444-555555555555", nil, map[string][]byte{fileOf(id): rest}, agent.Exit{},
+		resume); len(e.Records) != 0 {
 		t.Errorf("an id that others may use as well: %+v", e)
 	}
 }
 
 // TestAdvice: the CLI adds advice behind the message of the API.
 func TestAdvice(t *testing.T) {
-	f := failure("[API Error: {\"error\":{\"code\":429,\"message\":\"Quota [daily] exceeded.\"}}]\nPlease wait and try again later.", 0)
+	f := failure(
+		"[API Error: {\"error\":{\"code\":429,\"message\":\"Quota [daily] exceeded.\"}}]\nPlease wait and try "+
+			"again later.", 0)
 	if f.Code != fault.TooManyRequests || f.Detail["agent_message"] != "Quota [daily] exceeded." {
 		t.Errorf("%+v", f)
 	}
@@ -233,7 +249,10 @@ func TestTextFaults(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	// Whatever else stands there, in an answer or a prompt, is no evidence.
-	for _, text := range []string{"", "it said: Error when talking to Gemini API x: {\"error\":{\"code\":401}}\n}\n", "Error when talking"} {
+	for _, text := range []string{
+		"", "it said: Error when talking to Gemini API x: {\"error\":{\"code\":401}}\n}\n",
+		"Error when talking",
+	} {
 		x := agent.Exit{Code: 1, Stderr: []byte(text)}
 		if f := cli.Judge(x, run(t, id, nil, nil, x), exitInput); f.Code != fault.AgentFailed {
 			t.Errorf("%q: %+v", text, f)
@@ -256,13 +275,20 @@ func TestCodes(t *testing.T) {
 		{145, output(setting.JSON, setting.Typed), fault.AuthRequired},
 		{173, pass("-o", "stream-json"), fault.TooManyRequests},
 		{147, output(setting.StreamJSON, setting.Typed), fault.APIError},
-		{145, func(*agent.Spec) {}, fault.AgentFailed},                                                                                   // in text there is no status in it
-		{145, func(s *agent.Spec) { output(setting.JSON, setting.Typed)(s); s.Passthrough = []string{"-o", "json"} }, fault.AgentFailed}, // told twice it prints text
-		{143, output(setting.JSON, setting.Typed), fault.AgentFailed},                                                                    // SIGTERM
+		// in text there is no status in it
+		{145, func(*agent.Spec) {}, fault.AgentFailed},
+		// told twice it prints text
+		{
+			145, func(s *agent.Spec) { output(setting.JSON, setting.Typed)(s); s.Passthrough = []string{"-o", "json"} },
+			fault.AgentFailed,
+		},
+		// SIGTERM
+		{143, output(setting.JSON, setting.Typed), fault.AgentFailed},
 		{1, func(*agent.Spec) {}, fault.AgentFailed},
 	} {
 		x := agent.Exit{Code: c.code}
-		if f := cli.Judge(x, run(t, "c0ffee00-0000-4000-8000-000000000000", nil, nil, x, c.change), exitInput); f == nil || f.Code != c.want {
+		if f := cli.Judge(x, run(t, "c0ffee00-0000-4000-8000-000000000000", nil, nil, x, c.change),
+			exitInput); f == nil || f.Code != c.want {
 			t.Errorf("%d: %+v, want %s", c.code, f, c.want)
 		}
 	}
@@ -274,7 +300,8 @@ func TestCost(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString(`{"sessionId":"` + id + `","projectHash":"x","kind":"main"}` + "\n")
 	for i := range 16 {
-		b.WriteString(`{"id":"` + strconv.Itoa(i) + `","type":"user","content":"` + strings.Repeat("x", 512<<10) + `"}` + "\n")
+		b.WriteString(`{"id":"` + strconv.Itoa(i) + `","type":"user","content":"` + strings.Repeat("x", 512<<10) +
+			`"}` + "\n")
 	}
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
@@ -292,8 +319,9 @@ func TestCost(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for tool, want := range map[string]event.ToolKind{
-		"run_shell_command": event.Shell, "read_file": event.Read, "replace": event.Write, "glob": event.Search, "web_fetch": event.Web,
-		"mcp_s_t": event.MCP, "invoke_agent": event.Agent, "update_topic": event.Other,
+		"run_shell_command": event.Shell, "read_file": event.Read, "replace": event.Write, "glob": event.Search,
+		"web_fetch": event.Web,
+		"mcp_s_t":   event.MCP, "invoke_agent": event.Agent, "update_topic": event.Other,
 	} {
 		if got := kind(tool); got != want {
 			t.Errorf("%s: %s", tool, got)

@@ -41,11 +41,13 @@ func systemDir(system string) string {
 	return "/etc/gemini-cli"
 }
 
-// settingsFiles lists what the CLI merges its settings from, the strongest first. The repository's counts only where it is trusted.
+// settingsFiles lists what the CLI merges its settings from, the strongest first. The repository's counts only where it
+// is trusted.
 func settingsFiles(s agent.Spec) []string {
 	repository := filepath.Join(s.Dir, ".gemini", "settings.json")
 	system := lookup(s.Env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH", filepath.Join(systemDir(s.Machine.OS), "settings.json"))
-	defaults := lookup(s.Env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", filepath.Join(filepath.Dir(system), "system-defaults.json"))
+	defaults := lookup(s.Env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+		filepath.Join(filepath.Dir(system), "system-defaults.json"))
 	return []string{system, repository, own(s.Env, "settings.json"), defaults}
 }
 
@@ -69,8 +71,8 @@ func head(path string) []byte {
 	return data
 }
 
-// openRegular opens a file, and nothing else: a pipe without a writer would hold us for ever. Should one take the file's place after the
-// look, O_NONBLOCK keeps the open from waiting.
+// openRegular opens a file, and nothing else: a pipe without a writer would hold us for ever. Should one take the
+// file's place after the look, O_NONBLOCK keeps the open from waiting.
 func openRegular(path string) (*os.File, int64, error) {
 	if path == "" {
 		return nil, 0, os.ErrNotExist
@@ -92,8 +94,8 @@ func openRegular(path string) (*os.File, int64, error) {
 
 const maxLine = 1 << 20 // bytes of a line of a transcript that are kept
 
-// eachLine calls the function with every line of the file from the offset on, until it returns false. Of a longer line it gets the
-// beginning, and is told that it is not whole. A last line without an end is one too.
+// eachLine calls the function with every line of the file from the offset on, until it returns false. Of a longer line
+// it gets the beginning, and is told that it is not whole. A last line without an end is one too.
 func eachLine(path string, from int64, take func(data []byte, whole bool) bool) {
 	f, _, err := openRegular(path)
 	if err != nil {

@@ -14,11 +14,13 @@ import (
 // refusals lists why this launch is known to fail.
 func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 	var out []agent.Refusal
-	if s.Mode == setting.OneShot && s.Rehearsal == nil && !cli.Passed(s.Passthrough, "--skip-trust", "--skipTrust") && !trusted(s) {
+	if s.Mode == setting.OneShot && s.Rehearsal == nil && !cli.Passed(s.Passthrough, "--skip-trust", "--skipTrust") &&
+		!trusted(s) {
 		out = append(out, agent.Refusal{
 			Reason: "Gemini CLI does not run by itself in a directory that nobody has trusted.",
-			Fix:    "If its contents may be trusted, add -- --skip-trust; or start the CLI there once without a prompt and trust the directory.",
-			Codes:  []int{55},
+			Fix: "If its contents may be trusted, add -- --skip-trust; or start the CLI there once without a " +
+				"prompt and trust the directory.",
+			Codes: []int{55},
 		})
 	}
 	if slices.Contains(l.Args[:l.Translated], sandboxFlag) && contained(s) {
@@ -32,7 +34,8 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 			Codes: []int{1, 44}, // 1 where the image cannot be fetched
 		})
 	}
-	if url, ok := cli.Lookup(l.Env, "GOOGLE_GEMINI_BASE_URL"); ok && url != "" && s.Rehearsal == nil && !choseSignIn(s) {
+	if url, ok := cli.Lookup(l.Env, "GOOGLE_GEMINI_BASE_URL"); ok && url != "" && s.Rehearsal == nil &&
+		!choseSignIn(s) {
 		out = append(out, agent.Refusal{
 			Reason: "With GOOGLE_GEMINI_BASE_URL set, Gemini CLI needs a way to sign in that was chosen before.",
 			Fix:    `Set security.auth.selectedType to "gemini-api-key" in ~/.gemini/settings.json.`,
@@ -53,8 +56,8 @@ func image(s agent.Spec) string {
 	return lookup(s.Env, "GEMINI_SANDBOX_IMAGE", "us-docker.pkg.dev/gemini-code-dev/gemini-cli/sandbox:"+version)
 }
 
-// trusted says whether the CLI takes the directory for trusted. Where a file cannot be read we say so too: a hint after a failure that is
-// missing does less harm than one that is wrong.
+// trusted says whether the CLI takes the directory for trusted. Where a file cannot be read we say so too: a hint after
+// a failure that is missing does less harm than one that is wrong.
 func trusted(s agent.Spec) bool {
 	workspace := lookup(s.Env, "GEMINI_CLI_TRUST_WORKSPACE", "")
 	switch {
@@ -77,8 +80,8 @@ func trusted(s agent.Spec) bool {
 	return listed(lookup(s.Env, "GEMINI_CLI_TRUSTED_FOLDERS_PATH", own(s.Env, "trustedFolders.json")), s.Dir)
 }
 
-// widening lists what the repository's settings have that lets more be done than the approval says, where the CLI follows them. It reads
-// them before --skip-trust, so that alone does not make it.
+// widening lists what the repository's settings have that lets more be done than the approval says, where the CLI
+// follows them. It reads them before --skip-trust, so that alone does not make it.
 func widening(s agent.Spec) []string {
 	if !trusted(s) {
 		return nil
@@ -88,7 +91,10 @@ func widening(s agent.Spec) []string {
 		return nil
 	}
 	var found []string
-	for _, key := range []string{"hooks", "mcpServers", "policyPaths", "tools.allowed", "tools.core", "tools.discoveryCommand"} {
+	for _, key := range []string{
+		"hooks", "mcpServers", "policyPaths", "tools.allowed", "tools.core",
+		"tools.discoveryCommand",
+	} {
 		if _, ok := settings.Lookup(strings.Split(key, ".")...); ok {
 			found = append(found, key)
 		}

@@ -8,8 +8,9 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// rehearsal adds what lets the CLI work on our model server: a private home with settings that name the way to sign in, for which there
-// is no variable, and the trust of this one directory. It returns the names of variables that would lead it elsewhere.
+// rehearsal adds what lets the CLI work on our model server: a private home with settings that name the way to sign in,
+// for which there is no variable, and the trust of this one directory. It returns the names of variables that would
+// lead it elsewhere.
 func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []string) {
 	r := s.Rehearsal
 	temp := filepath.Join(r.Home, "tmp")
@@ -20,19 +21,26 @@ func rehearsal(t *cli.Translation, files *[]agent.File, s agent.Spec) (remove []
 		"TMPDIR="+temp, "TEMP="+temp, "TMP="+temp, // it leaves a report there for every failed request
 		"GOOGLE_GEMINI_BASE_URL="+r.URL,
 		"GEMINI_API_KEY="+r.Key,
-		"GEMINI_CLI_SYSTEM_SETTINGS_PATH="+filepath.Join(r.Home, "no-system-settings.json"), // this machine's could forbid the key
+		// this machine's could forbid the key
+		"GEMINI_CLI_SYSTEM_SETTINGS_PATH="+filepath.Join(r.Home, "no-system-settings.json"),
 	)
 	keep := func(data []byte, path ...string) {
-		*files = append(*files, agent.File{Path: filepath.Join(append([]string{r.Home}, path...)...), Data: data, Keep: true})
+		*files = append(*files, agent.File{
+			Path: filepath.Join(append([]string{r.Home}, path...)...), Data: data,
+			Keep: true,
+		})
 	}
 	keep(rehearsalSettings(r.Patient), ".gemini", "settings.json")
 	trust, _ := json.Marshal(map[string]string{s.Dir: "TRUST_FOLDER"}) // strings can always be written
 	keep(trust, ".gemini", "trustedFolders.json")
 	keep(nil, "tmp", ".keep")
 	return []string{
-		"GEMINI_CLI_TRUST_WORKSPACE", "GEMINI_RESTRICTED_MODE", "GEMINI_CLI_TRUSTED_FOLDERS_PATH", "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
-		"GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_VERTEX_BASE_URL", "GOOGLE_GENAI_API_VERSION",
-		"GOOGLE_APPLICATION_CREDENTIALS", "GEMINI_MODEL", "GEMINI_API_KEY_AUTH_MECHANISM", "GEMINI_CLI_CUSTOM_HEADERS", "CLOUD_SHELL", "GEMINI_CLI_USE_COMPUTE_ADC",
+		"GEMINI_CLI_TRUST_WORKSPACE", "GEMINI_RESTRICTED_MODE", "GEMINI_CLI_TRUSTED_FOLDERS_PATH",
+		"GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+		"GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_VERTEX_BASE_URL",
+		"GOOGLE_GENAI_API_VERSION",
+		"GOOGLE_APPLICATION_CREDENTIALS", "GEMINI_MODEL", "GEMINI_API_KEY_AUTH_MECHANISM", "GEMINI_CLI_CUSTOM_HEADERS",
+		"CLOUD_SHELL", "GEMINI_CLI_USE_COMPUTE_ADC",
 		"GEMINI_SYSTEM_MD", "GEMINI_WRITE_SYSTEM_MD", "GEMINI_TELEMETRY_ENABLED", "GEMINI_CLI_ACTIVITY_LOG_TARGET",
 		"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy",
 	}

@@ -21,10 +21,11 @@ const (
 
 // single is what makes the CLI one process: nothing where it should stay two.
 //
-// It starts itself a second time to get a larger heap, and to be started anew by the first process where its terminal interface asks for
-// that with exit code 199: when a person has trusted the directory or signed in, and in /settings. Its own switch leaves the first process
-// out, and saves a third of the time until the interface is ready (1.2 s, not 1.8); to start it anew is then left to whoever runs us, see
-// Launch.Again. A value that a person gave to the switch stays.
+// It starts itself a second time to get a larger heap, and to be started anew by the first process where its terminal
+// interface asks for that with exit code 199: when a person has trusted the directory or signed in, and in /settings.
+// Its own switch leaves the first process out, and saves a third of the time until the interface is ready (1.2 s, not
+// 1.8); to start it anew is then left to whoever runs us, see Launch.Again. A value that a person gave to the switch
+// stays.
 func single(s agent.Spec, memory int) []string {
 	if _, said := cli.Lookup(s.Env, relaunchName); said {
 		return nil
@@ -39,9 +40,9 @@ func single(s agent.Spec, memory int) []string {
 	return append(heap, relaunchName+"=true")
 }
 
-// heap keeps the limit which the second start would have set: half of the machine's memory. A person works with the interface for hours, and
-// a long conversation needs it. The CLI sets it with the same variable where it is one executable. It is not known where the machine's
-// memory is not.
+// heap keeps the limit which the second start would have set: half of the machine's memory. A person works with the
+// interface for hours, and a long conversation needs it. The CLI sets it with the same variable where it is one
+// executable. It is not known where the machine's memory is not.
 func heap(s agent.Spec, memory int) (set []string, known bool) {
 	options := lookup(s.Env, nodeOptions, "")
 	if strings.Contains(strings.ReplaceAll(options, "_", "-"), "--max-old-space-size") || contained(s) || keepsHeap(s) {
@@ -53,7 +54,8 @@ func heap(s agent.Spec, memory int) (set []string, known bool) {
 	if memory/2 <= defaultHeap {
 		return nil, true
 	}
-	return []string{nodeOptions + "=" + strings.TrimSpace(options+" --max-old-space-size="+strconv.Itoa(memory/2))}, true
+	return []string{nodeOptions + "=" + strings.TrimSpace(options+" --max-old-space-size="+strconv.Itoa(memory/2))},
+		true
 }
 
 // keepsHeap says whether the user's settings leave the heap as it is.

@@ -56,8 +56,8 @@ func call(id, name string, input json.RawMessage) *event.Call {
 	return c
 }
 
-// withheld says whether it is a tool of the CLI itself which it hides from the model where nobody can be asked, or where a policy forbids
-// it. A model that calls it all the same is told that there is none.
+// withheld says whether it is a tool of the CLI itself which it hides from the model where nobody can be asked, or
+// where a policy forbids it. A model that calls it all the same is told that there is none.
 func withheld(tool string) bool {
 	switch tool {
 	case "run_shell_command", "write_file", "replace", "web_fetch", "google_web_search", "ask_user", "activate_skill":
@@ -75,8 +75,8 @@ const (
 	wordsHook   = "Tool execution blocked: "
 )
 
-// denied says whether a tool failed because it was not allowed. Where the CLI's records have no type for an error, it is known by the
-// words which the CLI itself puts there, at their beginning.
+// denied says whether a tool failed because it was not allowed. Where the CLI's records have no type for an error, it
+// is known by the words which the CLI itself puts there, at their beginning.
 func denied(tool, errorType, message string) bool {
 	switch {
 	case errorType == typePolicy:

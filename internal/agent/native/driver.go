@@ -31,9 +31,13 @@ func New(version string) agent.Driver {
 		ID: Name,
 		About: agent.About{
 			Title: "Native agent", Binary: "omniagent", BuiltIn: true, InstallCommand: "omniagent version",
-			Login: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a server of your own with OPENAI_BASE_URL",
+			Login: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a server of your own with " +
+				"OPENAI_BASE_URL",
 		},
-		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{"chat", "--plain"}, UsageCodes: []int{2},
+		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{
+			"chat",
+			"--plain",
+		}, UsageCodes: []int{2},
 	}
 	return d
 }
@@ -58,22 +62,36 @@ func (d driver) table(string) agent.Matrix {
 	}
 	no := func(note string) agent.Cell { return agent.Cell{Level: agent.None, Note: note} }
 	output := func(word, note string) agent.Row {
-		return agent.Row{Feature: agent.Output, Value: word, Interactive: no("a conversation has no form for programs"), OneShot: yes(note, "--output-format="+word)}
+		return agent.Row{
+			Feature: agent.Output, Value: word, Interactive: no("a conversation has no form for programs"),
+			OneShot: yes(note, "--output-format="+word),
+		}
 	}
 	return agent.Matrix{
 		Measured: d.version,
 		Limit:    agent.Limit{Bytes: 64 << 20, Note: "a longer one is refused"},
 		Rows: []agent.Row{
 			agent.Both(agent.Approval, string(setting.DenyAll), yes("", "--permission-mode=deny")),
-			agent.Both(agent.Approval, string(setting.AskAll), yes("where nobody can be asked no tool runs", "--permission-mode=ask")),
+			agent.Both(agent.Approval, string(setting.AskAll), yes("where nobody can be asked no tool runs",
+				"--permission-mode=ask")),
 			agent.Both(agent.Approval, string(setting.Plan), yes("", "--permission-mode=plan")),
-			agent.Both(agent.Approval, string(setting.Default), yes("as prompt; where nobody can be asked, what the walls hold in the workspace runs", "--permission-mode=default")),
-			agent.Both(agent.Approval, string(setting.Prompt), yes("reading needs no asking; where nobody can be asked the rest is denied", "--permission-mode=prompt")),
-			agent.Both(agent.Approval, string(setting.AutoEdit), yes("its file tools write in the workspace", "--permission-mode=auto-edit")),
+			agent.Both(agent.Approval, string(setting.Default),
+				yes("as prompt; where nobody can be asked, what the walls hold in the workspace runs",
+					"--permission-mode=default")),
+			agent.Both(agent.Approval, string(setting.Prompt),
+				yes("reading needs no asking; where nobody can be asked the rest is denied",
+					"--permission-mode=prompt")),
+			agent.Both(agent.Approval, string(setting.AutoEdit), yes("its file tools write in the workspace",
+				"--permission-mode=auto-edit")),
 			agent.Both(agent.Approval, string(setting.Yolo), yes("", "--permission-mode=auto")),
-			agent.Both(agent.Sandbox, string(setting.WorkspaceWrite), yes("by the kernel; the record says what really stood", "--sandbox=workspace-write")),
-			agent.Both(agent.Sandbox, string(setting.Off), yes("its file tools stay in the workspace all the same", "--sandbox=off")),
-			{Feature: agent.Output, Value: string(setting.Text), Interactive: yes(""), OneShot: yes("", "--output-format=text")},
+			agent.Both(agent.Sandbox, string(setting.WorkspaceWrite),
+				yes("by the kernel; the record says what really stood", "--sandbox=workspace-write")),
+			agent.Both(agent.Sandbox, string(setting.Off), yes("its file tools stay in the workspace all the same",
+				"--sandbox=off")),
+			{
+				Feature: agent.Output, Value: string(setting.Text), Interactive: yes(""),
+				OneShot: yes("", "--output-format=text"),
+			},
 			output(string(setting.JSON), "the result line of the stream"),
 			output(string(setting.StreamJSON), "see docs/start.md"),
 			agent.Both(agent.Model, "", yes("", "--model")),
@@ -119,7 +137,10 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 			t.Args = append(t.Args, "--model="+r.Model)
 		}
 		t.Env = append(t.Env, "HOME="+r.Home, "OPENAI_API_KEY="+r.Key)
-		remove = []string{"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
+		remove = []string{
+			"OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY",
+			"GOOGLE_API_KEY",
+		}
 	}
 	l := d.Launch(s, t)
 	l.Env = cli.Environ(s.Env, t.Env, remove...)
@@ -157,7 +178,10 @@ func (o observer) After(agent.Exit) agent.Evidence {
 		return agent.Evidence{Session: o.id}
 	}
 	defer view.Close()
-	e := agent.Evidence{Session: o.id, DenialsTold: true, Answered: agent.No, Model: view.State.Model, Walls: wallsOf(view.State.Held), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")}}
+	e := agent.Evidence{
+		Session: o.id, DenialsTold: true, Answered: agent.No, Model: view.State.Model,
+		Walls: wallsOf(view.State.Held), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
+	}
 	var denials []event.Denial
 	for entry, err := range view.Entries() {
 		if err != nil {
@@ -173,7 +197,10 @@ func (o observer) After(agent.Exit) agent.Evidence {
 		case session.End:
 			e.Denials, denials = denials, nil
 			u := r.Usage
-			e.Usage = &event.Usage{Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite, Reasoning: u.Reasoning, Estimated: u.Estimated}
+			e.Usage = &event.Usage{
+				Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite,
+				Reasoning: u.Reasoning, Estimated: u.Estimated,
+			}
 		}
 	}
 	return e
@@ -197,5 +224,8 @@ func wallsOf(h session.Held) *event.Walls {
 	if h.Walls == "" {
 		return nil
 	}
-	return &event.Walls{Name: h.Walls, Network: h.Network, Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' })}
+	return &event.Walls{
+		Name: h.Walls, Network: h.Network,
+		Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' }),
+	}
 }

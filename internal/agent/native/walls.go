@@ -28,7 +28,8 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	walls, err := enclosure.Open(enclosure.Wanted{
-		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State, Memory: o.Memory,
+		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
+		Memory:  o.Memory,
 		Hide:    ours(append([]string{o.Dir}, o.Terms.Dirs...), private),
 		Refused: func(host, why string) { o.Log("a command was kept from %s: %s", host, why) },
 	})
@@ -74,7 +75,8 @@ func ours(roots []string, private string) []string {
 // session opens nothing.
 func (o *Options) stricter(held session.Held) {
 	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
-		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session begins anew")
+		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session " +
+			"begins anew")
 		o.Sandbox = held.Sandbox
 	}
 	asked := o.Network

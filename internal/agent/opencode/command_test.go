@@ -20,7 +20,8 @@ const fresh = "0b5c1a86-6f0e-4c1c-8a51-7a3d1c9a2f10"
 func wish(t testing.TB, words ...string) agent.Spec {
 	t.Helper()
 	s := agent.Spec{
-		Mode: setting.OneShot, Shared: setting.Defaults(), Dir: t.TempDir(), Fresh: fresh, Env: []string{"HOME=/home/dev", "PATH=/bin"},
+		Mode: setting.OneShot, Shared: setting.Defaults(), Dir: t.TempDir(), Fresh: fresh,
+		Env:     []string{"HOME=/home/dev", "PATH=/bin"},
 		Install: agent.Install{Path: "/bin/opencode", Version: measured},
 		Machine: agent.Machine{OS: "linux", Has: func(string) bool { return false }},
 	}
@@ -69,7 +70,8 @@ func command(t testing.TB, s agent.Spec) (agent.Launch, []agent.Warning) {
 }
 
 func TestArguments(t *testing.T) {
-	const prompt, edits = `{"edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`, `{"bash":"ask","webfetch":"deny","websearch":"deny"}`
+	const prompt, edits = `{"edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`,
+		`{"bash":"ask","webfetch":"deny","websearch":"deny"}`
 	const yolo = `{"webfetch":"deny","websearch":"deny"}`
 	for _, c := range []struct{ words, args, permission, warnings, session string }{
 		{"", "run TITLE", prompt, "", ""},
@@ -101,7 +103,11 @@ func TestArguments(t *testing.T) {
 		{"-- --agent plan", "run TITLE --agent plan", prompt, "", ""},
 		{"configured-model=p/m -- -m q/n", "run TITLE -m q/n", prompt, "", ""},
 		{"model=p/m -- -m q/n", "run -m p/m TITLE -m q/n", prompt, "", ""},
-		{"approval=prompt -- --attach http://127.0.0.1:4096", "run --attach http://127.0.0.1:4096", prompt, "nearest", ""},
+		{
+			"approval=prompt -- --attach http://127.0.0.1:4096", "run --attach http://127.0.0.1:4096", prompt,
+			"nearest",
+			"",
+		},
 	} {
 		s := wish(t, strings.Fields(c.words)...)
 		l, ws := command(t, s)
@@ -132,11 +138,26 @@ func TestPermission(t *testing.T) {
 	for _, c := range []struct{ theirs, words, want string }{
 		{`{"bash":"allow"}`, "approval=prompt", `{"edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`},
 		{`"allow"`, "approval=prompt", `{"*":"allow","edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`},
-		{`"deny"`, "approval=prompt", `{"*":"deny","edit":{"*":"deny"},"bash":{"*":"deny"},"webfetch":"deny","websearch":"deny"}`},
-		{`{"bash":{"git *":"allow","rm *":"deny"},"read":"ask"}`, "approval=auto-edit", `{"read":"ask","bash":{"*":"ask","git *":"ask","rm *":"deny"},"webfetch":"deny","websearch":"deny"}`},
-		{`{"bash":"deny","*":"allow"}`, "approval=prompt", `{"*":"allow","edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`},
-		{`{"*":"allow","bash":"deny"}`, "approval=prompt", `{"*":"allow","edit":"ask","bash":{"*":"deny"},"webfetch":"deny","websearch":"deny"}`},
-		{`{"web*":"deny"}`, "web=on", `{"web*":"deny","edit":"ask","bash":"ask","webfetch":{"*":"deny"},"websearch":{"*":"deny"}}`},
+		{
+			`"deny"`, "approval=prompt",
+			`{"*":"deny","edit":{"*":"deny"},"bash":{"*":"deny"},"webfetch":"deny","websearch":"deny"}`,
+		},
+		{
+			`{"bash":{"git *":"allow","rm *":"deny"},"read":"ask"}`, "approval=auto-edit",
+			`{"read":"ask","bash":{"*":"ask","git *":"ask","rm *":"deny"},"webfetch":"deny","websearch":"deny"}`,
+		},
+		{
+			`{"bash":"deny","*":"allow"}`, "approval=prompt",
+			`{"*":"allow","edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`,
+		},
+		{
+			`{"*":"allow","bash":"deny"}`, "approval=prompt",
+			`{"*":"allow","edit":"ask","bash":{"*":"deny"},"webfetch":"deny","websearch":"deny"}`,
+		},
+		{
+			`{"web*":"deny"}`, "web=on",
+			`{"web*":"deny","edit":"ask","bash":"ask","webfetch":{"*":"deny"},"websearch":{"*":"deny"}}`,
+		},
 		{`{"edit":"deny"}`, "approval=auto-edit", `{"edit":"deny","bash":"ask","webfetch":"deny","websearch":"deny"}`},
 		{`{"bash":"deny"}`, "approval=yolo", `{"bash":"deny","webfetch":"deny","websearch":"deny"}`},
 		{`not json`, "approval=prompt", `{"edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`},
@@ -169,7 +190,10 @@ func decide(text, tool, argument string) string {
 
 // Whatever is set already, no tool may do more than either side says.
 func FuzzPermission(f *testing.F) {
-	for _, s := range []string{`{"bash":{"*":"allow","x":"deny"}}`, `{"*":"ask","b*":"allow","bash":"deny"}`, `"deny"`, `{"bash":{"x":"allow","*":"deny","?":"ask"},"*":{"x":"allow"}}`} {
+	for _, s := range []string{
+		`{"bash":{"*":"allow","x":"deny"}}`, `{"*":"ask","b*":"allow","bash":"deny"}`, `"deny"`,
+		`{"bash":{"x":"allow","*":"deny","?":"ask"},"*":{"x":"allow"}}`,
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, theirs string) {
@@ -177,7 +201,8 @@ func FuzzPermission(f *testing.F) {
 			t.Skip("this input is no permission that the CLI would read, or one too long to decide")
 		}
 		ours := `{"edit":"ask","bash":"ask","webfetch":"deny"}`
-		got := permission([]string{permissionName + "=" + ours}, agent.Spec{Env: []string{permissionName + "=" + theirs}})[0]
+		got := permission([]string{permissionName + "=" + ours},
+			agent.Spec{Env: []string{permissionName + "=" + theirs}})[0]
 		got = strings.TrimPrefix(got, permissionName+"=")
 		if !json.Valid([]byte(got)) {
 			t.Fatalf("%s", got)
@@ -197,7 +222,8 @@ func FuzzPermission(f *testing.F) {
 }
 
 func TestMark(t *testing.T) {
-	form := regexp.MustCompile(`^New session - \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`) // as the CLI knows its own
+	// as the CLI knows its own
+	form := regexp.MustCompile(`^New session - \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`)
 	seen := map[string]bool{}
 	for _, id := range []string{"", fresh, fresh + "1", fresh + "2", "x"} {
 		title := mark(id)
@@ -274,8 +300,10 @@ func TestPluginsAreNotSwitchedOff(t *testing.T) {
 // What the passthrough approves is not claimed to be asked for.
 func TestPassthroughApproves(t *testing.T) {
 	for words, want := range map[string]agent.Level{
-		"-- --auto": agent.None, "approval=prompt -- --auto": agent.None, "approval=auto-edit -- --auto=true": agent.None,
-		"-- --agent plan": agent.Full, "-- --no-auto": agent.Full, "-- --auto --no-auto": agent.Full, "-- -- --auto": agent.Full,
+		"-- --auto": agent.None, "approval=prompt -- --auto": agent.None,
+		"approval=auto-edit -- --auto=true": agent.None,
+		"-- --agent plan":                   agent.Full, "-- --no-auto": agent.Full, "-- --auto --no-auto": agent.Full,
+		"-- -- --auto":            agent.Full,
 		"approval=yolo -- --auto": agent.Full, "interactive -- --auto": agent.None,
 	} {
 		l, _ := command(t, wish(t, strings.Fields(words)...))
@@ -296,7 +324,10 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestRehearsal(t *testing.T) {
-	for words, model := range map[string]string{"": "rehearsal/m", "model=a/b/c": "a/b/c", "-- -m q/n": "q/n", "interactive": "rehearsal/m"} {
+	for words, model := range map[string]string{
+		"": "rehearsal/m", "model=a/b/c": "a/b/c", "-- -m q/n": "q/n",
+		"interactive": "rehearsal/m",
+	} {
 		s := wish(t, strings.Fields(words)...)
 		s.Env = append(s.Env, "OPENCODE_CONFIG=/x", "OPENCODE_DB=/y", "HOME=/home/dev")
 		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:1/", Key: "k", Model: "m", Home: "/r"}
@@ -331,7 +362,8 @@ func TestRehearsal(t *testing.T) {
 			t.Fatalf("%v %s", err, text)
 		}
 		provider, name, _ := strings.Cut(model, "/")
-		if p := c.Provider[provider]; p.Models[name] == nil || p.Options.BaseURL != "http://127.0.0.1:1/v1" || p.Options.APIKey != "k" {
+		if p := c.Provider[provider]; p.Models[name] == nil || p.Options.BaseURL != "http://127.0.0.1:1/v1" ||
+			p.Options.APIKey != "k" {
 			t.Errorf("%s", text)
 		}
 	}

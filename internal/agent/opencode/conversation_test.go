@@ -20,29 +20,84 @@ func TestWhatTheRepositoryMayBring(t *testing.T) {
 		deaf  bool     // no trust helps
 		dirs  []string // made beside
 	}{
-		"nothing":                    {},
-		"what is switched off":       {files: map[string]string{".opencode/agent/build.md": "x", ".opencode/tool/t.ts": plugin, ".opencode/skills/s/SKILL.md": "x", ".opencode/node_modules/x/i.js": "x"}},
-		"settings without a program": {files: map[string]string{"opencode.json": `{"$schema":"x","mcp":{"a":{}},"permission":"allow"}`, ".opencode/opencode.jsonc": "{// a\n\"model\":\"x\",}"}},
-		"a plugin":                   {files: map[string]string{".opencode/plugin/x.js": plugin}, bad: ".opencode/plugin/x.js"},
-		"the other spelling":         {files: map[string]string{".opencode/plugins/x.ts": plugin}, bad: ".opencode/plugins/x.ts"},
-		"what it may load":           {files: map[string]string{".opencode/plugin/deep/x.json": "{}"}, bad: ".opencode/plugin/deep/x.json"},
-		"above":                      {files: map[string]string{"../.opencode/plugin/x.js": plugin}, bad: ".opencode/plugin/x.js"},
-		"what is not known":          {files: map[string]string{".opencode/hooks/x.js": plugin}, bad: ".opencode/hooks/x.js"},
-		"a package":                  {files: map[string]string{"opencode.json": `{"plugin":["evil@1.0.0"]}`}, bad: "opencode.json"},
-		"a package, escaped":         {files: map[string]string{"opencode.jsonc": `{"model":"x","pl\u0075gins":[{"package":"@a/evil"}]}`}, bad: "opencode.jsonc"},
-		"a package in .opencode":     {files: map[string]string{".opencode/opencode.json": `{"plugin":["evil"]}`}, bad: ".opencode/opencode.json"},
-		"an unknown member":          {files: map[string]string{"../opencode.json": `{"loader":"./x"}`}, bad: "opencode.json"},
-		"no JSON":                    {files: map[string]string{"opencode.json": `{"model":`}, bad: "opencode.json"},
-		"another end of a line":      {files: map[string]string{"opencode.json": "{\"model\":\"x\" // \u2028 ,\"theme\":'\\\n,\"plugin\":[\"evil\"] //'\n}"}, bad: "opencode.json"},
-		"a path":                     {files: map[string]string{"opencode.json": `{"plugin":["./x.js"]}`, "x.js": plugin}, bad: "opencode.json", deaf: true},
-		"an address":                 {files: map[string]string{"opencode.json": `{"plugins":[{"package":"a@file:../x"}]}`}, bad: "opencode.json", deaf: true},
-		"behind a .git of no use":    {files: map[string]string{"../.opencode/plugin/x.js": plugin}, bad: ".opencode/plugin/x.js", dirs: []string{".git"}},
-		"behind a worktree": {
-			files: map[string]string{"../.opencode/plugin/x.js": plugin, ".git/HEAD": "x", ".git/config": "[core]\nworktree = ../.."},
-			bad:   ".opencode/plugin/x.js", dirs: []string{".git/objects", ".git/refs"},
+		"nothing": {},
+		"what is switched off": {files: map[string]string{
+			".opencode/agent/build.md": "x",
+			".opencode/tool/t.ts":      plugin, ".opencode/skills/s/SKILL.md": "x",
+			".opencode/node_modules/x/i.js": "x",
+		}},
+		"settings without a program": {
+			files: map[string]string{
+				"opencode.json":            `{"$schema":"x","mcp":{"a":{}},"permission":"allow"}`,
+				".opencode/opencode.jsonc": "{// a\n\"model\":\"x\",}",
+			},
 		},
-		"outside of the repository": {files: map[string]string{"../.opencode/plugin/x.js": plugin, ".git/HEAD": "x", ".git/config": ""}, dirs: []string{".git/objects", ".git/refs"}},
-		"home":                      {files: map[string]string{"../../.opencode/plugin/x.js": plugin}},
+		"a plugin": {
+			files: map[string]string{".opencode/plugin/x.js": plugin},
+			bad:   ".opencode/plugin/x.js",
+		},
+		"the other spelling": {
+			files: map[string]string{".opencode/plugins/x.ts": plugin},
+			bad:   ".opencode/plugins/x.ts",
+		},
+		"what it may load": {
+			files: map[string]string{".opencode/plugin/deep/x.json": "{}"},
+			bad:   ".opencode/plugin/deep/x.json",
+		},
+		"above": {
+			files: map[string]string{"../.opencode/plugin/x.js": plugin},
+			bad:   ".opencode/plugin/x.js",
+		},
+		"what is not known": {
+			files: map[string]string{".opencode/hooks/x.js": plugin},
+			bad:   ".opencode/hooks/x.js",
+		},
+		"a package": {
+			files: map[string]string{"opencode.json": `{"plugin":["evil@1.0.0"]}`},
+			bad:   "opencode.json",
+		},
+		"a package, escaped": {
+			files: map[string]string{"opencode.jsonc": `{"model":"x","pl\u0075gins":[{"package":"@a/evil"}]}`},
+			bad:   "opencode.jsonc",
+		},
+		"a package in .opencode": {
+			files: map[string]string{".opencode/opencode.json": `{"plugin":["evil"]}`},
+			bad:   ".opencode/opencode.json",
+		},
+		"an unknown member": {
+			files: map[string]string{"../opencode.json": `{"loader":"./x"}`},
+			bad:   "opencode.json",
+		},
+		"no JSON": {files: map[string]string{"opencode.json": `{"model":`}, bad: "opencode.json"},
+		"another end of a line": {
+			files: map[string]string{
+				"opencode.json": "{\"model\":\"x\" // \u2028 ,\"theme\":'\\\n,\"plugin\":[\"evil\"] //'\n}",
+			}, bad: "opencode.json",
+		},
+		"a path": {files: map[string]string{
+			"opencode.json": `{"plugin":["./x.js"]}`,
+			"x.js":          plugin,
+		}, bad: "opencode.json", deaf: true},
+		"an address": {
+			files: map[string]string{"opencode.json": `{"plugins":[{"package":"a@file:../x"}]}`}, bad: "opencode.json",
+			deaf: true,
+		},
+		"behind a .git of no use": {
+			files: map[string]string{"../.opencode/plugin/x.js": plugin},
+			bad:   ".opencode/plugin/x.js", dirs: []string{".git"},
+		},
+		"behind a worktree": {
+			files: map[string]string{
+				"../.opencode/plugin/x.js": plugin, ".git/HEAD": "x",
+				".git/config": "[core]\nworktree = ../..",
+			},
+			bad: ".opencode/plugin/x.js", dirs: []string{".git/objects", ".git/refs"},
+		},
+		"outside of the repository": {files: map[string]string{
+			"../.opencode/plugin/x.js": plugin, ".git/HEAD": "x",
+			".git/config": "",
+		}, dirs: []string{".git/objects", ".git/refs"}},
+		"home": {files: map[string]string{"../../.opencode/plugin/x.js": plugin}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home, err := filepath.EvalSymlinks(t.TempDir())
@@ -61,14 +116,20 @@ func TestWhatTheRepositoryMayBring(t *testing.T) {
 			s := agent.Spec{Dir: dir, Env: []string{"HOME=" + home}}
 			err = harmless(s)
 			f := fault.Of(err)
-			if (err == nil) != (c.bad == "") || err != nil && (f.Code != fault.Unsafe || !strings.Contains(f.Message, filepath.FromSlash(c.bad)) || f.Suggestion == "") {
+			if (err == nil) != (c.bad == "") || err != nil &&
+				(f.Code != fault.Unsafe || !strings.Contains(f.Message, filepath.FromSlash(c.bad)) ||
+					f.Suggestion == "") {
 				t.Fatalf("%v, hint %q", err, f.Suggestion)
 			}
 			s.Trusted = func(string, []byte) bool { return true }
 			if err = harmless(s); (err != nil) != c.deaf {
 				t.Errorf("trusted: %v", err)
 			}
-			s.Trusted = func(path string, content []byte) bool { return string(content) != c.files[relative(t, dir, path)] }
+			s.Trusted = func(path string,
+				content []byte,
+			) bool {
+				return string(content) != c.files[relative(t, dir, path)]
+			}
 			if err = harmless(s); (err == nil) != (c.bad == "") {
 				t.Errorf("another content is trusted: %v", err)
 			}

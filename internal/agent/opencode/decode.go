@@ -126,7 +126,8 @@ func (w *wire) parse(raw []byte) []event.Event {
 	var out []event.Event
 	if w.session == "" && l.SessionID != "" {
 		w.session = l.SessionID
-		out = append(out, event.Event{Kind: event.Started, Session: l.SessionID}, event.Event{Kind: event.TurnBegan, Session: l.SessionID})
+		out = append(out, event.Event{Kind: event.Started, Session: l.SessionID},
+			event.Event{Kind: event.TurnBegan, Session: l.SessionID})
 	}
 	return append(out, w.event(l)...)
 }
@@ -183,7 +184,10 @@ func (p part) tool(session string) []event.Event {
 	if d := p.denial(); d != nil {
 		out = append(out, event.Event{Kind: event.Denied, Session: session, Denial: d})
 	}
-	r := &event.Result{ID: p.CallID, Name: p.Tool, Output: p.State.Output, ExitCode: p.State.Metadata.Exit, Failed: p.State.Status == "error"}
+	r := &event.Result{
+		ID: p.CallID, Name: p.Tool, Output: p.State.Output, ExitCode: p.State.Metadata.Exit,
+		Failed: p.State.Status == "error",
+	}
 	if r.Failed {
 		r.Output = p.State.Error
 	}

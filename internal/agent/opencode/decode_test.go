@@ -190,7 +190,9 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	var p problem
-	read([]byte(`{"name":"APIError","data":{"statusCode":429,"responseHeaders":{"retry-after":"1.5","retry-after-ms":"20"}}}`), &p)
+	read([]byte(
+		`{"name":"APIError","data":{"statusCode":429,"responseHeaders":{"retry-after":"1.5","retry-after-ms":"20"}}}`),
+		&p)
 	if f := p.fault(); f.RetryAfter.Milliseconds() != 20 || f.Detail["status"] != 429 {
 		t.Errorf("%v %v", f.RetryAfter, f.Detail)
 	}

@@ -1,8 +1,9 @@
 // Package opencode is all that we know of OpenCode.
 //
-// It promises that what a person allows is passed on as OPENCODE_PERMISSION, merged with one that is set already so that nothing gets
-// wider, and that the session of a run is recognised by a mark of that run alone, never by its time or place. It refuses to name a
-// session, a denial or an error that the CLI's own records do not show: then they are unknown.
+// It promises that what a person allows is passed on as OPENCODE_PERMISSION, merged with one that is set already so
+// that nothing gets wider, and that the session of a run is recognised by a mark of that run alone, never by its time
+// or place. It refuses to name a session, a denial or an error that the CLI's own records do not show: then they are
+// unknown.
 package opencode
 
 import (
@@ -44,7 +45,8 @@ func New() agent.Driver {
 	}}
 }
 
-// Command translates. A prompt is read from standard input, because run wraps an argument that contains a space in quotes.
+// Command translates. A prompt is read from standard input, because run wraps an argument that contains a space in
+// quotes.
 func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	t := cli.Translate(d.Matrix(s.Install.Version), s)
 	t.Env = permission(t.Env, s)
@@ -88,8 +90,9 @@ func named(s agent.Spec) string {
 	return s.Resume
 }
 
-// mark is the title by which the session of this run is found. It has the form of the title that the CLI itself gives to a new session:
-// so it is replaced by a written one as ever, and a person sees no difference. The day is today's; the time of day is made of the new id.
+// mark is the title by which the session of this run is found. It has the form of the title that the CLI itself gives
+// to a new session: so it is replaced by a written one as ever, and a person sees no difference. The day is today's;
+// the time of day is made of the new id.
 func mark(fresh string) string {
 	day := time.Now().UTC()
 	if fresh == "" {
@@ -105,13 +108,14 @@ func mark(fresh string) string {
 	return "New session - " + at.Format("2006-01-02T15:04:05.000Z")
 }
 
-// elsewhere corrects the policies where something else than our environment decides: the passthrough, a server that was started before, or
-// a repository.
+// elsewhere corrects the policies where something else than our environment decides: the passthrough, a server that was
+// started before, or a repository.
 func elsewhere(t *cli.Translation, s agent.Spec) {
 	if s.Shared.Approval.Value != setting.Yolo && approvesAll(s.Passthrough) {
 		for i, p := range t.Policies {
 			if p.Feature == agent.Approval {
-				t.Policies[i].Enforced, t.Policies[i].Note = agent.None, "the passthrough's --auto answers what would be asked"
+				t.Policies[i].Enforced, t.Policies[i].Note = agent.None,
+					"the passthrough's --auto answers what would be asked"
 			}
 		}
 	}
@@ -126,12 +130,16 @@ func elsewhere(t *cli.Translation, s agent.Spec) {
 		return
 	}
 	for i, p := range t.Policies {
-		if p.Feature == agent.Sandbox || p.Enforced == agent.None || (p.Feature == agent.Approval && p.Wanted == string(setting.Yolo)) {
+		if p.Feature == agent.Sandbox || p.Enforced == agent.None ||
+			(p.Feature == agent.Approval && p.Wanted == string(setting.Yolo)) {
 			continue
 		}
 		t.Policies[i].Enforced, t.Policies[i].Note = level, note
 		if p.Origin == setting.Typed.String() {
-			t.Warnings = append(t.Warnings, agent.Warning{Flag: "--" + p.Feature, Value: p.Wanted, Kind: agent.Closest, Message: note})
+			t.Warnings = append(t.Warnings, agent.Warning{
+				Flag: "--" + p.Feature, Value: p.Wanted, Kind: agent.Closest,
+				Message: note,
+			})
 		}
 	}
 }
@@ -152,9 +160,9 @@ func approvesAll(passthrough []string) bool {
 	return on
 }
 
-// repoConfig finds a configuration that the CLI would take from the directory or one above it, up to the root of the repository; where
-// there is no repository it looks in all of them. The user's own below the home directory does not count. Where the variable switches
-// it off, only plugins are left: the CLI loads them all the same, with --pure too.
+// repoConfig finds a configuration that the CLI would take from the directory or one above it, up to the root of the
+// repository; where there is no repository it looks in all of them. The user's own below the home directory does not
+// count. Where the variable switches it off, only plugins are left: the CLI loads them all the same, with --pure too.
 func repoConfig(s agent.Spec) string {
 	if s.Dir == "" {
 		return ""
@@ -180,7 +188,8 @@ func switched(env []string, name string) bool {
 	return value == "1" || strings.EqualFold(value, "true")
 }
 
-// plugins says whether a directory .opencode, or a file, may bring some. What cannot be read, or is too long to be, may.
+// plugins says whether a directory .opencode, or a file, may bring some. What cannot be read, or is too long to be,
+// may.
 func plugins(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {

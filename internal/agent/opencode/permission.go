@@ -11,11 +11,12 @@ import (
 	"omniagent/internal/setting"
 )
 
-// rule is one line of a permission: what it says of a tool's arguments that match the pattern. The last that matches decides.
+// rule is one line of a permission: what it says of a tool's arguments that match the pattern. The last that matches
+// decides.
 type rule struct{ tool, pattern, action string }
 
-// permission puts the parts of OPENCODE_PERMISSION that the cells name into one value. Where the variable is set already, that value is
-// kept, and ours is laid over it so that for no tool more is allowed than either says.
+// permission puts the parts of OPENCODE_PERMISSION that the cells name into one value. Where the variable is set
+// already, that value is kept, and ours is laid over it so that for no tool more is allowed than either says.
 func permission(env []string, s agent.Spec) []string {
 	var ours []rule
 	rest := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
@@ -27,7 +28,8 @@ func permission(env []string, s agent.Spec) []string {
 		}
 		return ok
 	})
-	if a := s.Shared.Approval.Value; a == setting.DenyAll || a == setting.AskAll { // they are about the tools for the web too
+	// they are about the tools for the web too
+	if a := s.Shared.Approval.Value; a == setting.DenyAll || a == setting.AskAll {
 		ours = slices.DeleteFunc(ours, func(r rule) bool { return r.tool != "*" && r.action == "allow" })
 	}
 	theirs, set := cli.Lookup(s.Env, permissionName)
@@ -50,7 +52,8 @@ func compose(theirs, ours []rule) string {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	// A person's rules for all tools come before ours, so that ours, being later, are the ones that decide.
-	for _, group := range grouped(slices.DeleteFunc(slices.Clone(theirs), func(r rule) bool { return slices.Contains(tools, r.tool) })) {
+	for _, group := range grouped(slices.DeleteFunc(slices.Clone(theirs),
+		func(r rule) bool { return slices.Contains(tools, r.tool) })) {
 		member(&b, group)
 	}
 	for _, o := range ours {
@@ -112,8 +115,8 @@ func write(b *bytes.Buffer, s string) {
 	b.Write(data)
 }
 
-// rules reads a permission: one action, or an object of tools, each with one action or an object of patterns. The order counts, so it is
-// read token by token. What is no action there makes the whole unreadable.
+// rules reads a permission: one action, or an object of tools, each with one action or an object of patterns. The order
+// counts, so it is read token by token. What is no action there makes the whole unreadable.
 func rules(text string) ([]rule, bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	t, err := d.Token()

@@ -32,7 +32,8 @@ func (p problem) fault() *fault.Fault {
 	case p.Name == "ContextOverflowError":
 		return contextFull()
 	case p.Name == "ProviderAuthError" || status == http.StatusUnauthorized:
-		f := fault.New(fault.AuthRequired, "the model's provider does not accept the credentials: %s", p.message()).FixBy("log in to the provider", "opencode auth login")
+		f := fault.New(fault.AuthRequired, "the model's provider does not accept the credentials: %s",
+			p.message()).FixBy("log in to the provider", "opencode auth login")
 		return with(f, status)
 	case status == http.StatusTooManyRequests:
 		f := fault.New(fault.TooManyRequests, "the model's provider asks to be called less often: %s", p.message())
@@ -41,7 +42,8 @@ func (p problem) fault() *fault.Fault {
 		}
 		return with(f, status)
 	case p.Name == "ProviderModelNotFoundError":
-		return fault.New(fault.AgentRefused, "there is no such model: %s", p.message()).FixBy("name a model that there is", "opencode models")
+		return fault.New(fault.AgentRefused, "there is no such model: %s",
+			p.message()).FixBy("name a model that there is", "opencode models")
 	case p.Name == "APIError":
 		return with(fault.New(fault.APIError, "the model answered with an error: %s", p.message()), status)
 	}

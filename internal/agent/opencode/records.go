@@ -34,8 +34,9 @@ type observer struct {
 	title  string
 }
 
-// After reads what the CLI wrote of this run into its database. The session is the one that a person named, or the one that was created
-// with our title; if neither is there nothing is known of it. What stands on stderr is no evidence: anything can print there.
+// After reads what the CLI wrote of this run into its database. The session is the one that a person named, or the one
+// that was created with our title; if neither is there nothing is known of it. What stands on stderr is no evidence:
+// anything can print there.
 func (o observer) After(x agent.Exit) agent.Evidence {
 	e := agent.Evidence{Session: o.launch.Session}
 	if o.launch.Interactive {
@@ -112,8 +113,8 @@ func (o observer) read(path string) (agent.Evidence, bool) {
 	return e, s.valid()
 }
 
-// find looks for the session that was created with our title. Its title is another by now, but the event that created it has the first.
-// Two of them would be none.
+// find looks for the session that was created with our title. Its title is another by now, but the event that created
+// it has the first. Two of them would be none.
 func (o observer) find(s *store, all map[string]place) (string, error) {
 	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
 	var mine []string
@@ -210,7 +211,8 @@ func (g reading) messages(id string) error {
 			return err
 		}
 		var m message
-		if table.number(r, "time_created") < g.since || !read([]byte(table.text(r, "data")), &m) || m.Role != "assistant" {
+		if table.number(r, "time_created") < g.since || !read([]byte(table.text(r, "data")), &m) ||
+			m.Role != "assistant" {
 			continue
 		}
 		take(e, m)
@@ -253,7 +255,8 @@ func (g reading) parts(id string) error {
 		if len(data) >= maxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
 			e.DenialsTold = false
 		}
-		if table.number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) || p.Type != "tool" {
+		if table.number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
+			p.Type != "tool" {
 			continue
 		}
 		if d := p.denial(); d != nil {
@@ -264,5 +267,6 @@ func (g reading) parts(id string) error {
 }
 
 func contextFull() *fault.Fault {
-	return fault.New(fault.ContextFull, "the conversation is longer than the model can read").Hint("begin a new session")
+	return fault.New(fault.ContextFull,
+		"the conversation is longer than the model can read").Hint("begin a new session")
 }

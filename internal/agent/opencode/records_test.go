@@ -66,12 +66,31 @@ type recorded struct {
 
 func runs() []recorded {
 	return []recorded{
-		{"New session - 2026-11-21T01:25:23.067Z", 1795271935000, 0, "ses_e01743829ffex9rcNnhLMqLr4U", agent.Yes, 1, fault.Blocked, 100},
-		{"New session - 2026-11-21T19:18:44.130Z", 1795271954000, 0, "ses_e0173e9c5ffegmlFM5ZsdNEtoB", agent.Yes, 0, "", 200},
-		{"New session - 2026-11-21T10:52:57.360Z", 1795271976000, 1, "ses_e0173949cffekHsF4GJWULfSbi", agent.No, 0, fault.TooManyRequests, 0},
-		{"New session - 2026-11-21T07:39:35.298Z", 1795272002000, 1, "ses_e01733215ffeF9ghe8c3s6J1gJ", agent.Yes, 0, fault.ContextFull, 200},
-		{"New session - 2026-11-21T22:05:57.077Z", 1795272005000, 0, "ses_e017322e6ffep5AwU1ubJAt3LI", agent.Yes, 1, fault.Blocked, 200},
-		{"New session - 2026-11-21T10:15:05.209Z", 1795272009000, 1, "ses_e017315d0ffe7gDbBvH1c3JRIr", agent.No, 0, fault.AuthRequired, 0},
+		{
+			"New session - 2026-11-21T01:25:23.067Z", 1795271935000, 0, "ses_e01743829ffex9rcNnhLMqLr4U", agent.Yes, 1,
+			fault.Blocked, 100,
+		},
+		{
+			"New session - 2026-11-21T19:18:44.130Z", 1795271954000, 0, "ses_e0173e9c5ffegmlFM5ZsdNEtoB", agent.Yes, 0,
+			"",
+			200,
+		},
+		{
+			"New session - 2026-11-21T10:52:57.360Z", 1795271976000, 1, "ses_e0173949cffekHsF4GJWULfSbi", agent.No, 0,
+			fault.TooManyRequests, 0,
+		},
+		{
+			"New session - 2026-11-21T07:39:35.298Z", 1795272002000, 1, "ses_e01733215ffeF9ghe8c3s6J1gJ", agent.Yes, 0,
+			fault.ContextFull, 200,
+		},
+		{
+			"New session - 2026-11-21T22:05:57.077Z", 1795272005000, 0, "ses_e017322e6ffep5AwU1ubJAt3LI", agent.Yes, 1,
+			fault.Blocked, 200,
+		},
+		{
+			"New session - 2026-11-21T10:15:05.209Z", 1795272009000, 1, "ses_e017315d0ffe7gDbBvH1c3JRIr", agent.No, 0,
+			fault.AuthRequired, 0,
+		},
 	}
 }
 
@@ -80,7 +99,8 @@ func TestEvidence(t *testing.T) {
 	for _, r := range runs() {
 		x := agent.Exit{Code: r.exit}
 		e := observed(dir, r.title, r.began, x)
-		if e.Session != r.session || e.Answered != r.answered || len(e.Denials) != r.denied || !e.DenialsTold || e.Model != "rehearsal/m" || len(e.Records) != 1 {
+		if e.Session != r.session || e.Answered != r.answered || len(e.Denials) != r.denied || !e.DenialsTold ||
+			e.Model != "rehearsal/m" || len(e.Records) != 1 {
 			t.Errorf("%s: %+v", r.title, e)
 		}
 		if e.Usage == nil && r.input != 0 || e.Usage != nil && e.Usage.Input != r.input {
@@ -102,14 +122,15 @@ func TestOthersAreNotTaken(t *testing.T) {
 	dir := home(t, db, wal)
 	first := runs()[0]
 	for name, e := range map[string]agent.Evidence{
-		"no such title":       observed(dir, "New session - 2026-11-21T01:25:23.068Z", first.began, agent.Exit{}),
-		"a longer title":      observed(dir, first.title+"Z", first.began, agent.Exit{}),
-		"before the run":      observed(dir, first.title, first.began+60_000, agent.Exit{}),
-		"no title of ours":    observed(dir, "", first.began, agent.Exit{}),
-		"the log is not ours": observed(home(t, db, bytes.Replace(wal, wal[16:24], []byte("saltsalt"), 1)), runs()[5].title, runs()[5].began, agent.Exit{}),
-		"without the log":     observed(home(t, db, nil), runs()[5].title, runs()[5].began, agent.Exit{}),
-		"no database":         observed(home(t, nil, nil), first.title, first.began, agent.Exit{}),
-		"an empty one":        observed(home(t, []byte{}, nil), first.title, first.began, agent.Exit{}),
+		"no such title":    observed(dir, "New session - 2026-11-21T01:25:23.068Z", first.began, agent.Exit{}),
+		"a longer title":   observed(dir, first.title+"Z", first.began, agent.Exit{}),
+		"before the run":   observed(dir, first.title, first.began+60_000, agent.Exit{}),
+		"no title of ours": observed(dir, "", first.began, agent.Exit{}),
+		"the log is not ours": observed(home(t, db, bytes.Replace(wal, wal[16:24], []byte("saltsalt"), 1)),
+			runs()[5].title, runs()[5].began, agent.Exit{}),
+		"without the log": observed(home(t, db, nil), runs()[5].title, runs()[5].began, agent.Exit{}),
+		"no database":     observed(home(t, nil, nil), first.title, first.began, agent.Exit{}),
+		"an empty one":    observed(home(t, []byte{}, nil), first.title, first.began, agent.Exit{}),
 	} {
 		if e.Session != "" || e.Answered != agent.Unknown || e.DenialsTold || e.Fault != nil || e.Usage != nil {
 			t.Errorf("%s: %+v", name, e)
@@ -130,7 +151,10 @@ func TestTwoOfATitle(t *testing.T) {
 func TestNamedSession(t *testing.T) {
 	dir := home(t, unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz"))
 	r := runs()[0]
-	o := observer{launch: agent.Launch{Env: []string{"HOME=" + dir}, Session: r.session}, began: time.UnixMilli(r.began)}
+	o := observer{
+		launch: agent.Launch{Env: []string{"HOME=" + dir}, Session: r.session},
+		began:  time.UnixMilli(r.began),
+	}
 	if e := o.After(agent.Exit{}); len(e.Denials) != 1 {
 		t.Errorf("%+v", e)
 	}
@@ -150,7 +174,10 @@ func TestOvercome(t *testing.T) {
 	if e.Fault == nil || e.Answered == agent.Yes {
 		t.Errorf("%+v", e)
 	}
-	take(&e, message{Role: "assistant", ProviderID: "p", ModelID: "n", Finish: "stop", Cost: 0.5, Tokens: &tokens{Input: 1}})
+	take(&e, message{
+		Role: "assistant", ProviderID: "p", ModelID: "n", Finish: "stop", Cost: 0.5,
+		Tokens: &tokens{Input: 1},
+	})
 	if e.Fault != nil || e.Answered != agent.Yes || e.Model != "p/n" || e.Usage.Input != 1 || *e.Usage.CostUSD != 0.5 {
 		t.Errorf("%+v", e)
 	}
@@ -158,7 +185,8 @@ func TestOvercome(t *testing.T) {
 
 // What a command printed looks like the CLI's own words. Whether the database is there or not, it is no denial.
 func TestStderrIsNoEvidence(t *testing.T) {
-	text := "\x1b[0m\n> build · m\n\x1b[93m\x1b[1m! \x1b[0mpermission requested: external_directory (/etc/*); auto-rejecting\n! permission requested: bash (x); auto-rejecting\n"
+	text := "\x1b[0m\n> build · m\n\x1b[93m\x1b[1m! \x1b[0mpermission requested: external_directory (/etc/*); " +
+		"auto-rejecting\n! permission requested: bash (x); auto-rejecting\n"
 	x := agent.Exit{Stderr: []byte(text)}
 	if e := observed(t.TempDir(), "x", 0, x); len(e.Denials) != 0 || e.DenialsTold {
 		t.Errorf("without a database: %+v", e)
@@ -173,9 +201,11 @@ func TestStderrIsNoEvidence(t *testing.T) {
 func TestDatabase(t *testing.T) {
 	abs := filepath.Join(t.TempDir(), "x.db")
 	for env, want := range map[string]string{
-		"HOME=/h":                                     filepath.Join("/h", ".local", "share", "opencode", "opencode.db"),
-		"HOME=/h XDG_DATA_HOME=/d":                    filepath.Join("/d", "opencode", "opencode.db"),
-		"USERPROFILE=/u":                              filepath.Join("/u", ".local", "share", "opencode", "opencode.db"),
+		"HOME=/h": filepath.Join("/h", ".local", "share", "opencode",
+			"opencode.db"),
+		"HOME=/h XDG_DATA_HOME=/d": filepath.Join("/d", "opencode", "opencode.db"),
+		"USERPROFILE=/u": filepath.Join("/u", ".local", "share", "opencode",
+			"opencode.db"),
 		"HOME=/h OPENCODE_DB=o.db":                    filepath.Join("/h", ".local", "share", "opencode", "o.db"),
 		"HOME=/h OPENCODE_DB=:memory:":                "",
 		"HOME=/h XDG_DATA_HOME=/d OPENCODE_DB=" + abs: abs,
@@ -188,7 +218,9 @@ func TestDatabase(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	got := columns("CREATE TABLE `x` (`id` text PRIMARY KEY, \"n\" integer DEFAULT (1+2) NOT NULL,\n d text, CONSTRAINT `a` FOREIGN KEY (`d`) REFERENCES `y`(`id`), PRIMARY KEY(`id`, `n`)) WITHOUT ROWID")
+	got := columns(
+		"CREATE TABLE `x` (`id` text PRIMARY KEY, \"n\" integer DEFAULT (1+2) NOT NULL,\n d text, CONSTRAINT `a` " +
+			"FOREIGN KEY (`d`) REFERENCES `y`(`id`), PRIMARY KEY(`id`, `n`)) WITHOUT ROWID")
 	if len(got) != 3 || got["id"] != 0 || got["n"] != 1 || got["d"] != 2 {
 		t.Errorf("%v", got)
 	}

@@ -9,8 +9,9 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-// rehearsal adds what lets the CLI work on our model server: a provider of the kind that is built in, and a private home. It returns the
-// names that would lead it elsewhere. Its own retries cannot be switched off; they obey a Retry-After-Ms that the server sends.
+// rehearsal adds what lets the CLI work on our model server: a provider of the kind that is built in, and a private
+// home. It returns the names that would lead it elsewhere. Its own retries cannot be switched off; they obey a
+// Retry-After-Ms that the server sends.
 func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
 	r := s.Rehearsal
 	provider, model := "rehearsal", r.Model
@@ -38,10 +39,14 @@ func rehearsal(s agent.Spec, t *cli.Translation) (remove []string) {
 		// Where a shortened conversation is too long as well, it shortens and asks again without an end.
 		t.Env = append(t.Env, "OPENCODE_DISABLE_AUTOCOMPACT=1")
 	}
-	return []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DB", "OPENCODE_AUTH_CONTENT", "OPENCODE_SERVER_PASSWORD", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL"}
+	return []string{
+		"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DB", "OPENCODE_AUTH_CONTENT",
+		"OPENCODE_SERVER_PASSWORD", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL",
+	}
 }
 
-// content is the configuration that is laid over every other. Without the agent named title no second request is made for one.
+// content is the configuration that is laid over every other. Without the agent named title no second request is made
+// for one.
 func content(r *agent.Rehearsal, provider, model string) string {
 	type object = map[string]any
 	data, _ := json.Marshal(object{ // strings and booleans can always be written

@@ -54,7 +54,8 @@ func (s *store) tableCell(c []byte) ([]any, error) {
 	return r, nil
 }
 
-// newest calls see with the rows of a table from the highest number down, until it returns false. A row that is too large is passed over.
+// newest calls see with the rows of a table from the highest number down, until it returns false. A row that is too
+// large is passed over.
 func (s *store) newest(root uint32, see func(row []any) bool) error {
 	_, err := s.down(root, maxDepth, see)
 	return err
@@ -247,8 +248,8 @@ func (s *store) places() (map[string]place, error) {
 	return out, err
 }
 
-// columns reads the names of the columns from the statement that made the table. They stand in another order where the CLI has changed
-// the table of an older version.
+// columns reads the names of the columns from the statement that made the table. They stand in another order where the
+// CLI has changed the table of an older version.
 func columns(sql string) map[string]int {
 	out := map[string]int{}
 	_, list, ok := strings.Cut(sql, "(")

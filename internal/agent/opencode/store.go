@@ -5,11 +5,13 @@ import (
 	"os"
 )
 
-// A store reads a database of SQLite as its documented file format has it: rows by number, and numbers by the beginning of an index. It
-// exists because the CLI keeps its records nowhere else, and a library for SQLite would be larger than the rest of this program.
+// A store reads a database of SQLite as its documented file format has it: rows by number, and numbers by the beginning
+// of an index. It exists because the CLI keeps its records nowhere else, and a library for SQLite would be larger than
+// the rest of this program.
 //
-// It takes no lock and writes nothing. Pages that are still in the write-ahead log are taken from there up to its last commit; should the
-// log begin anew while we read, valid tells so. What does not fit the format is an error, never a guess.
+// It takes no lock and writes nothing. Pages that are still in the write-ahead log are taken from there up to its last
+// commit; should the log begin anew while we read, valid tells so. What does not fit the format is an error, never a
+// guess.
 type store struct {
 	db, wal *os.File // wal: nil where there is none
 	header  [32]byte // of the wal, as it was
@@ -86,7 +88,8 @@ func (s *store) log(path string) error {
 	if _, err := f.ReadAt(s.header[:], 0); err != nil {
 		return errStore
 	}
-	if m := binary.BigEndian.Uint32(s.header[:]); m&^1 != 0x377f0682 || int(binary.BigEndian.Uint32(s.header[8:])) != s.size {
+	if m := binary.BigEndian.Uint32(s.header[:]); m&^1 != 0x377f0682 ||
+		int(binary.BigEndian.Uint32(s.header[8:])) != s.size {
 		return errStore
 	}
 	pending := map[uint32]int64{}
@@ -198,8 +201,8 @@ func varint(b []byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// payload puts the parts of a row together. Index pages keep less of it in the page than tables do. Of a row that is too large it returns
-// the beginning.
+// payload puts the parts of a row together. Index pages keep less of it in the page than tables do. Of a row that is
+// too large it returns the beginning.
 func (s *store) payload(cell []byte, size uint64, index bool) ([]byte, error) {
 	if size > 1<<31 {
 		return nil, errStore

@@ -1,9 +1,11 @@
-// Command verify compares docs/conformance.md and docs/threats.md with a test run: every test that a row names must have run and passed.
+// Command verify compares docs/conformance.md and docs/threats.md with a test run: every test that a row names must
+// have run and passed.
 //
 //	go run ./internal/conformance/verify -ran FILE
 //
-// FILE has a line for each test and subtest that ran: its package's import path, its name, and pass, fail or skip. The last line on
-// standard output is the summary. It ends with 1 if a row's test did not pass, with 2 if the page or the report cannot be read.
+// FILE has a line for each test and subtest that ran: its package's import path, its name, and pass, fail or skip. The
+// last line on standard output is the summary. It ends with 1 if a row's test did not pass, with 2 if the page or the
+// report cannot be read.
 package main
 
 import (
@@ -27,7 +29,8 @@ func run(args []string, goos string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	report := flags.String("ran", "", "report of the test run: lines of package, test, pass|fail|skip")
-	page := flags.String("page", "", "the one table to look at (default: docs/conformance.md and docs/threats.md of this module)")
+	page := flags.String("page", "",
+		"the one table to look at (default: docs/conformance.md and docs/threats.md of this module)")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -84,5 +87,6 @@ func verify(page, report, goos string) (wrong, skips []string, summary string, e
 	}
 	// What a kernel does not have cannot be attacked on it, so that a skip is only told.
 	unattacked, others, err := conformance.CheckRan(threats, "omniagent", bytes.NewReader(ran), "any")
-	return slices.Concat(wrong, torn, unproven, unattacked), slices.Concat(skips, others), conformance.Summary(rows), err
+	return slices.Concat(wrong, torn, unproven, unattacked), slices.Concat(skips, others), conformance.Summary(rows),
+		err
 }

@@ -82,14 +82,20 @@ func (u *usage) later(l usage) {
 }
 
 func (u usage) usage() model.Usage {
-	return model.Usage{Input: u.Input, CacheRead: u.Read, CacheWrite: u.Write, Output: u.Output, Searches: u.Server.Searches}
+	return model.Usage{
+		Input: u.Input, CacheRead: u.Read, CacheWrite: u.Write, Output: u.Output,
+		Searches: u.Server.Searches,
+	}
 }
 
 // event reads one event. Unknown ones are left out, as the API asks for.
 func (r *reader) event(w wire.Event) (done bool, err error) {
 	var e event
 	if err := json.Unmarshal(w.Data, &e); err != nil && e.Type != "error" {
-		return false, &model.Error{Trouble: model.Garbage, Message: "an event of the answer is not the JSON that was expected: " + err.Error(), Cause: err}
+		return false, &model.Error{
+			Trouble: model.Garbage,
+			Message: "an event of the answer is not the JSON that was expected: " + err.Error(), Cause: err,
+		}
 	}
 	switch cmp.Or(e.Type, w.Name) {
 	case "message_start":
@@ -133,7 +139,8 @@ func (r *reader) begin(index int, raw json.RawMessage) error {
 		Input     json.RawMessage `json:"input"`
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return &model.Error{Trouble: model.Garbage, Message: "a part of the answer is not what was expected: " + err.Error(), Cause: err}
+		return &model.Error{Trouble: model.Garbage, Message: "a part of the answer is not what was expected: " +
+			err.Error(), Cause: err}
 	}
 	p := &part{kind: b.Type, signature: b.Signature}
 	r.open[index] = p
@@ -230,7 +237,8 @@ func (r *reader) answer() (*model.Answer, error) {
 	a.Stop = stop(r.reason, len(calls) > 0)
 	if n := len(a.Blocks); a.Stop == model.Length || a.Stop == model.Full || a.Stop == model.Refused {
 		// Where an answer is cut off, a call without arguments is most likely one of which they did not come.
-		if n > 0 && a.Blocks[n-1].Kind == model.Call && a.Blocks[n-1].Broken == "" && bytes.Equal(a.Blocks[n-1].Input, []byte("{}")) {
+		if n > 0 && a.Blocks[n-1].Kind == model.Call && a.Blocks[n-1].Broken == "" &&
+			bytes.Equal(a.Blocks[n-1].Input, []byte("{}")) {
 			a.Blocks[n-1].Broken = model.CutOff
 		}
 	}

@@ -1,8 +1,9 @@
 // Package anthropic is the Messages API from the client's side, at Anthropic and at everybody who speaks it.
 //
-// It promises that a conversation that began with another model, or was interrupted, is one that this API takes: every call has its result,
-// nothing is empty, nothing stands where it must not; that what the API wants back unchanged comes back unchanged; that what stays the same
-// of a conversation is cached; and that an answer is whole or an error. It refuses to run the tools and to keep the conversation.
+// It promises that a conversation that began with another model, or was interrupted, is one that this API takes: every
+// call has its result, nothing is empty, nothing stands where it must not; that what the API wants back unchanged comes
+// back unchanged; that what stays the same of a conversation is cached; and that an answer is whole or an error. It
+// refuses to run the tools and to keep the conversation.
 package anthropic
 
 import (
@@ -27,7 +28,8 @@ const (
 
 // Options say where the model is and who asks it.
 type Options struct {
-	Base        string                                // without /v1 where the path has no version of its own; empty: Anthropic's
+	// without /v1 where the path has no version of its own; empty: Anthropic's
+	Base        string
 	Key         string                                // goes into x-api-key
 	Bearer      func(context.Context) (string, error) // instead of Key: a token that may be another one at each request
 	Model       string

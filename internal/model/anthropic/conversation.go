@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// conversation is what was said in the form that the API takes: user and assistant in turns, each with something to say; every call of one
-// answered at the beginning of the next, and nothing else answered.
+// conversation is what was said in the form that the API takes: user and assistant in turns, each with something to
+// say; every call of one answered at the beginning of the next, and nothing else answered.
 func conversation(all []model.Message) []message {
 	c := &order{used: map[string]bool{}}
 	merged := merge(all)
@@ -62,7 +62,8 @@ func (c *order) assistant(m model.Message, last bool) {
 	var content []*block
 	for _, b := range m.Blocks {
 		s := said(b)
-		// Such a search goes on when its answer is sent back as the last message; elsewhere half of it would be an error.
+		// Such a search goes on when its answer is sent back as the last message; elsewhere half of it would be an
+		// error.
 		if s == nil || s.Type == "server_tool_use" && !found[s.ID] && !last {
 			continue
 		}
@@ -72,7 +73,8 @@ func (c *order) assistant(m model.Message, last bool) {
 		}
 		content = append(content, s)
 	}
-	if n := len(content); last && n > 0 && content[n-1].Type == "text" { // the API takes no blanks at the end of a begun answer
+	// the API takes no blanks at the end of a begun answer
+	if n := len(content); last && n > 0 && content[n-1].Type == "text" {
 		content[n-1].Text = strings.TrimRightFunc(content[n-1].Text, unicode.IsSpace)
 	}
 	c.add(model.Assistant, content)
@@ -110,7 +112,8 @@ func (c *order) user(m model.Message) {
 	}
 	for i, r := range results {
 		if r == nil {
-			results[i] = result(model.Block{Failed: true, Text: "there is no result: the call was interrupted"}, c.waiting[i].id)
+			results[i] = result(model.Block{Failed: true, Text: "there is no result: the call was interrupted"},
+				c.waiting[i].id)
 		}
 	}
 	c.waiting = nil
@@ -121,7 +124,8 @@ func (c *order) user(m model.Message) {
 func orphan(b model.Block) []*block {
 	var out []*block
 	if strings.TrimSpace(b.Text) != "" {
-		out = append(out, &block{Type: "text", Text: "[result of an earlier call of " + word(b.Name, 128) + "]\n" + b.Text})
+		out = append(out, &block{Type: "text", Text: "[result of an earlier call of " + word(b.Name, 128) + "]\n" +
+			b.Text})
 	}
 	for _, p := range b.Parts {
 		if s := shown(p); s != nil {
@@ -140,7 +144,11 @@ func (c *order) add(role model.Role, content []*block) {
 		return
 	}
 	if len(c.out) == 0 && role == model.Assistant {
-		c.out = append(c.out, message{Role: model.User, blocks: []*block{{Type: "text", Text: "(The beginning of the conversation is not shown.)"}}})
+		c.out = append(c.out,
+			message{
+				Role:   model.User,
+				blocks: []*block{{Type: "text", Text: "(The beginning of the conversation is not shown.)"}},
+			})
 	}
 	c.out = append(c.out, message{Role: role, blocks: content})
 }

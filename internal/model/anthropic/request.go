@@ -123,8 +123,8 @@ func (m *message) write() {
 	}
 }
 
-// mayThink says whether thinking can be asked for: not while calls wait that were made without, as another model or an earlier setting may
-// have made them.
+// mayThink says whether thinking can be asked for: not while calls wait that were made without, as another model or an
+// earlier setting may have made them.
 func (r *request) mayThink() bool {
 	last := len(r.Messages) - 1
 	if last < 1 || r.Messages[last].blocks[0].Type != "tool_result" {
@@ -134,8 +134,9 @@ func (r *request) mayThink() bool {
 	return first.Type == "thinking" || first.Type == "redacted_thinking"
 }
 
-// mark says where a cache may end: after the tools, after the system's parts, and after each of the last two messages of the user, of which
-// the earlier one finds what the last request has left, and the later one leaves it for the next. The API allows for four.
+// mark says where a cache may end: after the tools, after the system's parts, and after each of the last two messages
+// of the user, of which the earlier one finds what the last request has left, and the later one leaves it for the next.
+// The API allows for four.
 func (r *request) mark() {
 	kept := &cache{Type: "ephemeral"}
 	if n := len(r.Tools); n > 0 {
@@ -153,7 +154,8 @@ func (r *request) mark() {
 	}
 }
 
-// kept is what model.Block.Opaque holds of this wire: a whole block, which has a type, or what belongs to a text or a thought.
+// kept is what model.Block.Opaque holds of this wire: a whole block, which has a type, or what belongs to a text or a
+// thought.
 type kept struct {
 	Type      string          `json:"type,omitempty"`
 	ID        string          `json:"id,omitempty"`

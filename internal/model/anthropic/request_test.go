@@ -37,7 +37,10 @@ func long() model.Request {
 	answer := whole()
 	return model.Request{
 		System: []string{"You are careful.", " ", "The directory is /w."},
-		Tools:  []toolspec.Tool{{Name: "Bash", Description: "runs", Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`)}, {Name: "Now"}},
+		Tools: []toolspec.Tool{{
+			Name: "Bash", Description: "runs",
+			Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`),
+		}, {Name: "Now"}},
 		Search: true, Think: 2000,
 		Messages: []model.Message{
 			{Role: model.User, Blocks: []model.Block{
@@ -53,7 +56,10 @@ func long() model.Request {
 			{Role: model.Assistant, Blocks: answer.Blocks},
 			{Role: model.User, Blocks: []model.Block{
 				text("and this"),
-				{Kind: model.Result, ID: "toolu_2", Name: "Read", Text: "late", Parts: []model.Block{{Kind: model.Image, Media: "image/jpeg", Data: []byte("jpg")}}},
+				{
+					Kind: model.Result, ID: "toolu_2", Name: "Read", Text: "late",
+					Parts: []model.Block{{Kind: model.Image, Media: "image/jpeg", Data: []byte("jpg")}},
+				},
 				{Kind: model.Result, ID: "toolu_1", Name: "Bash", Text: " \n", Failed: true},
 				{Kind: model.Result, ID: "gone", Name: "Bash", Text: "of another time"},
 			}},
@@ -64,7 +70,10 @@ func long() model.Request {
 				{Kind: model.Call, ID: "call:1/ä", Name: "my.tool", Input: json.RawMessage(`{}`), Broken: "{"},
 				{Kind: model.Call, ID: "call:1/ä", Name: ""},
 			}},
-			{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: "call:1/ä", Text: "one"}, {Kind: model.Result, ID: "call:1/ä", Text: "\n"}}},
+			{Role: model.User, Blocks: []model.Block{
+				{Kind: model.Result, ID: "call:1/ä", Text: "one"},
+				{Kind: model.Result, ID: "call:1/ä", Text: "\n"},
+			}},
 			{Role: model.Assistant, Blocks: []model.Block{text(" \n")}},
 			{Role: model.User, Blocks: []model.Block{text("go on")}},
 		},
@@ -90,7 +99,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A conversation's beginning is the same bytes when it has grown, but for the marks: else nothing is ever found in the cache.
+// A conversation's beginning is the same bytes when it has grown, but for the marks: else nothing is ever found in the
+// cache.
 func TestPrefixStays(t *testing.T) {
 	q := long()
 	all := sent(t, Options{Model: "m"}, model.Request{Messages: q.Messages, NoCache: true})
@@ -106,17 +116,23 @@ func TestPrefixStays(t *testing.T) {
 	}
 }
 
-// An answer that paused goes back as it is, the half of a search in it too, but for blanks at its end; when it went on without the other
-// half, the half is left out.
+// An answer that paused goes back as it is, the half of a search in it too, but for blanks at its end; when it went on
+// without the other half, the half is left out.
 func TestPaused(t *testing.T) {
-	half := model.Block{Kind: model.Text, Wire: Wire, Opaque: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`)}
+	half := model.Block{
+		Kind: model.Text, Wire: Wire,
+		Opaque: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`),
+	}
 	q := hello()
-	q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: []model.Block{half, text("so far \n")}})
-	if got := string(sent(t, Options{}, q)); !strings.Contains(got, `{"role":"assistant","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}},{"type":"text","text":"so far"}]}]`) {
+	q.Messages = append(q.Messages,
+		model.Message{Role: model.Assistant, Blocks: []model.Block{half, text("so far \n")}})
+	if got := string(sent(t, Options{}, q)); !strings.Contains(got,
+		`{"role":"assistant","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}},{"type":"text","text":"so far"}]}]`) {
 		t.Error(got)
 	}
 	q.Messages = append(q.Messages, hello().Messages...)
-	if got := string(sent(t, Options{}, q)); strings.Contains(got, "server_tool_use") || !strings.Contains(got, `"so far \n"`) {
+	if got := string(sent(t, Options{}, q)); strings.Contains(got, "server_tool_use") ||
+		!strings.Contains(got, `"so far \n"`) {
 		t.Error(got)
 	}
 }
@@ -147,9 +163,21 @@ func TestLimitsOfTheRequest(t *testing.T) {
 		{model.Request{}, 0, `"max_tokens":8192`},
 		{model.Request{}, 64000, `"max_tokens":64000`},
 		{model.Request{MaxOutput: 5}, 64000, `"max_tokens":5`},
-		{model.Request{Think: 4000}, 0, `"max_tokens":12192,"messages":null,"thinking":{"type":"enabled","budget_tokens":4000}`},
-		{model.Request{Think: 4000, MaxOutput: 2000}, 0, `"max_tokens":2000,"messages":null,"thinking":{"type":"enabled","budget_tokens":1999}`},
-		{model.Request{Think: 10, MaxOutput: 2000}, 0, `"max_tokens":2000,"messages":null,"thinking":{"type":"enabled","budget_tokens":1024}`},
+		{
+			model.Request{Think: 4000},
+			0,
+			`"max_tokens":12192,"messages":null,"thinking":{"type":"enabled","budget_tokens":4000}`,
+		},
+		{
+			model.Request{Think: 4000, MaxOutput: 2000},
+			0,
+			`"max_tokens":2000,"messages":null,"thinking":{"type":"enabled","budget_tokens":1999}`,
+		},
+		{
+			model.Request{Think: 10, MaxOutput: 2000},
+			0,
+			`"max_tokens":2000,"messages":null,"thinking":{"type":"enabled","budget_tokens":1024}`,
+		},
 		{model.Request{Think: 4000, MaxOutput: 1024}, 0, `"max_tokens":1024,"messages":null,"stream"`},
 	} {
 		got := sent(t, Options{Model: "m", Profile: model.Profile{Output: c.profile}}, c.q)
@@ -162,7 +190,10 @@ func TestLimitsOfTheRequest(t *testing.T) {
 // Thinking is not asked for while results are for calls that were made without.
 func TestThinkingWithinCalls(t *testing.T) {
 	calling := []model.Block{{Kind: model.Call, ID: "a", Name: "n"}}
-	thought := append([]model.Block{{Kind: model.Thinking, Text: "x", Opaque: json.RawMessage(`{"signature":"s"}`), Wire: Wire}}, calling...)
+	thought := append([]model.Block{{
+		Kind: model.Thinking, Text: "x", Opaque: json.RawMessage(`{"signature":"s"}`),
+		Wire: Wire,
+	}}, calling...)
 	result := model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: "a", Text: "r"}}}
 	for _, c := range []struct {
 		blocks []model.Block
@@ -171,9 +202,17 @@ func TestThinkingWithinCalls(t *testing.T) {
 	}{
 		{thought, []model.Message{result}, true},
 		{calling, []model.Message{result}, false},
-		{calling, []model.Message{result, {Role: model.Assistant, Blocks: []model.Block{text("ok")}}, {Role: model.User, Blocks: []model.Block{text("go on")}}}, true},
+		{calling, []model.Message{
+			result,
+			{Role: model.Assistant, Blocks: []model.Block{text("ok")}},
+			{Role: model.User, Blocks: []model.Block{text("go on")}},
+		}, true},
 	} {
-		q := model.Request{Think: 2000, Messages: append([]model.Message{hello().Messages[0], {Role: model.Assistant, Blocks: c.blocks}}, c.more...)}
+		q := model.Request{
+			Think: 2000,
+			Messages: append([]model.Message{hello().Messages[0], {Role: model.Assistant, Blocks: c.blocks}},
+				c.more...),
+		}
 		if got := strings.Contains(string(sent(t, Options{}, q)), `"budget_tokens"`); got != c.want {
 			t.Errorf("%v: %v", c.blocks, got)
 		}
@@ -228,7 +267,8 @@ func lawful(body []byte) error {
 			case p.Type == "text" && strings.TrimSpace(p.Text) == "":
 				return fmt.Errorf("message %d has an empty text", i)
 			case p.Type == "tool_use":
-				if strings.Trim(p.ID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || p.ID == "" || ids[p.ID] || p.Name == "" || p.Input[0] != '{' {
+				if strings.Trim(p.ID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" ||
+					p.ID == "" || ids[p.ID] || p.Name == "" || p.Input[0] != '{' {
 					return fmt.Errorf("message %d has a bad call %+v", i, p)
 				}
 				ids[p.ID] = true
@@ -241,7 +281,8 @@ func lawful(body []byte) error {
 					return fmt.Errorf("message %d has an empty result", i)
 				}
 				waiting = waiting[1:]
-			case p.Type == "thinking" && (p.Signature == "" || p.Thinking == nil), m.Role == "user" && p.Type == "thinking", m.Role == "user" && p.Type == "tool_use":
+			case p.Type == "thinking" && (p.Signature == "" || p.Thinking == nil), m.Role == "user" &&
+				p.Type == "thinking", m.Role == "user" && p.Type == "tool_use":
 				return fmt.Errorf("message %d: %+v", i, p)
 			}
 		}
@@ -275,9 +316,13 @@ func TestAnyConversation(t *testing.T) {
 					{Kind: model.Result, ID: id, Text: word},
 					{Kind: model.Result, ID: id, Failed: true},
 					{Kind: model.Image, Media: "image/png", Data: []byte("x")},
-					{Kind: model.Text, Wire: Wire, Opaque: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`)},
+					{
+						Kind: model.Text, Wire: Wire,
+						Opaque: json.RawMessage(`{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`),
+					},
 				}[r.IntN(9)]
-				own := b.Kind == model.Text && b.Text == word || b.Kind == model.Result && b.Text == word && m.Role == model.User
+				own := b.Kind == model.Text && b.Text == word || b.Kind == model.Result && b.Text == word &&
+					m.Role == model.User
 				if own {
 					texts = append(texts, word)
 				}
@@ -316,7 +361,8 @@ func TestHeaders(t *testing.T) {
 		_, err := New(o).Ask(t.Context(), hello(), nil)
 		return err
 	}
-	if err := ask(Options{Key: "key-1"}); err != nil || got.Get("X-Api-Key") != "key-1" || got.Get("Authorization") != "" || got.Get("Anthropic-Version") != "2023-06-01" {
+	if err := ask(Options{Key: "key-1"}); err != nil || got.Get("X-Api-Key") != "key-1" ||
+		got.Get("Authorization") != "" || got.Get("Anthropic-Version") != "2023-06-01" {
 		t.Error(err, got)
 	}
 	n := 0
@@ -326,7 +372,8 @@ func TestHeaders(t *testing.T) {
 		}
 		return "token", nil
 	}
-	if err := ask(Options{Key: "key-1", Bearer: bearer}); err != nil || got.Get("X-Api-Key") != "" || got.Get("Authorization") != "Bearer token" {
+	if err := ask(Options{Key: "key-1", Bearer: bearer}); err != nil || got.Get("X-Api-Key") != "" ||
+		got.Get("Authorization") != "Bearer token" {
 		t.Error(err, got)
 	}
 	if err := ask(Options{Bearer: bearer}); failed(t, err).Trouble != model.NoLogin || n != 2 {
@@ -355,7 +402,8 @@ func TestCount(t *testing.T) {
 	defer s.Close()
 	c := client0(t, s.URL)
 	n, exact, err := c.Count(t.Context(), long())
-	if err != nil || n != 1234 || !exact || path != "/v1/messages/count_tokens" || bytes.Contains(body, []byte("max_tokens")) || bytes.Contains(body, []byte(`"stream"`)) {
+	if err != nil || n != 1234 || !exact || path != "/v1/messages/count_tokens" ||
+		bytes.Contains(body, []byte("max_tokens")) || bytes.Contains(body, []byte(`"stream"`)) {
 		t.Error(n, exact, err, path, string(body))
 	}
 	for _, status = range []int{404, 429, 500} {
@@ -381,7 +429,10 @@ func TestErrors(t *testing.T) {
 	}{
 		{400, "invalid_request_error", "max_tokens: must be positive", model.Rejected},
 		{400, "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum", model.Overflow},
-		{400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", model.Overflow},
+		{
+			400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+			model.Overflow,
+		},
 		{400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API.", model.Quota},
 		{400, "invalid_request_error", "You have reached your specified API usage limits.", model.Quota},
 		{401, "authentication_error", "invalid x-api-key", model.NoLogin},
@@ -396,7 +447,10 @@ func TestErrors(t *testing.T) {
 		{418, "new_error", "new", model.Rejected},
 		{502, "", "", model.Broken},
 	} {
-		data, _ := json.Marshal(map[string]any{"type": "error", "error": map[string]any{"type": c.kind, "message": c.says}, "request_id": "req_1"})
+		data, _ := json.Marshal(map[string]any{
+			"type":  "error",
+			"error": map[string]any{"type": c.kind, "message": c.says}, "request_id": "req_1",
+		})
 		if c.kind == "" {
 			data = []byte("<html>")
 		}
@@ -406,7 +460,8 @@ func TestErrors(t *testing.T) {
 		}))
 		_, err := client0(t, s.URL).Ask(t.Context(), hello(), nil)
 		e := failed(t, err)
-		if e.Trouble != c.want || e.Status != c.status || e.Code != c.kind || c.kind != "" && (e.Message != c.says || e.Request != "req_1") || e.Heard || e.Partial != nil {
+		if e.Trouble != c.want || e.Status != c.status || e.Code != c.kind || c.kind != "" &&
+			(e.Message != c.says || e.Request != "req_1") || e.Heard || e.Partial != nil {
 			t.Errorf("%d %s: %#v", c.status, c.kind, e)
 		}
 		s.Close()
@@ -421,7 +476,8 @@ func TestErrors(t *testing.T) {
 		if c.kind == "new_error" {
 			want = model.Broken // there is no status that would say more
 		}
-		if e := failed(t, err); a != nil || e.Trouble != want || e.Status != 0 || e.Code != c.kind || e.Message != c.says || !e.Heard || e.Usage.CacheRead != 200 {
+		if e := failed(t, err); a != nil || e.Trouble != want || e.Status != 0 || e.Code != c.kind ||
+			e.Message != c.says || !e.Heard || e.Usage.CacheRead != 200 {
 			t.Errorf("%s in the stream: %#v", c.kind, e)
 		}
 		partial(t, failed(t, err), pieces)

@@ -29,7 +29,10 @@ func scripted(t *testing.T, script string) (model.Client, *modelserver.Server) {
 func working() model.Request {
 	q := hello()
 	q.System = []string{"be brief"}
-	q.Tools = []toolspec.Tool{{Name: "Bash", Description: "runs", Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)}}
+	q.Tools = []toolspec.Tool{{
+		Name: "Bash", Description: "runs",
+		Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
+	}}
 	return q
 }
 
@@ -46,15 +49,23 @@ func TestConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := a.Calls()
-	if a.Stop != model.Calls || a.Text() != "I will look, hello." || len(calls) != 2 || calls[0].Name != "Bash" || string(calls[0].Input) != `{"command":"ls"}` ||
-		calls[1].Name != "Other" || calls[1].Broken != "" || a.Blocks[0].Kind != model.Thinking || a.Blocks[0].Opaque == nil || len(pieces) < 3 {
+	if a.Stop != model.Calls || a.Text() != "I will look, hello." || len(calls) != 2 || calls[0].Name != "Bash" ||
+		string(calls[0].Input) != `{"command":"ls"}` ||
+		calls[1].Name != "Other" || calls[1].Broken != "" || a.Blocks[0].Kind != model.Thinking ||
+		a.Blocks[0].Opaque == nil || len(pieces) < 3 {
 		t.Fatalf("%+v", a)
 	}
-	q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: a.Blocks}, model.Message{Role: model.User, Blocks: []model.Block{
-		{Kind: model.Result, ID: calls[1].ID, Text: "unknown tool", Failed: true}, {Kind: model.Result, ID: calls[0].ID, Text: "a.txt"},
-	}})
+	q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: a.Blocks},
+		model.Message{Role: model.User, Blocks: []model.Block{
+			{Kind: model.Result, ID: calls[1].ID, Text: "unknown tool", Failed: true}, {
+				Kind: model.Result,
+				ID:   calls[0].ID,
+				Text: "a.txt",
+			},
+		}})
 	a, err = c.Ask(t.Context(), q, nil)
-	if err != nil || a.Stop != model.Done || a.Text() != "It said unknown tool." || a.Usage != (model.Usage{Input: 5, Output: 7, CacheRead: 11}) {
+	if err != nil || a.Stop != model.Done || a.Text() != "It said unknown tool." ||
+		a.Usage != (model.Usage{Input: 5, Output: 7, CacheRead: 11}) {
 		t.Fatalf("%+v %v", a, err)
 	}
 	requests := s.Requests()
@@ -110,9 +121,11 @@ func TestTroubles(t *testing.T) {
 func TestRetrying(t *testing.T) {
 	client, s := scripted(t, `[{"error": 529, "times": 1}, {"cut": "start", "times": 1}, {"say": "here"}]`)
 	var waits []model.Retry
-	c := model.Retrying(client, model.RetryOptions{Tries: 3, First: time.Millisecond}, func(r model.Retry) { waits = append(waits, r) })
+	c := model.Retrying(client, model.RetryOptions{Tries: 3, First: time.Millisecond},
+		func(r model.Retry) { waits = append(waits, r) })
 	a, pieces, err := heard(t.Context(), c, working())
-	if err != nil || a.Text() != "here" || len(pieces) != 1 || len(waits) != 2 || waits[0].Error.Trouble != model.Overloaded || waits[1].Error.Trouble != model.Cut {
+	if err != nil || a.Text() != "here" || len(pieces) != 1 || len(waits) != 2 ||
+		waits[0].Error.Trouble != model.Overloaded || waits[1].Error.Trouble != model.Cut {
 		t.Errorf("%+v %v %v %v", a, pieces, waits, err)
 	}
 	if n := len(s.Requests()); n != 3 {

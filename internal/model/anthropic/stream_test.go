@@ -48,7 +48,10 @@ func heard(ctx context.Context, c model.Client, q model.Request) (*model.Answer,
 }
 
 func hello() model.Request {
-	return model.Request{Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: "hello"}}}}}
+	return model.Request{Messages: []model.Message{{
+		Role:   model.User,
+		Blocks: []model.Block{{Kind: model.Text, Text: "hello"}},
+	}}}
 }
 
 func failed(t *testing.T, err error) *model.Error {
@@ -77,11 +80,26 @@ func whole() *model.Answer {
 		Usage:  model.Usage{Input: 25, CacheRead: 200, CacheWrite: 100, Output: 89, Searches: 1},
 		Limits: model.Limits{Requests: -1, Tokens: -1},
 		Blocks: []model.Block{
-			{Kind: model.Thinking, Text: "Let me think.\nTwo lines.", Opaque: raw(`{"signature":"c2lnbmVkIQ=="}`), Wire: Wire},
+			{
+				Kind: model.Thinking, Text: "Let me think.\nTwo lines.", Opaque: raw(`{"signature":"c2lnbmVkIQ=="}`),
+				Wire: Wire,
+			},
 			{Kind: model.Thinking, Opaque: raw(`{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"}`), Wire: Wire},
-			{Kind: model.Text, Opaque: raw(`{"id":"srvtoolu_1","input":{"query":"the \"news\""},"name":"web_search","type":"server_tool_use"}`), Wire: Wire},
-			{Kind: model.Text, Opaque: raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"News","url":"https://example.com","encrypted_content":"RW5j"}]}`), Wire: Wire},
-			{Kind: model.Text, Text: "Grüße, 世界 \u2028 \U0001F600!", Opaque: raw(`{"citations":[{"type":"web_search_result_location","url":"https://example.com","encrypted_index":"SWR4"}]}`), Wire: Wire},
+			{
+				Kind: model.Text,
+				Opaque: raw(
+					`{"id":"srvtoolu_1","input":{"query":"the \"news\""},"name":"web_search","type":"server_tool_use"}`), Wire: Wire,
+			},
+			{
+				Kind: model.Text,
+				Opaque: raw(
+					`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"News","url":"https://example.com","encrypted_content":"RW5j"}]}`), Wire: Wire,
+			},
+			{
+				Kind: model.Text, Text: "Grüße, 世界 \u2028 \U0001F600!",
+				Opaque: raw(
+					`{"citations":[{"type":"web_search_result_location","url":"https://example.com","encrypted_index":"SWR4"}]}`), Wire: Wire,
+			},
 			{Kind: model.Call, ID: "toolu_1", Name: "Bash", Input: raw(`{"command":"ls -la \"ü\""}`)},
 			{Kind: model.Call, ID: "toolu_2", Name: "Read", Input: raw(`{"file_path": "/a/b.txt", "n": 1e3}`)},
 			{Kind: model.Call, ID: "toolu_3", Name: "Now", Input: raw(`{}`)},
@@ -155,7 +173,10 @@ func TestDividedAtEveryByte(t *testing.T) {
 	t.Parallel()
 	stream := []byte(everything(t))
 	for i := range len(stream) + 1 {
-		c := New(Options{Key: "k", Model: "m", HTTP: &http.Client{Transport: &pieces{[][]byte{stream[:i], stream[i:]}, io.EOF}}})
+		c := New(Options{
+			Key: "k", Model: "m",
+			HTTP: &http.Client{Transport: &pieces{[][]byte{stream[:i], stream[i:]}, io.EOF}},
+		})
 		a, err := c.Ask(t.Context(), hello(), nil)
 		if err != nil {
 			t.Fatalf("at %d: %v", i, err)
@@ -166,7 +187,8 @@ func TestDividedAtEveryByte(t *testing.T) {
 	for i := range stream {
 		bytes = append(bytes, stream[i:i+1])
 	}
-	a, err := New(Options{Key: "k", HTTP: &http.Client{Transport: &pieces{bytes, io.EOF}}}).Ask(t.Context(), hello(), nil)
+	a, err := New(Options{Key: "k", HTTP: &http.Client{Transport: &pieces{bytes, io.EOF}}}).Ask(t.Context(), hello(),
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +264,10 @@ func TestCutOnTheNetwork(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	for i := 0; i < len(stream)-1; i += step {
 		ask := func(what string) (*model.Answer, error) {
-			return New(Options{Base: fmt.Sprint(s.URL, "/", what, "/", i), Key: "k", HTTP: &http.Client{Transport: transport}}).Ask(t.Context(), hello(), nil)
+			return New(Options{
+				Base: fmt.Sprint(s.URL, "/", what, "/", i), Key: "k",
+				HTTP: &http.Client{Transport: transport},
+			}).Ask(t.Context(), hello(), nil)
 		}
 		a, err := ask("flush")
 		if err != nil {
@@ -296,7 +321,8 @@ func TestVectors(t *testing.T) {
 			var got, want any
 			_ = json.Unmarshal(c.Input, &got)
 			_ = json.Unmarshal(s.Calls[i].Input, &want)
-			if c.ID != s.Calls[i].ID || c.Name != s.Calls[i].Name || !reflect.DeepEqual(got, want) || a.Stop != model.Calls {
+			if c.ID != s.Calls[i].ID || c.Name != s.Calls[i].Name || !reflect.DeepEqual(got, want) ||
+				a.Stop != model.Calls {
 				t.Errorf("%s: %#v", s.ID, c)
 			}
 		}
@@ -339,7 +365,9 @@ func TestStops(t *testing.T) {
 		{[]string{text}, "pause_turn", model.Paused, ""},
 		{[]string{text}, "model_context_window_exceeded", model.Full, ""},
 	} {
-		events := append(c.events, fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q},"usage":{"output_tokens":3}}`, c.reason), stop)
+		events := append(c.events,
+			fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q},"usage":{"output_tokens":3}}`,
+				c.reason), stop)
 		a, err := client0(t, answers(t, say(events...)).URL).Ask(t.Context(), hello(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -379,23 +407,35 @@ func TestTolerance(t *testing.T) {
 			[]model.Block{{Kind: model.Call, ID: "a", Name: "n", Input: json.RawMessage(`{}`), Broken: `"x"`}},
 		},
 		"blocks that never begin, and mix": {
-			say(`{"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"b"}}`,
+			say(`{"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"a"}}`,
+				`{"type":"content_block_delta","index":1,"delta":{"type":"thinking_delta","thinking":"b"}}`,
 				`{"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"c"}}`, stop),
 			[]model.Block{{Kind: model.Text, Text: "ac"}, {Kind: model.Thinking, Text: "b"}},
 		},
 		"text with the beginning": {
-			say(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}`, `{"type":"content_block_stop","index":0}`, stop),
+			say(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}`,
+				`{"type":"content_block_stop","index":0}`, stop),
 			[]model.Block{{Kind: model.Text, Text: "a"}},
 		},
 		"unknown events, blocks and pieces": {
-			say(`{"type":"ping"}`, `{"type":"news"}`, `{}`, `{"type":"content_block_start","index":0,"content_block":{"type":"hologram"}}`,
-				`{"type":"content_block_delta","index":0,"delta":{"type":"light","text":"x"}}`, `{"type":"content_block_stop","index":9}`, stop),
+			say(`{"type":"ping"}`, `{"type":"news"}`, `{}`,
+				`{"type":"content_block_start","index":0,"content_block":{"type":"hologram"}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"light","text":"x"}}`,
+				`{"type":"content_block_stop","index":9}`, stop),
 			nil,
 		},
-		"names of events only":        {"event: message_stop\ndata: {}\n\n", nil},
-		"counts in another form":      {say(`{"type":"message_start","message":{"id":"x","usage":{"input_tokens":"many","output_tokens":1.5}}}`, stop), nil},
-		"thought that is only sealed": {say(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":"s"}}`, stop), []model.Block{{Kind: model.Thinking, Opaque: json.RawMessage(`{"signature":"s"}`), Wire: Wire}}},
-		"not UTF-8":                   {say("{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\xffb\"}}", stop), []model.Block{{Kind: model.Text, Text: "a\uFFFDb"}}},
+		"names of events only": {"event: message_stop\ndata: {}\n\n", nil},
+		"counts in another form": {
+			say(`{"type":"message_start","message":{"id":"x","usage":{"input_tokens":"many","output_tokens":1.5}}}`,
+				stop), nil,
+		},
+		"thought that is only sealed": {
+			say(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":"s"}}`, stop), []model.Block{{Kind: model.Thinking, Opaque: json.RawMessage(`{"signature":"s"}`), Wire: Wire}},
+		},
+		"not UTF-8": {
+			say("{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\xffb\"}}",
+				stop), []model.Block{{Kind: model.Text, Text: "a\uFFFDb"}},
+		},
 	} {
 		a, err := client0(t, answers(t, c.stream).URL).Ask(t.Context(), hello(), nil)
 		if err != nil || !reflect.DeepEqual(a.Blocks, c.want) {
@@ -406,8 +446,11 @@ func TestTolerance(t *testing.T) {
 
 func TestGarbage(t *testing.T) {
 	for _, stream := range []string{
-		"data: {\"type\":\n\n", "data: []\n\n", "data: 1\n\n", say(`{"type":"content_block_start","content_block":7}`), say(`{"type":"content_block_start"}`),
-		say(`{"type":"content_block_delta","index":"x"}`), "<html>", say(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"message_stop"}`),
+		"data: {\"type\":\n\n", "data: []\n\n", "data: 1\n\n", say(`{"type":"content_block_start","content_block":7}`),
+		say(`{"type":"content_block_start"}`),
+		say(`{"type":"content_block_delta","index":"x"}`), "<html>",
+		say(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
+			`{"type":"message_stop"}`),
 	} {
 		_, err := client0(t, answers(t, stream).URL).Ask(t.Context(), hello(), nil)
 		if e := failed(t, err); e.Trouble != model.Garbage {
@@ -421,7 +464,9 @@ func TestMemory(t *testing.T) {
 	const events, size = 4_000, 500
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body)
-		one := say(fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q},"padding":%q}`, strings.Repeat("x", size), strings.Repeat("p", 900)))
+		one := say(
+			fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q},"padding":%q}`,
+				strings.Repeat("x", size), strings.Repeat("p", 900)))
 		for range events {
 			_, _ = io.WriteString(w, one)
 		}

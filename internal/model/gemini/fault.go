@@ -99,7 +99,10 @@ func spent(quota string) bool {
 }
 
 func tooLong(message string) bool {
-	return slices.ContainsFunc([]string{"exceeds the maximum number of tokens", "maximum context length", "context window"}, func(s string) bool {
+	return slices.ContainsFunc([]string{
+		"exceeds the maximum number of tokens", "maximum context length",
+		"context window",
+	}, func(s string) bool {
 		return strings.Contains(message, s)
 	})
 }

@@ -1,10 +1,12 @@
 // Package gemini is Google's Gemini API, as generateContent speaks it.
 //
-// It promises that marks of thoughts go back on the very part that they came with, which the API insists on; that a call has an id even
-// where the API gives none, the same one when the conversation is resumed; that an answer that the API ended for a reason is whole and one
-// without a reason is not; and that a spent quota is told from a moment of too many requests.
+// It promises that marks of thoughts go back on the very part that they came with, which the API insists on; that a
+// call has an id even where the API gives none, the same one when the conversation is resumed; that an answer that the
+// API ended for a reason is whole and one without a reason is not; and that a spent quota is told from a moment of too
+// many requests.
 //
-// It refuses to log in (a key or a token comes from elsewhere), to upload files, and to keep a cache: the API caches by itself.
+// It refuses to log in (a key or a token comes from elsewhere), to upload files, and to keep a cache: the API caches by
+// itself.
 package gemini
 
 import (
@@ -120,13 +122,15 @@ func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error
 	}
 	_, err := c.api.Call(ctx, c.path("countTokens"), ask, &answer)
 	var e *model.Error
-	if errors.As(err, &e) && (e.Trouble == model.Unknown || e.Trouble == model.Rejected) || err == nil && answer.Total == 0 {
+	if errors.As(err, &e) && (e.Trouble == model.Unknown || e.Trouble == model.Rejected) || err == nil &&
+		answer.Total == 0 {
 		return max(1, model.Estimate(q)), false, nil
 	}
 	return int64(answer.Total), err == nil, err
 }
 
-// generation is the number in gemini-2.5-pro: 2.5. Names without one (gemini-flash-latest) are the newest. 0: not a Gemini model.
+// generation is the number in gemini-2.5-pro: 2.5. Names without one (gemini-flash-latest) are the newest. 0: not a
+// Gemini model.
 func (c *client) generation() float64 {
 	rest, ok := strings.CutPrefix(c.name, "gemini-")
 	if !ok {

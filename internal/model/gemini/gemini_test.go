@@ -76,7 +76,8 @@ func events(data ...string) []byte {
 }
 
 func parts(list string) string {
-	return `{"candidates":[{"content":{"role":"model","parts":[` + list + `]},"index":0}],"modelVersion":"m","responseId":"r"}`
+	return `{"candidates":[{"content":{"role":"model","parts":[` + list +
+		`]},"index":0}],"modelVersion":"m","responseId":"r"}`
 }
 
 func finish(reason string) string {
@@ -84,13 +85,20 @@ func finish(reason string) string {
 }
 
 func hello() model.Request {
-	return model.Request{Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: "hello"}}}}}
+	return model.Request{Messages: []model.Message{{
+		Role:   model.User,
+		Blocks: []model.Block{{Kind: model.Text, Text: "hello"}},
+	}}}
 }
 
 func offering() model.Request {
 	q := hello()
 	q.Tools = []toolspec.Tool{
-		{Name: "Bash", Description: "run", Input: json.RawMessage(`{"$schema":"x","type":"object","properties":{"command":{"type":"string"},"a":{}},"required":["command"],"additionalProperties":false}`)},
+		{
+			Name: "Bash", Description: "run",
+			Input: json.RawMessage(
+				`{"$schema":"x","type":"object","properties":{"command":{"type":"string"},"a":{}},"required":["command"],"additionalProperties":false}`),
+		},
 		{Name: "Now"},
 	}
 	return q
@@ -173,7 +181,8 @@ func (s scenario) run(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 		said := ""
 		// A client of its own for each turn: ids must not depend on what a client has seen before.
-		a, err := New(Options{Base: server.URL, Key: "k", Model: "m"}).Ask(ctx, q, func(p model.Piece) { said += p.Text })
+		a, err := New(Options{Base: server.URL, Key: "k", Model: "m"}).Ask(ctx, q,
+			func(p model.Piece) { said += p.Text })
 		stop()
 		want := s.Turns[turn].Want
 		if said != want.Text {
@@ -224,11 +233,13 @@ const whole = `(First I think about it.) "Then I say <something> long enough." [
 func TestCutAtEveryByte(t *testing.T) {
 	for i := range len(golden(t)) {
 		var said strings.Builder
-		a, err := canned{body: golden(t), cut: i}.client().Ask(t.Context(), hello(), func(p model.Piece) { said.WriteString(p.Text) })
+		a, err := canned{body: golden(t), cut: i}.client().Ask(t.Context(), hello(),
+			func(p model.Piece) { said.WriteString(p.Text) })
 		if err != nil {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
-		if shown(a) != whole || (a.Usage != model.Usage{Input: 11, CacheRead: 5, Output: 7}) || said.String() != "First I think about it.Then I say <something> long enough." {
+		if shown(a) != whole || (a.Usage != model.Usage{Input: 11, CacheRead: 5, Output: 7}) ||
+			said.String() != "First I think about it.Then I say <something> long enough." {
 			t.Fatalf("cut at %d: %s %+v, heard %q", i, shown(a), a.Usage, said.String())
 		}
 	}
@@ -237,14 +248,16 @@ func TestCutAtEveryByte(t *testing.T) {
 func TestEndsAtEveryByte(t *testing.T) {
 	body, cut := golden(t), 0
 	for i := range body {
-		a, err := canned{body: body[:i], end: []error{io.EOF, io.ErrUnexpectedEOF}[i%2]}.client().Ask(t.Context(), hello(), nil)
+		a, err := canned{body: body[:i], end: []error{io.EOF, io.ErrUnexpectedEOF}[i%2]}.client().Ask(t.Context(),
+			hello(), nil)
 		if err == nil {
 			if shown(a) != whole || a.Usage.Output != 7 {
 				t.Fatalf("the first %d bytes are another answer: %s %+v", i, shown(a), a.Usage)
 			}
 			continue
 		}
-		if e := trouble(t, err); e.Trouble != model.Cut || slices.ContainsFunc(e.Partial, func(b model.Block) bool { return b.Kind == model.Call }) {
+		if e := trouble(t, err); e.Trouble != model.Cut ||
+			slices.ContainsFunc(e.Partial, func(b model.Block) bool { return b.Kind == model.Call }) {
 			t.Fatalf("the first %d bytes: %+v", i, e)
 		}
 		cut++
@@ -259,22 +272,63 @@ func TestStreams(t *testing.T) {
 		events []string
 		want   string
 	}{
-		"no ids":           {[]string{parts(`{"functionCall":{"name":"X","args":{"n":1}}}`), parts(`{"functionCall":{"name":"Y"}}`), finish("STOP")}, `[call_gemini_1 X {"n":1}] [call_gemini_2 Y {}] calls`},
-		"one id for all":   {[]string{parts(`{"functionCall":{"id":"a","name":"X","args":null}},{"functionCall":{"id":"a","name":"Y","args":{}}}`), finish("STOP")}, `[a X {}] [call_gemini_2 Y {}] calls`},
-		"args a list":      {[]string{parts(`{"functionCall":{"id":"a","name":"X","args":[1]}}`), finish("STOP")}, `[a X {} broken [1]] calls`},
-		"all in one event": {[]string{`{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"text":"b"},{"functionCall":{"id":"i","name":"X"}}]},"finishReason":"STOP"}]}`}, `(a) "b" [i X {}] calls`},
+		"no ids": {
+			[]string{
+				parts(`{"functionCall":{"name":"X","args":{"n":1}}}`),
+				parts(`{"functionCall":{"name":"Y"}}`), finish("STOP"),
+			},
+			`[call_gemini_1 X {"n":1}] [call_gemini_2 Y {}] calls`,
+		},
+		"one id for all": {
+			[]string{
+				parts(`{"functionCall":{"id":"a","name":"X","args":null}},{"functionCall":{"id":"a","name":"Y","args":{}}}`), finish("STOP"),
+			}, `[a X {}] [call_gemini_2 Y {}] calls`,
+		},
+		"args a list": {
+			[]string{parts(`{"functionCall":{"id":"a","name":"X","args":[1]}}`), finish("STOP")},
+			`[a X {} broken [1]] calls`,
+		},
+		"all in one event": {
+			[]string{
+				`{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"text":"b"},{"functionCall":{"id":"i","name":"X"}}]},"finishReason":"STOP"}]}`,
+			}, `(a) "b" [i X {}] calls`,
+		},
 		"no content":       {[]string{`{"candidates":[{"finishReason":"STOP"}]}`}, `done`},
 		"length":           {[]string{parts(`{"text":"a"}`), finish("MAX_TOKENS")}, `"a" length`},
 		"safety":           {[]string{parts(`{"text":"a"}`), finish("SAFETY")}, `"a" refused`},
 		"recitation":       {[]string{finish("RECITATION")}, `refused`},
 		"a filter to come": {[]string{finish("SOMETHING_NEW")}, `refused`},
-		"blocked question": {[]string{`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":5}}`}, `refused`},
-		"mark on a text":   {[]string{parts(`{"text":"a"}`), parts(`{"text":"b","thoughtSignature":"s"}`), parts(`{"text":"c"}`), finish("STOP")}, `"a" "b" "c" done`},
-		"mark by itself":   {[]string{parts(`{"text":"a"}`), parts(`{"text":"","thoughtSignature":"s"}`), finish("STOP")}, `"a" () done`},
-		"unspecified":      {[]string{`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"FINISH_REASON_UNSPECIFIED"}]}`, finish("STOP")}, `"a" done`},
-		"another answer":   {[]string{parts(`{"text":"a"}`), `{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]},"finishReason":"STOP"}]}`, finish("STOP")}, `"a" done`},
-		"end mark":         {[]string{parts(`{"text":"a"}`), finish("STOP"), "[DONE]"}, `"a" done`},
-		"null parts":       {[]string{parts(`null,{"text":null},{"inlineData":{}},{"text":"a"}`), finish("STOP")}, `"a" done`},
+		"blocked question": {
+			[]string{`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":5}}`},
+			`refused`,
+		},
+		"mark on a text": {[]string{
+			parts(`{"text":"a"}`), parts(`{"text":"b","thoughtSignature":"s"}`),
+			parts(`{"text":"c"}`), finish("STOP"),
+		}, `"a" "b" "c" done`},
+		"mark by itself": {[]string{
+			parts(`{"text":"a"}`), parts(`{"text":"","thoughtSignature":"s"}`),
+			finish("STOP"),
+		}, `"a" () done`},
+		"unspecified": {
+			[]string{
+				`{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"FINISH_REASON_UNSPECIFIED"}]}`,
+				finish("STOP"),
+			}, `"a" done`,
+		},
+		"another answer": {
+			[]string{
+				parts(`{"text":"a"}`),
+				`{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]},"finishReason":"STOP"}]}`,
+				finish("STOP"),
+			},
+			`"a" done`,
+		},
+		"end mark": {[]string{parts(`{"text":"a"}`), finish("STOP"), "[DONE]"}, `"a" done`},
+		"null parts": {
+			[]string{parts(`null,{"text":null},{"inlineData":{}},{"text":"a"}`), finish("STOP")},
+			`"a" done`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := answer(t, events(row.events...))
@@ -303,7 +357,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	// Each event has what is known so far; the last one may know less.
-	a, err := answer(t, events(`{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1}}`, `{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":5}}`,
+	a, err := answer(t, events(`{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":1}}`,
+		`{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":5}}`,
 		`{"usageMetadata":{"promptTokenCount":9},"candidates":[{"finishReason":"STOP"}]}`))
 	if err != nil || (a.Usage != model.Usage{Input: 9, Output: 5}) {
 		t.Error(err, a)
@@ -317,16 +372,42 @@ func TestErrorsWithin(t *testing.T) {
 		want   model.Trouble
 		code   string
 	}{
-		"status":           {[]string{said, `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`}, model.Overloaded, "UNAVAILABLE"},
-		"name only":        {[]string{`{"error":{"message":"x","status":"RESOURCE_EXHAUSTED"}}`}, model.Limited, "RESOURCE_EXHAUSTED"},
-		"nothing":          {[]string{`{"error":{}}`}, model.Broken, ""},
-		"text":             {[]string{`{"error":"boom"}`}, model.Broken, ""},
-		"too long":         {[]string{`{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}`}, model.Overflow, "INVALID_ARGUMENT"},
-		"malformed call":   {[]string{said, `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print("}]}`}, model.Broken, "MALFORMED_FUNCTION_CALL"},
-		"unexpected call":  {[]string{finish("UNEXPECTED_TOOL_CALL")}, model.Broken, "UNEXPECTED_TOOL_CALL"},
-		"missing mark":     {[]string{finish("MISSING_THOUGHT_SIGNATURE")}, model.Rejected, "MISSING_THOUGHT_SIGNATURE"},
-		"no end":           {[]string{said, `{"usageMetadata":{"promptTokenCount":3}}`}, model.Cut, ""},
-		"no reason":        {[]string{said, `{"candidates":[{"finishReason":"FINISH_REASON_UNSPECIFIED"}]}`}, model.Cut, ""},
+		"status": {
+			[]string{
+				said,
+				`{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`,
+			},
+			model.Overloaded,
+			"UNAVAILABLE",
+		},
+		"name only": {
+			[]string{`{"error":{"message":"x","status":"RESOURCE_EXHAUSTED"}}`},
+			model.Limited,
+			"RESOURCE_EXHAUSTED",
+		},
+		"nothing": {[]string{`{"error":{}}`}, model.Broken, ""},
+		"text":    {[]string{`{"error":"boom"}`}, model.Broken, ""},
+		"too long": {
+			[]string{
+				`{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}`,
+			}, model.Overflow, "INVALID_ARGUMENT",
+		},
+		"malformed call": {[]string{
+			said,
+			`{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print("}]}`,
+		}, model.Broken, "MALFORMED_FUNCTION_CALL"},
+		"unexpected call": {[]string{finish("UNEXPECTED_TOOL_CALL")}, model.Broken, "UNEXPECTED_TOOL_CALL"},
+		"missing mark": {
+			[]string{finish("MISSING_THOUGHT_SIGNATURE")},
+			model.Rejected,
+			"MISSING_THOUGHT_SIGNATURE",
+		},
+		"no end": {[]string{said, `{"usageMetadata":{"promptTokenCount":3}}`}, model.Cut, ""},
+		"no reason": {
+			[]string{said, `{"candidates":[{"finishReason":"FINISH_REASON_UNSPECIFIED"}]}`},
+			model.Cut,
+			"",
+		},
 		"garbage":          {[]string{said, `{"candidates":`}, model.Garbage, ""},
 		"another shape":    {[]string{said, `{"candidates":{"a":1}}`}, model.Garbage, ""},
 		"a part of a kind": {[]string{`{"candidates":[{"content":{"parts":[7]}}]}`}, model.Garbage, ""},
@@ -336,7 +417,8 @@ func TestErrorsWithin(t *testing.T) {
 		if e.Trouble != row.want || e.Code != row.code {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if half := row.events[0] == said; e.Heard != half || half && (len(e.Partial) != 1 || e.Partial[0].Text != "half") {
+		if half := row.events[0] == said; e.Heard != half || half &&
+			(len(e.Partial) != 1 || e.Partial[0].Text != "half") {
 			t.Errorf("%s: heard %v, partial %+v", name, e.Heard, e.Partial)
 		}
 		if name == "no end" && e.Usage.Input != 3 {
@@ -358,19 +440,31 @@ func TestRefusals(t *testing.T) {
 		want   model.Trouble
 		after  time.Duration
 	}{
-		{400, `{"error":{"code":400,"message":"Request contains an invalid argument.","status":"INVALID_ARGUMENT"}}`, model.Rejected, 0},
+		{
+			400, `{"error":{"code":400,"message":"Request contains an invalid argument.","status":"INVALID_ARGUMENT"}}`,
+			model.Rejected, 0,
+		},
 		{400, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]}}`, model.NoLogin, 0},
 		{400, `{"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}`, model.Rejected, 0},
 		{400, `{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`, model.Overflow, 0},
-		{500, `{"error":{"code":500,"message":"exceeds the maximum number of tokens","status":"INTERNAL"}}`, model.Broken, 0},
+		{
+			500, `{"error":{"code":500,"message":"exceeds the maximum number of tokens","status":"INTERNAL"}}`,
+			model.Broken, 0,
+		},
 		{401, `{"error":{"code":401,"message":"no","status":"UNAUTHENTICATED"}}`, model.NoLogin, 0},
 		{403, `{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED","details":[{"reason":"SERVICE_DISABLED"}]}}`, model.Forbidden, 0},
 		{403, `{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED","details":[{"reason":"API_KEY_SERVICE_BLOCKED"}]}}`, model.Forbidden, 0},
-		{404, `{"error":{"code":404,"message":"models/x is not found for API version v1beta","status":"NOT_FOUND"}}`, model.Unknown, 0},
+		{
+			404, `{"error":{"code":404,"message":"models/x is not found for API version v1beta","status":"NOT_FOUND"}}`,
+			model.Unknown, 0,
+		},
 		{429, quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier"), model.Limited, 34074824224},
 		{429, quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), model.Quota, 34074824224},
 		{429, `[` + quota("GenerateContentInputTokensPerModelPerMinute-FreeTier") + `]`, model.Limited, 34074824224},
-		{429, `{"error":{"code":429,"message":"Your prepayment credits are depleted.","status":"RESOURCE_EXHAUSTED"}}`, model.Quota, 0},
+		{
+			429, `{"error":{"code":429,"message":"Your prepayment credits are depleted.","status":"RESOURCE_EXHAUSTED"}}`,
+			model.Quota, 0,
+		},
 		{500, `{"error":{"code":500,"message":"oh","status":"INTERNAL"}}`, model.Broken, 0},
 		{503, `{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`, model.Overloaded, 0},
 		{502, `<html><title>Error 502</title></html>`, model.Broken, 0},
@@ -389,7 +483,8 @@ func FuzzEvents(f *testing.F) {
 		}
 	}
 	f.Add(parts(`{"toolCall":{},"thoughtSignature":"x"},{"text":"","thoughtSignature":"y"}`), `{"error":[]}`)
-	f.Add(`{"error":{"code":429,"details":[{"retryDelay":"1e99s"},7]}}`, `{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}`)
+	f.Add(`{"error":{"code":429,"details":[{"retryDelay":"1e99s"},7]}}`,
+		`{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}`)
 	f.Fuzz(func(t *testing.T, one, two string) {
 		if strings.ContainsAny(one+two, "\r\n") {
 			return

@@ -65,8 +65,8 @@ type tool struct {
 	Search    *struct{}  `json:"google_search,omitempty"`
 }
 
-// declared is a function. The older member parameters takes only a part of what JSON schema is, with words of its own; this one takes the
-// schema.
+// declared is a function. The older member parameters takes only a part of what JSON schema is, with words of its own;
+// this one takes the schema.
 type declared struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -94,7 +94,8 @@ type kept struct {
 	Part      json.RawMessage `json:"part,omitempty"`
 }
 
-// unmarked stands for the mark of a call that another model made: Google documents it for conversations that were carried over.
+// unmarked stands for the mark of a call that another model made: Google documents it for conversations that were
+// carried over.
 const unmarked = "skip_thought_signature_validator"
 
 func (c *client) request(q model.Request) request {
@@ -129,7 +130,8 @@ func (c *client) request(q model.Request) request {
 
 func (c *client) config(q model.Request) *config {
 	g := &config{MaxOutput: q.MaxOutput}
-	special := slices.ContainsFunc([]string{"image", "tts", "live", "audio", "embedding"}, func(s string) bool { return strings.Contains(c.name, s) })
+	special := slices.ContainsFunc([]string{"image", "tts", "live", "audio", "embedding"},
+		func(s string) bool { return strings.Contains(c.name, s) })
 	if c.generation() >= 2.5 && !special { // a model that cannot think refuses to be asked for thoughts
 		g.Thinking = &thinks{Thoughts: true}
 		switch {
@@ -148,8 +150,8 @@ func (c *client) config(q model.Request) *config {
 	return g
 }
 
-// tools offers the functions. The API's own search stands beside functions only since Gemini 3, and only if it may show what it did;
-// before that, functions go first and there is no search.
+// tools offers the functions. The API's own search stands beside functions only since Gemini 3, and only if it may show
+// what it did; before that, functions go first and there is no search.
 func (c *client) tools(r *request, q model.Request) {
 	var functions []declared
 	for _, t := range q.Tools {

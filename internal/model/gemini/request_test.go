@@ -17,7 +17,10 @@ import (
 // sent is what a client sends for a request, and where.
 func sent(t *testing.T, o Options, q model.Request) (at *http.Request, body string) {
 	t.Helper()
-	o.HTTP = &http.Client{Transport: canned{body: events(finish("STOP")), asked: func(q *http.Request, b []byte) { at, body = q, string(b) }}}
+	o.HTTP = &http.Client{Transport: canned{
+		body:  events(finish("STOP")),
+		asked: func(q *http.Request, b []byte) { at, body = q, string(b) },
+	}}
 	if _, err := New(o).Ask(t.Context(), q, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +49,14 @@ func conversation() model.Request {
 			{Kind: model.Thinking, Text: "marked", Opaque: json.RawMessage(`{"signature":"t"}`), Wire: wireName},
 			{Kind: model.Thinking, Text: "foreign", Opaque: json.RawMessage(`{"signature":"no"}`), Wire: "anthropic"},
 			{Kind: model.Text, Text: "I look.", Opaque: json.RawMessage(`{"signature":"u"}`), Wire: wireName},
-			{Kind: model.Thinking, Opaque: json.RawMessage(`{"part":{"toolCall":{"toolType":"GOOGLE_SEARCH_WEB"}}}`), Wire: wireName},
-			{Kind: model.Call, ID: "a", Name: "Bash", Input: json.RawMessage(`{"command":"ls"}`), Opaque: json.RawMessage(`{"signature":"v"}`), Wire: wireName},
+			{
+				Kind: model.Thinking, Opaque: json.RawMessage(`{"part":{"toolCall":{"toolType":"GOOGLE_SEARCH_WEB"}}}`),
+				Wire: wireName,
+			},
+			{
+				Kind: model.Call, ID: "a", Name: "Bash", Input: json.RawMessage(`{"command":"ls"}`),
+				Opaque: json.RawMessage(`{"signature":"v"}`), Wire: wireName,
+			},
 			{Kind: model.Call, ID: "b", Name: "Now", Input: json.RawMessage(`{}`), Broken: `{"x`},
 		}},
 		model.Message{Role: model.User, Blocks: []model.Block{
@@ -63,7 +72,10 @@ func conversation() model.Request {
 			{Kind: model.Call, ID: "toolu_1", Name: "Now", Opaque: json.RawMessage(`"x"`), Wire: "anthropic"},
 			{Kind: model.Call, ID: "toolu_2", Name: "Now"},
 		}},
-		model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: "toolu_1"}, {Kind: model.Result, ID: "toolu_2", Text: "2"}}},
+		model.Message{Role: model.User, Blocks: []model.Block{
+			{Kind: model.Result, ID: "toolu_1"},
+			{Kind: model.Result, ID: "toolu_2", Text: "2"},
+		}},
 		model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Thinking, Text: "cut off"}}},
 	)
 	return q
@@ -89,18 +101,26 @@ func TestRequest(t *testing.T) {
 		"tools":[{"functionDeclarations":[{"name":"Bash","description":"run","parametersJsonSchema":{"type":"object","properties":{"command":{"type":"string"},"a":{}},"required":["command"],"additionalProperties":false}},{"name":"Now"}]}],
 		"generationConfig":{"maxOutputTokens":99THINKING}}`
 	for name, row := range map[string]struct{ unmarked, thinking string }{
-		"gemini-3-pro-preview":  {`,"thoughtSignature":"skip_thought_signature_validator"`, `,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}`},
-		"gemini-flash-latest":   {`,"thoughtSignature":"skip_thought_signature_validator"`, `,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}`},
+		"gemini-3-pro-preview": {
+			`,"thoughtSignature":"skip_thought_signature_validator"`,
+			`,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}`,
+		},
+		"gemini-flash-latest": {
+			`,"thoughtSignature":"skip_thought_signature_validator"`,
+			`,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}`,
+		},
 		"gemini-2.5-flash-lite": {"", `,"thinkingConfig":{"includeThoughts":true,"thinkingBudget":5000}`},
 		"gemini-2.0-flash":      {"", ""},
 		"gemma-3-27b-it":        {"", ""},
 	} {
 		q, body := sent(t, Options{Model: name, Key: " k\n", Headers: http.Header{"x-more": {"1"}}}, conversation())
 		same(t, body, strings.NewReplacer("UNMARKED", row.unmarked, "THINKING", row.thinking).Replace(want))
-		if at := "https://generativelanguage.googleapis.com/v1beta/models/" + name + ":streamGenerateContent?alt=sse"; q.URL.String() != at {
+		if at := "https://generativelanguage.googleapis.com/v1beta/models/" + name +
+			":streamGenerateContent?alt=sse"; q.URL.String() != at {
 			t.Error(q.URL)
 		}
-		if q.Header.Get("X-Goog-Api-Key") != "k" || q.Header.Get("X-More") != "1" || q.Header.Get("Authorization") != "" {
+		if q.Header.Get("X-Goog-Api-Key") != "k" || q.Header.Get("X-More") != "1" ||
+			q.Header.Get("Authorization") != "" {
 			t.Error(q.Header)
 		}
 	}
@@ -108,26 +128,36 @@ func TestRequest(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for base, want := range map[string]string{
-		"http://h": "http://h/v1beta/models/m:", "http://h/": "http://h/v1beta/models/m:", "http://h/v1beta/": "http://h/v1beta/models/m:", "http://h/x/v1": "http://h/x/v1/models/m:",
+		"http://h": "http://h/v1beta/models/m:", "http://h/": "http://h/v1beta/models/m:",
+		"http://h/v1beta/": "http://h/v1beta/models/m:", "http://h/x/v1": "http://h/x/v1/models/m:",
 	} {
 		for _, name := range []string{"m", "models/m"} {
-			q, _ := sent(t, Options{Base: base, Model: name, Key: "unused", Bearer: func(context.Context) (string, error) { return "tok", nil }}, hello())
-			if !strings.HasPrefix(q.URL.String(), want) || q.Header.Get("Authorization") != "Bearer tok" || q.Header.Get("X-Goog-Api-Key") != "" {
+			q, _ := sent(t, Options{
+				Base: base, Model: name, Key: "unused",
+				Bearer: func(context.Context) (string, error) { return "tok", nil },
+			}, hello())
+			if !strings.HasPrefix(q.URL.String(), want) || q.Header.Get("Authorization") != "Bearer tok" ||
+				q.Header.Get("X-Goog-Api-Key") != "" {
 				t.Error(q.URL, q.Header)
 			}
 		}
 	}
-	if q, _ := sent(t, Options{Base: "http://h", Model: "tunedModels/a b?c"}, hello()); q.URL.String() != "http://h/v1beta/tunedModels/a%20b%3Fc:streamGenerateContent?alt=sse" {
+	if q, _ := sent(t, Options{Base: "http://h", Model: "tunedModels/a b?c"},
+		hello()); q.URL.String() != "http://h/v1beta/tunedModels/a%20b%3Fc:streamGenerateContent?alt=sse" {
 		t.Error(q.URL)
 	}
-	_, err := New(Options{Base: "http://127.0.0.1:1", Bearer: func(context.Context) (string, error) { return "", errors.New("log in first") }}).Ask(t.Context(), hello(), nil)
+	_, err := New(Options{Base: "http://127.0.0.1:1", Bearer: func(context.Context) (string, error) {
+		return "",
+			errors.New("log in first")
+	}}).Ask(t.Context(), hello(), nil)
 	if e := trouble(t, err); e.Trouble != model.NoLogin || !strings.Contains(e.Message, "log in first") {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestSearch(t *testing.T) {
-	const alone, beside = `"tools":[{"google_search":{}}]`, `{"google_search":{}}],"toolConfig":{"includeServerSideToolInvocations":true}`
+	const alone, beside = `"tools":[{"google_search":{}}]`,
+		`{"google_search":{}}],"toolConfig":{"includeServerSideToolInvocations":true}`
 	for _, row := range []struct {
 		model string
 		q     model.Request
@@ -142,7 +172,8 @@ func TestSearch(t *testing.T) {
 	} {
 		row.q.Search = true
 		_, body := sent(t, Options{Model: row.model, Profile: model.Profile{Search: row.may}}, row.q)
-		if row.want == "" && strings.Contains(body, "search") || !strings.Contains(body, row.want) || row.want == alone && strings.Contains(body, "toolConfig") {
+		if row.want == "" && strings.Contains(body, "search") || !strings.Contains(body, row.want) ||
+			row.want == alone && strings.Contains(body, "toolConfig") {
 			t.Errorf("%+v: %s", row, body)
 		}
 	}
@@ -158,7 +189,8 @@ func TestSearch(t *testing.T) {
 	if want := `{"toolCall":{"toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["x"]},"id":"1"},"thoughtSignature":"s"},{"toolResponse":{"toolType":"GOOGLE_SEARCH_WEB","response":{"search_suggestions":"<b>"},"id":"1"}},{"text":"found"}`; !strings.Contains(body, want) {
 		t.Errorf("what the search did is not sent back as it came: %s", body)
 	}
-	a, err = answer(t, events(`{"candidates":[{"content":{"parts":[{"text":"found"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a","b"]}}]}`))
+	a, err = answer(t,
+		events(`{"candidates":[{"content":{"parts":[{"text":"found"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a","b"]}}]}`))
 	if err != nil || a.Usage.Searches != 2 {
 		t.Error(err, a)
 	}
@@ -182,10 +214,17 @@ func TestMarksGoBack(t *testing.T) {
 func TestIDsGoOnAcrossResumes(t *testing.T) {
 	q := hello()
 	for range 3 {
-		q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Call, ID: "toolu_x", Name: "X"}, {Kind: model.Text, Text: "t"}}})
+		q.Messages = append(q.Messages,
+			model.Message{Role: model.Assistant, Blocks: []model.Block{
+				{Kind: model.Call, ID: "toolu_x", Name: "X"},
+				{Kind: model.Text, Text: "t"},
+			}})
 	}
 	q.Messages[1].Blocks[0].ID = "call_gemini_5" // of a conversation that was shortened since
-	c := canned{body: events(parts(`{"functionCall":{"name":"X"}},{"functionCall":{"name":"X"}},{"functionCall":{"id":"own","name":"X"}},{"functionCall":{"name":"X"}}`), finish("STOP"))}
+	c := canned{
+		body: events(
+			parts(`{"functionCall":{"name":"X"}},{"functionCall":{"name":"X"}},{"functionCall":{"id":"own","name":"X"}},{"functionCall":{"name":"X"}}`), finish("STOP")),
+	}
 	for range 2 {
 		a, err := c.client().Ask(t.Context(), q, nil)
 		if err != nil || shown(a) != `[call_gemini_4 X {}] [call_gemini_6 X {}] [own X {}] [call_gemini_8 X {}] calls` {
@@ -209,7 +248,10 @@ func serve(t *testing.T, script string) *modelserver.Server {
 }
 
 func at(s *modelserver.Server) model.Client {
-	return New(Options{Base: s.URL(), Key: "secret-key", Model: "gemini-3-flash", First: 5 * time.Second, Idle: 150 * time.Millisecond})
+	return New(Options{
+		Base: s.URL(), Key: "secret-key", Model: "gemini-3-flash", First: 5 * time.Second,
+		Idle: 150 * time.Millisecond,
+	})
 }
 
 func TestAScript(t *testing.T) {
@@ -224,15 +266,20 @@ func TestAScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := a.Calls()
-	if len(calls) != 2 || string(calls[0].Input) != `{"command":"ls <a> & \"b\" é"}` || a.Text() != "I look." || a.Stop != model.Calls || a.Reason != "STOP" {
+	if len(calls) != 2 || string(calls[0].Input) != `{"command":"ls <a> & \"b\" é"}` || a.Text() != "I look." ||
+		a.Stop != model.Calls || a.Reason != "STOP" {
 		t.Errorf("%+v", a)
 	}
-	if heard != "thinking:I think.;text:I look.;" || a.Usage != (model.Usage{Input: 20, CacheRead: 4, Output: 9}) || a.Model != "gemini-3-flash" || a.ID == "" {
+	if heard != "thinking:I think.;text:I look.;" || a.Usage != (model.Usage{Input: 20, CacheRead: 4, Output: 9}) ||
+		a.Model != "gemini-3-flash" || a.ID == "" {
 		t.Errorf("%q %+v", heard, a)
 	}
 	results := model.Message{Role: model.User}
 	for i, call := range calls {
-		results.Blocks = append(results.Blocks, model.Block{Kind: model.Result, ID: call.ID, Name: call.Name, Text: "result", Failed: i == 0})
+		results.Blocks = append(results.Blocks, model.Block{
+			Kind: model.Result, ID: call.ID, Name: call.Name,
+			Text: "result", Failed: i == 0,
+		})
 	}
 	q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: a.Blocks}, results)
 	if a, err = c.Ask(t.Context(), q, nil); err != nil || a.Text() != "done: result" || a.Stop != model.Done {
@@ -249,11 +296,15 @@ func TestAScript(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for step, want := range map[string]model.Trouble{
-		`{"error":400}`: model.Rejected, `{"error":401}`: model.NoLogin, `{"error":403}`: model.Forbidden, `{"error":404}`: model.Unknown,
-		`{"error":429,"retry_after":2}`: model.Limited, `{"error":500}`: model.Broken, `{"error":503}`: model.Overloaded, `{"error":529}`: model.Overloaded,
+		`{"error":400}`: model.Rejected, `{"error":401}`: model.NoLogin, `{"error":403}`: model.Forbidden,
+		`{"error":404}`:                 model.Unknown,
+		`{"error":429,"retry_after":2}`: model.Limited, `{"error":500}`: model.Broken,
+		`{"error":503}`: model.Overloaded, `{"error":529}`: model.Overloaded,
 		`{"error":"context_full"}`: model.Overflow,
-		`{"cut":"headers"}`:        model.Cut, `{"cut":"start"}`: model.Cut, `{"say":"half of it, and more","cut":"middle"}`: model.Cut,
-		`{"stall":"start"}`: model.Stalled, `{"say":"half of it, and more","stall":"middle"}`: model.Stalled,
+		`{"cut":"headers"}`:        model.Cut, `{"cut":"start"}`: model.Cut,
+		`{"say":"half of it, and more","cut":"middle"}`:   model.Cut,
+		`{"stall":"start"}`:                               model.Stalled,
+		`{"say":"half of it, and more","stall":"middle"}`: model.Stalled,
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
@@ -277,7 +328,8 @@ func TestSlowStoppedAndLate(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	_, err := at(serve(t, `[{"say":"half of it, and more","stall":"middle"}]`)).Ask(ctx, offering(), func(model.Piece) { stop() })
+	_, err := at(serve(t, `[{"say":"half of it, and more","stall":"middle"}]`)).Ask(ctx, offering(),
+		func(model.Piece) { stop() })
 	if e := trouble(t, err); e.Trouble != model.Stopped || !e.Heard || e.Again() {
 		t.Errorf("%+v", e)
 	}
@@ -310,7 +362,13 @@ func TestCount(t *testing.T) {
 	}
 	var body string
 	count := func(status int, answer string) (int64, bool, error) {
-		c := New(Options{Model: "gemini-3-pro", HTTP: &http.Client{Transport: canned{status: status, body: []byte(answer), asked: func(_ *http.Request, b []byte) { body = string(b) }}}})
+		c := New(Options{
+			Model: "gemini-3-pro",
+			HTTP: &http.Client{Transport: canned{
+				status: status, body: []byte(answer),
+				asked: func(_ *http.Request, b []byte) { body = string(b) },
+			}},
+		})
 		return c.Count(t.Context(), hello())
 	}
 	if n, exact, err := count(200, `{"totalTokens":31}`); n != 31 || !exact || err != nil {

@@ -117,7 +117,8 @@ func (r *reader) event(e wire.Event) (bool, error) {
 		r.count(*c.Usage)
 	}
 	if c.Feedback != nil && c.Feedback.Reason != "" {
-		r.reason, r.message = string(c.Feedback.Reason), string(c.Feedback.Message) // the question itself, so that there is no answer
+		// the question itself, so that there is no answer
+		r.reason, r.message = string(c.Feedback.Reason), string(c.Feedback.Message)
 	}
 	for _, one := range c.Candidates {
 		if one.Index == 0 { // one answer was asked for
@@ -227,7 +228,8 @@ func (r *reader) mark(key int, kind model.Kind, k kept) {
 	}
 }
 
-// end makes the answer. The stream has no end mark: a reason why the answer ended is one, and all that may follow it are figures.
+// end makes the answer. The stream has no end mark: a reason why the answer ended is one, and all that may follow it
+// are figures.
 func (r *reader) end(err error) (*model.Answer, error) {
 	var e *model.Error
 	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
@@ -255,8 +257,8 @@ func (r *reader) end(err error) (*model.Answer, error) {
 	return &r.a, nil
 }
 
-// wrong says whether the reason for the end is an error. A call that the API itself could not read is one of those: the model writes it
-// anew when asked again.
+// wrong says whether the reason for the end is an error. A call that the API itself could not read is one of those: the
+// model writes it anew when asked again.
 func (r *reader) wrong() error {
 	e := &model.Error{Code: r.reason, Message: "the API ended the answer: " + r.reason}
 	if r.message != "" {

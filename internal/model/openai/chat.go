@@ -85,8 +85,8 @@ type chatDeclared struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Ask asks once. Only where the server refuses a member of the request by its name, it is asked again without that: nothing was answered
-// then, and which spelling a compatible server knows cannot be told otherwise.
+// Ask asks once. Only where the server refuses a member of the request by its name, it is asked again without that:
+// nothing was answered then, and which spelling a compatible server knows cannot be told otherwise.
 func (c *chat) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	for s := (spelling{c.unasked.Load(), c.other.Load()}); ; {
 		a, err := c.ask(ctx, q, s, hear)
@@ -104,7 +104,8 @@ type spelling struct {
 	other   bool // the limit of the answer goes by its other name
 }
 
-// learn finds out from an error how the request has to be written. Each point is learned once, so that asking again has an end.
+// learn finds out from an error how the request has to be written. Each point is learned once, so that asking again has
+// an end.
 func (c *chat) learn(s spelling, err error) spelling {
 	var e *model.Error
 	if !errors.As(err, &e) || e.Trouble != model.Rejected || e.Heard {
@@ -129,7 +130,8 @@ func (c *chat) learn(s spelling, err error) spelling {
 func unknownMember(message, name string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, name) &&
-		(strings.Contains(message, "not permitted") || strings.Contains(message, "unsupported") || strings.Contains(message, "unrecognized") ||
+		(strings.Contains(message, "not permitted") || strings.Contains(message, "unsupported") ||
+			strings.Contains(message, "unrecognized") ||
 			strings.Contains(message, "unknown") || strings.Contains(message, "not supported"))
 }
 
@@ -150,8 +152,9 @@ func (c *chat) request(q model.Request, s spelling) chatRequest {
 	if !s.unasked {
 		r.Options = &chatOptions{Usage: true}
 	}
-	// OpenAI's models that think refuse max_tokens, and the new name is right for all of its models. Most other servers know the old name
-	// only, and ignore what they do not know: a limit that is ignored is worse than one that is refused.
+	// OpenAI's models that think refuse max_tokens, and the new name is right for all of its models. Most other servers
+	// know the old name only, and ignore what they do not know: a limit that is ignored is worse than one that is
+	// refused.
 	if c.vendor() != s.other {
 		r.MaxCompletion = q.MaxOutput
 	} else {
@@ -169,7 +172,8 @@ func (c *chat) request(q model.Request, s spelling) chatRequest {
 		}
 	}
 	for _, t := range q.Tools {
-		r.Tools = append(r.Tools, chatTool{Type: "function", Function: chatDeclared{t.Name, t.Description, schema(t.Input)}})
+		r.Tools = append(r.Tools,
+			chatTool{Type: "function", Function: chatDeclared{t.Name, t.Description, schema(t.Input)}})
 	}
 	return r
 }
@@ -187,8 +191,9 @@ func thoughtMember(q model.Request) string {
 	return ""
 }
 
-// chatAssistant is what the model said. Thinking goes back only with calls, under the name that it came under: servers whose models think
-// between calls (DeepSeek, Kimi) refuse a conversation without it, and others drop it or refuse it where there was no call.
+// chatAssistant is what the model said. Thinking goes back only with calls, under the name that it came under: servers
+// whose models think between calls (DeepSeek, Kimi) refuse a conversation without it, and others drop it or refuse it
+// where there was no call.
 func chatAssistant(m model.Message, thought string) []chatMessage {
 	out := chatMessage{Role: "assistant"}
 	var said, thinking strings.Builder
@@ -201,7 +206,8 @@ func chatAssistant(m model.Message, thought string) []chatMessage {
 				thinking.WriteString(b.Text)
 			}
 		case model.Call:
-			out.Calls = append(out.Calls, chatCall{ID: b.ID, Type: "function", Function: chatFunction{b.Name, input(b)}})
+			out.Calls = append(out.Calls,
+				chatCall{ID: b.ID, Type: "function", Function: chatFunction{b.Name, input(b)}})
 		}
 	}
 	if said.Len() > 0 {
@@ -221,8 +227,8 @@ func chatAssistant(m model.Message, thought string) []chatMessage {
 	return []chatMessage{out}
 }
 
-// user is what tools answered, and then what the user said. A result can only be text: pictures follow after all results, since nothing may
-// stand between those.
+// user is what tools answered, and then what the user said. A result can only be text: pictures follow after all
+// results, since nothing may stand between those.
 func (c *chat) user(m model.Message) []chatMessage {
 	var out []chatMessage
 	var shown, said []chatPart
@@ -233,7 +239,8 @@ func (c *chat) user(m model.Message) []chatMessage {
 		}
 		out = append(out, chatMessage{Role: "tool", CallID: b.ID, Content: b.Text})
 		if len(b.Parts) > 0 {
-			shown = append(shown, chatPart{Type: "text", Text: "[What the call " + b.ID + " returned beside its text:]"})
+			shown = append(shown,
+				chatPart{Type: "text", Text: "[What the call " + b.ID + " returned beside its text:]"})
 		}
 		for _, p := range b.Parts {
 			shown = append(shown, c.part(p))

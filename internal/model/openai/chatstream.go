@@ -81,7 +81,8 @@ type chatUsage struct {
 func (u chatUsage) usage() model.Usage {
 	cached := min(max(u.Details.Cached, u.Hit), u.Prompt)
 	return model.Usage{
-		Input: int64(u.Prompt - cached), CacheRead: int64(cached), Output: int64(u.Completion), Reasoning: int64(min(u.Output.Reasoning, u.Completion)),
+		Input: int64(u.Prompt - cached), CacheRead: int64(cached), Output: int64(u.Completion),
+		Reasoning: int64(min(u.Output.Reasoning, u.Completion)),
 	}
 }
 
@@ -186,8 +187,8 @@ func (r *chatReader) call(f chatFragment) {
 	r.b.Arguments(k, arguments(f.Function.Arguments))
 }
 
-// which finds the call that a fragment belongs to, or nil for a new one. The index tells; but there are servers that send none, or the same
-// for every call, each of them whole with an id and a name of its own.
+// which finds the call that a fragment belongs to, or nil for a new one. The index tells; but there are servers that
+// send none, or the same for every call, each of them whole with an id and a name of its own.
 func (r *chatReader) which(f chatFragment) *chatKnown {
 	another := func(k *chatKnown) bool {
 		return f.ID != "" && k.id != "" && k.id != string(f.ID) && f.Function.Name != ""
@@ -206,8 +207,8 @@ func (r *chatReader) which(f chatFragment) *chatKnown {
 	return nil
 }
 
-// end makes the answer. Servers that speak this wire need not send [DONE]: an answer with a reason why it ended is whole, whatever then
-// becomes of the connection.
+// end makes the answer. Servers that speak this wire need not send [DONE]: an answer with a reason why it ended is
+// whole, whatever then becomes of the connection.
 func (r *chatReader) end(err error) (*model.Answer, error) {
 	var e *model.Error
 	if errors.As(err, &e) && r.reason != "" && (e.Trouble == model.Cut || e.Trouble == model.Stalled) {
@@ -228,7 +229,10 @@ func (r *chatReader) end(err error) (*model.Answer, error) {
 		r.a.Stop = model.Refused
 		unfinished(r.a.Blocks)
 	case "error", "insufficient_system_resource":
-		return nil, r.b.Failure(&model.Error{Trouble: model.Overloaded, Code: r.reason, Message: "the API broke the answer off: " + r.reason}, r.a.Usage)
+		return nil, r.b.Failure(&model.Error{
+			Trouble: model.Overloaded, Code: r.reason,
+			Message: "the API broke the answer off: " + r.reason,
+		}, r.a.Usage)
 	default: // some say stop where they wait for tools
 		r.a.Stop = model.Done
 		if len(r.a.Calls()) > 0 {

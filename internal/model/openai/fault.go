@@ -92,7 +92,8 @@ func sort(code string) model.Trouble {
 	switch code {
 	case "context_length_exceeded", "exceed_context_size_error":
 		return model.Overflow
-	case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "usage_limit_reached", "usage_not_included", "quota_exceeded":
+	case "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "usage_limit_reached",
+		"usage_not_included", "quota_exceeded":
 		return model.Quota
 	case "rate_limit_exceeded", "rate_limit_error", "too_many_requests":
 		return model.Limited
@@ -108,9 +109,9 @@ func sort(code string) model.Trouble {
 	return ""
 }
 
-// tooLong says whether the request is longer than the model's context, for servers that have no code for it. Only a refusal of the request
-// itself can mean that, and an error without a status of its own within a stream. OpenAI words one with status 429 so, too: a request
-// above the limit of a minute never gets through, however long one waits.
+// tooLong says whether the request is longer than the model's context, for servers that have no code for it. Only a
+// refusal of the request itself can mean that, and an error without a status of its own within a stream. OpenAI words
+// one with status 429 so, too: a request above the limit of a minute never gets through, however long one waits.
 func tooLong(status int, sort model.Trouble, message string) bool {
 	if status == http.StatusTooManyRequests {
 		return sort != model.Quota && strings.HasPrefix(message, "Request too large")
@@ -124,8 +125,10 @@ func tooLong(status int, sort model.Trouble, message string) bool {
 
 func overflows() []string {
 	return []string{
-		"maximum context length", "maximum prompt length", "context length exceeded", "context length of only", "context window",
-		"context size", "exceeds the maximum number of tokens", "prompt is too long", "input is too long", "reduce the length of the messages",
+		"maximum context length", "maximum prompt length", "context length exceeded", "context length of only",
+		"context window",
+		"context size", "exceeds the maximum number of tokens", "prompt is too long", "input is too long",
+		"reduce the length of the messages",
 	}
 }
 

@@ -1,11 +1,12 @@
 // Package openai is the two model APIs of OpenAI: Chat Completions, which many others speak as well, and Responses.
 //
-// It promises that a conversation means the same on both; that what the API wants back (an encrypted chain of thought) goes back as it
-// came, and to nobody else; that an answer is whole, also of servers that leave out ids, the index of a call, the usage or the end mark;
-// and that an error has its true sort, wherever the API says it: in the status, in the body or within a stream.
+// It promises that a conversation means the same on both; that what the API wants back (an encrypted chain of thought)
+// goes back as it came, and to nobody else; that an answer is whole, also of servers that leave out ids, the index of a
+// call, the usage or the end mark; and that an error has its true sort, wherever the API says it: in the status, in the
+// body or within a stream.
 //
-// It refuses to leave a conversation with the API (nothing is stored there), to change a tool's schema, and to guess what a server can:
-// only the spelling of two members is learned, from the error that names them.
+// It refuses to leave a conversation with the API (nothing is stored there), to change a tool's schema, and to guess
+// what a server can: only the spelling of two members is learned, from the error that names them.
 package openai
 
 import (
@@ -23,7 +24,8 @@ import (
 
 // Options are what a client is made of.
 type Options struct {
-	Base    string                                // with /v1, where the server has that; empty: OpenAI. A query in it stays: api-version, for Azure
+	// with /v1, where the server has that; empty: OpenAI. A query in it stays: api-version, for Azure
+	Base    string
 	Key     string                                // the API key; empty: none is sent
 	Bearer  func(context.Context) (string, error) // instead of Key: a token for each request
 	Headers http.Header                           // what is sent beside them
@@ -110,7 +112,8 @@ func (c *client) Count(_ context.Context, q model.Request) (int64, bool, error) 
 	return model.Estimate(q), false, nil
 }
 
-// reasons says whether the model thinks before it answers: those that do not refuse every member about it. All newer ones do.
+// reasons says whether the model thinks before it answers: those that do not refuse every member about it. All newer
+// ones do.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt-4"} {

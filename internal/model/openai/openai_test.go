@@ -88,7 +88,10 @@ func events(data ...string) []byte {
 }
 
 func hello() model.Request {
-	return model.Request{Messages: []model.Message{{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: "hello"}}}}}
+	return model.Request{Messages: []model.Message{{
+		Role:   model.User,
+		Blocks: []model.Block{{Kind: model.Text, Text: "hello"}},
+	}}}
 }
 
 func answer(t *testing.T, w wireOf, body []byte) (*model.Answer, error) {
@@ -197,7 +200,8 @@ func (s scenario) run(t *testing.T) {
 			t.Errorf("turn %d: heard %q, want %q", turn, said, want.Text)
 		}
 		if want.Trouble != "" {
-			if e := trouble(t, err); string(e.Trouble) != want.Trouble || e.Heard != (want.Text != "") || want.Text != "" && e.Partial[0].Text != want.Text {
+			if e := trouble(t, err); string(e.Trouble) != want.Trouble || e.Heard != (want.Text != "") ||
+				want.Text != "" && e.Partial[0].Text != want.Text {
 				t.Errorf("turn %d: %+v", turn, e)
 			}
 			continue
@@ -260,7 +264,8 @@ func plain(a *model.Answer) string {
 // short is a stream with all that an answer may have in few bytes, for the tests that take it apart everywhere.
 func short(name string) []byte {
 	if name == "chat" {
-		return events(delta(`{"reasoning_content":"h"}`), delta(`{"reasoning_content":"m"}`), delta(`{"content":"h\u00e9"}`), delta(`{"content":"é"}`),
+		return events(delta(`{"reasoning_content":"h"}`), delta(`{"reasoning_content":"m"}`),
+			delta(`{"content":"h\u00e9"}`), delta(`{"content":"é"}`),
 			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"X","arguments":"{\"n\":"}}]}`),
 			delta(`{"tool_calls":[{"index":1,"id":"b","function":{"name":"Y","arguments":""}}]}`),
 			delta(`{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}`), finish("tool_calls"),
@@ -268,11 +273,15 @@ func short(name string) []byte {
 	}
 	var list []string
 	for _, e := range []string{
-		`created","response":{"id":"r"}`, `output_item.added","output_index":0,"item":{"type":"reasoning"}`, `reasoning_summary_text.delta","output_index":0,"delta":"h"`,
-		`reasoning_summary_text.delta","output_index":0,"delta":"m"`, `output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs","encrypted_content":"e"}`,
+		`created","response":{"id":"r"}`, `output_item.added","output_index":0,"item":{"type":"reasoning"}`,
+		`reasoning_summary_text.delta","output_index":0,"delta":"h"`,
+		`reasoning_summary_text.delta","output_index":0,"delta":"m"`,
+		`output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs","encrypted_content":"e"}`,
 		`output_text.delta","output_index":1,"delta":"h\u00e9"`, `output_text.delta","output_index":1,"delta":"é"`,
-		`output_item.added","output_index":2,"item":{"type":"function_call","call_id":"a","name":"X"}`, `function_call_arguments.delta","output_index":2,"delta":"{\"n\":"`,
-		`function_call_arguments.delta","output_index":2,"delta":"1}"`, `output_item.done","output_index":3,"item":{"type":"function_call","call_id":"b","name":"Y","arguments":"{}"}`,
+		`output_item.added","output_index":2,"item":{"type":"function_call","call_id":"a","name":"X"}`,
+		`function_call_arguments.delta","output_index":2,"delta":"{\"n\":"`,
+		`function_call_arguments.delta","output_index":2,"delta":"1}"`,
+		`output_item.done","output_index":3,"item":{"type":"function_call","call_id":"b","name":"Y","arguments":"{}"}`,
 		`completed","response":{"usage":{"input_tokens":16,"output_tokens":7,"input_tokens_details":{"cached_tokens":5}}}`,
 	} {
 		list = append(list, `{"type":"response.`+e+`}`)
@@ -287,11 +296,13 @@ func TestCutAtEveryByte(t *testing.T) {
 		body := short(w.name)
 		for i := range len(body) {
 			var said strings.Builder
-			a, err := canned{body: body, cut: i}.client(w).Ask(t.Context(), hello(), func(p model.Piece) { said.WriteString(p.Text) })
+			a, err := canned{body: body, cut: i}.client(w).Ask(t.Context(), hello(),
+				func(p model.Piece) { said.WriteString(p.Text) })
 			if err != nil {
 				t.Fatalf("%s: cut at %d: %v", w.name, i, err)
 			}
-			if shown(a) != shortWhole || (a.Usage != model.Usage{Input: 11, CacheRead: 5, Output: 7}) || said.String() != "hmhéé" {
+			if shown(a) != shortWhole || (a.Usage != model.Usage{Input: 11, CacheRead: 5, Output: 7}) ||
+				said.String() != "hmhéé" {
 				t.Fatalf("%s: cut at %d: %s, heard %q", w.name, i, shown(a), said.String())
 			}
 		}
@@ -311,7 +322,8 @@ func TestEndsAtEveryByte(t *testing.T) {
 	for _, w := range both() {
 		body, cut := short(w.name), 0
 		for i := range body {
-			a, err := canned{body: body[:i], end: []error{io.EOF, io.ErrUnexpectedEOF}[i%2]}.client(w).Ask(t.Context(), hello(), nil)
+			a, err := canned{body: body[:i], end: []error{io.EOF, io.ErrUnexpectedEOF}[i%2]}.client(w).Ask(t.Context(),
+				hello(), nil)
 			if err == nil {
 				if shown(a) != shortWhole || !a.Usage.Estimated && a.Usage.Output != 7 {
 					t.Fatalf("%s: the first %d bytes are another answer: %s %+v", w.name, i, shown(a), a.Usage)
@@ -341,7 +353,11 @@ func TestEndsAtEveryByte(t *testing.T) {
 // tools are two tools, as an agent offers them.
 func tools() []toolspec.Tool {
 	return []toolspec.Tool{
-		{Name: "Bash", Description: "run", Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}`)},
+		{
+			Name: "Bash", Description: "run",
+			Input: json.RawMessage(
+				`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}`),
+		},
 		{Name: "Now"},
 	}
 }

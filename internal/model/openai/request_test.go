@@ -48,7 +48,10 @@ func same(t *testing.T, got, want string) {
 // conversation has all that there is, of this wire and of others.
 func conversation(own string) model.Request {
 	png := model.Block{Kind: model.Image, Media: "image/png", Data: []byte("png")}
-	opaque := map[string]string{chatWire: `"reasoning_content"`, responsesWire: `{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"e"}`}[own]
+	opaque := map[string]string{
+		chatWire:      `"reasoning_content"`,
+		responsesWire: `{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"e"}`,
+	}[own]
 	return model.Request{
 		System: []string{"be", "brief"},
 		Tools:  tools(),
@@ -62,7 +65,10 @@ func conversation(own string) model.Request {
 				{Kind: model.Thinking, Text: "foreign", Opaque: json.RawMessage(`"x"`), Wire: "anthropic"},
 				{Kind: model.Text, Text: "I look."},
 				{Kind: model.Call, ID: "a", Name: "Bash", Input: json.RawMessage(`{"command": "ls"}`)},
-				{Kind: model.Call, ID: "b", Name: "Now", Input: json.RawMessage(`{}`), Broken: `{"x`, Opaque: json.RawMessage(`{"signature":"s"}`), Wire: "gemini"},
+				{
+					Kind: model.Call, ID: "b", Name: "Now", Input: json.RawMessage(`{}`), Broken: `{"x`,
+					Opaque: json.RawMessage(`{"signature":"s"}`), Wire: "gemini",
+				},
 			}},
 			{Role: model.User, Blocks: []model.Block{
 				{Kind: model.Text, Text: "by the way"},
@@ -73,7 +79,13 @@ func conversation(own string) model.Request {
 				{Kind: model.File, Media: "application/pdf", Name: "a.pdf", Data: []byte("%PDF")},
 				{Kind: model.File, Media: "text/plain", Name: "a.txt", Data: []byte("A")},
 			}},
-			{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Thinking, Text: "cut off", Opaque: json.RawMessage(opaque), Wire: own}}},
+			{
+				Role: model.Assistant,
+				Blocks: []model.Block{{
+					Kind: model.Thinking, Text: "cut off", Opaque: json.RawMessage(opaque),
+					Wire: own,
+				}},
+			},
 		},
 		MaxOutput: 99, Think: 5000, Search: true,
 	}
@@ -103,9 +115,13 @@ func TestChatRequest(t *testing.T) {
 	for base, row := range map[string]struct{ at, limit, pdf string }{
 		"":                          {"https://api.openai.com/v1/chat/completions", "max_completion_tokens", pdf},
 		"http://127.0.0.1:8080/v1/": {"http://127.0.0.1:8080/v1/chat/completions", "max_tokens", noPDF},
-		"https://me.openai.azure.com/openai/deployments/d?api-version=1": {"https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=1", "max_completion_tokens", pdf},
+		"https://me.openai.azure.com/openai/deployments/d?api-version=1": {
+			"https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=1", "max_completion_tokens",
+			pdf,
+		},
 	} {
-		q, body := sent(t, both()[0], Options{Base: base, Key: " k\n", Model: "m", Headers: http.Header{"x-more": {"1"}}}, conversation(chatWire))
+		q, body := sent(t, both()[0],
+			Options{Base: base, Key: " k\n", Model: "m", Headers: http.Header{"x-more": {"1"}}}, conversation(chatWire))
 		same(t, body, strings.NewReplacer("LIMIT", row.limit, "PDF", row.pdf).Replace(want))
 		if q.URL.String() != row.at || q.Method != http.MethodPost || q.Header.Get("X-More") != "1" {
 			t.Errorf("%s: %s %v", base, q.URL, q.Header)
@@ -123,16 +139,22 @@ func TestChatRequest(t *testing.T) {
 func TestChatThinkingGoesNowhereElse(t *testing.T) {
 	q := conversation("openai-responses")
 	_, body := sent(t, both()[0], Options{Base: "http://h", Model: "m"}, q)
-	if strings.Contains(body, "reasoning_content") || strings.Contains(body, "hm") || strings.Contains(body, "encrypted") {
+	if strings.Contains(body, "reasoning_content") || strings.Contains(body, "hm") ||
+		strings.Contains(body, "encrypted") {
 		t.Error(body)
 	}
 	// A call without thinking needs the member where the others have it.
 	q = conversation(chatWire)
-	q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Call, ID: "c", Name: "Now"}}},
+	q.Messages = append(q.Messages,
+		model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Call, ID: "c", Name: "Now"}}},
 		model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: "c", Text: "1"}}},
-		model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Thinking, Text: "zz", Wire: chatWire}, {Kind: model.Text, Text: "said"}}})
+		model.Message{Role: model.Assistant, Blocks: []model.Block{
+			{Kind: model.Thinking, Text: "zz", Wire: chatWire},
+			{Kind: model.Text, Text: "said"},
+		}})
 	_, body = sent(t, both()[0], Options{Base: "http://h", Model: "m"}, q)
-	if !strings.Contains(body, `{"role":"assistant","content":null,"reasoning_content":"","tool_calls":[{"id":"c"`) || strings.Contains(body, "zz") {
+	if !strings.Contains(body, `{"role":"assistant","content":null,"reasoning_content":"","tool_calls":[{"id":"c"`) ||
+		strings.Contains(body, "zz") {
 		t.Error(body)
 	}
 }
@@ -154,13 +176,15 @@ func TestResponsesRequest(t *testing.T) {
 			{"type":"input_text","text":"[The file a.txt:]\nA"}]}],
 		"tools":[{"type":"function","name":"Bash","description":"run","parameters":` + toolA + `,"strict":false},
 			{"type":"function","name":"Now","parameters":{"type":"object","properties":{}},"strict":false},{"type":"web_search"}]}`
-	q, body := sent(t, both()[1], Options{Model: "m", Profile: model.Profile{Search: true}, Bearer: token("tok", nil)}, conversation(responsesWire))
+	q, body := sent(t, both()[1], Options{Model: "m", Profile: model.Profile{Search: true}, Bearer: token("tok", nil)},
+		conversation(responsesWire))
 	same(t, body, want)
 	if q.URL.String() != "https://api.openai.com/v1/responses" || q.Header.Get("Authorization") != "Bearer tok" {
 		t.Errorf("%s %v", q.URL, q.Header)
 	}
 	_, body = sent(t, both()[1], Options{Model: "gpt-4.1-mini"}, conversation("other"))
-	if strings.Contains(body, "reasoning") || strings.Contains(body, "include") || strings.Contains(body, "web_search") {
+	if strings.Contains(body, "reasoning") || strings.Contains(body, "include") ||
+		strings.Contains(body, "web_search") {
 		t.Error(body)
 	}
 }
@@ -171,7 +195,10 @@ func token(value string, err error) func(context.Context) (string, error) {
 
 func TestNoToken(t *testing.T) {
 	for _, w := range both() {
-		_, err := w.make(Options{Base: "http://127.0.0.1:1", Bearer: token("", errors.New("log in first"))}).Ask(t.Context(), hello(), nil)
+		_, err := w.make(Options{
+			Base:   "http://127.0.0.1:1",
+			Bearer: token("", errors.New("log in first")),
+		}).Ask(t.Context(), hello(), nil)
 		if e := trouble(t, err); e.Trouble != model.NoLogin || !strings.Contains(e.Message, "log in first") {
 			t.Errorf("%+v", e)
 		}
@@ -184,7 +211,10 @@ func TestProfileAndCount(t *testing.T) {
 		if p := c.Profile(); p.Provider != "openai" || p.Model != "m" {
 			t.Errorf("%+v", p)
 		}
-		if p := w.make(Options{Model: "m", Profile: model.Profile{Provider: "codex", Model: "n"}}).Profile(); p.Provider != "codex" || p.Model != "n" {
+		if p := w.make(Options{
+			Model:   "m",
+			Profile: model.Profile{Provider: "codex", Model: "n"},
+		}).Profile(); p.Provider != "codex" || p.Model != "n" {
 			t.Errorf("%+v", p)
 		}
 		if n, exact, err := c.Count(t.Context(), hello()); n != 2 || exact || err != nil {
@@ -196,7 +226,8 @@ func TestProfileAndCount(t *testing.T) {
 func TestReasons(t *testing.T) {
 	for name, want := range map[string]bool{
 		"gpt-6.1-sol": true, "o3": true, "gpt-5": true, "openai/gpt-5-mini": true, "m": true,
-		"gpt-4o": false, "openai/gpt-4.1": false, "gpt-3.5-turbo": false, "chatgpt-4o-latest": false, "gpt-5-chat-latest": false,
+		"gpt-4o": false, "openai/gpt-4.1": false, "gpt-3.5-turbo": false, "chatgpt-4o-latest": false,
+		"gpt-5-chat-latest": false,
 	} {
 		if reasons(name) != want {
 			t.Errorf("%s: %v", name, !want)
@@ -217,7 +248,10 @@ func picky(t *testing.T, refused map[string]string) (url string, asked *int) {
 		for name, message := range refused {
 			if body[name] != nil {
 				w.WriteHeader(http.StatusBadRequest)
-				_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": message, "type": "invalid_request_error"}})
+				_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{
+					"message": message,
+					"type":    "invalid_request_error",
+				}})
 				return
 			}
 		}
@@ -234,10 +268,25 @@ func TestChatLearnsTheSpelling(t *testing.T) {
 		asked   int
 		ok      bool
 	}{
-		"usage":     {map[string]string{"stream_options": "Unrecognized request argument supplied: stream_options"}, 2, true},
-		"limit":     {map[string]string{"max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}, 2, true},
-		"both":      {map[string]string{"stream_options": "stream_options: Extra inputs are not permitted", "max_tokens": "unknown field max_tokens"}, 3, true},
-		"neither":   {map[string]string{"max_tokens": "unknown field max_tokens", "max_completion_tokens": "unknown field max_completion_tokens"}, 2, false},
+		"usage": {
+			map[string]string{"stream_options": "Unrecognized request argument supplied: stream_options"},
+			2,
+			true,
+		},
+		"limit": {
+			map[string]string{
+				"max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use " +
+					"'max_completion_tokens' instead.",
+			}, 2, true,
+		},
+		"both": {map[string]string{
+			"stream_options": "stream_options: Extra inputs are not permitted",
+			"max_tokens":     "unknown field max_tokens",
+		}, 3, true},
+		"neither": {map[string]string{
+			"max_tokens":            "unknown field max_tokens",
+			"max_completion_tokens": "unknown field max_completion_tokens",
+		}, 2, false},
 		"its value": {map[string]string{"max_tokens": "max_tokens is too large: 99"}, 1, false},
 		"else":      {map[string]string{"model": "no such thing"}, 1, false},
 	} {

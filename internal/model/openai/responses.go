@@ -107,7 +107,10 @@ func (c *responses) request(q model.Request) responsesRequest {
 	}
 	loose := false // otherwise the API makes every member of a tool's input a required one
 	for _, t := range q.Tools {
-		r.Tools = append(r.Tools, responsesTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: schema(t.Input), Strict: &loose})
+		r.Tools = append(r.Tools, responsesTool{
+			Type: "function", Name: t.Name, Description: t.Description,
+			Parameters: schema(t.Input), Strict: &loose,
+		})
 	}
 	if q.Search && c.profile.Search {
 		r.Tools = append(r.Tools, responsesTool{Type: "web_search"})
@@ -122,7 +125,10 @@ func responsesAssistant(m model.Message) []any {
 		own := b.Wire == responsesWire && json.Valid(b.Opaque)
 		switch {
 		case b.Kind == model.Text && b.Text != "":
-			said := responsesMessage{Type: "message", Role: "assistant", Content: []responsesPart{textPart("output_text", b.Text)}}
+			said := responsesMessage{
+				Type: "message", Role: "assistant",
+				Content: []responsesPart{textPart("output_text", b.Text)},
+			}
 			if own {
 				_ = json.Unmarshal(b.Opaque, &said.Phase)
 			}
@@ -156,7 +162,10 @@ func responsesUser(m model.Message) []any {
 	for _, b := range m.Blocks {
 		switch {
 		case b.Kind == model.Result:
-			items = append(items, responsesOutput{Type: "function_call_output", CallID: b.ID, Output: responsesResult(b)})
+			items = append(items, responsesOutput{
+				Type: "function_call_output", CallID: b.ID,
+				Output: responsesResult(b),
+			})
 		case b.Kind != model.Text || b.Text != "":
 			said.Content = append(said.Content, responsesContent(b))
 		}

@@ -88,7 +88,8 @@ func (i *responsesItem) UnmarshalJSON(data []byte) error {
 
 func (r *responsesReader) event(e wire.Event) (bool, error) {
 	data := bytes.TrimSpace(e.Data)
-	if string(data) == "[DONE]" { // of servers that follow the other wire there; the end was told before, or it never was
+	// of servers that follow the other wire there; the end was told before, or it never was
+	if string(data) == "[DONE]" {
 		return false, nil
 	}
 	var it responsesEvent

@@ -27,7 +27,10 @@ func serve(t *testing.T, script string) *modelserver.Server {
 }
 
 func (w wireOf) at(s *modelserver.Server) model.Client {
-	return w.make(Options{Base: s.URL() + "/v1", Key: "secret-key", Model: "m", First: 5 * time.Second, Idle: 150 * time.Millisecond, Profile: model.Profile{Search: true}})
+	return w.make(Options{
+		Base: s.URL() + "/v1", Key: "secret-key", Model: "m", First: 5 * time.Second,
+		Idle: 150 * time.Millisecond, Profile: model.Profile{Search: true},
+	})
 }
 
 func offering() model.Request {
@@ -48,10 +51,12 @@ func TestAScript(t *testing.T) {
 		if err != nil {
 			t.Fatal(w.name, err)
 		}
-		if got := plain(a); got != `(I think.) "I look." [call_A Bash {"command":"ls <a> & \"b\" é"}] [call_B Now {}] calls` {
+		if got := plain(
+			a); got != `(I think.) "I look." [call_A Bash {"command":"ls <a> & \"b\" é"}] [call_B Now {}] calls` {
 			t.Errorf("%s: %s", w.name, got)
 		}
-		if heard != "thinking:I think.;text:I look.;" || a.Usage != (model.Usage{Input: 20, CacheRead: 4, Output: 9}) || a.Model != "m" || a.ID == "" {
+		if heard != "thinking:I think.;text:I look.;" || a.Usage != (model.Usage{Input: 20, CacheRead: 4, Output: 9}) ||
+			a.Model != "m" || a.ID == "" {
 			t.Errorf("%s: %q %+v", w.name, heard, a)
 		}
 		if a.Limits != (model.Limits{Requests: -1, Tokens: -1}) {
@@ -59,7 +64,10 @@ func TestAScript(t *testing.T) {
 		}
 		results := model.Message{Role: model.User}
 		for i, call := range a.Calls() {
-			results.Blocks = append(results.Blocks, model.Block{Kind: model.Result, ID: call.ID, Name: call.Name, Text: fmt.Sprint("result ", i)})
+			results.Blocks = append(results.Blocks, model.Block{
+				Kind: model.Result, ID: call.ID, Name: call.Name,
+				Text: fmt.Sprint("result ", i),
+			})
 		}
 		q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: a.Blocks}, results)
 		if a, err = c.Ask(t.Context(), q, nil); err != nil || a.Text() != "done: result 1" || a.Stop != model.Done {
@@ -90,18 +98,23 @@ func TestASearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := server.Requests()[1]
-	if kinds := fmt.Sprint(last.Messages[1].Blocks); !strings.Contains(kinds, "thinking") || !strings.Contains(kinds, "search") || !strings.Contains(kinds, "found") {
+	if kinds := fmt.Sprint(last.Messages[1].Blocks); !strings.Contains(kinds, "thinking") ||
+		!strings.Contains(kinds, "search") || !strings.Contains(kinds, "found") {
 		t.Errorf("the search did not go back: %v", kinds)
 	}
 }
 
 func TestFailures(t *testing.T) {
 	for step, want := range map[string]model.Trouble{
-		`{"error":400}`: model.Rejected, `{"error":401}`: model.NoLogin, `{"error":403}`: model.Forbidden, `{"error":404}`: model.Unknown,
-		`{"error":429,"retry_after":2}`: model.Limited, `{"error":500}`: model.Broken, `{"error":503}`: model.Overloaded, `{"error":529}`: model.Overloaded,
+		`{"error":400}`: model.Rejected, `{"error":401}`: model.NoLogin, `{"error":403}`: model.Forbidden,
+		`{"error":404}`:                 model.Unknown,
+		`{"error":429,"retry_after":2}`: model.Limited, `{"error":500}`: model.Broken,
+		`{"error":503}`: model.Overloaded, `{"error":529}`: model.Overloaded,
 		`{"error":"context_full"}`: model.Overflow,
-		`{"cut":"headers"}`:        model.Cut, `{"cut":"start"}`: model.Cut, `{"say":"half of it, and more","cut":"middle"}`: model.Cut,
-		`{"stall":"start"}`: model.Stalled, `{"say":"half of it, and more","stall":"middle"}`: model.Stalled,
+		`{"cut":"headers"}`:        model.Cut, `{"cut":"start"}`: model.Cut,
+		`{"say":"half of it, and more","cut":"middle"}`:   model.Cut,
+		`{"stall":"start"}`:                               model.Stalled,
+		`{"say":"half of it, and more","stall":"middle"}`: model.Stalled,
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +171,8 @@ func TestAWrongKeyIsNotShown(t *testing.T) {
 func TestSlowIsNotSilent(t *testing.T) {
 	server := serve(t, `[{"say":"one two three four five six seven eight nine ten eleven twelve", "slow":"60ms"}]`)
 	for _, w := range both() {
-		if a, err := w.at(server).Ask(t.Context(), offering(), nil); err != nil || !strings.HasSuffix(a.Text(), "twelve") {
+		if a, err := w.at(server).Ask(t.Context(), offering(), nil); err != nil ||
+			!strings.HasSuffix(a.Text(), "twelve") {
 			t.Errorf("%s: %v", w.name, err)
 		}
 	}
@@ -182,7 +196,11 @@ func TestTextsThatAreHardToWrite(t *testing.T) {
 	for _, w := range both() {
 		q := offering()
 		q.Messages[0].Blocks[0].Text = hard
-		q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Call, ID: "x", Name: "Now", Input: json.RawMessage("{}")}}},
+		q.Messages = append(q.Messages,
+			model.Message{
+				Role:   model.Assistant,
+				Blocks: []model.Block{{Kind: model.Call, ID: "x", Name: "Now", Input: json.RawMessage("{}")}},
+			},
 			model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: "x", Text: hard}}})
 		if _, err := w.at(server).Ask(t.Context(), q, nil); err != nil {
 			t.Fatal(w.name, err)

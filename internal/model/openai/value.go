@@ -105,9 +105,11 @@ func schema(input json.RawMessage) json.RawMessage {
 	return input
 }
 
-// unfinished marks a call of which only the name came before the answer was cut off for its length: no arguments are not {} then.
+// unfinished marks a call of which only the name came before the answer was cut off for its length: no arguments are
+// not {} then.
 func unfinished(blocks []model.Block) {
-	if n := len(blocks) - 1; n >= 0 && blocks[n].Kind == model.Call && string(blocks[n].Input) == "{}" && blocks[n].Broken == "" {
+	if n := len(blocks) - 1; n >= 0 && blocks[n].Kind == model.Call && string(blocks[n].Input) == "{}" &&
+		blocks[n].Broken == "" {
 		blocks[n].Broken = model.CutOff
 	}
 }

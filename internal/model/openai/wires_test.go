@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// abstract is a request as it arrived, without what the wires cannot say in the same way: who divides a text, whether a result failed, and
-// that results are messages of their own.
+// abstract is a request as it arrived, without what the wires cannot say in the same way: who divides a text, whether a
+// result failed, and that results are messages of their own.
 func abstract(r modelserver.Request) string {
 	var b strings.Builder
 	role, texts := "", []string{r.System}
@@ -75,16 +75,31 @@ func question() model.Request {
 	return model.Request{
 		System: []string{"You help.", "Be brief."},
 		Tools: []toolspec.Tool{
-			{Name: "Read", Description: "reads \"files\"", Input: json.RawMessage(`{"type":"object","properties":{"file_path":{"type":"string"}},"required":["file_path"]}`)},
-			{Name: "mcp__x__y", Description: "é", Input: json.RawMessage(`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"additionalProperties":false}`)},
+			{
+				Name: "Read", Description: "reads \"files\"",
+				Input: json.RawMessage(
+					`{"type":"object","properties":{"file_path":{"type":"string"}},"required":["file_path"]}`),
+			},
+			{
+				Name: "mcp__x__y", Description: "é",
+				Input: json.RawMessage(
+					`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"additionalProperties":false}`),
+			},
 		},
 		Messages: []model.Message{
-			{Role: model.User, Blocks: []model.Block{text("What is on it?"), png, text("And here?"), text("One more."), png, pdf}},
+			{Role: model.User, Blocks: []model.Block{
+				text("What is on it?"), png, text("And here?"), text("One more."),
+				png, pdf,
+			}},
 			{Role: model.Assistant, Blocks: []model.Block{
 				{Kind: model.Thinking, Text: "of another", Opaque: json.RawMessage(`"s"`), Wire: "anthropic"},
-				text("I look."), call("toolu_1", "Read", `{"file_path":"a <b>.txt"}`), call("call_gemini_2", "mcp__x__y", `{"a":null,"b":[1.50,"\u00e9"]}`),
+				text("I look."), call("toolu_1", "Read", `{"file_path":"a <b>.txt"}`), call("call_gemini_2",
+					"mcp__x__y", `{"a":null,"b":[1.50,"\u00e9"]}`),
 			}},
-			{Role: model.User, Blocks: []model.Block{result("toolu_1", "line 1\nline 2"), result("call_gemini_2", "[]"), text("[a reminder]")}},
+			{Role: model.User, Blocks: []model.Block{
+				result("toolu_1", "line 1\nline 2"), result("call_gemini_2", "[]"),
+				text("[a reminder]"),
+			}},
 			{Role: model.Assistant, Blocks: []model.Block{call("c3", "Read", `{}`)}},
 			{Role: model.User, Blocks: []model.Block{result("c3", "no such file")}},
 			{Role: model.Assistant, Blocks: []model.Block{text("It is a cat.")}},
@@ -122,7 +137,8 @@ tool function mcp__x__y "é" {"type":"object","properties":{"a":{"anyOf":[{"type
 `
 
 func TestAConversationIsTheSameOnEveryWire(t *testing.T) {
-	script, err := modelserver.ParseScript([]byte(`[{"say":"one"},{"say":"two"},{"say":"three"},{"say":"You said ${input}"}]`))
+	script, err := modelserver.ParseScript(
+		[]byte(`[{"say":"one"},{"say":"two"},{"say":"three"},{"say":"You said ${input}"}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +167,8 @@ func TestAConversationIsTheSameOnEveryWire(t *testing.T) {
 		want := arrives
 		switch w.wire {
 		case modelserver.Chat: // servers that only speak that wire take no documents
-			want = strings.Replace(want, "  image\nassistant", "  \"[The file a.pdf (application/pdf) stood here; it cannot be shown to this model.]\"\nassistant", 1)
+			want = strings.Replace(want, "  image\nassistant",
+				"  \"[The file a.pdf (application/pdf) stood here; it cannot be shown to this model.]\"\nassistant", 1)
 		case modelserver.Messages, modelserver.Gemini: // this server joins parts of the instruction with one line break
 			want = strings.Replace(want, "help.\\n\\nBe", "help.\\nBe", 1)
 		}

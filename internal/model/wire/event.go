@@ -141,8 +141,8 @@ func (p *parser) dispatch() (bool, error) {
 	return done, err
 }
 
-// end is told that no more comes, and that nobody broke the connection. The last event may lack its blank line, and then counts if it is
-// not half.
+// end is told that no more comes, and that nobody broke the connection. The last event may lack its blank line, and
+// then counts if it is not half.
 func (p *parser) end() error {
 	line := p.first(p.line)
 	switch value, ok := bytes.CutPrefix(line, []byte("data:")); {

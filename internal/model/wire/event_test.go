@@ -170,7 +170,8 @@ func reference(in []byte) (events []string) {
 
 func FuzzParser(f *testing.F) {
 	for _, s := range []string{
-		"event: a\r\ndata: 1\r\n\r\n", "\ufeffdata: a\ndata: b\n\n: c\n", "data: {\"a\":1}", "data: [DONE]\n\n", "id\rretry: 1\r\revent:x\rdata\rdata\r\r", "<html>", "{",
+		"event: a\r\ndata: 1\r\n\r\n", "\ufeffdata: a\ndata: b\n\n: c\n", "data: {\"a\":1}", "data: [DONE]\n\n",
+		"id\rretry: 1\r\revent:x\rdata\rdata\r\r", "<html>", "{",
 	} {
 		f.Add([]byte(s), uint16(3))
 	}
@@ -203,7 +204,10 @@ func FuzzParser(f *testing.F) {
 func BenchmarkParser(b *testing.B) {
 	var s bytes.Buffer
 	for i := range 1000 {
-		fmt.Fprintf(&s, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"word %d\"}}\n\n", i)
+		fmt.Fprintf(&s,
+			"event: content_block_delta\ndata: "+
+				"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"word "+
+				"%d\"}}\n\n", i)
 	}
 	b.SetBytes(int64(s.Len()))
 	b.ReportAllocs()

@@ -18,7 +18,8 @@ import (
 	"omniagent/internal/model"
 )
 
-// silent ends a request whose clock ran out. It is a type so that it can be told from everything else that ends a request.
+// silent ends a request whose clock ran out. It is a type so that it can be told from everything else that ends a
+// request.
 type silent struct{ what string }
 
 func (s silent) Error() string { return s.what }
@@ -73,10 +74,12 @@ func (a *API) begin(ctx context.Context, method, path, accept string, body any) 
 	if x.asked.Err() != nil {
 		return x, x.failure(err)
 	}
-	return x, x.failure(a.Refused(x.resp.StatusCode, x.resp.Header, head)) // what did not come of its body is no other error
+	// what did not come of its body is no other error
+	return x, x.failure(a.Refused(x.resp.StatusCode, x.resp.Header, head))
 }
 
-// request makes the request. Its body can be read again, as a connection that turns out to be dead demands, until the payload is dropped.
+// request makes the request. Its body can be read again, as a connection that turns out to be dead demands, until the
+// payload is dropped.
 func (x *exchange) request(method, path, accept string, body any) (*http.Request, *payload, error) {
 	at, err := url.Parse(x.api.Base + path)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
@@ -86,7 +89,8 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	sent := &payload{}
 	if body != nil {
 		if sent.data, err = encode(body); err != nil {
-			return nil, nil, &model.Error{Trouble: model.Rejected, Message: "the request cannot be written as JSON: " + err.Error(), Cause: err}
+			return nil, nil, &model.Error{Trouble: model.Rejected, Message: "the request cannot be written as JSON: " +
+				err.Error(), Cause: err}
 		}
 	}
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
@@ -117,7 +121,8 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 		for _, v := range values {
 			v = strings.TrimSpace(v) // keys come from files, with the end of their line
 			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-				return nil, nil, &model.Error{Trouble: model.NoLogin, Message: "the header " + name + " cannot be sent: a control character is in it"}
+				return nil, nil, &model.Error{Trouble: model.NoLogin, Message: "the header " + name +
+					" cannot be sent: a control character is in it"}
 			}
 			q.Header.Add(name, v)
 		}
@@ -134,8 +139,8 @@ func encode(body any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// payload is the body of a request. It is dropped when the answer begins: a conversation with pictures is large, and an answer takes
-// minutes.
+// payload is the body of a request. It is dropped when the answer begins: a conversation with pictures is large, and an
+// answer takes minutes.
 type payload struct {
 	mu   sync.Mutex
 	data []byte
@@ -197,7 +202,8 @@ func (x *exchange) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// end lets go of the response. What little is left of it is read, so that the connection can serve again; nobody waits for more.
+// end lets go of the response. What little is left of it is read, so that the connection can serve again; nobody waits
+// for more.
 func (x *exchange) end() {
 	timer := time.AfterFunc(100*time.Millisecond, func() { x.cancel(nil) })
 	_, _ = io.CopyN(io.Discard, x.resp.Body, 4<<10)
@@ -214,8 +220,11 @@ func (a *API) connection() *http.Client {
 			c = *a.HTTP
 		} else {
 			c.Transport = &http.Transport{
-				Proxy:                  http.ProxyFromEnvironment,
-				DialContext:            (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+				Proxy: http.ProxyFromEnvironment,
+				DialContext: (&net.Dialer{
+					Timeout:   15 * time.Second,
+					KeepAlive: 30 * time.Second,
+				}).DialContext,
 				ForceAttemptHTTP2:      true,
 				TLSHandshakeTimeout:    15 * time.Second,
 				IdleConnTimeout:        90 * time.Second,
@@ -229,11 +238,12 @@ func (a *API) connection() *http.Client {
 	return a.client
 }
 
-// redirect follows only where the request stays what it is and where it is: the same method, host and port, and never without TLS when it
-// began with it. Elsewhere the redirect itself is the answer, and an error.
+// redirect follows only where the request stays what it is and where it is: the same method, host and port, and never
+// without TLS when it began with it. Elsewhere the redirect itself is the answer, and an error.
 func redirect(next *http.Request, before []*http.Request) error {
 	first := before[0]
-	if len(before) < 5 && next.Method == first.Method && next.URL.Scheme == first.URL.Scheme && next.URL.Host == first.URL.Host {
+	if len(before) < 5 && next.Method == first.Method && next.URL.Scheme == first.URL.Scheme &&
+		next.URL.Host == first.URL.Host {
 		return nil
 	}
 	return http.ErrUseLastResponse

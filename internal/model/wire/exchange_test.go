@@ -47,7 +47,8 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%d: %v %v", code, got, err)
 		}
 		_, err = a.Call(t.Context(), "/away", struct{}{}, nil)
-		if e := failed(t, err); e.Trouble != model.Unknown || e.Message != "the API is not here: it redirects to "+other.URL {
+		if e := failed(t, err); e.Trouble != model.Unknown || e.Message != "the API is not here: it redirects to "+
+			other.URL {
 			t.Errorf("%d: %#v", code, e)
 		}
 		if _, err = a.Call(t.Context(), "/loop", struct{}{}, nil); failed(t, err).Trouble != model.Unknown {
@@ -90,10 +91,15 @@ func TestNothingIsLeft(t *testing.T) {
 	a := &API{Base: s.URL}
 	for range 5 {
 		var seen []string
-		if _, err := a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) { heard <- true; return true, nil }); err != nil {
+		if _, err := a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) {
+			heard <- true
+			return true,
+				nil
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Stream(t.Context(), "/no", struct{}{}, until(&seen)); failed(t, err).Status != http.StatusTeapot {
+		if _, err := a.Stream(t.Context(), "/no", struct{}{}, until(&seen)); failed(t,
+			err).Status != http.StatusTeapot {
 			t.Error(err)
 		}
 	}
@@ -159,7 +165,8 @@ func TestHTTP2AndGzip(t *testing.T) {
 	for path, want := range map[string]model.Trouble{"/": "", "/cut": model.Cut, "/hold": model.Stalled} {
 		var seen []string
 		_, err := a.Stream(t.Context(), path, struct{}{}, until(&seen))
-		if want == "" && (err != nil || len(seen) != 2) || want != "" && (failed(t, err).Trouble != want || len(seen) != 1) {
+		if want == "" && (err != nil || len(seen) != 2) || want != "" &&
+			(failed(t, err).Trouble != want || len(seen) != 1) {
 			t.Errorf("%s: %q, %v", path, seen, err)
 		}
 	}
@@ -233,7 +240,8 @@ func TestEndless(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat("data: {}\n\n", 1<<18), "data: stop\n\n")
 	})
 	n = 0
-	if _, err := a.Stream(t.Context(), "/", struct{}{}, func(e Event) (bool, error) { n++; return string(e.Data) == "stop", nil }); err != nil || n != 1<<18+1 {
+	if _, err := a.Stream(t.Context(), "/", struct{}{},
+		func(e Event) (bool, error) { n++; return string(e.Data) == "stop", nil }); err != nil || n != 1<<18+1 {
 		t.Error(n, err)
 	}
 }

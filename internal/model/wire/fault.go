@@ -132,7 +132,8 @@ func (x *exchange) offline(err error) string {
 	return "no connection to " + to + ": " + brief(err.Error())
 }
 
-// Refused is an error of the API: its status, or 200 where it came in place of an answer or within one, and its body. Header may be nil.
+// Refused is an error of the API: its status, or 200 where it came in place of an answer or within one, and its body.
+// Header may be nil.
 func (a *API) Refused(status int, header http.Header, body []byte) *model.Error {
 	var e *model.Error
 	if a.Fault != nil {
@@ -169,7 +170,8 @@ func trouble(status int, header http.Header) model.Trouble {
 		return model.Quota
 	case status == http.StatusForbidden, status == http.StatusProxyAuthRequired:
 		return model.Forbidden
-	case status < 400 && status >= 300, status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusGone:
+	case status < 400 && status >= 300, status == http.StatusNotFound, status == http.StatusMethodNotAllowed,
+		status == http.StatusGone:
 		return model.Unknown
 	case status == http.StatusRequestEntityTooLarge:
 		return model.Overflow
@@ -242,7 +244,10 @@ func garbage(what string, body []byte) *model.Error {
 }
 
 func requestID(h http.Header) string {
-	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Goog-Request-Id", "X-Amzn-Requestid", "Apim-Request-Id", "Cf-Ray"} {
+	for _, name := range []string{
+		"Request-Id", "X-Request-Id", "X-Goog-Request-Id", "X-Amzn-Requestid",
+		"Apim-Request-Id", "Cf-Ray",
+	} {
 		if id := h.Get(name); id != "" {
 			return line(id, 200)
 		}

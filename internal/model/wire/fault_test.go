@@ -31,11 +31,22 @@ func TestRetryAfter(t *testing.T) {
 			{map[string]string{"Retry-After": in(90*time.Second, http.TimeFormat)}, 503, 90 * time.Second},
 			{map[string]string{"Retry-After": in(-90*time.Second, http.TimeFormat)}, 503, 0},
 			{map[string]string{"Retry-After": "9", "Retry-After-Ms": "20"}, 429, 20 * time.Millisecond},
-			{map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "6m0s"}, 429, 6 * time.Minute},
+			{
+				map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "6m0s"},
+				429,
+				6 * time.Minute,
+			},
 			{map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "6m0s"}, 500, 0},
 			{map[string]string{"X-Ratelimit-Remaining-Requests": "1", "X-Ratelimit-Reset-Requests": "6m0s"}, 429, 0},
-			{map[string]string{"X-Ratelimit-Remaining-Tokens": "0", "X-Ratelimit-Reset-Tokens": "12"}, 429, 12 * time.Second},
-			{map[string]string{"Anthropic-Ratelimit-Input-Tokens-Remaining": "0", "Anthropic-Ratelimit-Input-Tokens-Reset": in(40*time.Second, time.RFC3339)}, 429, 40 * time.Second},
+			{
+				map[string]string{"X-Ratelimit-Remaining-Tokens": "0", "X-Ratelimit-Reset-Tokens": "12"},
+				429,
+				12 * time.Second,
+			},
+			{map[string]string{
+				"Anthropic-Ratelimit-Input-Tokens-Remaining": "0",
+				"Anthropic-Ratelimit-Input-Tokens-Reset":     in(40*time.Second, time.RFC3339),
+			}, 429, 40 * time.Second},
 		} {
 			h := http.Header{}
 			for k, v := range c.header {
@@ -53,7 +64,13 @@ func TestShouldRetry(t *testing.T) {
 		status int
 		again  string
 		want   model.Trouble
-	}{{429, "false", model.Quota}, {429, "true", model.Limited}, {409, "true", model.Overloaded}, {400, "false", model.Rejected}, {401, "true", model.NoLogin}} {
+	}{
+		{429, "false", model.Quota},
+		{429, "true", model.Limited},
+		{409, "true", model.Overloaded},
+		{400, "false", model.Rejected},
+		{401, "true", model.NoLogin},
+	} {
 		if e := (&API{}).Refused(c.status, http.Header{"X-Should-Retry": {c.again}}, nil); e.Trouble != c.want {
 			t.Errorf("%d %s: %s", c.status, c.again, e.Trouble)
 		}

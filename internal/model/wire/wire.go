@@ -1,9 +1,10 @@
 // Package wire is the way to a model API: one request in JSON, and an answer in JSON or as server-sent events.
 //
-// It promises that every failure is a *model.Error with a sort, within its clock, and that its message holds no credential; that a
-// stream that ends early is an error; that what a server sends is bounded, whatever it is; that a credential goes to no other host than the
-// one it was meant for; and that nothing of a request is left when it ends but a connection that can be used again. It refuses to ask
-// twice, and to know any vendor's protocol: what an error means beyond its status is told by Fault.
+// It promises that every failure is a *model.Error with a sort, within its clock, and that its message holds no
+// credential; that a stream that ends early is an error; that what a server sends is bounded, whatever it is; that a
+// credential goes to no other host than the one it was meant for; and that nothing of a request is left when it ends
+// but a connection that can be used again. It refuses to ask twice, and to know any vendor's protocol: what an error
+// means beyond its status is told by Fault.
 package wire
 
 import (
@@ -33,14 +34,17 @@ const (
 	defaultIdle  = 2 * time.Minute
 )
 
-// API is one address of a vendor. It is not to be copied once it is used; its methods may be called from several goroutines.
+// API is one address of a vendor. It is not to be copied once it is used; its methods may be called from several
+// goroutines.
 type API struct {
-	Base   string                                      // without a slash at its end
-	Header func(context.Context) (http.Header, error)  // for each request, with the credential; an error that is a *model.Error passes through
-	HTTP   *http.Client                                // nil: one of its own
-	First  time.Duration                               // until the response's headers; 0: five minutes
-	Idle   time.Duration                               // between bytes of the answer; 0: two minutes
-	Fault  func(int, http.Header, []byte) *model.Error // the vendor's reading of an error's body; nil, or what it leaves empty, is filled from the status and the headers
+	Base string // without a slash at its end
+	// for each request, with the credential; an error that is a *model.Error passes through
+	Header func(context.Context) (http.Header, error)
+	HTTP   *http.Client  // nil: one of its own
+	First  time.Duration // until the response's headers; 0: five minutes
+	Idle   time.Duration // between bytes of the answer; 0: two minutes
+	// the vendor's reading of an error's body; nil, or what it leaves empty, is filled from the status and the headers
+	Fault func(int, http.Header, []byte) *model.Error
 
 	once   sync.Once
 	client *http.Client
@@ -52,9 +56,11 @@ type Event struct {
 	Data []byte
 }
 
-// Stream posts body and gives each event of the answer to each, until that says that the answer is whole. Headers are those of the
-// response, where one came.
-func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) (http.Header, error) {
+// Stream posts body and gives each event of the answer to each, until that says that the answer is whole. Headers are
+// those of the response, where one came.
+func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) (http.Header,
+	error,
+) {
 	x, err := a.begin(ctx, http.MethodPost, path, "text/event-stream", body)
 	if err != nil {
 		return x.header(), err

@@ -115,14 +115,17 @@ func TestRequest(t *testing.T) {
 	if err != nil || !slices.Equal(seen, []string{"1", "stop"}) {
 		t.Fatal(seen, err)
 	}
-	if Limits(header) != (model.Limits{Requests: 5, Tokens: 7}) || Limits(nil) != (model.Limits{Requests: -1, Tokens: -1}) {
+	if Limits(header) != (model.Limits{Requests: 5, Tokens: 7}) ||
+		Limits(nil) != (model.Limits{Requests: -1, Tokens: -1}) {
 		t.Error(Limits(header), Limits(nil))
 	}
-	if got.Method != "POST" || got.URL.String() != "/v1/x?y=1" || string(body) != `{"a":"<&>\ufffd"}` || got.ContentLength != int64(len(body)) {
+	if got.Method != "POST" || got.URL.String() != "/v1/x?y=1" || string(body) != `{"a":"<&>\ufffd"}` ||
+		got.ContentLength != int64(len(body)) {
 		t.Errorf("%s %s %s", got.Method, got.URL, body)
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "application/json", "Accept": "text/event-stream", "X-Api-Key": secret, "Accept-Encoding": "gzip", "User-Agent": "omniagent",
+		"Content-Type": "application/json", "Accept": "text/event-stream", "X-Api-Key": secret,
+		"Accept-Encoding": "gzip", "User-Agent": "omniagent",
 	} {
 		if got.Header.Get(name) != want {
 			t.Errorf("%s: %q", name, got.Header.Get(name))
@@ -147,7 +150,8 @@ func TestCall(t *testing.T) {
 	if _, err := a.Call(t.Context(), "/", nil, &got); err != nil || got.Method != "GET" || got.Body != "" {
 		t.Error(got, err)
 	}
-	if _, err := a.Call(t.Context(), "/", json.RawMessage(`{"x":1}`), &got); err != nil || got.Method != "POST" || got.Body != `{"x":1}` {
+	if _, err := a.Call(t.Context(), "/", json.RawMessage(`{"x":1}`), &got); err != nil || got.Method != "POST" ||
+		got.Body != `{"x":1}` {
 		t.Error(got, err)
 	}
 	if _, err := a.Call(t.Context(), "/large", struct{}{}, &got); err != nil || len(got.Body) != 1000000 {
@@ -186,26 +190,48 @@ func TestEnds(t *testing.T) {
 		"headers, silent":          {events + "\r\n", true, model.Stalled, "nothing came for"},
 		"half":                     {events + "\r\ndata: 1\n\ndata: 2", false, model.Cut, ""},
 		"half, silent":             {events + "\r\ndata: 1\n\ndata: 2", true, model.Stalled, ""},
-		"half a length":            {events + "Content-Length: 100\r\n\r\ndata: 1\n\n", false, model.Cut, "ended before the answer did"},
-		"half a chunk":             {events + "Transfer-Encoding: chunked\r\n\r\n20\r\ndata: 1\n\n", false, model.Cut, ""},
-		"no last chunk":            {events + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n", false, model.Cut, ""},
-		"chunks that are none":     {events + "Transfer-Encoding: chunked\r\n\r\nhello\r\n", false, model.Cut, ""},
-		"not HTTP":                 {"SSH-2.0-OpenSSH_9.9\r\n", false, model.Garbage, "does not answer as a web server does"},
-		"endless headers":          {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n", true, model.TooLarge, ""},
-		"page":                     {"HTTP/1.1 200 OK\r\n\r\n <!doctype html>\n<p>\x1b[31mSign in" + strings.Repeat(" x", 200), false, model.Garbage, "<!doctype html> <p>Sign in x x"},
-		"page, silent":             {"HTTP/1.1 200 OK\r\n\r\n<!doctype html>", true, model.Garbage, "<!doctype html>"},
-		"page as events":           {events + "\r\n<html>", false, model.Garbage, ""},
-		"JSON":                     {json200 + "\r\n{\"id\":1}", false, model.Garbage, `{"id":1}`},
-		"half JSON":                {json200 + "Content-Length: 100\r\n\r\n{\"id\":", false, model.Cut, ""},
-		"half JSON, silent":        {json200 + "\r\n{\"id\":", true, model.Stalled, ""},
-		"an error":                 {json200 + "\r\n\n{\"error\":{\"message\":\"out of order " + secret + "\"}}", false, model.Broken, "out of order [REDACTED]"},
-		"an error in a list":       {json200 + "\r\n[{\"error\":{\"message\":\"out of order\"}}]", false, model.Broken, "out of order"},
-		"an empty list":            {json200 + "\r\n[]", false, model.Garbage, ""},
-		"words":                    {events + "\r\nupstream error\n", true, model.Garbage, "upstream error"},
-		"nothing but blanks":       {events + "\r\n" + strings.Repeat("\n", 1<<17), true, model.Garbage, ""},
-		"no content":               {"HTTP/1.1 204 No Content\r\n\r\n", false, model.Cut, ""},
-		"not gzip":                 {events + "Content-Encoding: gzip\r\n\r\ndata: stop\n\n", false, model.Cut, ""},
-		"endless JSON":             {json200 + "\r\n[" + strings.Repeat("1,", 1<<20), true, model.TooLarge, ""},
+		"half a length": {
+			events + "Content-Length: 100\r\n\r\ndata: 1\n\n", false, model.Cut,
+			"ended before the answer did",
+		},
+		"half a chunk": {
+			events + "Transfer-Encoding: chunked\r\n\r\n20\r\ndata: 1\n\n", false, model.Cut,
+			"",
+		},
+		"no last chunk": {
+			events + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n", false,
+			model.Cut, "",
+		},
+		"chunks that are none": {events + "Transfer-Encoding: chunked\r\n\r\nhello\r\n", false, model.Cut, ""},
+		"not HTTP": {
+			"SSH-2.0-OpenSSH_9.9\r\n", false, model.Garbage,
+			"does not answer as a web server does",
+		},
+		"endless headers": {
+			"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n", true,
+			model.TooLarge, "",
+		},
+		"page": {"HTTP/1.1 200 OK\r\n\r\n <!doctype html>\n<p>\x1b[31mSign in" +
+			strings.Repeat(" x", 200), false, model.Garbage, "<!doctype html> <p>Sign in x x"},
+		"page, silent":      {"HTTP/1.1 200 OK\r\n\r\n<!doctype html>", true, model.Garbage, "<!doctype html>"},
+		"page as events":    {events + "\r\n<html>", false, model.Garbage, ""},
+		"JSON":              {json200 + "\r\n{\"id\":1}", false, model.Garbage, `{"id":1}`},
+		"half JSON":         {json200 + "Content-Length: 100\r\n\r\n{\"id\":", false, model.Cut, ""},
+		"half JSON, silent": {json200 + "\r\n{\"id\":", true, model.Stalled, ""},
+		"an error": {
+			json200 + "\r\n\n{\"error\":{\"message\":\"out of order " + secret + "\"}}", false,
+			model.Broken, "out of order [REDACTED]",
+		},
+		"an error in a list": {
+			json200 + "\r\n[{\"error\":{\"message\":\"out of order\"}}]", false, model.Broken,
+			"out of order",
+		},
+		"an empty list":      {json200 + "\r\n[]", false, model.Garbage, ""},
+		"words":              {events + "\r\nupstream error\n", true, model.Garbage, "upstream error"},
+		"nothing but blanks": {events + "\r\n" + strings.Repeat("\n", 1<<17), true, model.Garbage, ""},
+		"no content":         {"HTTP/1.1 204 No Content\r\n\r\n", false, model.Cut, ""},
+		"not gzip":           {events + "Content-Encoding: gzip\r\n\r\ndata: stop\n\n", false, model.Cut, ""},
+		"endless JSON":       {json200 + "\r\n[" + strings.Repeat("1,", 1<<20), true, model.TooLarge, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,7 +243,8 @@ func TestEnds(t *testing.T) {
 			begin := time.Now()
 			_, err := a.Stream(t.Context(), "/", struct{}{}, until(&seen))
 			e := failed(t, err)
-			if e.Trouble != c.want || !strings.Contains(e.Message, c.says) || e.Status != 0 || len([]rune(e.Message)) > 600 {
+			if e.Trouble != c.want || !strings.Contains(e.Message, c.says) || e.Status != 0 ||
+				len([]rune(e.Message)) > 600 {
 				t.Errorf("%s: %s (%v)", e.Trouble, e.Message, e.Cause)
 			}
 			if took := time.Since(begin); c.stay && took > 10*time.Second {
@@ -255,8 +282,10 @@ func TestSlowReader(t *testing.T) {
 
 func TestStatuses(t *testing.T) {
 	for status, want := range map[int]model.Trouble{
-		300: model.Unknown, 400: model.Rejected, 401: model.NoLogin, 402: model.Quota, 403: model.Forbidden, 404: model.Unknown, 405: model.Unknown,
-		408: model.Overloaded, 409: model.Rejected, 413: model.Overflow, 422: model.Rejected, 429: model.Limited, 500: model.Broken, 502: model.Broken,
+		300: model.Unknown, 400: model.Rejected, 401: model.NoLogin, 402: model.Quota, 403: model.Forbidden,
+		404: model.Unknown, 405: model.Unknown,
+		408: model.Overloaded, 409: model.Rejected, 413: model.Overflow, 422: model.Rejected, 429: model.Limited,
+		500: model.Broken, 502: model.Broken,
 		503: model.Overloaded, 504: model.Broken, 524: model.Broken, 529: model.Overloaded, 599: model.Broken,
 	} {
 		a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -267,7 +296,8 @@ func TestStatuses(t *testing.T) {
 		})
 		h, err := a.Stream(t.Context(), "/", struct{}{}, nil)
 		e := failed(t, err)
-		if e.Trouble != want || e.Status != status || e.After != 7*time.Second || e.Request != "r1" || h.Get("Request-Id") != "r1" {
+		if e.Trouble != want || e.Status != status || e.After != 7*time.Second || e.Request != "r1" ||
+			h.Get("Request-Id") != "r1" {
 			t.Errorf("%d: %#v", status, e)
 		}
 		if status >= 400 && e.Message != "the key [REDACTED] is bad" {
@@ -302,7 +332,8 @@ func TestWordsOfErrors(t *testing.T) {
 // An error whose body never ends is still that error.
 func TestErrorWithoutEnd(t *testing.T) {
 	for _, size := range []int{10, 1 << 20} {
-		a := raw(t, "HTTP/1.1 429 Too Many\r\nRetry-After-Ms: 1500\r\nRetry-After: 9\r\n\r\n"+strings.Repeat("x", size), true)
+		a := raw(t, "HTTP/1.1 429 Too Many\r\nRetry-After-Ms: 1500\r\nRetry-After: 9\r\n\r\n"+strings.Repeat("x", size),
+			true)
 		a.Idle = 100 * time.Millisecond
 		_, err := a.Stream(t.Context(), "/", struct{}{}, nil)
 		if e := failed(t, err); e.Trouble != model.Limited || e.After != 1500*time.Millisecond {
@@ -324,7 +355,8 @@ func TestVendorsReading(t *testing.T) {
 		return &model.Error{Trouble: model.Overflow, Code: "c"}
 	}
 	_, err := a.Stream(t.Context(), "/", struct{}{}, nil)
-	if e := failed(t, err); e.Trouble != model.Overflow || e.Code != "c" || e.Status != 400 || e.Message != "too long" || e.Request != "r2" {
+	if e := failed(t, err); e.Trouble != model.Overflow || e.Code != "c" || e.Status != 400 ||
+		e.Message != "too long" || e.Request != "r2" {
 		t.Errorf("%#v", e)
 	}
 }
@@ -344,7 +376,8 @@ func TestErrorsOfTheCaller(t *testing.T) {
 		t.Error(err)
 	}
 	a.Header = func(context.Context) (http.Header, error) { return nil, errors.New("no file") }
-	if _, err = a.Stream(t.Context(), "/", struct{}{}, nil); failed(t, err).Trouble != model.NoLogin || !strings.Contains(err.Error(), "no file") {
+	if _, err = a.Stream(t.Context(), "/", struct{}{}, nil); failed(t, err).Trouble != model.NoLogin ||
+		!strings.Contains(err.Error(), "no file") {
 		t.Error(err)
 	}
 	a.First = 20 * time.Millisecond
@@ -365,7 +398,10 @@ func TestErrorsOfTheCaller(t *testing.T) {
 }
 
 func TestStopped(t *testing.T) {
-	for name, answer := range map[string]string{"headers": "", "stream": events + "\r\n", "middle": events + "\r\ndata: 1\n\n", "error": "HTTP/1.1 500 X\r\n\r\n"} {
+	for name, answer := range map[string]string{
+		"headers": "", "stream": events + "\r\n",
+		"middle": events + "\r\ndata: 1\n\n", "error": "HTTP/1.1 500 X\r\n\r\n",
+	} {
 		a := raw(t, answer, true)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("why")
@@ -394,10 +430,14 @@ func TestOffline(t *testing.T) {
 	tls.Config.ErrorLog = quiet()
 	tls.StartTLS()
 	defer tls.Close()
-	nowhere := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+	nowhere := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+		error,
+	) {
 		return nil, &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true}
 	}}}
-	slow := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+	slow := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+		error,
+	) {
 		return nil, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
 	}}}
 	for name, c := range map[string]struct {

@@ -120,9 +120,12 @@ func FuzzLines(f *testing.F) {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	for params, want := range map[string]string{
-		`{"protocolVersion":1}`: "1", `{"protocolVersion":2,"info":{"name":"x","version":"1"}}`: "2", `{"protocolVersion":7,"capabilities":17}`: "2",
-		`{"protocolVersion":0}`: "-32022", `{}`: "-32602", `{"protocolVersion":"one"}`: "-32602", `{"protocolVersion":1.5}`: "-32602",
-		`{"protocolVersion":-1}`: "-32602", `[]`: "-32602", `{"protocolVersion":1,"clientCapabilities":17}`: "-32602", ``: "-32602",
+		`{"protocolVersion":1}`: "1", `{"protocolVersion":2,"info":{"name":"x","version":"1"}}`: "2",
+		`{"protocolVersion":7,"capabilities":17}`: "2",
+		`{"protocolVersion":0}`:                   "-32022", `{}`: "-32602", `{"protocolVersion":"one"}`: "-32602",
+		`{"protocolVersion":1.5}`: "-32602",
+		`{"protocolVersion":-1}`:  "-32602", `[]`: "-32602", `{"protocolVersion":1,"clientCapabilities":17}`: "-32602",
+		``: "-32602",
 	} {
 		said, wrong := Greeting(json.RawMessage(params))
 		var v Version
@@ -137,7 +140,9 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: %s instead of %s", params, got, want)
 		}
 	}
-	said, _ := Greeting(json.RawMessage(`{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}},"session":{"notices":{}},"_meta":{"terminal_output":true}},"clientInfo":{"name":"zed"}}`))
+	said, _ := Greeting(
+		json.RawMessage(
+			`{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}},"session":{"notices":{}},"_meta":{"terminal_output":true}},"clientInfo":{"name":"zed"}}`))
 	if said.Client != (Client{Name: "zed", Forms: true, Terminals: true, Notices: true}) {
 		t.Errorf("%+v", said.Client)
 	}
@@ -151,25 +156,52 @@ func TestDecode(t *testing.T) {
 		method, in   string
 		want, except string
 	}{
-		{V1, "session/new", `{"cwd":"/w","mcpServers":[{"name":"a","command":"/a","args":["x"],"env":[{"name":"N","value":"v"}]},{"type":"http","name":"b","url":"http://b","headers":[]}]}`, `acp.New{Place:{/w [] {"mcpServers":{"a":{"type":"stdio","command":"/a","args":["x"],"env":{"N":"v"}},"b":{"type":"http","url":"http://b"}}}}}`, ""},
+		{
+			V1, "session/new",
+			`{"cwd":"/w","mcpServers":[{"name":"a","command":"/a","args":["x"],"env":[{"name":"N","value":"v"}]},{"type":"http","name":"b","url":"http://b","headers":[]}]}`, `acp.New{Place:{/w [] {"mcpServers":{"a":{"type":"stdio","command":"/a","args":["x"],"env":{"N":"v"}},"b":{"type":"http","url":"http://b"}}}}}`, "",
+		},
 		{V1, "session/new", `{"cwd":"w"}`, "", "cwd is not absolute"},
 		{V1, "session/new", `{}`, "", "cwd is missing"},
-		{V1, "session/new", `{"cwd":"/w","mcpServers":[{"type":"sse","name":"b","url":"http://b"}]}`, "", "of the kind sse"},
+		{
+			V1, "session/new", `{"cwd":"/w","mcpServers":[{"type":"sse","name":"b","url":"http://b"}]}`, "",
+			"of the kind sse",
+		},
 		{V1, "session/new", `{"cwd":17}`, "", "the member cwd"},
 		{V1, "session/load", `{"cwd":"/w","sessionId":"s"}`, "acp.Load{s true {/w [] }}", ""},
 		{V2, "session/load", `{"cwd":"/w","sessionId":"s"}`, "", "there is no method"},
 		{V1, "session/resume", `{"cwd":"/w","sessionId":"s"}`, "acp.Load{s false {/w [] }}", ""},
-		{V2, "session/resume", `{"cwd":"/w","sessionId":"s","replayFrom":{"type":"start"}}`, "acp.Load{s true {/w [] }}", ""},
+		{
+			V2, "session/resume", `{"cwd":"/w","sessionId":"s","replayFrom":{"type":"start"}}`,
+			"acp.Load{s true {/w [] }}", "",
+		},
 		{V2, "session/resume", `{"cwd":"/w","sessionId":"s","replayFrom":{"type":"end"}}`, "", "replayFrom"},
 		{V1, "session/set_mode", `{"sessionId":"s","modeId":"plan"}`, "acp.Set{s mode plan}", ""},
 		{V2, "session/set_mode", `{"sessionId":"s","modeId":"plan"}`, "", "there is no method"},
-		{V2, "session/set_config_option", `{"sessionId":"s","configId":"model","type":"id","value":"x"}`, "acp.Set{s model x}", ""},
-		{V1, "session/set_config_option", `{"sessionId":"s","configId":"model","type":"boolean","value":true}`, "", "value"},
+		{
+			V2, "session/set_config_option", `{"sessionId":"s","configId":"model","type":"id","value":"x"}`,
+			"acp.Set{s model x}", "",
+		},
+		{
+			V1, "session/set_config_option", `{"sessionId":"s","configId":"model","type":"boolean","value":true}`, "",
+			"value",
+		},
 		{V1, "session/prompt", `{"sessionId":"s","prompt":[]}`, "", "prompt is empty"},
-		{V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"audio","data":"","mimeType":"audio/wav"}]}`, "", "sounds"},
-		{V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"image","data":"!","mimeType":"image/png"}]}`, "", "base64"},
-		{V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"resource_link","name":"a","uri":"file:///a"}]}`, "acp.Prompt{s [{[a](file:///a)  [] }]}", ""},
-		{V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"image","data":"YQ==","mimeType":"image/png"}]}`, "acp.Prompt{s [{ image/png [97] }]}", ""},
+		{
+			V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"audio","data":"","mimeType":"audio/wav"}]}`, "",
+			"sounds",
+		},
+		{
+			V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"image","data":"!","mimeType":"image/png"}]}`, "",
+			"base64",
+		},
+		{
+			V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"resource_link","name":"a","uri":"file:///a"}]}`,
+			"acp.Prompt{s [{[a](file:///a)  [] }]}", "",
+		},
+		{
+			V1, "session/prompt", `{"sessionId":"s","prompt":[{"type":"image","data":"YQ==","mimeType":"image/png"}]}`,
+			"acp.Prompt{s [{ image/png [97] }]}", "",
+		},
 		{V1, "session/prompt", `{"prompt":[{"type":"text","text":"x"}]}`, "", "sessionId is missing"},
 		{V1, "session/prompt", `[]`, "", "no object"},
 		{V1, "fly", `{}`, "", "there is no method"},
@@ -198,15 +230,22 @@ func TestDecode(t *testing.T) {
 func TestTerminals(t *testing.T) {
 	t.Parallel()
 	out, code := "a\n```\n", 3
-	begun := Update{Kind: Called, Tool: &Tool{ID: "c", New: true, Title: "x", Kind: "execute", Status: Pending, Terminal: &Terminal{Command: "x", Dir: "/w"}}}
-	ended := Update{Kind: Called, Tool: &Tool{ID: "c", Status: FailedCall, Terminal: &Terminal{Output: &out, Exit: &code, Ended: true}}}
+	begun := Update{Kind: Called, Tool: &Tool{
+		ID: "c", New: true, Title: "x", Kind: "execute", Status: Pending,
+		Terminal: &Terminal{Command: "x", Dir: "/w"},
+	}}
+	ended := Update{
+		Kind: Called,
+		Tool: &Tool{ID: "c", Status: FailedCall, Terminal: &Terminal{Output: &out, Exit: &code, Ended: true}},
+	}
 	for name, c := range map[string]struct {
 		e    Encoder
 		want []string
 	}{
 		"version 1": {Encoder{Version: V1}, []string{
 			`{"kind":"execute","sessionUpdate":"tool_call","status":"pending","title":"x","toolCallId":"c"}`,
-			`{"content":[{"content":{"text":"` + "````console\\na\\n```\\n````" + `","type":"text"},"type":"content"}],"sessionUpdate":"tool_call_update","status":"failed","toolCallId":"c"}`,
+			`{"content":[{"content":{"text":"` + "````console\\na\\n```\\n````" +
+				`","type":"text"},"type":"content"}],"sessionUpdate":"tool_call_update","status":"failed","toolCallId":"c"}`,
 		}},
 		"version 1 with terminals": {Encoder{V1, Client{Terminals: true}}, []string{
 			`{"_meta":{"terminal_info":{"cwd":"/w","terminal_id":"c"}},"content":[{"terminalId":"c","type":"terminal"}],"kind":"execute","sessionUpdate":"tool_call","status":"pending","title":"x","toolCallId":"c"}`,
@@ -291,8 +330,10 @@ func TestPatch(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`{"outcome":{"outcome":"selected","optionId":"allow"}}`: "allow true", `{"outcome":{"outcome":"cancelled"}}`: " false",
-		`{"outcome":{"optionId":"allow"}}`: " false", `{}`: " false", `null`: " false", `17`: " false",
+		`{"outcome":{"outcome":"selected","optionId":"allow"}}`: "allow true",
+		`{"outcome":{"outcome":"cancelled"}}`:                   " false",
+		`{"outcome":{"optionId":"allow"}}`:                      " false", `{}`: " false", `null`: " false",
+		`17`: " false",
 	} {
 		option, ok := Chosen(json.RawMessage(in))
 		if got := fmt.Sprint(option, " ", ok); got != want {
@@ -300,7 +341,8 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		`{"action":"accept","content":{"a":"x","b":["y","z"],"c":1}}`: "map[a:[x] b:[y z]] true", `{"action":"decline"}`: "map[] false",
+		`{"action":"accept","content":{"a":"x","b":["y","z"],"c":1}}`: "map[a:[x] b:[y z]] true",
+		`{"action":"decline"}`:                    "map[] false",
 		`{"action":"cancel","content":{"a":"x"}}`: "map[] false", `{}`: "map[] false",
 	} {
 		fields, ok := Filled(json.RawMessage(in))

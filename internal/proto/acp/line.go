@@ -1,9 +1,9 @@
-// Package acp is the Agent Client Protocol from the agent's side, in its versions 1 and 2, without I/O: bytes of a client in, messages out; what
-// a conversation tells in, lines out.
+// Package acp is the Agent Client Protocol from the agent's side, in its versions 1 and 2, without I/O: bytes of a
+// client in, messages out; what a conversation tells in, lines out.
 //
-// It promises that a line is one message or one error that JSON-RPC has a number for, wherever the bytes were cut; that what is told to a client
-// fits the schema of the version that was agreed on; and that a member which the protocol does not know is passed over. It refuses to hold a
-// conversation: it knows no agent, no session that lives, and no file.
+// It promises that a line is one message or one error that JSON-RPC has a number for, wherever the bytes were cut; that
+// what is told to a client fits the schema of the version that was agreed on; and that a member which the protocol does
+// not know is passed over. It refuses to hold a conversation: it knows no agent, no session that lives, and no file.
 package acp
 
 import (
@@ -49,7 +49,8 @@ func Wrong(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Message is a line of the client: a request, a notification, an answer to a request of ours, or something that is none of them.
+// Message is a line of the client: a request, a notification, an answer to a request of ours, or something that is none
+// of them.
 type Message struct {
 	ID     json.RawMessage // as it was sent; nil: a notification
 	Method string          // empty: an answer
@@ -64,7 +65,8 @@ type Message struct {
 // longest is the longest line that is taken; images of a few megabytes fit.
 const longest = 64 << 20
 
-// Reader makes messages of bytes that may be cut anywhere. A line that is too long is passed over as a whole, and costs no memory.
+// Reader makes messages of bytes that may be cut anywhere. A line that is too long is passed over as a whole, and costs
+// no memory.
 type Reader struct {
 	Most int // bytes of a line; 0: 64 MiB
 

@@ -50,9 +50,10 @@ type (
 
 // Client is what the other side said of itself.
 type Client struct {
-	Name        string
-	Forms       bool // it shows forms
-	Terminals   bool // it shows what commands print in a terminal of its own making, told in _meta; in version 2 every client does
+	Name  string
+	Forms bool // it shows forms
+	// it shows what commands print in a terminal of its own making, told in _meta; in version 2 every client does
+	Terminals   bool
 	Notices     bool
 	Compactions bool
 }
@@ -395,7 +396,8 @@ func (p *reading) block(c content) Block {
 		case r == nil || r.URI == "":
 			p.fail("a resource has no uri")
 		case r.Text != nil:
-			return Block{Text: "\n<resource uri=\"" + strings.ReplaceAll(r.URI, `"`, "%22") + "\">\n" + *r.Text + "\n</resource>\n"}
+			return Block{Text: "\n<resource uri=\"" + strings.ReplaceAll(r.URI, `"`, "%22") + "\">\n" + *r.Text +
+				"\n</resource>\n"}
 		case r.Media == "":
 			p.fail("the resource %s has no mimeType", r.URI)
 		default:

@@ -145,7 +145,10 @@ func (e Encoder) Permission(session, title, why string, t *Tool, options []Optio
 		}
 		return object{"sessionId": session, "toolCall": call, "options": list}
 	}
-	o := object{"sessionId": session, "title": title, "subject": object{"type": "tool_call", "toolCall": e.call(t)}, "options": list}
+	o := object{
+		"sessionId": session, "title": title, "subject": object{"type": "tool_call", "toolCall": e.call(t)},
+		"options": list,
+	}
 	return described(o, why)
 }
 

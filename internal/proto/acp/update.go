@@ -210,7 +210,10 @@ func (e Encoder) said(u Update) []object {
 			if !strings.Contains(name, ":") {
 				name = "attachment:" + name
 			}
-			o = object{"type": "resource", "resource": object{"uri": name, "mimeType": b.Media, "blob": base64.StdEncoding.EncodeToString(b.Data)}}
+			o = object{"type": "resource", "resource": object{
+				"uri": name, "mimeType": b.Media,
+				"blob": base64.StdEncoding.EncodeToString(b.Data),
+			}}
 		}
 		all = append(all, o)
 	}
@@ -231,13 +234,16 @@ func (e Encoder) plan(steps []Step) []object {
 		entries = append(entries, object{"content": s.Text, "priority": "medium", "status": s.Status})
 	}
 	if e.Version == V2 {
-		return []object{{"sessionUpdate": "plan_update", "plan": object{"type": "items", "planId": "plan", "entries": entries}}}
+		return []object{{"sessionUpdate": "plan_update", "plan": object{
+			"type": "items", "planId": "plan",
+			"entries": entries,
+		}}}
 	}
 	return []object{{"sessionUpdate": "plan", "entries": entries}}
 }
 
-// tool is a call. What a command prints is told in a terminal where the client makes one of its own: with messages in version 2, with _meta in
-// version 1. Where it does not, the output is text.
+// tool is a call. What a command prints is told in a terminal where the client makes one of its own: with messages in
+// version 2, with _meta in version 1. Where it does not, the output is text.
 func (e Encoder) tool(t *Tool) []object {
 	o := e.call(t)
 	switch {
@@ -312,7 +318,10 @@ func (e Encoder) terminal(t *Tool, meta object) []object {
 		meta["terminal_info"] = object{"terminal_id": t.ID, "cwd": term.Dir}
 	}
 	if term.Output != nil {
-		meta["terminal_output"] = object{"terminal_id": t.ID, "data": strings.ReplaceAll(strings.ReplaceAll(*term.Output, "\r\n", "\n"), "\n", "\r\n")}
+		meta["terminal_output"] = object{
+			"terminal_id": t.ID,
+			"data":        strings.ReplaceAll(strings.ReplaceAll(*term.Output, "\r\n", "\n"), "\n", "\r\n"),
+		}
 	}
 	if term.Ended {
 		meta["terminal_exit"] = object{"terminal_id": t.ID, "exit_code": term.Exit, "signal": nil}
@@ -389,7 +398,8 @@ func (e Encoder) options(s Options) []object {
 			list = append(list, described(object{"value": c.ID, "name": c.Name}, c.About))
 		}
 		all = append(all, object{
-			id: name, "name": title, "description": about, "category": name, "type": "select", "currentValue": current, "options": list,
+			id: name, "name": title, "description": about, "category": name, "type": "select", "currentValue": current,
+			"options": list,
 		})
 	}
 	add("mode", "Mode", "What may run without a question", s.Mode, s.Modes)

@@ -62,11 +62,15 @@ func Flags() []Flag {
 		honoured(one, "max-budget-usd", "", "--max-budget-usd"),
 		honoured(one, "model", "a full name; what it is called with goes to the model's API", "--model"),
 		honoured(one, "permission-mode", "see the modes", "--permission-mode"),
-		constant(honoured(nothing, "permission-mode", "as `bypassPermissions`", "--dangerously-skip-permissions"), "auto"),
-		honoured(nothing, "allow-bypass", "`set_permission_mode` may say `bypassPermissions`", "--allow-dangerously-skip-permissions"),
+		constant(honoured(nothing, "permission-mode", "as `bypassPermissions`", "--dangerously-skip-permissions"),
+			"auto"),
+		honoured(nothing, "allow-bypass", "`set_permission_mode` may say `bypassPermissions`",
+			"--allow-dangerously-skip-permissions"),
 		constant(honoured(one, "questions", "`stdio` only", "--permission-prompt-tool"), "host"),
 		honoured(one, "questions", "`host` or `none`", "--permission-prompts"),
-		honoured(several, "allowed-tools", "rules, separated by commas or spaces; a name of a tool that is not here allows nothing", "--allowedTools", "--allowed-tools"),
+		honoured(several, "allowed-tools",
+			"rules, separated by commas or spaces; a name of a tool that is not here allows nothing", "--allowedTools",
+			"--allowed-tools"),
 		honoured(several, "disallowed-tools", "likewise", "--disallowedTools", "--disallowed-tools"),
 		honoured(several, "tools", "`default` is all, an empty value none", "--tools"),
 		honoured(maybe, "resume", "an id", "--resume", "-r"),
@@ -85,23 +89,34 @@ func Flags() []Flag {
 		honoured(nothing, "replay-user-messages", "", "--replay-user-messages"),
 		honoured(nothing, "no-session-persistence", "", "--no-session-persistence"),
 		honoured(one, "agents", "JSON, or a file with it", "--agents"),
-		honoured(one, "settings", "JSON, or a file with it: its permissions, sandbox and model; what else limits is refused", "--settings"),
-		honoured(one, "setting-sources", "of the files of `user`, `project` and `local` what they deny and ask about, and nothing that they allow", "--setting-sources"),
+		honoured(one, "settings",
+			"JSON, or a file with it: its permissions, sandbox and model; what else limits is refused", "--settings"),
+		honoured(one, "setting-sources",
+			"of the files of `user`, `project` and `local` what they deny and ask about, and nothing that they allow",
+			"--setting-sources"),
 		honoured(nothing, "", "`initialize` is always waited for", "--await-initialize"),
 		honoured(one, "", "what stands there is read where it stands", "--initialize-fields"),
 	}
-	all = append(all, list(Ignored, one, "", "--effort", "--fallback-model", "--thinking", "--thinking-display", "--max-thinking-tokens", "--debug-file", "--name", "-n", "--system-prompt-snapshot", "--autocompact")...)
+	all = append(all, list(Ignored, one, "", "--effort", "--fallback-model", "--thinking", "--thinking-display",
+		"--max-thinking-tokens", "--debug-file", "--name", "-n", "--system-prompt-snapshot", "--autocompact")...)
 	all = append(all, list(Ignored, maybe, "", "--debug", "-d", "--prompt-suggestions")...)
 	all = append(all, list(Ignored, several, "", "--betas")...)
-	all = append(all, list(Ignored, nothing, "", "--debug-to-stderr", "--include-hook-events", "--forward-subagent-text", "--session-mirror", "--ax-screen-reader", "--disable-slash-commands", "--no-chrome",
+	all = append(all, list(Ignored, nothing, "", "--debug-to-stderr", "--include-hook-events",
+		"--forward-subagent-text", "--session-mirror", "--ax-screen-reader", "--disable-slash-commands", "--no-chrome",
 		"--exclude-dynamic-system-prompt-sections", "--brief")...)
-	all = append(all, list(Refused, one, "it limits what the turn may use, by something that is not counted here", "--task-budget")...)
-	all = append(all, list(Refused, one, "a part of a conversation cannot be gone on with", "--resume-session-at", "--resume-drops-turn")...)
+	all = append(all, list(Refused, one, "it limits what the turn may use, by something that is not counted here",
+		"--task-budget")...)
+	all = append(all, list(Refused, one, "a part of a conversation cannot be gone on with", "--resume-session-at",
+		"--resume-drops-turn")...)
 	all = append(all, list(Refused, one, "what an organisation sets would not be kept", "--managed-settings")...)
-	all = append(all, list(Refused, nothing, "what it limits would not be kept", "--managed-settings-in-initialize", "--restricted", "--safe-mode", "--bare")...)
-	all = append(all, list(Refused, one, "there are no plugins here, and what one forbids would not be kept", "--plugin-dir", "--plugin-dir-no-mcp", "--plugin-url")...)
-	all = append(all, list(Refused, one, "there is nothing like it here", "--project-config-root", "--channels", "--sdk-url", "--environment", "--file")...)
-	return append(all, list(Refused, maybe, "there is nothing like it here", "--worktree", "-w", "--tmux", "--teleport", "--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
+	all = append(all, list(Refused, nothing, "what it limits would not be kept", "--managed-settings-in-initialize",
+		"--restricted", "--safe-mode", "--bare")...)
+	all = append(all, list(Refused, one, "there are no plugins here, and what one forbids would not be kept",
+		"--plugin-dir", "--plugin-dir-no-mcp", "--plugin-url")...)
+	all = append(all, list(Refused, one, "there is nothing like it here", "--project-config-root", "--channels",
+		"--sdk-url", "--environment", "--file")...)
+	return append(all, list(Refused, maybe, "there is nothing like it here", "--worktree", "-w", "--tmux", "--teleport",
+		"--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
 }
 
 // Speaks says whether a command line is for this dialect.
@@ -117,8 +132,8 @@ func Speaks(argv []string) bool {
 	return false
 }
 
-// Args is Claude Code's command line in our words. Ignored are the flags that change nothing here; knows says which flags the command has besides,
-// and whether a value follows. The error names what is refused, and why.
+// Args is Claude Code's command line in our words. Ignored are the flags that change nothing here; knows says which
+// flags the command has besides, and whether a value follows. The error names what is refused, and why.
 func Args(argv []string, knows func(flag string) (known, value bool)) (args, ignored []string, err error) {
 	t := translation{flags: map[string]Flag{}, knows: knows}
 	for _, f := range Flags() {
@@ -233,7 +248,9 @@ func (t *translation) agent(value string, given bool) error {
 		return fmt.Errorf("--agent needs a value")
 	}
 	if t.agents++; t.agents > 1 {
-		return fmt.Errorf("--agent %s is refused: the conversation itself has no other agent here, and what that one may not do would not be kept", value)
+		return fmt.Errorf(
+			"--agent %s is refused: the conversation itself has no other agent here, and what that one may not do "+
+				"would not be kept", value)
 	}
 	t.out = append(t.out, "--agent="+value)
 	return nil
@@ -355,7 +372,9 @@ func (t *translation) finish() (args, ignored []string, err error) {
 		t.set("allow-bypass", "true")
 	}
 	if t.given["input-format"] == "stream-json" && len(t.prompt) > 0 {
-		return nil, nil, fmt.Errorf("with --input-format stream-json the messages come on standard input, and %q is one too many", clipped(t.prompt[0]))
+		return nil, nil,
+			fmt.Errorf("with --input-format stream-json the messages come on standard input, and %q is one too many",
+				clipped(t.prompt[0]))
 	}
 	if len(t.prompt) > 1 {
 		return nil, nil, fmt.Errorf("%q is one argument too many: the message is a single one", clipped(t.prompt[1]))

@@ -11,7 +11,8 @@ import (
 )
 
 func ours(flag string) (known, value bool) {
-	return slices.Contains([]string{"--ours", "--dialect", "--provider", "--api-base", "--quiet"}, flag), flag != "--quiet"
+	return slices.Contains([]string{"--ours", "--dialect", "--provider", "--api-base", "--quiet"},
+		flag), flag != "--quiet"
 }
 
 // TestArgs: command lines of Claude Code's hosts in our words.
@@ -19,33 +20,91 @@ func TestArgs(t *testing.T) {
 	const stream = "--input-format=stream-json --output-format=stream-json"
 	for _, c := range []struct{ in, want, ignored string }{
 		{"-p hi", "--input-format=text --output-format=text --questions=none --prompt=hi", ""},
-		{"--output-format stream-json --verbose --input-format stream-json --max-turns=3 --model=m1 --permission-prompt-tool=stdio --permission-mode=default", "--input-format=stream-json --max-turns=3 --model=m1 --output-format=stream-json --permission-mode=prompt --questions=host", ""},
-		{"--output-format stream-json --verbose --input-format stream-json --setting-sources=", stream + " --questions=none", ""},
-		{"--output-format=stream-json --input-format=stream-json --setting-sources=user,project", "--setting-sources=user --setting-sources=project " + stream + " --questions=none", ""},
-		{"-p --permission-mode acceptEdits x", "--input-format=text --output-format=text --permission-mode=auto-edit --questions=none --prompt=x", ""},
-		{"-p --permission-mode bypassPermissions x", "--allow-bypass=true --input-format=text --output-format=text --permission-mode=auto --questions=none --prompt=x", ""},
-		{"-p --dangerously-skip-permissions x", "--allow-bypass=true --input-format=text --output-format=text --permission-mode=auto --questions=none --prompt=x", ""},
-		{"-p --permission-mode plan --dangerously-skip-permissions x", "--allow-bypass=true --input-format=text --output-format=text --permission-mode=plan --questions=none --prompt=x", ""},
-		{"-p --dangerously-skip-permissions --permission-mode plan x", "--allow-bypass=true --input-format=text --output-format=text --permission-mode=plan --questions=none --prompt=x", ""},
-		{"-p --permission-mode dontAsk --permission-prompts none --permission-prompt-tool stdio x", "--input-format=text --output-format=text --permission-mode=dont-ask --questions=none --prompt=x", ""},
+		{
+			"--output-format stream-json --verbose --input-format stream-json --max-turns=3 --model=m1 " +
+				"--permission-prompt-tool=stdio --permission-mode=default",
+			"--input-format=stream-json --max-turns=3 --model=m1 --output-format=stream-json " +
+				"--permission-mode=prompt --questions=host", "",
+		},
+		{
+			"--output-format stream-json --verbose --input-format stream-json --setting-sources=",
+			stream + " --questions=none", "",
+		},
+		{
+			"--output-format=stream-json --input-format=stream-json --setting-sources=user,project",
+			"--setting-sources=user --setting-sources=project " + stream + " --questions=none", "",
+		},
+		{
+			"-p --permission-mode acceptEdits x",
+			"--input-format=text --output-format=text --permission-mode=auto-edit --questions=none --prompt=x", "",
+		},
+		{
+			"-p --permission-mode bypassPermissions x",
+			"--allow-bypass=true --input-format=text --output-format=text --permission-mode=auto --questions=none " +
+				"--prompt=x", "",
+		},
+		{
+			"-p --dangerously-skip-permissions x",
+			"--allow-bypass=true --input-format=text --output-format=text --permission-mode=auto --questions=none " +
+				"--prompt=x", "",
+		},
+		{
+			"-p --permission-mode plan --dangerously-skip-permissions x",
+			"--allow-bypass=true --input-format=text --output-format=text --permission-mode=plan --questions=none " +
+				"--prompt=x", "",
+		},
+		{
+			"-p --dangerously-skip-permissions --permission-mode plan x",
+			"--allow-bypass=true --input-format=text --output-format=text --permission-mode=plan --questions=none " +
+				"--prompt=x", "",
+		},
+		{
+			"-p --permission-mode dontAsk --permission-prompts none --permission-prompt-tool stdio x",
+			"--input-format=text --output-format=text --permission-mode=dont-ask --questions=none --prompt=x", "",
+		},
 		{"-p x --allowedTools Read,Edit Bash(git *)", "", ""}, // replaced below
-		{"--dialect claude --agent codex --provider openai --api-base http://h -p x", "--dialect claude --agent=codex --provider openai --api-base http://h --input-format=text --output-format=text --questions=none --prompt=x", ""},
+		{
+			"--dialect claude --agent codex --provider openai --api-base http://h -p x",
+			"--dialect claude --agent=codex --provider openai --api-base http://h --input-format=text " +
+				"--output-format=text --questions=none --prompt=x", "",
+		},
 		{"-p -r abc x", "--input-format=text --output-format=text --questions=none --resume=abc --prompt=x", ""},
 		{"-p -rabc x", "--input-format=text --output-format=text --questions=none --resume=abc --prompt=x", ""},
-		{"-p -c --fork-session x", "--continue=true --fork-session=true --input-format=text --output-format=text --questions=none --prompt=x", ""},
-		{"-p x --effort low --debug --betas a b", "--input-format=text --output-format=text --questions=none --prompt=x", "--effort --debug --betas"},
+		{
+			"-p -c --fork-session x",
+			"--continue=true --fork-session=true --input-format=text --output-format=text --questions=none --prompt=x",
+			"",
+		},
+		{
+			"-p x --effort low --debug --betas a b",
+			"--input-format=text --output-format=text --questions=none --prompt=x", "--effort --debug --betas",
+		},
 		{"-p x --tools ", "--input-format=text --output-format=text --questions=none --prompt=x", ""}, // replaced below
 		{"-p -- -x", "--input-format=text --output-format=text --questions=none --prompt=-x", ""},
-		{"--quiet -p --ours 1 x", "--quiet --ours 1 --input-format=text --output-format=text --questions=none --prompt=x", ""},
-		{"-p x --max-budget-usd 0.5 --strict-mcp-config --include-partial-messages --replay-user-messages", "--include-partial-messages=true --input-format=text --max-budget-usd=0.5 --output-format=text --questions=none --replay-user-messages=true --strict-mcp-config=true --prompt=x", ""},
-		{"-p x --add-dir a b --mcp-config c.json d.json", "--add-dir=a --add-dir=b --mcp-config=c.json --mcp-config=d.json --input-format=text --output-format=text --questions=none --prompt=x", ""},
+		{
+			"--quiet -p --ours 1 x",
+			"--quiet --ours 1 --input-format=text --output-format=text --questions=none --prompt=x", "",
+		},
+		{
+			"-p x --max-budget-usd 0.5 --strict-mcp-config --include-partial-messages --replay-user-messages",
+			"--include-partial-messages=true --input-format=text --max-budget-usd=0.5 --output-format=text " +
+				"--questions=none --replay-user-messages=true --strict-mcp-config=true --prompt=x", "",
+		},
+		{
+			"-p x --add-dir a b --mcp-config c.json d.json",
+			"--add-dir=a --add-dir=b --mcp-config=c.json --mcp-config=d.json --input-format=text " +
+				"--output-format=text --questions=none --prompt=x", "",
+		},
 	} {
 		argv, want := strings.Fields(c.in), c.want
 		switch {
 		case strings.Contains(c.in, "Bash(git"):
-			argv, want = []string{"-p", "x", "--allowedTools", "Read,Edit", "Bash(git log:*, x) Glob"}, "--allowed-tools=Read --allowed-tools=Edit --allowed-tools=Bash(git log:*, x) --allowed-tools=Glob --input-format=text --output-format=text --questions=none --prompt=x"
+			argv, want = []string{"-p", "x", "--allowedTools", "Read,Edit", "Bash(git log:*, x) Glob"},
+				"--allowed-tools=Read --allowed-tools=Edit --allowed-tools=Bash(git log:*, x) --allowed-tools=Glob "+
+					"--input-format=text --output-format=text --questions=none --prompt=x"
 		case strings.HasSuffix(c.in, "--tools "):
-			argv, want = []string{"-p", "x", "--tools="}, "--tools= --input-format=text --output-format=text --questions=none --prompt=x"
+			argv, want = []string{"-p", "x", "--tools="},
+				"--tools= --input-format=text --output-format=text --questions=none --prompt=x"
 		}
 		args, ignored, err := claude.Args(argv, ours)
 		if err != nil || strings.Join(args, " ") != want || strings.Join(ignored, " ") != c.ignored {
@@ -99,7 +158,10 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%v is refused without a reason", f.Names)
 		}
 	}
-	for argv, want := range map[string]bool{"--dialect claude": true, "--dialect=claude -p": true, "--dialect yume": false, "-- --dialect claude": false, "-p x": false} {
+	for argv, want := range map[string]bool{
+		"--dialect claude": true, "--dialect=claude -p": true,
+		"--dialect yume": false, "-- --dialect claude": false, "-p x": false,
+	} {
 		if claude.Speaks(strings.Fields(argv)) != want {
 			t.Errorf("%s: not %v", argv, want)
 		}
@@ -109,7 +171,9 @@ func TestFlags(t *testing.T) {
 func TestSettings(t *testing.T) {
 	s, err := claude.ReadSettings([]byte(`{"$schema":"x","permissions":{"allow":["Bash(ls:*)"],"ask":["Write"],"deny":["Read(.env)"],"additionalDirectories":["../lib"],"defaultMode":"acceptEdits","disableBypassPermissionsMode":"disable"},
 		"sandbox":{"enabled":true,"network":{"allowedDomains":["a.example"]},"excludedCommands":["docker"]},"model":"m","env":{"A":"b"},"hooks":{"Stop":[{}],"PreToolUse":[]}}`))
-	if err != nil || strings.TrimSpace(fmt.Sprintln(s.Allow, s.Ask, s.Deny, s.Dirs, s.Mode, s.NoBypass, s.Walls, s.Hosts, s.HostsGiven, s.Model)) != "[Bash(ls:*)] [Write] [Read(.env)] [../lib] acceptEdits true true [a.example] true m" {
+	if err != nil || strings.TrimSpace(fmt.Sprintln(s.Allow, s.Ask, s.Deny, s.Dirs, s.Mode, s.NoBypass, s.Walls,
+		s.Hosts, s.HostsGiven,
+		s.Model)) != "[Bash(ls:*)] [Write] [Read(.env)] [../lib] acceptEdits true true [a.example] true m" {
 		t.Errorf("%+v %v", s, err)
 	}
 	for _, name := range []string{"$schema", "env", "sandbox.excludedCommands", "hooks.Stop"} {
@@ -117,7 +181,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s is passed over without a word", name)
 		}
 	}
-	if strict := s.Stricter(); strict.Allow != nil || strict.Dirs != nil || strict.Mode != "" || strict.HostsGiven || fmt.Sprint(strict.Deny, strict.Ask) != "[Read(.env)] [Write]" || !strict.NoBypass || !strict.Walls {
+	if strict := s.Stricter(); strict.Allow != nil || strict.Dirs != nil || strict.Mode != "" || strict.HostsGiven ||
+		fmt.Sprint(strict.Deny, strict.Ask) != "[Read(.env)] [Write]" || !strict.NoBypass || !strict.Walls {
 		t.Errorf("%+v", strict)
 	}
 	for body, want := range map[string]string{
@@ -138,7 +203,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	ours, without := claude.OurRules([]string{"Agent", "Agent(x)", "CronCreate", "Skill(a)", "Bash(ls:*)", "AskUserQuestion"}, func(rule string) bool { return rule == "AskUserQuestion" })
+	ours, without := claude.OurRules([]string{
+		"Agent", "Agent(x)", "CronCreate", "Skill(a)", "Bash(ls:*)",
+		"AskUserQuestion",
+	}, func(rule string) bool { return rule == "AskUserQuestion" })
 	if fmt.Sprint(ours, without) != "[Task Task(x) Bash(ls:*) AskUserQuestion] [CronCreate Skill(a)]" {
 		t.Error(ours, without)
 	}
@@ -154,7 +222,9 @@ func FuzzArgs(f *testing.F) {
 			return
 		}
 		args, _, err := claude.Args(argv, ours)
-		swallowed := len(argv) > 1 && !strings.Contains(argv[len(argv)-2], "=") && strings.HasPrefix(argv[len(argv)-2], "-") // as the value of the flag before
+		// as the value of the flag before
+		swallowed := len(argv) > 1 && !strings.Contains(argv[len(argv)-2], "=") &&
+			strings.HasPrefix(argv[len(argv)-2], "-")
 		if err == nil && !swallowed && !slices.Contains(args, "--disallowed-tools=Canary") {
 			t.Errorf("%q: %q", argv, args)
 		}
@@ -172,7 +242,10 @@ func TestPage(t *testing.T) {
 	refused, page, _ := strings.Cut(page, "\nIgnored,")
 	ignored, _, _ := strings.Cut(page, "\n\n")
 	for _, f := range claude.Flags() {
-		part := map[claude.Fate]string{claude.Honoured: honoured, claude.Refused: refused, claude.Ignored: ignored}[f.Fate]
+		part := map[claude.Fate]string{
+			claude.Honoured: honoured, claude.Refused: refused,
+			claude.Ignored: ignored,
+		}[f.Fate]
 		for _, n := range f.Names {
 			if !strings.Contains(part, "`"+n+"`") {
 				t.Errorf("%s is %s, and the page does not say so", n, f.Fate)
@@ -180,7 +253,9 @@ func TestPage(t *testing.T) {
 		}
 	}
 	for _, m := range claude.Modes() {
-		if !strings.Contains(string(data), "| `"+m.Word+"` | ") && !strings.Contains(string(data), "`"+m.Word+"` | `"+m.Flag+"`") && !strings.Contains(string(data), "`"+m.Word+"`, `manual` | `"+m.Flag+"`") {
+		if !strings.Contains(string(data), "| `"+m.Word+"` | ") &&
+			!strings.Contains(string(data), "`"+m.Word+"` | `"+m.Flag+"`") &&
+			!strings.Contains(string(data), "`"+m.Word+"`, `manual` | `"+m.Flag+"`") {
 			t.Errorf("the mode %s is not on the page", m.Word)
 		}
 	}

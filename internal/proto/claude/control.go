@@ -137,19 +137,26 @@ func NewQuestion(a event.Ask) Question {
 		for _, o := range a.Options {
 			q.Options = append(q.Options, option{Label: o})
 		}
-		return Question{a, request{Subtype: "can_use_tool", Tool: personal, Display: personal, Call: a.ID, Input: struct {
-			Questions []inquiry `json:"questions"`
-		}{[]inquiry{q}}}}
+		return Question{a, request{
+			Subtype: "can_use_tool", Tool: personal, Display: personal, Call: a.ID,
+			Input: struct {
+				Questions []inquiry `json:"questions"`
+			}{[]inquiry{q}},
+		}}
 	}
 	c := a.Tool
-	r := request{Subtype: "can_use_tool", Tool: c.Name, Display: c.Name, Input: c.Object(), Description: c.Command, Suggestions: suggestions(c), Reason: a.Text, Call: c.ID}
+	r := request{
+		Subtype: "can_use_tool", Tool: c.Name, Display: c.Name, Input: c.Object(), Description: c.Command,
+		Suggestions: suggestions(c), Reason: a.Text, Call: c.ID,
+	}
 	if c.Kind == event.Write {
 		r.Description, r.Path = c.Path, c.Path
 	}
 	return Question{a, r}
 }
 
-// suggestions are what the host may offer to remember: this very command, or this tool; of files the mode in which they may be changed.
+// suggestions are what the host may offer to remember: this very command, or this tool; of files the mode in which they
+// may be changed.
 func suggestions(c *event.Call) []update {
 	allow := update{Type: "addRules", Rules: []rule{{Tool: c.Name}}, Behavior: "allow", Destination: "session"}
 	switch c.Kind {
@@ -207,7 +214,8 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 				a.Rules = append(a.Rules, r.String())
 			}
 			if u.Destination != "session" && u.Destination != "" {
-				notes = append(notes, "what the host wants remembered in "+clipped(u.Destination)+" is remembered to the end of this conversation")
+				notes = append(notes, "what the host wants remembered in "+clipped(u.Destination)+
+					" is remembered to the end of this conversation")
 			}
 		case u.Type == "setMode":
 			m, why := ModeOf(u.Mode)
@@ -216,9 +224,11 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 			}
 			a.Mode, mode = m.Mode, &m
 		case u.Type == "addDirectories":
-			notes = append(notes, "the host's answer adds directories, which stay closed in this conversation: --add-dir opens them")
+			notes = append(notes,
+				"the host's answer adds directories, which stay closed in this conversation: --add-dir opens them")
 		default: // it takes something away, which would not be kept
-			return no("the host's answer changes permissions by " + clipped(u.Type+" "+u.Behavior) + ", which cannot be kept here")
+			return no("the host's answer changes permissions by " + clipped(u.Type+" "+u.Behavior) +
+				", which cannot be kept here")
 		}
 	}
 	return a, mode, notes

@@ -15,7 +15,10 @@ import (
 func question() claude.Question {
 	return claude.NewQuestion(event.Ask{
 		ID: "c1", Text: "why", Options: []string{"allow", "always", "deny"},
-		Tool: &event.Call{ID: "c1", Name: "Bash", Kind: event.Shell, Command: "ls -l", Input: json.RawMessage(`{"command":"ls -l"}`)},
+		Tool: &event.Call{
+			ID: "c1", Name: "Bash", Kind: event.Shell, Command: "ls -l",
+			Input: json.RawMessage(`{"command":"ls -l"}`),
+		},
 	})
 }
 
@@ -26,11 +29,13 @@ func TestAnswers(t *testing.T) {
 		`{"behavior":"allow","updatedInput":{"command":"ls -l"}}`:   "allow [] []  false",
 		`{"behavior":"allow","updatedInput":{ "command" : "pwd" }}`: `allow [] []  false { "command" : "pwd" }`,
 		`{"behavior":"allow","updatedInput":null}`:                  "allow [] []  false",
-		`{"behavior":"allow","updatedInput":"x"}`:                   "deny [] [the host's updatedInput is no object]  false the host's updatedInput is no object",
-		`{"behavior":"deny","message":"no"}`:                        "deny [] []  false no",
-		`{"behavior":"deny","message":"no","interrupt":true}`:       "deny [] []  true no",
-		`{}`: "deny [] [the host's answer is neither allow nor deny]  false the host's answer is neither allow nor deny",
-		`7`:  "deny [] [the host's answer could not be read]  false the host's answer could not be read",
+		`{"behavior":"allow","updatedInput":"x"}`: "deny [] [the host's updatedInput is no object] " +
+			" false the host's updatedInput is no object",
+		`{"behavior":"deny","message":"no"}`:                  "deny [] []  false no",
+		`{"behavior":"deny","message":"no","interrupt":true}`: "deny [] []  true no",
+		`{}`: "deny [] [the host's answer is neither allow nor deny]  false the host's answer is neither allow " +
+			"nor deny",
+		`7`: "deny [] [the host's answer could not be read]  false the host's answer could not be read",
 		`{"behavior":"allow","updatedPermissions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls:*"},{"toolName":"Read"}],"behavior":"allow","destination":"session"}]}`: "allow [Bash(ls:*) Read] []  false",
 		`{"behavior":"allow","updatedPermissions":[{"type":"addRules","rules":[{"toolName":"Bash"}],"behavior":"allow","destination":"userSettings"}]}`:                                     "allow [Bash] [what the host wants remembered in userSettings is remembered to the end of this conversation]  false",
 		`{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}`:                                                                       "allow [] [] auto-edit false",
@@ -56,7 +61,10 @@ func TestAnswers(t *testing.T) {
 	if got := verdict(question(), claude.Reply{Error: "it threw"}); !strings.HasPrefix(got, "deny") {
 		t.Error(got)
 	}
-	other := claude.NewQuestion(event.Ask{ID: "q", Options: []string{"accept", "reject"}, Tool: &event.Call{ID: "c", Name: "x"}})
+	other := claude.NewQuestion(event.Ask{
+		ID: "q", Options: []string{"accept", "reject"},
+		Tool: &event.Call{ID: "c", Name: "x"},
+	})
 	if a, _, _ := other.Verdict(claude.Reply{Body: json.RawMessage(`{"behavior":"allow"}`)}); a.Option != "accept" {
 		t.Errorf("%+v", a)
 	}
@@ -75,23 +83,33 @@ func verdict(q claude.Question, r claude.Reply) string {
 func TestQuestions(t *testing.T) {
 	asked := string(claude.Ask("r1", question().Request))
 	for _, want := range []string{
-		`"type":"control_request","request_id":"r1"`, `"subtype":"can_use_tool"`, `"tool_name":"Bash"`, `"input":{"command":"ls -l"}`, `"tool_use_id":"c1"`,
+		`"type":"control_request","request_id":"r1"`, `"subtype":"can_use_tool"`, `"tool_name":"Bash"`,
+		`"input":{"command":"ls -l"}`, `"tool_use_id":"c1"`,
 		`"permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls -l"}],"behavior":"allow","destination":"session"}]`,
 	} {
 		if !strings.Contains(asked, want) {
 			t.Errorf("%s has no %s", asked, want)
 		}
 	}
-	write := string(claude.Ask("r2", claude.NewQuestion(event.Ask{ID: "c", Tool: &event.Call{ID: "c", Name: "Write", Kind: event.Write, Path: "/w/f"}}).Request))
-	if !strings.Contains(write, `"permission_suggestions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]`) || !strings.Contains(write, `"blocked_path":"/w/f"`) || !strings.Contains(write, `"input":{"file_path":"/w/f"}`) {
+	write := string(claude.Ask("r2",
+		claude.NewQuestion(event.Ask{ID: "c", Tool: &event.Call{
+			ID: "c", Name: "Write", Kind: event.Write,
+			Path: "/w/f",
+		}}).Request))
+	if !strings.Contains(write,
+		`"permission_suggestions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]`) ||
+		!strings.Contains(write, `"blocked_path":"/w/f"`) || !strings.Contains(write, `"input":{"file_path":"/w/f"}`) {
 		t.Error(write)
 	}
 	q := claude.NewQuestion(event.Ask{ID: "q1", Text: "Which?", Options: []string{"red", "blue"}})
-	if s := string(claude.Ask("r3", q.Request)); !strings.Contains(s, `"tool_name":"AskUserQuestion"`) || !strings.Contains(s, `{"question":"Which?","header":"Question","options":[{"label":"red","description":""},`) {
+	if s := string(claude.Ask("r3", q.Request)); !strings.Contains(s, `"tool_name":"AskUserQuestion"`) ||
+		!strings.Contains(s, `{"question":"Which?","header":"Question","options":[{"label":"red","description":""},`) {
 		t.Error(s)
 	}
-	a, _, _ := q.Verdict(claude.Reply{Body: json.RawMessage(`{"behavior":"allow","updatedInput":{"answers":{"Which?":"blue"}}}`)})
-	b, _, _ := q.Verdict(claude.Reply{Body: json.RawMessage(`{"behavior":"allow","updatedInput":{"answers":{"Which?":"green"}}}`)})
+	a, _, _ := q.Verdict(
+		claude.Reply{Body: json.RawMessage(`{"behavior":"allow","updatedInput":{"answers":{"Which?":"blue"}}}`)})
+	b, _, _ := q.Verdict(
+		claude.Reply{Body: json.RawMessage(`{"behavior":"allow","updatedInput":{"answers":{"Which?":"green"}}}`)})
 	if a.Option != "blue" || b.Option != "" || b.Text != "green" {
 		t.Errorf("%+v %+v", a, b)
 	}
@@ -114,7 +132,10 @@ func TestModes(t *testing.T) {
 	if _, why := claude.ModeOf("yolo"); !strings.Contains(why, "none of default") {
 		t.Error(why)
 	}
-	for _, m := range []setting.Approval{setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo} {
+	for _, m := range []setting.Approval{
+		setting.DenyAll, setting.AskAll, setting.Plan, setting.Prompt, setting.Default,
+		setting.AutoEdit, setting.Yolo,
+	} {
 		if _, why := claude.ModeOf(claude.Word(m, false)); why != "" {
 			t.Errorf("%s has the word %s", m, claude.Word(m, false))
 		}
@@ -128,13 +149,17 @@ func TestInitialize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if init.System != "" || init.Append != "more" || string(init.Schema) != `{"type":"object"}` || fmt.Sprint(init.Servers, init.Deny, init.Ignored) != "[w] [Bash] [hooks.Notification title]" {
+	if init.System != "" || init.Append != "more" || string(init.Schema) != `{"type":"object"}` ||
+		fmt.Sprint(init.Servers, init.Deny, init.Ignored) != "[w] [Bash] [hooks.Notification title]" {
 		t.Errorf("%+v", init)
 	}
-	if h := init.Helpers; len(h) != 2 || h[0].Name != "a" || h[0].Tools != nil || h[1].Tools == nil || len(h[1].Tools) != 0 || h[1].Model != "" {
+	if h := init.Helpers; len(h) != 2 || h[0].Name != "a" || h[0].Tools != nil || h[1].Tools == nil ||
+		len(h[1].Tools) != 0 || h[1].Model != "" {
 		t.Errorf("%+v", h)
 	}
-	if h := init.Hooks; len(h) != 1 || h[0].Moment != agent.BeforeTool || len(h[0].IDs) != 2 || h[0].Timeout.Seconds() != 2 || !h[0].Block || !h[0].Matcher.Matches("Edit") || h[0].Matcher.Matches("NotebookEdit") {
+	if h := init.Hooks; len(h) != 1 || h[0].Moment != agent.BeforeTool || len(h[0].IDs) != 2 ||
+		h[0].Timeout.Seconds() != 2 || !h[0].Block || !h[0].Matcher.Matches("Edit") ||
+		h[0].Matcher.Matches("NotebookEdit") {
 		t.Errorf("%+v", h)
 	}
 	for body, want := range map[string]string{
@@ -142,12 +167,15 @@ func TestInitialize(t *testing.T) {
 		`{"restrictEverything":true}`: "restrictEverything means nothing here",
 		`{"plugins":[{"path":"x"}]}`:  "plugins means nothing here",
 		`{"toolAliases":{"a":"b"}}`:   "toolAliases means nothing here",
-		`{"hooks":{"PermissionRequest":[{"hookCallbackIds":["a"]}]}}`:                "PermissionRequest would never be called",
+		`{"hooks":{"PermissionRequest":[{"hookCallbackIds":["a"]}]}}`: "PermissionRequest would never " +
+			"be called",
 		`{"hooks":{"PreToolUse":[{"matcher":"(?=x)","hookCallbackIds":["a"]}]}}`:     "no regular expression",
 		`{"hooks":{"PreToolUse":[{"hookCallbackIds":["a"],"onFailure":"explode"}]}}`: "neither continue nor block",
 		`{"hooks":7}`: "hooks is not what it should be",
-		`{"agents":{"a":{"description":"d","prompt":"p","permissionMode":"plan"}}}`:     "permissionMode of a means nothing here",
-		`{"agents":{"a":{"description":"d"}}}`:                                          "needs a description and a prompt",
+		`{"agents":{"a":{"description":"d","prompt":"p","permissionMode":"plan"}}}`: "permissionMode of a means " +
+			"nothing here",
+		`{"agents":{"a":{"description":"d"}}}`: "needs a description and " +
+			"a prompt",
 		`{"sdkMcpServerConfigs":{"w":{"tools":[{"name":"x","policy":"always_deny"}]}}}`: "limits tools of w",
 	} {
 		if _, err := claude.ReadInitialize([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
@@ -194,28 +222,59 @@ func TestWords(t *testing.T) {
 		{agent.BeforeTool, `{"decision":"approve"}`, agent.Word{Decision: "allow"}, ""},
 		{agent.TurnEnds, `{"decision":"approve"}`, agent.Word{}, ""},
 		{agent.TurnEnds, `{"decision":"block","reason":"go on"}`, agent.Word{Decision: "deny", Reason: "go on"}, ""},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"ask","permissionDecisionReason":"r","updatedInput":{"a":1},"additionalContext":"c"}}`, agent.Word{Decision: "ask", Reason: "r", Input: json.RawMessage(`{"a":1}`), Context: "c"}, ""},
-		{agent.BeforeTool, `{"decision":"approve","hookSpecificOutput":{"permissionDecision":"deny"}}`, agent.Word{Decision: "deny"}, ""},
-		{agent.AfterTool, `{"systemMessage":"n","hookSpecificOutput":{"permissionDecision":"deny","additionalContext":"c"}}`, agent.Word{Note: "n", Context: "c"}, ""},
+		{
+			agent.BeforeTool,
+			`{"hookSpecificOutput":{"permissionDecision":"ask","permissionDecisionReason":"r","updatedInput":{"a":1},"additionalContext":"c"}}`,
+			agent.Word{Decision: "ask", Reason: "r", Input: json.RawMessage(`{"a":1}`), Context: "c"},
+			"",
+		},
+		{
+			agent.BeforeTool, `{"decision":"approve","hookSpecificOutput":{"permissionDecision":"deny"}}`,
+			agent.Word{Decision: "deny"},
+			"",
+		},
+		{
+			agent.AfterTool,
+			`{"systemMessage":"n","hookSpecificOutput":{"permissionDecision":"deny","additionalContext":"c"}}`,
+			agent.Word{Note: "n", Context: "c"},
+			"",
+		},
 		{agent.BeforeTool, `{"continue":false,"stopReason":"enough"}`, agent.Word{End: "enough"}, ""},
 		{agent.BeforeTool, `{"continue":false}`, agent.Word{End: "the host ends the turn"}, ""},
 		{agent.BeforeTool, `{"continue":true}`, agent.Word{}, ""},
-		{agent.BeforeTool, `{"decision":"block","reason":"r","hookSpecificOutput":{"permissionDecision":"allow"}}`, agent.Word{Decision: "deny", Reason: "r"}, ""},
+		{
+			agent.BeforeTool, `{"decision":"block","reason":"r","hookSpecificOutput":{"permissionDecision":"allow"}}`,
+			agent.Word{Decision: "deny", Reason: "r"},
+			"",
+		},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"defer"}}`, agent.Word{}, "puts the call off"},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":[]}}`, agent.Word{}, "is no object"},
+		{
+			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":[]}}`,
+			agent.Word{},
+			"is no object",
+		},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":{}}}`, agent.Word{Input: json.RawMessage(`{}`)}, ""},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":null}}`, agent.Word{}, ""},
 		{agent.BeforeTool, `{"decision":"maybe"}`, agent.Word{}, "neither approve nor block"},
 		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`, agent.Word{}, "none of allow"},
-		{agent.AfterTool, `{"hookSpecificOutput":{"updatedToolOutput":"x"}}`, agent.Word{}, "replaces what a tool answered"},
+		{
+			agent.AfterTool, `{"hookSpecificOutput":{"updatedToolOutput":"x"}}`,
+			agent.Word{},
+			"replaces what a tool answered",
+		},
 		{agent.BeforeTool, `"x"`, agent.Word{}, "could not be read"},
 	} {
 		w, err := claude.ReadWord(c.moment, []byte(c.body))
-		if (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) || fmt.Sprintf("%+v", w) != fmt.Sprintf("%+v", c.want) {
+		if (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) ||
+			fmt.Sprintf("%+v", w) != fmt.Sprintf("%+v", c.want) {
 			t.Errorf("%s %s: %+v %v", c.moment, c.body, w, err)
 		}
 	}
-	all := claude.Together([]agent.Word{{Decision: "allow", Reason: "a", Context: "1"}, {Decision: "deny", Reason: "b"}, {Decision: "ask", Context: "2", End: "e"}})
+	all := claude.Together([]agent.Word{
+		{Decision: "allow", Reason: "a", Context: "1"},
+		{Decision: "deny", Reason: "b"},
+		{Decision: "ask", Context: "2", End: "e"},
+	})
 	if all.Decision != "deny" || all.Reason != "b" || all.Context != "1\n2" || all.End != "e" {
 		t.Errorf("%+v", all)
 	}
@@ -237,13 +296,25 @@ func TestHookRequests(t *testing.T) {
 		moment agent.Moment
 		want   map[string]any
 	}{
-		{agent.Moment{Name: agent.BeforeTool, Call: call}, map[string]any{"tool_name": "Bash", "tool_use_id": "c1", "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/w", "permission_mode": "plan"}},
-		{agent.Moment{Name: agent.AfterTool, Call: call, Result: &event.Result{Output: "o"}}, map[string]any{"tool_response": "o"}},
-		{agent.Moment{Name: agent.AfterFailure, Call: call, Result: &event.Result{Output: "o"}, Parent: "p"}, map[string]any{"error": "o", "agent_id": "p"}},
+		{agent.Moment{Name: agent.BeforeTool, Call: call}, map[string]any{
+			"tool_name": "Bash", "tool_use_id": "c1",
+			"hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/w", "permission_mode": "plan",
+		}},
+		{
+			agent.Moment{Name: agent.AfterTool, Call: call, Result: &event.Result{Output: "o"}},
+			map[string]any{"tool_response": "o"},
+		},
+		{
+			agent.Moment{Name: agent.AfterFailure, Call: call, Result: &event.Result{Output: "o"}, Parent: "p"},
+			map[string]any{"error": "o", "agent_id": "p"},
+		},
 		{agent.Moment{Name: agent.MessageComes, Text: "hi"}, map[string]any{"prompt": "hi"}},
 		{agent.Moment{Name: agent.SessionBegins, Text: "resume"}, map[string]any{"source": "resume"}},
 		{agent.Moment{Name: agent.SessionEnds, Text: "other"}, map[string]any{"reason": "other"}},
-		{agent.Moment{Name: agent.TurnEnds, Text: "done", Again: true}, map[string]any{"stop_hook_active": true, "last_assistant_message": "done"}},
+		{
+			agent.Moment{Name: agent.TurnEnds, Text: "done", Again: true},
+			map[string]any{"stop_hook_active": true, "last_assistant_message": "done"},
+		},
 		{agent.Moment{Name: agent.Shortening, Text: "auto"}, map[string]any{"trigger": "auto"}},
 		{agent.Moment{Name: agent.HelperBegins, Text: "scout"}, map[string]any{"agent_type": "scout"}},
 		{agent.Moment{Name: agent.HelperEnds, Text: "done"}, map[string]any{"last_assistant_message": "done"}},
@@ -255,7 +326,8 @@ func TestHookRequests(t *testing.T) {
 				Input    map[string]any `json:"input"`
 			} `json:"request"`
 		}
-		if err := json.Unmarshal(claude.Ask("r", claude.HookRequest("h0", claude.Scene{Session: "s", Dir: "/w", Mode: "plan"}, c.moment)), &m); err != nil {
+		if err := json.Unmarshal(claude.Ask("r",
+			claude.HookRequest("h0", claude.Scene{Session: "s", Dir: "/w", Mode: "plan"}, c.moment)), &m); err != nil {
 			t.Fatal(err)
 		}
 		if m.Request.Subtype != "hook_callback" || m.Request.Callback != "h0" {

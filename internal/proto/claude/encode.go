@@ -1,9 +1,10 @@
-// Package claude is the nested stream-json dialect of hosts that were written for Claude Code, without I/O: events in, lines out; lines of the
-// host in, frames out; and Claude Code's command line in our own words.
+// Package claude is the nested stream-json dialect of hosts that were written for Claude Code, without I/O: events in,
+// lines out; lines of the host in, frames out; and Claude Code's command line in our own words.
 //
-// It promises the shapes that those hosts rely on: init at the beginning of every turn, a line for each block of an answer, all of which share the
-// id of its message, a result at every end, totals over the process, a uuid on every line. It promises that no flag, no setting and no member of
-// a request that limits what may happen is passed over: it is translated, or refused by name. It refuses to decide anything about the conversation.
+// It promises the shapes that those hosts rely on: init at the beginning of every turn, a line for each block of an
+// answer, all of which share the id of its message, a result at every end, totals over the process, a uuid on every
+// line. It promises that no flag, no setting and no member of a request that limits what may happen is passed over: it
+// is translated, or refused by name. It refuses to decide anything about the conversation.
 package claude
 
 import (
@@ -14,8 +15,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a whole. The whole is a line; the
-// pieces are written with Partial.
+// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a
+// whole. The whole is a line; the pieces are written with Partial.
 type Encoder struct {
 	UUID    func() string // a new one at each call
 	Partial bool          // pieces of answers are told as they come
@@ -106,8 +107,10 @@ func (e *Encoder) init() [][]byte {
 	f := e.facts
 	e.mode = Word(f.Mode, e.Unasked)
 	line := initLine{
-		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools), Servers: []serverLine{}, Model: f.Model, Mode: e.mode,
-		Commands: []string{}, KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers), Skills: []string{}, Plugins: []string{},
+		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools),
+		Servers: []serverLine{}, Model: f.Model, Mode: e.mode,
+		Commands: []string{}, KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers),
+		Skills: []string{}, Plugins: []string{},
 		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
 	}
 	for _, s := range f.Servers {
@@ -151,7 +154,10 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	case event.Steered:
 		return nil
 	case event.Compacted:
-		return [][]byte{e.system(system{Subtype: "compact_boundary", Compact: &compactLine{ev.Compaction.Trigger, ev.Compaction.Before}})}
+		return [][]byte{e.system(system{Subtype: "compact_boundary", Compact: &compactLine{
+			ev.Compaction.Trigger,
+			ev.Compaction.Before,
+		}})}
 	case event.Retry:
 		r := ev.Retry
 		wait := r.After.Milliseconds()

@@ -23,8 +23,14 @@ import (
 
 func encoder() *claude.Encoder {
 	n := 0
-	e := &claude.Encoder{UUID: func() string { n++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }, Version: "0.1.0", Limits: claude.Limits{Turns: 3, USD: 0.5}}
-	e.Know("s1", event.Facts{Agent: "native", Model: "m1", Dir: "/w", Mode: setting.Prompt, Tools: []string{"Read", "Bash"}, Window: 1000})
+	e := &claude.Encoder{
+		UUID:    func() string { n++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) },
+		Version: "0.1.0", Limits: claude.Limits{Turns: 3, USD: 0.5},
+	}
+	e.Know("s1", event.Facts{
+		Agent: "native", Model: "m1", Dir: "/w", Mode: setting.Prompt,
+		Tools: []string{"Read", "Bash"}, Window: 1000,
+	})
 	return e
 }
 
@@ -77,7 +83,8 @@ func brief(t interface{ Errorf(string, ...any) }, line []byte, ids map[string]bo
 			Role    string
 			Content json.RawMessage
 		}
-		if json.Unmarshal(m.Message, &message) != nil || json.Unmarshal(message.Content, &blocks) != nil || len(blocks) != 1 || message.Role != m.Type {
+		if json.Unmarshal(m.Message, &message) != nil || json.Unmarshal(message.Content, &blocks) != nil ||
+			len(blocks) != 1 || message.Role != m.Type {
 			t.Errorf("%s", line)
 			return s
 		}
@@ -90,7 +97,8 @@ func brief(t interface{ Errorf(string, ...any) }, line []byte, ids map[string]bo
 			s += " " + m.Error
 		}
 	case "stream_event":
-		s = "~" + m.Event.Type + " " + m.Event.Block.Type + m.Event.Delta.Text + m.Event.Delta.Thinking + m.Event.Delta.Partial + m.Event.Delta.Stop
+		s = "~" + m.Event.Type + " " + m.Event.Block.Type + m.Event.Delta.Text + m.Event.Delta.Thinking +
+			m.Event.Delta.Partial + m.Event.Delta.Stop
 	case "result":
 		if m.Denials == nil || (m.Result == nil) == (m.Errors == nil) || m.Subtype != "success" && !m.IsError {
 			t.Errorf("%s", line)
@@ -132,11 +140,17 @@ func text(s string) event.Event  { return event.Event{Kind: event.Text, Text: s,
 func whole(s string) event.Event { return event.Event{Kind: event.Text, Text: s} }
 func think(s string) event.Event { return event.Event{Kind: event.Thinking, Text: s, Delta: true} }
 func answered(reason string) event.Event {
-	return event.Event{Kind: event.Answered, Model: "m2", Answer: &event.Answer{Reason: reason, Usage: &event.Usage{Input: 10, Cached: 4, Output: 2}}}
+	return event.Event{
+		Kind: event.Answered, Model: "m2",
+		Answer: &event.Answer{Reason: reason, Usage: &event.Usage{Input: 10, Cached: 4, Output: 2}},
+	}
 }
 
 func call(id, name string) event.Event {
-	return event.Event{Kind: event.ToolCall, Call: &event.Call{ID: id, Name: name, Kind: event.Shell, Input: json.RawMessage(`{"command":"ls"}`), Command: "ls"}}
+	return event.Event{Kind: event.ToolCall, Call: &event.Call{
+		ID: id, Name: name, Kind: event.Shell,
+		Input: json.RawMessage(`{"command":"ls"}`), Command: "ls",
+	}}
 }
 
 func result(id, output string) event.Event {
@@ -147,7 +161,11 @@ func in(parent string, e event.Event) event.Event { e.Parent = parent; return e 
 
 func ended(reason string) event.Event {
 	cost, n := 0.25, 2
-	return event.Event{Kind: event.Ended, End: &event.End{OK: reason == "success", Reason: reason, Text: map[bool]string{true: "hello"}[reason == "success"], Turns: &n, Took: time.Second, Usage: &event.Usage{Input: 20, Output: 4, CostUSD: &cost}}}
+	return event.Event{Kind: event.Ended, End: &event.End{
+		OK: reason == "success", Reason: reason,
+		Text: map[bool]string{true: "hello"}[reason == "success"], Turns: &n, Took: time.Second,
+		Usage: &event.Usage{Input: 20, Output: 4, CostUSD: &cost},
+	}}
 }
 
 func lost(code fault.Code) event.Event {
@@ -158,24 +176,46 @@ var began = event.Event{Kind: event.TurnBegan, Session: "s1"}
 
 func TestLines(t *testing.T) {
 	denied := func(by bool) event.Event {
-		return event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: "c1", Tool: "Bash", Reason: "no", ByUser: by}}
+		return event.Event{Kind: event.Denied, Denial: &event.Denial{
+			CallID: "c1", Tool: "Bash", Reason: "no",
+			ByUser: by,
+		}}
 	}
 	for name, c := range map[string]struct {
 		partial bool
 		events  []event.Event
 		want    string
 	}{
-		"an answer":                   {false, []event.Event{began, text("hel"), text("lo"), answered("end_turn"), ended("success")}, "system/init\nassistant text hello\nresult/success 0 hello"},
-		"the whole behind its pieces": {false, []event.Event{began, text("hel"), whole("hello"), ended("success")}, "system/init\nassistant text hello\nresult/success 0 hello"},
-		"the whole alone, twice":      {false, []event.Event{began, whole("a"), whole("a"), ended("success")}, "system/init\nassistant text a\nassistant text a\nresult/success 0 hello"},
+		"an answer": {false, []event.Event{
+			began, text("hel"), text("lo"), answered("end_turn"),
+			ended("success"),
+		}, "system/init\nassistant text hello\nresult/success 0 hello"},
+		"the whole behind its pieces": {
+			false,
+			[]event.Event{began, text("hel"), whole("hello"), ended("success")},
+			"system/init\nassistant text hello\nresult/success 0 hello",
+		},
+		"the whole alone, twice": {
+			false,
+			[]event.Event{began, whole("a"), whole("a"), ended("success")},
+			"system/init\nassistant text a\nassistant text a\nresult/success 0 hello",
+		},
 		"a call": {
 			false,
-			[]event.Event{began, think("hm"), text("I will"), answered("tool_use"), call("c1", "Bash"), result("c1", "out"), text("done"), answered("end_turn"), ended("success")},
-			"system/init\nassistant thinking hm\nassistant text I will\nassistant tool_use Bash\nuser tool_result out\nassistant text done\nresult/success 0 hello",
+			[]event.Event{
+				began, think("hm"), text("I will"), answered("tool_use"), call("c1", "Bash"),
+				result("c1", "out"), text("done"), answered("end_turn"), ended("success"),
+			},
+			"system/init\nassistant thinking hm\nassistant text I will\nassistant tool_use Bash\nuser tool_result " +
+				"out\nassistant text done\nresult/success 0 hello",
 		},
 		"pieces": {
 			true,
-			[]event.Event{began, think("hm"), text("I "), text("will"), answered("tool_calls"), call("c1", "Bash"), result("c1", "out"), call("c2", "Bash"), result("c2", ""), text("done"), answered("stop"), ended("success")},
+			[]event.Event{
+				began, think("hm"), text("I "), text("will"), answered("tool_calls"), call("c1", "Bash"),
+				result("c1", "out"), call("c2", "Bash"), result("c2", ""), text("done"), answered("stop"),
+				ended("success"),
+			},
 			`system/init
 ~message_start
 ~content_block_start thinking
@@ -215,43 +255,98 @@ result/success 0 hello`,
 		"interrupted while it speaks": {
 			true,
 			[]event.Event{began, text("hel"), ended("cancelled")},
-			"system/init\n~message_start\n~content_block_start text\n~content_block_delta hel\nassistant text hel aborted\n~content_block_stop\n~message_delta\n~message_stop\n" +
-				"user text [Request interrupted by user]\nresult/error_during_execution error 0Request interrupted by user",
+			"system/init\n~message_start\n~content_block_start text\n~content_block_delta hel\nassistant text hel " +
+				"aborted\n~content_block_stop\n~message_delta\n~message_stop\n" +
+				"user text [Request interrupted by user]\nresult/error_during_execution error 0Request interrupted " +
+				"by user",
 		},
 		"interrupted at work": {
 			false,
 			[]event.Event{began, call("c1", "Bash"), ended("cancelled")},
-			"system/init\nassistant tool_use Bash\nuser tool_result The turn ended, and nothing is known of what came of this call.\nuser text [Request interrupted by user for tool use]\nresult/error_during_execution error 0Request interrupted by user",
+			"system/init\nassistant tool_use Bash\nuser tool_result The turn ended, and nothing is known of what " +
+				"came of this call.\nuser text [Request interrupted by user for tool " +
+				"use]\nresult/error_during_execution error 0Request interrupted by user",
 		},
 		"a denial by a rule": {
 			false,
 			[]event.Event{began, call("c1", "Bash"), denied(false), result("c1", "no"), ended("success")},
-			"system/init\nassistant tool_use Bash\nsystem/permission_denied\nuser tool_result no\nresult/success 1 hello",
+			"system/init\nassistant tool_use Bash\nsystem/permission_denied\nuser tool_result no\nresult/success " +
+				"1 hello",
 		},
 		"a denial by a person": {
 			false,
-			[]event.Event{began, call("c1", "Bash"), denied(true), result("c1", "no"), ended("success"), began, whole("x"), ended("success")},
-			"system/init\nassistant tool_use Bash\nuser tool_result no\nresult/success 1 hello\nsystem/init\nassistant text x\nresult/success 0 hello",
+			[]event.Event{
+				began, call("c1", "Bash"), denied(true), result("c1", "no"), ended("success"), began,
+				whole("x"), ended("success"),
+			},
+			"system/init\nassistant tool_use Bash\nuser tool_result no\nresult/success 1 " +
+				"hello\nsystem/init\nassistant text x\nresult/success 0 hello",
 		},
 		"a sub-agent": {
 			true,
-			[]event.Event{began, call("c1", "Task"), in("c1", text("sub")), in("c1", answered("tool_use")), in("c1", call("c2", "Read")), in("c1", result("c2", "x")), result("c1", "sub"), ended("success")},
-			"system/init\n~message_start\n~content_block_start tool_use\n~content_block_delta {\"command\":\"ls\"}\nassistant tool_use Task\n~content_block_stop\n" +
-				"assistant@c1 text sub\nassistant@c1 tool_use Read\nuser@c1 tool_result x\n~message_delta\n~message_stop\nuser tool_result sub\nresult/success 0 hello",
+			[]event.Event{
+				began, call("c1", "Task"), in("c1", text("sub")), in("c1", answered("tool_use")),
+				in("c1", call("c2", "Read")), in("c1", result("c2", "x")), result("c1", "sub"), ended("success"),
+			},
+			"system/init\n~message_start\n~content_block_start tool_use\n~content_block_delta " +
+				"{\"command\":\"ls\"}\nassistant tool_use Task\n~content_block_stop\n" +
+				"assistant@c1 text sub\nassistant@c1 tool_use Read\nuser@c1 tool_result " +
+				"x\n~message_delta\n~message_stop\nuser tool_result sub\nresult/success 0 hello",
 		},
-		"turns":       {false, []event.Event{began, ended("error_max_turns")}, "system/init\nresult/error_max_turns error 0Reached maximum number of turns (3)"},
-		"budget":      {false, []event.Event{began, ended("error_max_budget_usd")}, "system/init\nresult/error_max_budget_usd error 0Reached maximum budget ($0.5)"},
-		"never fits":  {false, []event.Event{began, ended("error_max_structured_output_retries")}, "system/init\nresult/error_max_structured_output_retries error 0Failed to provide valid structured output"},
-		"an odd word": {false, []event.Event{began, ended("exploded")}, "system/init\nresult/error_during_execution error 0the turn failed"},
+		"turns": {
+			false,
+			[]event.Event{began, ended("error_max_turns")},
+			"system/init\nresult/error_max_turns error 0Reached maximum number of turns (3)",
+		},
+		"budget": {
+			false,
+			[]event.Event{began, ended("error_max_budget_usd")},
+			"system/init\nresult/error_max_budget_usd error 0Reached maximum budget ($0.5)",
+		},
+		"never fits": {
+			false,
+			[]event.Event{began, ended("error_max_structured_output_retries")},
+			"system/init\nresult/error_max_structured_output_retries error 0Failed to provide valid structured output",
+		},
+		"an odd word": {
+			false,
+			[]event.Event{began, ended("exploded")},
+			"system/init\nresult/error_during_execution error 0the turn failed",
+		},
 		"the API": {
 			false,
 			[]event.Event{began, text("hel"), lost(fault.TooManyRequests), ended("error_during_execution")},
-			"system/init\nassistant text hel aborted\nassistant text API Error: it broke rate_limit\nresult/success error 0 API Error: it broke",
+			"system/init\nassistant text hel aborted\nassistant text API Error: it broke rate_limit\nresult/success " +
+				"error 0 API Error: it broke",
 		},
-		"inside":       {false, []event.Event{began, lost(fault.Internal), ended("error_during_execution")}, "system/init\nresult/error_during_execution error 0it broke"},
-		"compaction":   {false, []event.Event{began, {Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto", Before: 9}}, ended("success")}, "system/init\nsystem/compact_boundary\nresult/success 0 hello"},
-		"a retry":      {false, []event.Event{began, {Kind: event.Retry, Retry: &event.Again{Attempt: 1, Of: 3, Status: 500}}, ended("success")}, "system/init\nsystem/api_retry\nresult/success 0 hello"},
-		"no beginning": {false, []event.Event{whole("a"), ended("success")}, "system/init\nassistant text a\nresult/success 0 hello"},
+		"inside": {
+			false,
+			[]event.Event{began, lost(fault.Internal), ended("error_during_execution")},
+			"system/init\nresult/error_during_execution error 0it broke",
+		},
+		"compaction": {
+			false,
+			[]event.Event{
+				began,
+				{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto", Before: 9}},
+				ended("success"),
+			},
+			"system/init\nsystem/compact_boundary\nresult/success 0 hello",
+		},
+		"a retry": {
+			false,
+			[]event.Event{
+				began,
+				{Kind: event.Retry, Retry: &event.Again{Attempt: 1, Of: 3, Status: 500}},
+				ended("success"),
+			},
+			"system/init\nsystem/api_retry\nresult/success 0 hello",
+		},
+		"no beginning": {
+			false,
+			[]event.Event{whole("a"), ended("success")},
+			"system/init\nassistant text a\nresult/success 0 hello",
+		},
 	} {
 		e := encoder()
 		e.Partial = c.partial
@@ -290,22 +385,39 @@ func TestTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.Models["m2"]
-	if r.Cost != 0.5 || r.Turns != 2 || r.Took != 1000 || r.Stop != "end_turn" || r.Usage.In != 20 || m.In != 40 || m.Window != 1000 || !bytes.Contains(last, []byte(`"costUSD":0.5`)) {
+	if r.Cost != 0.5 || r.Turns != 2 || r.Took != 1000 || r.Stop != "end_turn" || r.Usage.In != 20 || m.In != 40 ||
+		m.Window != 1000 || !bytes.Contains(last, []byte(`"costUSD":0.5`)) {
 		t.Errorf("%s", last)
 	}
 }
 
 // TestInitWaits for the model and the tools of an agent that tells them later, and no longer than for the first word.
 func TestInitWaits(t *testing.T) {
-	started := event.Event{Kind: event.Started, Session: "own", Facts: &event.Facts{Model: "mm", Tools: []string{"Read"}}}
+	started := event.Event{
+		Kind: event.Started, Session: "own",
+		Facts: &event.Facts{Model: "mm", Tools: []string{"Read"}},
+	}
 	for name, c := range map[string]struct {
 		events []event.Event
 		want   string
 	}{
-		"told behind the turn":  {[]event.Event{{Kind: event.TurnBegan}, started, whole("a")}, `system/init\nassistant text a|"mm"`},
-		"told before the turn":  {[]event.Event{started, {Kind: event.TurnBegan}, whole("a")}, `system/init\nassistant text a|"mm"`},
-		"the first word":        {[]event.Event{{Kind: event.TurnBegan}, {Kind: event.Notice, Text: "x"}, whole("a")}, `system/init\nassistant text a|""`},
-		"the next turn at once": {[]event.Event{{Kind: event.TurnBegan}, started, ended("success"), {Kind: event.TurnBegan}}, `system/init\nresult/success 0 hello\nsystem/init|"mm"`},
+		"told behind the turn": {
+			[]event.Event{{Kind: event.TurnBegan}, started, whole("a")},
+			`system/init\nassistant text a|"mm"`,
+		},
+		"told before the turn": {
+			[]event.Event{started, {Kind: event.TurnBegan}, whole("a")},
+			`system/init\nassistant text a|"mm"`,
+		},
+		"the first word": {
+			[]event.Event{{Kind: event.TurnBegan}, {Kind: event.Notice, Text: "x"}, whole("a")},
+			`system/init\nassistant text a|""`,
+		},
+		"the next turn at once": {[]event.Event{
+			{Kind: event.TurnBegan},
+			started, ended("success"),
+			{Kind: event.TurnBegan},
+		}, `system/init\nresult/success 0 hello\nsystem/init|"mm"`},
 	} {
 		e := &claude.Encoder{UUID: encoder().UUID}
 		e.Know("s1", event.Facts{Dir: "/w"})
@@ -320,7 +432,8 @@ func TestInitWaits(t *testing.T) {
 			}
 		}
 		want, model, _ := strings.Cut(strings.ReplaceAll(c.want, `\n`, "\n"), "|")
-		if got := strings.Join(all, "\n"); got != want || model != "" && !bytes.Contains(first, []byte(`"session_id":"s1"`)) || !bytes.Contains(first, []byte(model)) {
+		if got := strings.Join(all, "\n"); got != want || model != "" &&
+			!bytes.Contains(first, []byte(`"session_id":"s1"`)) || !bytes.Contains(first, []byte(model)) {
 			t.Errorf("%s: %s\n%s", name, got, first)
 		}
 	}
@@ -334,8 +447,10 @@ func TestRefusals(t *testing.T) {
 	e := encoder()
 	ids := map[string]bool{}
 	for got, want := range map[string]string{
-		brief(t, e.Refuse(fault.New(fault.Unsupported, "no %s", "such thing").Hint("leave it out"))[0], ids): "result/error_during_execution error 0no such thing (leave it out)",
-		brief(t, e.NoConversation("x")[0], ids): "result/error_during_execution error 0No conversation found with session ID: x",
+		brief(t, e.Refuse(fault.New(fault.Unsupported, "no %s", "such thing").Hint("leave it out"))[0],
+			ids): "result/error_during_execution error 0no such thing (leave it out)",
+		brief(t, e.NoConversation("x")[0],
+			ids): "result/error_during_execution error 0No conversation found with session ID: x",
 	} {
 		if got != want {
 			t.Errorf("%s, not %s", got, want)
@@ -366,7 +481,8 @@ func said(events []event.Event) (all []string) {
 			all = append(all, fmt.Sprintf("call %s %s@%s", e.Call.Name, e.Call.ID, e.Parent))
 		case event.ToolResult:
 			flush()
-			all = append(all, fmt.Sprintf("result %s %v %s@%s", e.Result.ID, e.Result.Failed, e.Result.Output, e.Parent))
+			all = append(all, fmt.Sprintf("result %s %v %s@%s", e.Result.ID, e.Result.Failed, e.Result.Output,
+				e.Parent))
 		case event.Ended:
 			flush()
 			all = append(all, fmt.Sprintf("ended %v %s", e.End.OK, e.End.Text))
@@ -375,8 +491,8 @@ func said(events []event.Event) (all []string) {
 	return all
 }
 
-// TestReplay: what Claude Code has printed, read and printed again in its own dialect, says the same to who reads it once more, wherever the bytes
-// are cut.
+// TestReplay: what Claude Code has printed, read and printed again in its own dialect, says the same to who reads it
+// once more, wherever the bytes are cut.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("../../agent/claude/testdata/output/*.jsonl")
 	if err != nil || len(files) < 20 {
@@ -416,14 +532,17 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestWhateverHappens: every message that begins in pieces ends, its blocks too, in order, and every end of a turn is one result.
+// TestWhateverHappens: every message that begins in pieces ends, its blocks too, in order, and every end of a turn is
+// one result.
 func TestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := encoder()
 		e.Partial = true
 		kinds := []event.Event{
-			began, text("a"), whole("a"), think("b"), answered("tool_use"), call("c1", "Bash"), call("c2", "Task"), result("c1", "x"), result("c9", "x"), lost(fault.APIError), lost(fault.Internal),
-			in("c2", text("s")), in("c2", call("c3", "Read")), in("c2", result("c3", "")), ended("success"), ended("cancelled"), ended("error_max_turns"),
+			began, text("a"), whole("a"), think("b"), answered("tool_use"), call("c1", "Bash"), call("c2",
+				"Task"), result("c1", "x"), result("c9", "x"), lost(fault.APIError), lost(fault.Internal),
+			in("c2", text("s")), in("c2", call("c3", "Read")), in("c2", result("c3", "")), ended("success"),
+			ended("cancelled"), ended("error_max_turns"),
 			{Kind: event.Notice},
 			{Kind: event.Started, Session: "s2"},
 			{Kind: event.Question, Ask: &event.Ask{ID: "c1"}},
@@ -472,13 +591,4 @@ func TestWhateverHappens(t *testing.T) {
 			t.Fatalf("%d ends, %d results", ends, results)
 		}
 	})
-}
-
-func BenchmarkEvent(b *testing.B) {
-	e := encoder()
-	e.Partial = true
-	e.Event(began)
-	for b.Loop() {
-		e.Event(text("a piece of text"))
-	}
 }

@@ -9,7 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// fail tells what ends the turn. A model API's own failures are told as Claude Code tells them: as an answer that says so.
+// fail tells what ends the turn. A model API's own failures are told as Claude Code tells them: as an answer that says
+// so.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	e.failure = f
 	lines := e.shutAll(true)
@@ -18,7 +19,11 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 		return lines
 	}
 	m := &message{id: e.UUID(), model: "<synthetic>"}
-	return append(lines, e.line(said{Type: "assistant", Message: m.line([]any{textBlock{"text", "API Error: " + f.Sentence()}}), Error: kind}))
+	return append(lines,
+		e.line(said{
+			Type: "assistant", Message: m.line([]any{textBlock{"text", "API Error: " + f.Sentence()}}),
+			Error: kind,
+		}))
 }
 
 // errorKind is Claude Code's word for what went wrong with the model's API; empty: it was something else.
@@ -61,8 +66,13 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		lines = append(lines, e.line(said{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
 	}
 	r := resultLine{
-		Type: "result", Subtype: event.Success, IsError: !end.OK, Took: end.Took.Milliseconds(), Asking: end.Asking.Milliseconds(), Turns: 1, Session: e.session,
-		Usage: turnTokens{count(end.Usage), map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0}, "standard"}, Denials: nonNil(e.denials), Structured: end.Structured,
+		Type: "result", Subtype: event.Success, IsError: !end.OK, Took: end.Took.Milliseconds(),
+		Asking: end.Asking.Milliseconds(), Turns: 1, Session: e.session,
+		Usage: turnTokens{
+			count(end.Usage),
+			map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0},
+			"standard",
+		}, Denials: nonNil(e.denials), Structured: end.Structured,
 		Identifier: e.UUID(),
 	}
 	if end.Turns != nil {
@@ -112,7 +122,8 @@ func (e *Encoder) total(ev event.Event, r *resultLine) {
 			name = e.facts.Model
 		}
 		m, c := e.models[name], count(u)
-		m.Input, m.Output, m.Cached, m.Written, m.Window = m.Input+c.Input, m.Output+c.Output, m.Cached+c.Cached, m.Written+c.Written, e.facts.Window
+		m.Input, m.Output, m.Cached, m.Written, m.Window = m.Input+c.Input, m.Output+c.Output, m.Cached+
+			c.Cached, m.Written+c.Written, e.facts.Window
 		if u.CostUSD != nil {
 			m.Cost += *u.CostUSD
 			e.cost += *u.CostUSD
@@ -154,7 +165,11 @@ func NoConversation(id string) string { return "No conversation found with sessi
 
 func (e *Encoder) refuse(why string) [][]byte {
 	return [][]byte{encode(resultLine{
-		Type: "result", Subtype: event.FailedTurn, IsError: true, Errors: []string{why}, Session: e.session, Models: map[string]modelTokens{}, Denials: []denial{},
-		Usage: turnTokens{Server: map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0}, Service: "standard"}, Identifier: e.UUID(),
+		Type: "result", Subtype: event.FailedTurn, IsError: true, Errors: []string{why}, Session: e.session,
+		Models: map[string]modelTokens{}, Denials: []denial{},
+		Usage: turnTokens{
+			Server:  map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0},
+			Service: "standard",
+		}, Identifier: e.UUID(),
 	})}
 }

@@ -20,13 +20,15 @@ type Matcher struct {
 	pattern *regexp.Regexp
 }
 
-// NewMatcher reads one: nothing or * is everything, names separated by bars are those names, all else is a regular expression.
+// NewMatcher reads one: nothing or * is everything, names separated by bars are those names, all else is a regular
+// expression.
 func NewMatcher(text string) (Matcher, error) {
 	if text == "" || text == "*" {
 		return Matcher{}, nil
 	}
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '|' || r == ' '
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' ||
+			r == '|' || r == ' '
 	}
 	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
 		var m Matcher
@@ -56,7 +58,8 @@ func (m Matcher) Matches(subject string) bool {
 // moments are those at which a host is asked.
 func moments() []agent.MomentName {
 	return []agent.MomentName{
-		agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins, agent.SessionEnds, agent.TurnEnds, agent.HelperBegins, agent.HelperEnds,
+		agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins,
+		agent.SessionEnds, agent.TurnEnds, agent.HelperBegins, agent.HelperEnds,
 		agent.Shortening,
 	}
 }
@@ -64,7 +67,8 @@ func moments() []agent.MomentName {
 // onlookers are moments of Claude Code that do not come here, and at which a host can only look on.
 func onlookers() []string {
 	return []string{
-		"Notification", "StopFailure", "PostCompact", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle", "TaskCreated", "TaskCompleted", "ElicitationResult", "WorktreeRemove",
+		"Notification", "StopFailure", "PostCompact", "PostModelSwitch", "PermissionDenied", "Setup", "TeammateIdle",
+		"TaskCreated", "TaskCompleted", "ElicitationResult", "WorktreeRemove",
 		"InstructionsLoaded", "CwdChanged", "FileChanged", "DirectoryAdded", "MessageDisplay", "PostToolBatch",
 	}
 }
@@ -86,7 +90,8 @@ func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) 
 			continue
 		}
 		if !slices.Contains(moments(), agent.MomentName(name)) {
-			return nil, nil, fmt.Errorf("initialize: hooks for %s would never be called here, and may be a limit", clipped(name))
+			return nil, nil, fmt.Errorf("initialize: hooks for %s would never be called here, and may be a limit",
+				clipped(name))
 		}
 		for _, h := range all[name] {
 			m, err := NewMatcher(h.Matcher)
@@ -94,11 +99,13 @@ func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) 
 				return nil, nil, fmt.Errorf("initialize: hooks: %w", err)
 			}
 			if h.Failure != "" && h.Failure != "continue" && h.Failure != "block" {
-				return nil, nil, fmt.Errorf("initialize: hooks: onFailure %q is neither continue nor block", clipped(h.Failure))
+				return nil, nil, fmt.Errorf("initialize: hooks: onFailure %q is neither continue nor block",
+					clipped(h.Failure))
 			}
 			seconds := min(max(h.Timeout, 0), 24*60*60)
 			hooks = append(hooks, Hook{
-				Moment: agent.MomentName(name), Matcher: m, IDs: h.IDs, Timeout: time.Duration(seconds * float64(time.Second)), Block: h.Failure == "block",
+				Moment: agent.MomentName(name), Matcher: m, IDs: h.IDs,
+				Timeout: time.Duration(seconds * float64(time.Second)), Block: h.Failure == "block",
 			})
 		}
 	}
@@ -124,7 +131,8 @@ type Scene struct{ Session, Dir, Mode string }
 // HookRequest is a request of ours that asks for the host's word.
 func HookRequest(callback string, s Scene, m agent.Moment) any {
 	input := map[string]any{
-		"session_id": s.Session, "transcript_path": "", "cwd": s.Dir, "permission_mode": s.Mode, "hook_event_name": string(m.Name),
+		"session_id": s.Session, "transcript_path": "", "cwd": s.Dir, "permission_mode": s.Mode,
+		"hook_event_name": string(m.Name),
 	}
 	request := map[string]any{"subtype": "hook_callback", "callback_id": callback, "input": input}
 	if m.Parent != "" {
@@ -228,7 +236,8 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	return w, nil
 }
 
-// Failed is the word of a hook that gave none: what it would have decided is asked about, or does not happen where the host said so.
+// Failed is the word of a hook that gave none: what it would have decided is asked about, or does not happen where the
+// host said so.
 func Failed(h Hook, why string) agent.Word {
 	w := agent.Word{Note: "a hook of the host for " + string(h.Moment) + " failed: " + why}
 	switch {

@@ -103,7 +103,8 @@ func (i *Initialize) member(name string, raw json.RawMessage) (err error) {
 		return nil
 	case "sdkMcpServerConfigs":
 		return limitsOfServers(raw)
-	case "sdkMcpServerManifests", "sdkMcpServerManifestsOrigin", "systemPromptSnapshot", "planModeInstructions", "excludeDynamicSections", "title", "promptSuggestions",
+	case "sdkMcpServerManifests", "sdkMcpServerManifestsOrigin", "systemPromptSnapshot", "planModeInstructions",
+		"excludeDynamicSections", "title", "promptSuggestions",
 		"agentProgressSummaries", "forwardSubagentText", "supportedDialogKinds", "perTaskStopAffordance", "skills":
 		i.Ignored = append(i.Ignored, name)
 		return nil
@@ -129,7 +130,9 @@ func limitsOfServers(raw json.RawMessage) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		if len(configs[name].Tools) > 0 {
-			return fmt.Errorf("initialize: sdkMcpServerConfigs limits tools of %s, which is not kept here; disallowedTools takes them away", clipped(name))
+			return fmt.Errorf(
+				"initialize: sdkMcpServerConfigs limits tools of %s, which is not kept here; disallowedTools takes "+
+					"them away", clipped(name))
 		}
 	}
 	return nil
@@ -146,16 +149,23 @@ func ReadHelpers(raw []byte) ([]agent.Helper, error) {
 		h := agent.Helper{Name: name}
 		for _, member := range slices.Sorted(maps.Keys(all[name])) {
 			value := all[name][member]
-			into := map[string]any{"description": &h.Description, "prompt": &h.Prompt, "tools": &h.Tools, "model": &h.Model}[member]
+			into := map[string]any{
+				"description": &h.Description, "prompt": &h.Prompt, "tools": &h.Tools,
+				"model": &h.Model,
+			}[member]
 			switch {
 			case empty(value) && member != "tools":
 			case into != nil:
 				if err := json.Unmarshal(value, into); err != nil {
 					return nil, fmt.Errorf("agents: %s of %s is not what it should be: %w", member, clipped(name), err)
 				}
-			case slices.Contains([]string{"color", "skills", "effort", "memory", "background", "initialPrompt", "criticalSystemReminder_EXPERIMENTAL", "autoCompactWindow"}, member):
+			case slices.Contains([]string{
+				"color", "skills", "effort", "memory", "background", "initialPrompt",
+				"criticalSystemReminder_EXPERIMENTAL", "autoCompactWindow",
+			}, member):
 			default:
-				return nil, fmt.Errorf("agents: %s of %s means nothing here, and may be a limit", clipped(member), clipped(name))
+				return nil, fmt.Errorf("agents: %s of %s means nothing here, and may be a limit", clipped(member),
+					clipped(name))
 			}
 		}
 		if h.Model == "inherit" {
@@ -193,7 +203,8 @@ func (e *Encoder) Welcome(models []string, hooks bool) any {
 		Version  string            `json:"claude_code_version"`
 	}
 	w := welcome{
-		Commands: []string{}, Helpers: []helper{}, Style: "default", Styles: []string{"default"}, Models: []model{}, Account: map[string]string{}, Mode: Word(e.facts.Mode, e.Unasked), Failures: true, Hooks: hooks,
+		Commands: []string{}, Helpers: []helper{}, Style: "default", Styles: []string{"default"}, Models: []model{},
+		Account: map[string]string{}, Mode: Word(e.facts.Mode, e.Unasked), Failures: true, Hooks: hooks,
 		Version: e.Version,
 	}
 	for _, h := range e.facts.Helpers {

@@ -9,8 +9,8 @@ import (
 
 type rawMessage = json.RawMessage
 
-// message is an answer that is being told. Its blocks are lines of their own; with Partial they are told in pieces as well, of which each
-// message is a whole sequence whatever happens.
+// message is an answer that is being told. Its blocks are lines of their own; with Partial they are told in pieces as
+// well, of which each message is a whole sequence whatever happens.
 type message struct {
 	id, parent, model string
 	reason            string
@@ -26,7 +26,10 @@ func (e *Encoder) message(parent string) *message {
 	if m, found := e.open[parent]; found {
 		return m
 	}
-	m := &message{id: "msg_" + strings.ReplaceAll(e.UUID(), "-", ""), parent: parent, model: e.facts.Model, partial: e.Partial && parent == ""}
+	m := &message{
+		id: "msg_" + strings.ReplaceAll(e.UUID(), "-", ""), parent: parent, model: e.facts.Model,
+		partial: e.Partial && parent == "",
+	}
 	if e.open == nil {
 		e.open = map[string]*message{}
 	}
@@ -79,7 +82,8 @@ func (m *message) block(e *Encoder, ev event.Event, aborted bool) (lines [][]byt
 	if open {
 		lines = m.sign(e)
 	}
-	lines = append(lines, e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}), Aborted: aborted}))
+	lines = append(lines,
+		e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}), Aborted: aborted}))
 	if open {
 		m.kind = ""
 		lines = append(lines, m.stop(e)...)
@@ -93,7 +97,10 @@ func (m *message) sign(e *Encoder) [][]byte {
 		return nil
 	}
 	none := ""
-	return [][]byte{m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "signature_delta", Signature: &none}})}
+	return [][]byte{m.told(e, piece{
+		Type: "content_block_delta", Index: m.at(),
+		Delta: delta{Type: "signature_delta", Signature: &none},
+	})}
 }
 
 // piece adds to the block that is open, or opens one.
@@ -125,8 +132,16 @@ func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 	if m.partial {
 		input := string(c.Input)
 		lines = append(lines, m.start(e)...)
-		lines = append(lines, m.told(e, piece{Type: "content_block_start", Index: m.at(), Block: callBlock{"tool_use", c.ID, c.Name, json.RawMessage("{}")}}))
-		lines = append(lines, m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "input_json_delta", Partial: &input}}))
+		lines = append(lines,
+			m.told(e, piece{
+				Type: "content_block_start", Index: m.at(),
+				Block: callBlock{"tool_use", c.ID, c.Name, json.RawMessage("{}")},
+			}))
+		lines = append(lines,
+			m.told(e, piece{
+				Type: "content_block_delta", Index: m.at(),
+				Delta: delta{Type: "input_json_delta", Partial: &input},
+			}))
 	}
 	lines = append(lines, e.line(said{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{c})}))
 	return append(lines, m.stop(e)...)

@@ -16,8 +16,8 @@ type Mode struct {
 	Why     string           // there is none
 }
 
-// Modes is the table of modes. Auto is one in which a model of Claude Code's vendor judges each call; a mode of the same name in other dialects lets
-// everything run. So it is refused, wherever it is said.
+// Modes is the table of modes. Auto is one in which a model of Claude Code's vendor judges each call; a mode of the
+// same name in other dialects lets everything run. So it is refused, wherever it is said.
 func Modes() []Mode {
 	return []Mode{
 		{Word: "default", Mode: setting.Prompt, Flag: "prompt"},
@@ -26,7 +26,10 @@ func Modes() []Mode {
 		{Word: "plan", Mode: setting.Plan, Flag: "plan"},
 		{Word: "bypassPermissions", Mode: setting.Yolo, Flag: "auto"},
 		{Word: "dontAsk", Mode: setting.Prompt, Flag: "dont-ask", Unasked: true},
-		{Word: "auto", Why: "in Claude Code's mode auto a model of its vendor judges each call, and there is none here"},
+		{
+			Word: "auto",
+			Why:  "in Claude Code's mode auto a model of its vendor judges each call, and there is none here",
+		},
 	}
 }
 

@@ -192,7 +192,8 @@ func parseBlock(raw json.RawMessage) (event.Block, error) {
 			}
 			return event.Block{Text: text}, nil
 		case b.Source.Type != "base64":
-			return event.Block{}, fmt.Errorf("user: %s with a source of the type %q cannot be sent; base64 can", b.Type, clipped(b.Source.Type))
+			return event.Block{}, fmt.Errorf("user: %s with a source of the type %q cannot be sent; base64 can", b.Type,
+				clipped(b.Source.Type))
 		}
 		var data []byte
 		if err := json.Unmarshal(b.Source.Data, &data); err != nil || len(data) == 0 || b.Source.Media == "" {

@@ -36,7 +36,8 @@ func framed(f claude.Frame) string {
 	return "nothing"
 }
 
-// TestWhatAHostSaid in a recorded conversation, whole and cut at every byte: half a line is an error or, of JSON, nothing at all.
+// TestWhatAHostSaid in a recorded conversation, whole and cut at every byte: half a line is an error or, of JSON,
+// nothing at all.
 func TestWhatAHostSaid(t *testing.T) {
 	var got []string
 	for _, line := range hostLines(t) {

@@ -41,10 +41,14 @@ func ReadSettings(data []byte) (s Settings, err error) {
 // cosmetic are members that change how things look, or what is noted of them, or what an agent does that is not ours.
 func cosmetic() []string {
 	return []string{
-		"$schema", "alwaysThinkingEnabled", "apiKeyHelper", "attribution", "autoUpdatesChannel", "cleanupPeriodDays", "companyAnnouncements", "effortLevel", "enabledPlugins", "env",
-		"extraKnownMarketplaces", "fastMode", "feedbackSurveyRate", "fileSuggestion", "forceLoginMethod", "forceLoginOrgUUID", "includeCoAuthoredBy", "language", "otelHeadersHelper", "outputStyle",
-		"plansDirectory", "preferredNotifChannel", "promptSuggestionEnabled", "respectGitignore", "showTurnDuration", "spinnerTipsEnabled", "spinnerVerbs", "statusLine", "terminalProgressBarEnabled",
-		"theme", "verbose", "disableAllHooks", "enableAllProjectMcpServers", "enabledMcpjsonServers", "skipDangerousModePermissionPrompt",
+		"$schema", "alwaysThinkingEnabled", "apiKeyHelper", "attribution", "autoUpdatesChannel", "cleanupPeriodDays",
+		"companyAnnouncements", "effortLevel", "enabledPlugins", "env",
+		"extraKnownMarketplaces", "fastMode", "feedbackSurveyRate", "fileSuggestion", "forceLoginMethod",
+		"forceLoginOrgUUID", "includeCoAuthoredBy", "language", "otelHeadersHelper", "outputStyle",
+		"plansDirectory", "preferredNotifChannel", "promptSuggestionEnabled", "respectGitignore", "showTurnDuration",
+		"spinnerTipsEnabled", "spinnerVerbs", "statusLine", "terminalProgressBarEnabled",
+		"theme", "verbose", "disableAllHooks", "enableAllProjectMcpServers", "enabledMcpjsonServers",
+		"skipDangerousModePermissionPrompt",
 	}
 }
 
@@ -74,7 +78,10 @@ func (s *Settings) permissions(raw json.RawMessage) error {
 		return fmt.Errorf("settings: permissions is no object: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		into := map[string]any{"allow": &s.Allow, "ask": &s.Ask, "deny": &s.Deny, "additionalDirectories": &s.Dirs, "defaultMode": &s.Mode}[name]
+		into := map[string]any{
+			"allow": &s.Allow, "ask": &s.Ask, "deny": &s.Deny, "additionalDirectories": &s.Dirs,
+			"defaultMode": &s.Mode,
+		}[name]
 		var word string
 		switch {
 		case empty(all[name]):
@@ -100,13 +107,15 @@ func (s *Settings) permissions(raw json.RawMessage) error {
 	return nil
 }
 
-// hooks are programs of the user's. Those that only look on are not called here; one that may forbid something is refused.
+// hooks are programs of the user's. Those that only look on are not called here; one that may forbid something is
+// refused.
 func (s *Settings) hooks(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return fmt.Errorf("settings: hooks is no object: %w", err)
 	}
-	looks := append(onlookers(), "PostToolUse", "PostToolUseFailure", "SessionStart", "SessionEnd", "Stop", "SubagentStart", "SubagentStop", "PreCompact")
+	looks := append(onlookers(), "PostToolUse", "PostToolUseFailure", "SessionStart", "SessionEnd", "Stop",
+		"SubagentStart", "SubagentStop", "PreCompact")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !empty(all[name]) && !slices.Contains(looks, name) {
 			return fmt.Errorf("settings: hooks.%s may forbid something, and is not called here", clipped(name))
@@ -138,12 +147,18 @@ func (s *Settings) sandbox(raw json.RawMessage) error {
 					s.HostsGiven = true
 				case member == "allowLocalBinding" || empty(network[member]): // what it opens stays closed
 				default:
-					return fmt.Errorf("settings: sandbox.network.%s means nothing here, and may be a limit", clipped(member))
+					return fmt.Errorf("settings: sandbox.network.%s means nothing here, and may be a limit",
+						clipped(member))
 				}
 			}
 		case name == "failIfUnavailable" && value == "true":
-			return fmt.Errorf("settings: sandbox.failIfUnavailable would not be kept: where no walls can be built, commands are asked about")
-		case slices.Contains([]string{"autoAllowBashIfSandboxed", "allowUnsandboxedCommands", "excludedCommands", "enableWeakerNestedSandbox", "ignoreViolations", "failIfUnavailable"}, name):
+			return fmt.Errorf(
+				"settings: sandbox.failIfUnavailable would not be kept: where no walls can be built, commands are " +
+					"asked about")
+		case slices.Contains([]string{
+			"autoAllowBashIfSandboxed", "allowUnsandboxedCommands", "excludedCommands",
+			"enableWeakerNestedSandbox", "ignoreViolations", "failIfUnavailable",
+		}, name):
 			s.Ignored = append(s.Ignored, "sandbox."+name) // what it opens stays closed
 		case empty(all[name]):
 		default:
@@ -164,15 +179,19 @@ func (s Settings) Stricter() Settings {
 // foreign are tools that Claude Code has and we have not.
 func foreign() []string {
 	return []string{
-		"Artifact", "AskUserQuestion", "ClaudeDesign", "CronCreate", "CronDelete", "CronList", "EndConversation", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "ListAgents",
-		"ListMcpResourcesTool", "LSP", "Monitor", "OfferChromeSetup", "PowerShell", "Projects", "propose_skills", "PushNotification", "ReadMcpResourceDirTool", "ReadMcpResourceTool", "ReadNotifications",
-		"RemoteTrigger", "ReportFindings", "ScheduleWakeup", "SendFeedback", "SendMessage", "SendUserFile", "SendUserMessage", "SetGoal", "ShareOnboardingGuide", "ShowOnboardingRolePicker", "Skill",
-		"SlashCommand", "StructuredOutput", "SubagentHandback", "TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "ToolSearch", "WaitForMcpServers", "Workflow",
+		"Artifact", "AskUserQuestion", "ClaudeDesign", "CronCreate", "CronDelete", "CronList", "EndConversation",
+		"EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "ListAgents",
+		"ListMcpResourcesTool", "LSP", "Monitor", "OfferChromeSetup", "PowerShell", "Projects", "propose_skills",
+		"PushNotification", "ReadMcpResourceDirTool", "ReadMcpResourceTool", "ReadNotifications",
+		"RemoteTrigger", "ReportFindings", "ScheduleWakeup", "SendFeedback", "SendMessage", "SendUserFile",
+		"SendUserMessage", "SetGoal", "ShareOnboardingGuide", "ShowOnboardingRolePicker", "Skill",
+		"SlashCommand", "StructuredOutput", "SubagentHandback", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
+		"TaskStop", "TaskUpdate", "ToolSearch", "WaitForMcpServers", "Workflow",
 	}
 }
 
-// OurRules are rules in our words: the tool that begins a sub-agent has one name, and one that is only Claude Code's is not here. Without are
-// those; known says which are read here all the same.
+// OurRules are rules in our words: the tool that begins a sub-agent has one name, and one that is only Claude Code's is
+// not here. Without are those; known says which are read here all the same.
 func OurRules(rules []string, known func(rule string) bool) (ours, without []string) {
 	for _, r := range rules {
 		name, rest, brackets := strings.Cut(r, "(")

@@ -9,7 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Decoder reads the lines, cut anywhere. An object that was broken over several lines is put together, as long as it stays small.
+// Decoder reads the lines, cut anywhere. An object that was broken over several lines is put together, as long as it
+// stays small.
 type Decoder struct {
 	rest    []byte // of a line that has not ended
 	object  []byte // of an object that has not ended
@@ -41,7 +42,10 @@ func (d *Decoder) End(x agent.Exit) []event.Event {
 	events := d.line(d.rest)
 	d.rest = nil
 	if !d.over {
-		events = append(events, event.Event{Kind: event.Ended, Session: d.session, Synthetic: true, End: &event.End{Reason: "the agent ended without a result"}})
+		events = append(events, event.Event{
+			Kind: event.Ended, Session: d.session, Synthetic: true,
+			End: &event.End{Reason: "the agent ended without a result"},
+		})
 	}
 	return events
 }
@@ -60,7 +64,11 @@ func (d *Decoder) line(line []byte) []event.Event {
 	}
 	if d.object = append(d.object, line...); len(d.object) > longestObject {
 		d.object = nil
-		return []event.Event{{Kind: event.Failed, Fault: fault.New(fault.InvalidJSON, "a line of the agent is no JSON, and too long to wait for its end"), Synthetic: true}}
+		return []event.Event{{
+			Kind:      event.Failed,
+			Fault:     fault.New(fault.InvalidJSON, "a line of the agent is no JSON, and too long to wait for its end"),
+			Synthetic: true,
+		}}
 	}
 	if !json.Valid(d.object) {
 		return nil
@@ -149,7 +157,10 @@ func (d *Decoder) system(m spoken, e event.Event) []event.Event {
 		d.model = m.Model
 		e.Kind, e.Model = event.Started, m.Model
 	case "compact_boundary":
-		e.Kind, e.Compaction = event.Compacted, &event.Compaction{Trigger: m.Metadata.Trigger, Before: m.Metadata.Before}
+		e.Kind, e.Compaction = event.Compacted, &event.Compaction{
+			Trigger: m.Metadata.Trigger,
+			Before:  m.Metadata.Before,
+		}
 	case "error":
 		e.Kind, e.Terminal, e.Fault = event.Failed, true, fault.New(fault.AgentFailed, "%s", plainText(m.Message))
 	default:
@@ -165,9 +176,15 @@ func (d *Decoder) result(m spoken, e event.Event) []event.Event {
 		events = append(events, event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: no.ID, Tool: no.Tool}})
 	}
 	e.Kind, e.Model = event.Ended, d.model
-	e.End = &event.End{OK: !m.IsError, Text: m.Result, Reason: m.Subtype, Turns: m.Turns, Notes: m.Errors, Structured: m.Answer}
+	e.End = &event.End{
+		OK: !m.IsError, Text: m.Result, Reason: m.Subtype, Turns: m.Turns, Notes: m.Errors,
+		Structured: m.Answer,
+	}
 	if u := m.Usage; u != nil {
-		e.End.Usage = &event.Usage{Input: u.Input + u.Written + u.Cached, Output: u.Output, Cached: u.Cached, Written: u.Written, CostUSD: m.Cost, Estimated: m.Guessed}
+		e.End.Usage = &event.Usage{
+			Input: u.Input + u.Written + u.Cached, Output: u.Output, Cached: u.Cached,
+			Written: u.Written, CostUSD: m.Cost, Estimated: m.Guessed,
+		}
 	}
 	return append(events, e)
 }

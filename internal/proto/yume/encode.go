@@ -1,8 +1,9 @@
-// Package yume is the flat stream-json dialect of Yume's GUI, without I/O: events in, lines out; lines of the host in, frames out.
+// Package yume is the flat stream-json dialect of Yume's GUI, without I/O: events in, lines out; lines of the host in,
+// frames out.
 //
-// It promises what that GUI relies on: one JSON object a line; init first; a call directly followed by its result; text pieces that are never
-// equal as lines; no usage of zero; an error only where the turn is lost with it; usage, then result, then message_stop at every end. It
-// refuses to decide anything about the conversation.
+// It promises what that GUI relies on: one JSON object a line; init first; a call directly followed by its result; text
+// pieces that are never equal as lines; no usage of zero; an error only where the turn is lost with it; usage, then
+// result, then message_stop at every end. It refuses to decide anything about the conversation.
 package yume
 
 import (
@@ -17,7 +18,8 @@ import (
 	"omniagent/internal/text"
 )
 
-// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a whole, of which it writes the pieces.
+// Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a
+// whole, of which it writes the pieces.
 type Encoder struct {
 	Session string // the conversation's id
 	Mode    string // the permission mode as the host calls it
@@ -42,12 +44,12 @@ type denial struct {
 	Input json.RawMessage `json:"tool_input"`
 }
 
-// longestText is how much text goes into a line: escaped six times as long at the worst, it stays below the hundred thousand bytes at which
-// the GUI gives up on a line that arrives in parts.
+// longestText is how much text goes into a line: escaped six times as long at the worst, it stays below the hundred
+// thousand bytes at which the GUI gives up on a line that arrives in parts.
 const longestText = 16 << 10
 
-// Begin takes what is known when the conversation is open, and writes init if that is enough. Otherwise init waits for the agent to tell its model and
-// its tools, and no longer than for the first line behind it.
+// Begin takes what is known when the conversation is open, and writes init if that is enough. Otherwise init waits for
+// the agent to tell its model and its tools, and no longer than for the first line behind it.
 func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	e.Session, e.facts = id, f
 	if f.Model == "" || f.Tools == nil {
@@ -67,7 +69,10 @@ func (e *Encoder) init() [][]byte {
 		f.Tools = []string{}
 	}
 	line := ordered{
-		{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", f.Model}, {"cwd", f.Dir}, {"permissionMode", e.Mode}, {"tools", f.Tools},
+		{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", f.Model}, {
+			"cwd",
+			f.Dir,
+		}, {"permissionMode", e.Mode}, {"tools", f.Tools},
 	}
 	if f.Walls != nil {
 		line = append(line, member{"sandbox", f.Walls})
@@ -75,7 +80,8 @@ func (e *Encoder) init() [][]byte {
 	return encode(line)
 }
 
-// Event is what an event looks like: no line, or several. Calls that run side by side are written one behind the other, each with its result.
+// Event is what an event looks like: no line, or several. Calls that run side by side are written one behind the other,
+// each with its result.
 func (e *Encoder) Event(ev event.Event) [][]byte {
 	if ev.Facts != nil {
 		e.facts.Merge(*ev.Facts)
@@ -117,7 +123,8 @@ func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	return lines
 }
 
-// waits says whether something comes too early: while a call has no result only that, and what its sub-agent does, is told.
+// waits says whether something comes too early: while a call has no result only that, and what its sub-agent does, is
+// told.
 func (e *Encoder) waits(ev event.Event) bool {
 	if e.open == "" {
 		return false
@@ -152,7 +159,8 @@ func (e *Encoder) release() (lines [][]byte) {
 	return lines
 }
 
-// question writes that a call waits for an answer, directly behind the call: it is not at work. The question about a call that is kept back waits with it.
+// question writes that a call waits for an answer, directly behind the call: it is not at work. The question about a
+// call that is kept back waits with it.
 func (e *Encoder) question(ask *event.Ask) [][]byte {
 	if ask.Tool != nil && e.held[ask.Tool.ID] {
 		if e.asked == nil {
@@ -231,7 +239,12 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		}
 		return lines
 	case event.ToolResult:
-		return encode(of(ev, ordered{{"type", "tool_result"}, {"tool_use_id", ev.Result.ID}, {"content", ev.Result.Output}, {"is_error", ev.Result.Failed}}))
+		return encode(of(ev, ordered{
+			{"type", "tool_result"},
+			{"tool_use_id", ev.Result.ID},
+			{"content", ev.Result.Output},
+			{"is_error", ev.Result.Failed},
+		}))
 	case event.Denied:
 		input := e.calls[ev.Denial.CallID]
 		if input == nil {
@@ -285,8 +298,15 @@ func of(ev event.Event, o ordered) ordered {
 // fail tells what ends the turn: a failed login in front of any answer in its own form.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	e.failure = f
-	if !e.answered && (f.Code == fault.AuthRequired || f.Code == fault.PermissionDenied || f.Code == fault.ConfigInvalid || f.Code == fault.ArgError || f.Code == fault.NotFoundCode) {
-		return encode(ordered{{"type", "system"}, {"subtype", "error"}, {"session_id", e.Session}, {"message", f.Sentence()}, {"code", string(f.Code)}})
+	if !e.answered && (f.Code == fault.AuthRequired || f.Code == fault.PermissionDenied ||
+		f.Code == fault.ConfigInvalid || f.Code == fault.ArgError || f.Code == fault.NotFoundCode) {
+		return encode(ordered{
+			{"type", "system"},
+			{"subtype", "error"},
+			{"session_id", e.Session},
+			{"message", f.Sentence()},
+			{"code", string(f.Code)},
+		})
 	}
 	o := ordered{{"type", "error"}, {"message", f.Sentence()}, {"code", string(f.Code)}}
 	if wait := f.Wait(); wait > 0 {
@@ -315,7 +335,13 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		}
 		lines = append(lines, encode(o)...)
 	}
-	result := ordered{{"type", "result"}, {"subtype", end.Reason}, {"is_error", !end.OK}, {"result", e.words(end)}, {"session_id", e.Session}}
+	result := ordered{
+		{"type", "result"},
+		{"subtype", end.Reason},
+		{"is_error", !end.OK},
+		{"result", e.words(end)},
+		{"session_id", e.Session},
+	}
 	if usage != nil {
 		result = append(result, member{"usage", usage})
 		if end.Usage.Estimated {
@@ -327,7 +353,8 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		result = append(result, member{"modelUsage", e.modelUsage(ev, end.Usage)})
 	}
 	if end.Took > 0 {
-		result = append(result, member{"duration_ms", end.Took.Milliseconds()}, member{"duration_api_ms", end.Asking.Milliseconds()})
+		result = append(result, member{"duration_ms", end.Took.Milliseconds()},
+			member{"duration_api_ms", end.Asking.Milliseconds()})
 	}
 	if end.Turns != nil {
 		result = append(result, member{"num_turns", *end.Turns})
@@ -366,7 +393,8 @@ func (e *Encoder) words(end *event.End) string {
 	return "Error: the turn failed"
 }
 
-// tokens are those of a turn; nil where there are none, since zero would be taken for a compaction. Cached tokens are not counted twice.
+// tokens are those of a turn; nil where there are none, since zero would be taken for a compaction. Cached tokens are
+// not counted twice.
 func tokens(u *event.Usage) ordered {
 	if u == nil || u.Input+u.Output == 0 {
 		return nil

@@ -56,7 +56,8 @@ func Parse(data []byte) (Frame, error) {
 	case "set_permission_mode":
 		mode, ok := setting.ParseApproval(f.Mode)
 		if !ok {
-			return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; there are %s", f.Mode, strings.Join(Modes(), ", "))
+			return Frame{}, fmt.Errorf("set_permission_mode: unknown mode %q; there are %s", f.Mode,
+				strings.Join(Modes(), ", "))
 		}
 		return Frame{Mode: mode}, nil
 	case "tool_approval":

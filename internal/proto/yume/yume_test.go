@@ -48,17 +48,20 @@ func TestParser(t *testing.T) {
 					found = found || e.Kind == event.Notice && strings.Contains(string(e.Raw), m["raw_type"].(string))
 				}
 			}
-			if ends := m["type"] == "usage" || m["type"] == "message_stop"; ends != (len(events) == 0) || !ends && !found {
+			if ends := m["type"] == "usage" || m["type"] == "message_stop"; ends != (len(events) == 0) || !ends &&
+				!found {
 				t.Errorf("%s: %+v of %v", c.ID, events, m)
 			}
 		}
 		if c.Expect["num_turns"] != nil {
 			end := events[0].End
-			if !end.OK || *end.Turns != 3 || *end.Usage.CostUSD != 0.05 || end.Usage.Cached != 200 || end.Usage.Written != 100 || end.Usage.Input != 1300 {
+			if !end.OK || *end.Turns != 3 || *end.Usage.CostUSD != 0.05 || end.Usage.Cached != 200 ||
+				end.Usage.Written != 100 || end.Usage.Input != 1300 {
 				t.Errorf("%s: %+v", c.ID, end)
 			}
 		}
-		if c.Expect["compact_metadata.trigger"] != nil && (events[0].Compaction.Trigger != "auto" || events[0].Compaction.Before != 50000) {
+		if c.Expect["compact_metadata.trigger"] != nil &&
+			(events[0].Compaction.Trigger != "auto" || events[0].Compaction.Before != 50000) {
 			t.Errorf("%s: %+v", c.ID, events)
 		}
 	}
@@ -72,7 +75,10 @@ func samples() []event.Event {
 		{Kind: event.Thinking, Text: "hm", Delta: true},
 		{Kind: event.Text, Text: "Hel", Delta: true},
 		{Kind: event.Text, Text: "Hel", Delta: true},
-		{Kind: event.ToolCall, Call: &event.Call{ID: "c1", Name: "Bash", Input: json.RawMessage(`{"command":"a<b && c"}`)}},
+		{
+			Kind: event.ToolCall,
+			Call: &event.Call{ID: "c1", Name: "Bash", Input: json.RawMessage(`{"command":"a<b && c"}`)},
+		},
 		{Kind: event.Denied, Denial: &event.Denial{CallID: "c1", Tool: "Bash", Reason: "no"}},
 		{Kind: event.ToolResult, Result: &event.Result{ID: "c1", Failed: true, Output: "no\xff"}},
 		{Kind: event.ToolCall, Call: &event.Call{ID: "c2", Name: "Task"}},
@@ -81,7 +87,10 @@ func samples() []event.Event {
 		{Kind: event.Retry, Retry: &event.Again{Attempt: 1}},
 		{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto", Before: 9}},
 		{Kind: event.Text, Text: strings.Repeat("é", 40_000), Delta: true},
-		{Kind: event.Ended, Model: "m", End: &event.End{OK: true, Text: "done", Reason: "success", Turns: &turns, Usage: &event.Usage{Input: 10, Cached: 4, Written: 1, Output: 3, CostUSD: &cost}}},
+		{Kind: event.Ended, Model: "m", End: &event.End{
+			OK: true, Text: "done", Reason: "success", Turns: &turns,
+			Usage: &event.Usage{Input: 10, Cached: 4, Written: 1, Output: 3, CostUSD: &cost},
+		}},
 	}
 }
 
@@ -103,7 +112,8 @@ func TestRoundTrip(t *testing.T) {
 	lines := encoded(samples())
 	seen := map[string]bool{}
 	for _, line := range lines {
-		if !json.Valid([]byte(line)) || !utf8.ValidString(line) || strings.ContainsAny(line, "\n\x1b") || len(line) > 100_000 || seen[line] && strings.Contains(line, `"text"`) {
+		if !json.Valid([]byte(line)) || !utf8.ValidString(line) || strings.ContainsAny(line, "\n\x1b") ||
+			len(line) > 100_000 || seen[line] && strings.Contains(line, `"text"`) {
 			t.Errorf("%.200s", line)
 		}
 		seen[line] = true
@@ -121,7 +131,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	end := want[len(want)-1].End
-	if text != "HelHel"+strings.Repeat("é", 40_000) || !end.OK || end.Usage.Input != 10 || end.Usage.Cached != 4 || end.Usage.Written != 1 || *end.Usage.CostUSD != 0.5 {
+	if text != "HelHel"+strings.Repeat("é", 40_000) || !end.OK || end.Usage.Input != 10 || end.Usage.Cached != 4 ||
+		end.Usage.Written != 1 || *end.Usage.CostUSD != 0.5 {
 		t.Errorf("%.100s, %+v", text, end)
 	}
 	short := encoded(append(samples()[:12:12], samples()[13]))
@@ -149,12 +160,55 @@ func TestEnds(t *testing.T) {
 		events []event.Event
 		want   []string // parts of the lines, in order
 	}{
-		"login":       {[]event.Event{{Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key").Hint("set it")}, {Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}}}, []string{`"subtype":"error"`, `"result":"Error: no key (set it)"`, "message_stop"}},
-		"after text":  {[]event.Event{{Kind: event.Text, Text: "a", Delta: true}, {Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key")}, {Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}}}, []string{`"text"`, `{"type":"error","message":"no key","code":"AUTH_REQUIRED"}`, `"is_error":true`, "message_stop"}},
-		"interrupted": {[]event.Event{{Kind: event.Ended, End: &event.End{Reason: "cancelled"}}}, []string{`{"type":"interrupt"}`, `"subtype":"cancelled"`, "message_stop"}},
-		"turns":       {[]event.Event{{Kind: event.Ended, End: &event.End{Reason: "error_max_turns"}}}, []string{`"result":"Error: the limit of model turns is reached"`, "message_stop"}},
-		"no usage":    {[]event.Event{{Kind: event.Ended, End: &event.End{OK: true, Reason: "success", Usage: &event.Usage{}}}}, []string{`"result"`, "message_stop"}},
-		"estimated":   {[]event.Event{{Kind: event.Ended, End: &event.End{OK: true, Reason: "success", Usage: &event.Usage{Input: 1, Output: 1, Estimated: true}}}}, []string{`"usage_estimated":true`, `"usage_estimated":true`, "message_stop"}},
+		"login": {
+			[]event.Event{
+				{
+					Kind: event.Failed, Terminal: true,
+					Fault: fault.New(fault.AuthRequired, "no key").Hint("set it"),
+				},
+				{Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}},
+			},
+			[]string{`"subtype":"error"`, `"result":"Error: no key (set it)"`, "message_stop"},
+		},
+		"after text": {
+			[]event.Event{
+				{Kind: event.Text, Text: "a", Delta: true},
+				{Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key")},
+				{
+					Kind: event.Ended,
+					End:  &event.End{Reason: "error_during_execution"},
+				},
+			},
+			[]string{
+				`"text"`, `{"type":"error","message":"no key","code":"AUTH_REQUIRED"}`, `"is_error":true`,
+				"message_stop",
+			},
+		},
+		"interrupted": {
+			[]event.Event{{Kind: event.Ended, End: &event.End{Reason: "cancelled"}}},
+			[]string{`{"type":"interrupt"}`, `"subtype":"cancelled"`, "message_stop"},
+		},
+		"turns": {
+			[]event.Event{{Kind: event.Ended, End: &event.End{Reason: "error_max_turns"}}},
+			[]string{`"result":"Error: the limit of model turns is reached"`, "message_stop"},
+		},
+		"no usage": {
+			[]event.Event{{
+				Kind: event.Ended,
+				End:  &event.End{OK: true, Reason: "success", Usage: &event.Usage{}},
+			}},
+			[]string{`"result"`, "message_stop"},
+		},
+		"estimated": {
+			[]event.Event{{
+				Kind: event.Ended,
+				End: &event.End{
+					OK: true, Reason: "success",
+					Usage: &event.Usage{Input: 1, Output: 1, Estimated: true},
+				},
+			}},
+			[]string{`"usage_estimated":true`, `"usage_estimated":true`, "message_stop"},
+		},
 	} {
 		lines := encoded(tt.events)[1:]
 		if len(lines) != len(tt.want) {
@@ -238,7 +292,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestSideBySide: calls that run at the same time are told one behind the other, and what a sub-agent does stays with its call.
+// TestSideBySide: calls that run at the same time are told one behind the other, and what a sub-agent does stays with
+// its call.
 func TestSideBySide(t *testing.T) {
 	call := func(id, parent string) event.Event {
 		return event.Event{Kind: event.ToolCall, Parent: parent, Call: &event.Call{ID: id, Name: "n"}}
@@ -247,7 +302,8 @@ func TestSideBySide(t *testing.T) {
 		return event.Event{Kind: event.ToolResult, Parent: parent, Result: &event.Result{ID: id}}
 	}
 	lines := encoded([]event.Event{
-		call("a", ""), call("b", ""), call("c", ""), call("a1", "a"), call("b1", "b"), result("b1", "b"), result("c", ""),
+		call("a", ""), call("b", ""), call("c", ""), call("a1", "a"), call("b1", "b"), result("b1", "b"), result("c",
+			""),
 		{Kind: event.Denied, Denial: &event.Denial{CallID: "b", Tool: "n"}},
 		result("b", ""), result("a1", "a"),
 		{Kind: event.Text, Text: "between", Delta: true},
@@ -263,8 +319,11 @@ func TestSideBySide(t *testing.T) {
 		_ = json.Unmarshal([]byte(line), &m)
 		got = append(got, strings.TrimSpace(m.Type+" "+m.ID+m.Of))
 	}
-	want := "tool_use a; tool_use a1; tool_result a1; tool_result a; tool_use b; tool_use b1; tool_result b1; tool_result b; tool_use c; tool_result c; text t1; result; message_stop"
-	if strings.Join(got, "; ") != want || !strings.Contains(lines[len(lines)-2], `"permission_denials":[{"tool_name":"n","tool_use_id":"b","tool_input":{}}]`) {
+	want := "tool_use a; tool_use a1; tool_result a1; tool_result a; tool_use b; tool_use b1; tool_result b1; " +
+		"tool_result b; tool_use c; tool_result c; text t1; result; message_stop"
+	if strings.Join(got, "; ") != want ||
+		!strings.Contains(lines[len(lines)-2],
+			`"permission_denials":[{"tool_name":"n","tool_use_id":"b","tool_input":{}}]`) {
 		t.Errorf("%s\n%s", strings.Join(got, "; "), lines[len(lines)-2])
 	}
 }

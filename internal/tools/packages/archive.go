@@ -21,7 +21,8 @@ type file struct {
 	program bool // it may be run
 }
 
-// tarball is a compressed archive of files, with the directories that lead to them. The prefix is put before every name.
+// tarball is a compressed archive of files, with the directories that lead to them. The prefix is put before every
+// name.
 func tarball(prefix string, when time.Time, files []file) ([]byte, error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out) // its header has neither a name nor a time
@@ -60,7 +61,10 @@ func tarball(prefix string, when time.Time, files []file) ([]byte, error) {
 }
 
 func header(kind byte, name string, size int, mode int64, when time.Time) *tar.Header {
-	return &tar.Header{Typeflag: kind, Name: name, Size: int64(size), Mode: mode, ModTime: when, Uname: "root", Gname: "root", Format: tar.FormatUSTAR}
+	return &tar.Header{
+		Typeflag: kind, Name: name, Size: int64(size), Mode: mode, ModTime: when, Uname: "root",
+		Gname: "root", Format: tar.FormatUSTAR,
+	}
 }
 
 // base is the name of an archive without its ending, and of the directory in it.

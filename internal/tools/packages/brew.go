@@ -12,7 +12,9 @@ import (
 // formula is how Homebrew installs the archives, which it takes from the address that was given.
 func (r *release) formula(files []file) file {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Made by scripts/packages; do not edit it by hand.\nclass Omniagent < Formula\n  desc %q\n  homepage %q\n  version %q\n  license \"MIT\"\n",
+	fmt.Fprintf(&b,
+		"# Made by scripts/packages; do not edit it by hand.\nclass Omniagent < Formula\n  desc %q\n  homepage %q\n  "+
+			"version %q\n  license \"MIT\"\n",
 		strings.ToUpper(r.program.Summary[:1])+r.program.Summary[1:], r.base, command.Version)
 	for _, system := range [][2]string{{"darwin", "on_macos"}, {"linux", "on_linux"}} {
 		fmt.Fprintf(&b, "\n  %s do\n", system[1])
@@ -20,7 +22,8 @@ func (r *release) formula(files []file) file {
 			name := base(measure.Target{OS: system[0], Arch: processor[0]}) + ".tar.gz"
 			for _, f := range files {
 				if f.name == name {
-					fmt.Fprintf(&b, "    %s do\n      url \"%s/%s\"\n      sha256 \"%x\"\n    end\n", processor[1], r.base, name, sha256.Sum256(f.data))
+					fmt.Fprintf(&b, "    %s do\n      url \"%s/%s\"\n      sha256 \"%x\"\n    end\n", processor[1],
+						r.base, name, sha256.Sum256(f.data))
 				}
 			}
 		}

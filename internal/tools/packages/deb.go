@@ -14,8 +14,8 @@ import (
 // revision counts the packages of one version.
 const revision = "1"
 
-// deb is a Debian package: an archive of ar with a version, the description and the files. It has no scripts: what it brings lies where
-// man and the shells look by themselves.
+// deb is a Debian package: an archive of ar with a version, the description and the files. It has no scripts: what it
+// brings lies where man and the shells look by themselves.
 func (r *release) deb(arch string) (file, error) {
 	files, err := r.debFiles(arch)
 	if err != nil {
@@ -29,9 +29,15 @@ func (r *release) deb(arch string) (file, error) {
 		size += (len(f.data) + 1023) / 1024
 	}
 	version := command.Version + "-" + revision
-	control := fmt.Sprintf("Package: omniagent\nVersion: %s\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %d\nSection: devel\nPriority: optional\n"+
-		"Description: %s\n%s", version, arch, r.maintainer, size, "coding agents behind one command line", folded(r.program.Summary, r.program.Detail))
-	head, err := tarball("./", r.when, []file{{name: "control", data: []byte(control)}, {name: "md5sums", data: []byte(list.String())}})
+	control := fmt.Sprintf(
+		"Package: omniagent\nVersion: %s\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %d\nSection: "+
+			"devel\nPriority: optional\n"+
+			"Description: %s\n%s", version, arch, r.maintainer, size, "coding agents behind one command line",
+		folded(r.program.Summary, r.program.Detail))
+	head, err := tarball("./", r.when, []file{
+		{name: "control", data: []byte(control)},
+		{name: "md5sums", data: []byte(list.String())},
+	})
 	if err != nil {
 		return file{}, err
 	}
@@ -41,7 +47,11 @@ func (r *release) deb(arch string) (file, error) {
 	}
 	var out bytes.Buffer
 	out.WriteString("!<arch>\n")
-	for _, part := range []file{{name: "debian-binary", data: []byte("2.0\n")}, {name: "control.tar.gz", data: head}, {name: "data.tar.gz", data: data}} {
+	for _, part := range []file{
+		{name: "debian-binary", data: []byte("2.0\n")},
+		{name: "control.tar.gz", data: head},
+		{name: "data.tar.gz", data: data},
+	} {
 		fmt.Fprintf(&out, "%-16s%-12d%-6d%-6d%-8o%-10d`\n", part.name, r.when.Unix(), 0, 0, 0o100644, len(part.data))
 		out.Write(part.data)
 		if len(part.data)%2 == 1 {
@@ -53,7 +63,9 @@ func (r *release) deb(arch string) (file, error) {
 
 func (r *release) debFiles(arch string) ([]file, error) {
 	when := r.when.Format("Mon, 02 Jan 2006 15:04:05 -0700")
-	news := fmt.Sprintf("omniagent (%s-%s) unstable; urgency=medium\n\n  * What changed is in changelog.gz.\n\n -- %s  %s\n", command.Version, revision, r.maintainer, when)
+	news := fmt.Sprintf(
+		"omniagent (%s-%s) unstable; urgency=medium\n\n  * What changed is in changelog.gz.\n\n -- %s  %s\n",
+		command.Version, revision, r.maintainer, when)
 	files := []file{
 		{name: "usr/share/bash-completion/completions/omniagent", data: r.scripts["bash"]},
 		{name: "usr/share/doc/omniagent/copyright", data: r.copyright()},
@@ -123,7 +135,8 @@ func folded(paragraphs ...string) string {
 	return b.String()
 }
 
-// copyright says whose the work is and under which terms. A licence that every Debian system has is named, not repeated.
+// copyright says whose the work is and under which terms. A licence that every Debian system has is named, not
+// repeated.
 func (r *release) copyright() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "omniagent\n=========\n\n%s\nLinked into it is the work of others:\n", r.license)

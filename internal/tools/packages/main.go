@@ -1,10 +1,12 @@
-// Command packages builds what people install: archives for each system, npm packages, Debian packages, a Homebrew formula and the sums
-// of them all. scripts/packages calls it, with what it needs to know of the Go installation in the environment.
+// Command packages builds what people install: archives for each system, npm packages, Debian packages, a Homebrew
+// formula and the sums of them all. scripts/packages calls it, with what it needs to know of the Go installation in the
+// environment.
 //
-// It promises the same bytes for the same source, whoever builds them, where and when: entries are sorted and belong to nobody, every
-// time is SOURCE_DATE_EPOCH, programs are built without paths and without a version control stamp. It needs no program but go, so the
-// packages of every system are built on any. It refuses a directory with something in it, which a list of sums would not name, and a
-// linked module without a licence. Nothing is published, and nothing that a package does at its installation is a script.
+// It promises the same bytes for the same source, whoever builds them, where and when: entries are sorted and belong to
+// nobody, every time is SOURCE_DATE_EPOCH, programs are built without paths and without a version control stamp. It
+// needs no program but go, so the packages of every system are built on any. It refuses a directory with something in
+// it, which a list of sums would not name, and a linked module without a licence. Nothing is published, and nothing
+// that a package does at its installation is a script.
 package main
 
 import (
@@ -33,8 +35,10 @@ type places struct {
 
 func main() {
 	p := places{root: ".", modules: os.Getenv("GOMODCACHE"), goRoot: os.Getenv("GOROOT")}
-	flag.StringVar(&p.base, "base-url", "https://omniagent.invalid/v"+command.Version, "the archives will be found beneath this `URL`, which the formula names")
-	flag.StringVar(&p.maintainer, "maintainer", "The omniagent authors <packages@omniagent.invalid>", "`NAME` and address in the Debian packages")
+	flag.StringVar(&p.base, "base-url", "https://omniagent.invalid/v"+command.Version,
+		"the archives will be found beneath this `URL`, which the formula names")
+	flag.StringVar(&p.maintainer, "maintainer", "The omniagent authors <packages@omniagent.invalid>",
+		"`NAME` and address in the Debian packages")
 	flag.Parse()
 	p.out = flag.Arg(0)
 	if flag.NArg() != 1 {

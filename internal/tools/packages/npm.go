@@ -9,12 +9,13 @@ import (
 	"omniagent/internal/measure"
 )
 
-// npm installs the one package of the program that fits the system, since the main package names all of them as optional and each says
-// what it is for. A link in a bin directory can point only at a file of the package whose link it is, so the main package has a script
-// that becomes the program. A package of a system is complete without the main one: its link is the program itself.
+// npm installs the one package of the program that fits the system, since the main package names all of them as
+// optional and each says what it is for. A link in a bin directory can point only at a file of the package whose link
+// it is, so the main package has a script that becomes the program. A package of a system is complete without the main
+// one: its link is the program itself.
 
-// scope is in front of the names of the packages of single systems. Names with a scope come first in npm's order, which decides who gets
-// a link that two packages of one project want: so it is the program there, too.
+// scope is in front of the names of the packages of single systems. Names with a scope come first in npm's order, which
+// decides who gets a link that two packages of one project want: so it is the program there, too.
 const scope = "@omniagent/"
 
 // platform is how npm calls a target.
@@ -42,7 +43,8 @@ type manifest struct {
 	KeepUnpacked bool              `json:"preferUnplugged,omitempty"`
 }
 
-// npmMain is the package that people name. It is for systems with a shell: on Windows the package of the system is named.
+// npmMain is the package that people name. It is for systems with a shell: on Windows the package of the system is
+// named.
 func (r *release) npmMain() (file, error) {
 	m := manifest{
 		Name: "omniagent", Version: command.Version, Description: r.program.Summary, License: "MIT",
@@ -58,7 +60,11 @@ func (r *release) npmMain() (file, error) {
 		m.Optional[scope+system+"-"+processor] = command.Version
 		fmt.Fprintf(&fits, " %s-%s", system, processor)
 	}
-	return r.npm(m, file{name: "bin/omniagent", data: []byte(strings.ReplaceAll(launcher(), "SYSTEMS", fits.String()[1:])), program: true})
+	return r.npm(m,
+		file{
+			name: "bin/omniagent", data: []byte(strings.ReplaceAll(launcher(), "SYSTEMS", fits.String()[1:])),
+			program: true,
+		})
 }
 
 func with(list []string, word string) []string {
@@ -70,9 +76,9 @@ func with(list []string, word string) []string {
 	return append(list, word)
 }
 
-// launcher becomes the program, so that signals, the terminal and the exit code are those of the program and nothing stands in between. It
-// uses only what a shell has built in, as far as there is one program to be found: each process that it started would cost as much as the
-// whole program does.
+// launcher becomes the program, so that signals, the terminal and the exit code are those of the program and nothing
+// stands in between. It uses only what a shell has built in, as far as there is one program to be found: each process
+// that it started would cost as much as the whole program does.
 func launcher() string {
 	return `#!/bin/sh
 # Becomes the program of the package for this system, which npm has put beside this one or beneath it.
@@ -125,7 +131,8 @@ func (r *release) npmPlatform(target measure.Target) (file, error) {
 	return r.npm(manifest{
 		Name: scope + system + "-" + processor, Version: command.Version,
 		Description: "omniagent for " + system + "-" + processor + ": " + r.program.Summary, License: "MIT",
-		Bin: map[string]string{"omniagent": binary.name}, System: []string{system}, Processor: []string{processor}, KeepUnpacked: true,
+		Bin: map[string]string{"omniagent": binary.name}, System: []string{system}, Processor: []string{processor},
+		KeepUnpacked: true,
 	}, binary)
 }
 
@@ -142,11 +149,14 @@ func (r *release) npm(m manifest, program file) (file, error) {
 		{name: "LICENSE-THIRD-PARTY", data: r.thirdParty()},
 		{name: "README.md", data: npmPage(m)},
 	})
-	return file{name: strings.NewReplacer("@", "", "/", "-").Replace(m.Name) + "-" + m.Version + ".tgz", data: data}, err
+	return file{name: strings.NewReplacer("@", "", "/", "-").Replace(m.Name) + "-" + m.Version + ".tgz", data: data},
+		err
 }
 
 // npmPage is what a visitor reads.
 func npmPage(m manifest) []byte {
-	return fmt.Appendf(nil, "# %s\n\n%s.\n\n```sh\nnpm install -g %s\nomniagent --help\n```\n\nNothing is downloaded or run at the installation beside the packages themselves.\n",
+	return fmt.Appendf(nil,
+		"# %s\n\n%s.\n\n```sh\nnpm install -g %s\nomniagent --help\n```\n\nNothing is downloaded or run at the "+
+			"installation beside the packages themselves.\n",
 		m.Name, strings.ToUpper(m.Description[:1])+m.Description[1:], m.Name)
 }

@@ -33,7 +33,10 @@ type notice struct{ what, text string }
 
 // collect builds the program for every system and gathers what belongs to it.
 func collect(p places, scratch string) (*release, error) {
-	r := &release{places: p, program: command.Program(), binaries: map[measure.Target][]byte{}, scripts: map[string][]byte{}}
+	r := &release{
+		places: p, program: command.Program(), binaries: map[measure.Target][]byte{},
+		scripts: map[string][]byte{},
+	}
 	for _, page := range r.program.ManPages() {
 		r.pages = append(r.pages, file{name: page.Name, data: []byte(page.Text)})
 	}
@@ -162,7 +165,8 @@ func (r *release) thirdParty() []byte {
 func (r *release) packages() ([]file, error) {
 	makers := []func() (file, error){r.npmMain}
 	for _, target := range measure.Targets() {
-		makers = append(makers, func() (file, error) { return r.archive(target) }, func() (file, error) { return r.npmPlatform(target) })
+		makers = append(makers, func() (file, error) { return r.archive(target) },
+			func() (file, error) { return r.npmPlatform(target) })
 		if target.OS == "linux" {
 			makers = append(makers, func() (file, error) { return r.deb(target.Arch) })
 		}

@@ -1,9 +1,11 @@
-// Command testreport turns the stream of "go test -json" on its standard input into what a person wants to read: one line
-// a package, the whole output of every failed test, every skipped test with its reason, and at the end the counts alone on
-// a line. Each test and each subtest counts as one; a package that fails without a failed test counts as one failure.
+// Command testreport turns the stream of "go test -json" on its standard input into what a person wants to read: one
+// line a package, the whole output of every failed test, every skipped test with its reason, and at the end the counts
+// alone on a line. Each test and each subtest counts as one; a package that fails without a failed test counts as one
+// failure.
 //
-// It promises that a failure is never lost: a test that began and did not end is a failure, so is a build that broke and a
-// line that is no event. It refuses an empty stream. With -record FILE it also stores one line for each test that ran:
+// It promises that a failure is never lost: a test that began and did not end is a failure, so is a build that broke
+// and a line that is no event. It refuses an empty stream. With -record FILE it also stores one line for each test that
+// ran:
 //
 //	import/path TestName/subtest pass|fail|skip
 package main

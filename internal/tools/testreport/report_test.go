@@ -32,10 +32,13 @@ func TestReport(t *testing.T) {
 		{
 			name: "pass, skip and fail",
 			in: stream(
-				"start m/a", "run m/a TestOne", "run m/a TestOne/sub", "output m/a TestOne/sub quiet", "pass m/a TestOne/sub",
-				"pass m/a TestOne", "run m/a TestTwo", "output m/a TestTwo === RUN   TestTwo", "output m/a TestTwo     a_test.go:3: needs a kernel",
+				"start m/a", "run m/a TestOne", "run m/a TestOne/sub", "output m/a TestOne/sub quiet",
+				"pass m/a TestOne/sub",
+				"pass m/a TestOne", "run m/a TestTwo", "output m/a TestTwo === RUN   TestTwo",
+				"output m/a TestTwo     a_test.go:3: needs a kernel",
 				"output m/a TestTwo --- SKIP: TestTwo (0.00s)", "skip m/a TestTwo", "output m/a . PASS", "pass m/a",
-				"start m/b", "run m/b TestBad", "output m/b TestBad     b_test.go:9: got 1, want 2", "fail m/b TestBad", "output m/b . FAIL", "fail m/b",
+				"start m/b", "run m/b TestBad", "output m/b TestBad     b_test.go:9: got 1, want 2", "fail m/b TestBad",
+				"output m/b . FAIL", "fail m/b",
 				"start m/c", "output m/c . ?   m/c [no test files]", "skip m/c",
 			),
 			out: `skip  m/a TestTwo: a_test.go:3: needs a kernel

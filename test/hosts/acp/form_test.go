@@ -11,8 +11,10 @@ import (
 func questions(several bool, n int) string {
 	var list []string
 	for i := range n {
-		list = append(list, fmt.Sprintf(`{"question":"Which %d?","header":"H%d","multiSelect":%v,"options":[{"label":"red","description":"warm"},`+
-			`{"label":"blue","description":"cold"}]}`, i, i, several))
+		list = append(list,
+			fmt.Sprintf(
+				`{"question":"Which %d?","header":"H%d","multiSelect":%v,"options":[{"label":"red","description":"warm"},`+
+					`{"label":"blue","description":"cold"}]}`, i, i, several))
 	}
 	return `[{"call":{"name":"AskUserQuestion","input":{"questions":[` + strings.Join(list, ",") + `]}}},{"say":"ok"}]`
 }
@@ -57,9 +59,18 @@ func TestForms(t *testing.T) {
 		result       any
 		want         []string // nil: a no
 	}{
-		"one":          {forms, questions(false, 1), form, accept(object{"question_0": "blue"}), []string{"Which 0?", "-> blue"}},
-		"two":          {forms, questions(false, 2), form, accept(object{"question_0": "blue", "question_1": "red"}), []string{`Which 0?\n-> blue`, `Which 1?\n-> red`}},
-		"several":      {forms, questions(true, 1), form, accept(object{"question_0": []string{"red", "blue"}}), []string{"-> red, blue"}},
+		"one": {
+			forms, questions(false, 1), form, accept(object{"question_0": "blue"}),
+			[]string{"Which 0?", "-> blue"},
+		},
+		"two": {
+			forms, questions(false, 2), form, accept(object{"question_0": "blue", "question_1": "red"}),
+			[]string{`Which 0?\n-> blue`, `Which 1?\n-> red`},
+		},
+		"several": {
+			forms, questions(true, 1), form, accept(object{"question_0": []string{"red", "blue"}}),
+			[]string{"-> red, blue"},
+		},
 		"half":         {forms, questions(false, 2), form, accept(object{"question_0": "blue"}), nil},
 		"not offered":  {forms, questions(false, 1), form, accept(object{"question_0": "green"}), nil},
 		"declined":     {forms, questions(false, 1), form, object{"action": "decline"}, nil},

@@ -112,11 +112,13 @@ func TestOutputGone(t *testing.T) {
 	}
 	lines := bufio.NewReader(out)
 	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`+"\n")
-	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"`+p.work+`","mcpServers":[]}}`+"\n")
+	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"`+p.work+
+		`","mcpServers":[]}}`+"\n")
 	_, _ = lines.ReadString('\n')
 	begun, _ := lines.ReadString('\n')
 	id := strings.Split(strings.SplitAfter(begun, `"sessionId":"`)[1], `"`)[0]
-	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"`+id+`","prompt":[{"type":"text","text":"go"}]}}`+"\n")
+	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"`+id+
+		`","prompt":[{"type":"text","text":"go"}]}}`+"\n")
 	until(t, func() bool { return p.read("begun") != "no file" })
 	_ = out.Close()
 	_, _ = io.WriteString(in, "garbage\n") // whose error cannot be written

@@ -98,7 +98,10 @@ func TestVersion2OfOthers(t *testing.T) {
 // acpx runs the command-line client with our program as its agent.
 func (p place) acpx(t *testing.T, dir string, args ...string) (string, int) {
 	t.Helper()
-	words := append([]string{filepath.Join(dir, "acpx", "dist", "cli.js"), "--agent", program + " " + strings.Join(p.args, " "), "--ttl", "60"}, args...)
+	words := append([]string{
+		filepath.Join(dir, "acpx", "dist", "cli.js"), "--agent",
+		program + " " + strings.Join(p.args, " "), "--ttl", "60",
+	}, args...)
 	cmd := exec.Command(filepath.Join(dir, ".bin", "node"), words...)
 	cmd.Env, cmd.Dir = p.env, p.work
 	late := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
@@ -111,7 +114,8 @@ func (p place) acpx(t *testing.T, dir string, args ...string) (string, int) {
 func TestAcpx(t *testing.T) {
 	t.Parallel()
 	dir, p := hosts(t), newPlace(t, work)
-	if out, code := p.acpx(t, dir, "--approve-all", "exec", "go"); code != 0 || !strings.Contains(out, "Done.") || !strings.Contains(out, "[done] end_turn") || p.read("b.txt") != "one\n" {
+	if out, code := p.acpx(t, dir, "--approve-all", "exec", "go"); code != 0 || !strings.Contains(out, "Done.") ||
+		!strings.Contains(out, "[done] end_turn") || p.read("b.txt") != "one\n" {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	if err := os.Remove(filepath.Join(p.work, "b.txt")); err != nil {
@@ -127,7 +131,9 @@ func TestAcpx(t *testing.T) {
 	if out, code := p.acpx(t, dir, "set-mode", "yolo"); code != 0 {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	if out, code := p.acpx(t, dir, "--deny-all", "prompt", "again"); p.read("b.txt") != "one\n" || !strings.Contains(out, "[done] end_turn") { // it still counts the denial from before
+	// it still counts the denial from before
+	if out, code := p.acpx(t, dir, "--deny-all", "prompt", "again"); p.read("b.txt") != "one\n" ||
+		!strings.Contains(out, "[done] end_turn") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	requests := p.server.Requests()
@@ -187,7 +193,8 @@ func TestInstalled(t *testing.T) {
 	c := p.launch(t)
 	c.choosing("deny", nil)
 	id := c.begin(1, p.work, nil)
-	if got := c.prompt(id, "one"); got["stopReason"] != "end_turn" || p.read("w.txt") != "no file" || !strings.Contains(c.said("agent_message_chunk"), "You said one") {
+	if got := c.prompt(id, "one"); got["stopReason"] != "end_turn" || p.read("w.txt") != "no file" ||
+		!strings.Contains(c.said("agent_message_chunk"), "You said one") {
 		t.Fatal(got, c.shown())
 	}
 	c.call("session/set_mode", object{"sessionId": id, "modeId": "auto-edit"})
@@ -198,22 +205,30 @@ func TestInstalled(t *testing.T) {
 	c = p.launch(t)
 	c.choosing("deny", nil)
 	c.greet(1, nil)
-	if list := c.call("session/list", object{"cwd": p.work}); dig(list, "sessions", 0, "sessionId") != id || dig(list, "sessions", 0, "title") != "one" {
+	if list := c.call("session/list", object{"cwd": p.work}); dig(list, "sessions", 0, "sessionId") != id ||
+		dig(list, "sessions", 0, "title") != "one" {
 		t.Error(list)
 	}
 	c.call("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})
-	if c.said("user_message_chunk") != "onetwo" || !strings.Contains(c.said("agent_message_chunk"), "You said two") || len(c.updates("tool_call")) != 2 {
+	if c.said("user_message_chunk") != "onetwo" || !strings.Contains(c.said("agent_message_chunk"), "You said two") ||
+		len(c.updates("tool_call")) != 2 {
 		t.Error(c.shown())
 	}
 	c.prompt(id, "three")
 	requests := p.server.Requests()
-	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "You said one") || !strings.Contains(raw, "three") {
+	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "You said one") ||
+		!strings.Contains(raw, "three") {
 		t.Error("the agent does not know what was said before:", raw)
 	}
 	const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	c.call("session/prompt", object{"sessionId": id, "prompt": []object{{"type": "text", "text": "what is this?"}, {"type": "image", "mimeType": "image/png", "data": dot}}})
+	c.call("session/prompt",
+		object{"sessionId": id, "prompt": []object{
+			{"type": "text", "text": "what is this?"},
+			{"type": "image", "mimeType": "image/png", "data": dot},
+		}})
 	requests = p.server.Requests()
-	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "image/png") || !strings.Contains(raw, "what is this?") {
+	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "image/png") ||
+		!strings.Contains(raw, "what is this?") {
 		t.Errorf("no picture for the model: %.3000s", raw)
 	}
 	c.end()

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestQuestionsOfAnother: questions with answers of the agent's own, and questions that it asks without remembering the answer.
+// TestQuestionsOfAnother: questions with answers of the agent's own, and questions that it asks without remembering the
+// answer.
 func TestQuestionsOfAnother(t *testing.T) {
 	t.Parallel()
 	forms := object{"elicitation": object{"form": object{}}}
@@ -24,14 +25,26 @@ func TestQuestionsOfAnother(t *testing.T) {
 		result       any
 		want         string
 	}{
-		"own words":            {nil, colour, permission, choose("choice-0"), `"Colour?":"red"`},
-		"own words, no":        {nil, colour, permission, object{"outcome": object{"outcome": "cancelled"}}, "q=deny"},
-		"own words, in a form": {forms, colour, form, object{"action": "accept", "content": object{"answer": "blue"}}, `"Colour?":"blue"`},
-		"not offered":          {forms, colour, form, object{"action": "accept", "content": object{"answer": "green"}}, "q=deny"},
-		"free":                 {forms, name, form, object{"action": "accept", "content": object{"answer": "Ann"}}, `"Name?":"Ann"`},
-		"free, no form":        {nil, name, "", nil, "q=deny"},
-		"not remembered":       {nil, "permit q", permission, choose("always"), "q=deny"},
-		"allowed":              {nil, "permit q", permission, choose("allow"), "q=allow"},
+		"own words":     {nil, colour, permission, choose("choice-0"), `"Colour?":"red"`},
+		"own words, no": {nil, colour, permission, object{"outcome": object{"outcome": "cancelled"}}, "q=deny"},
+		"own words, in a form": {
+			forms, colour, form,
+			object{"action": "accept", "content": object{"answer": "blue"}},
+			`"Colour?":"blue"`,
+		},
+		"not offered": {
+			forms, colour, form,
+			object{"action": "accept", "content": object{"answer": "green"}},
+			"q=deny",
+		},
+		"free": {
+			forms, name, form,
+			object{"action": "accept", "content": object{"answer": "Ann"}},
+			`"Name?":"Ann"`,
+		},
+		"free, no form":  {nil, name, "", nil, "q=deny"},
+		"not remembered": {nil, "permit q", permission, choose("always"), "q=deny"},
+		"allowed":        {nil, "permit q", permission, choose("allow"), "q=allow"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +60,8 @@ func TestQuestionsOfAnother(t *testing.T) {
 			if got := a.prompt(a.begin(1, p.work, c.capabilities), c.message); got["stopReason"] != "end_turn" {
 				t.Error(got)
 			}
-			if got := a.said("agent_message_chunk"); strings.Join(methods, " ") != c.method || !strings.Contains(got, c.want) {
+			if got := a.said("agent_message_chunk"); strings.Join(methods, " ") != c.method ||
+				!strings.Contains(got, c.want) {
 				t.Errorf("asked with %q; the agent heard %s", methods, got)
 			}
 			a.end()
@@ -75,7 +89,10 @@ func TestSeveralQuestions(t *testing.T) {
 		if name == "c" {
 			option = "deny"
 		}
-		c.say(object{"jsonrpc": "2.0", "id": requests[name], "result": object{"outcome": object{"outcome": "selected", "optionId": option}}})
+		c.say(object{
+			"jsonrpc": "2.0", "id": requests[name],
+			"result": object{"outcome": object{"outcome": "selected", "optionId": option}},
+		})
 	}
 	c.reply(turn)
 	got := c.said("agent_message_chunk")
@@ -123,7 +140,8 @@ func TestUnasked(t *testing.T) {
 	c.end()
 }
 
-// TestEndsByItself: an agent that is suddenly gone is an error of the turn; the next message starts it again, with its own session.
+// TestEndsByItself: an agent that is suddenly gone is an error of the turn; the next message starts it again, with its
+// own session.
 func TestEndsByItself(t *testing.T) {
 	t.Parallel()
 	p := installed(t)
@@ -133,7 +151,8 @@ func TestEndsByItself(t *testing.T) {
 	if dig(got, "error", "data", "code") == nil || c.said("agent_message_chunk") != "I" {
 		t.Error(got)
 	}
-	if got := c.prompt(id, "args"); got["stopReason"] != "end_turn" || !strings.Contains(c.said("agent_message_chunk"), "its-own-id") {
+	if got := c.prompt(id, "args"); got["stopReason"] != "end_turn" || !strings.Contains(c.said("agent_message_chunk"),
+		"its-own-id") {
 		t.Error(got, c.said("agent_message_chunk"))
 	}
 	c.end()
@@ -160,7 +179,8 @@ func TestCancelIsHeard(t *testing.T) {
 	c.end()
 }
 
-// TestKept: what another agent said is kept in the one store, told again, gone on with under the agent's own id, and open to the user alone.
+// TestKept: what another agent said is kept in the one store, told again, gone on with under the agent's own id, and
+// open to the user alone.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	p := installed(t)
@@ -169,7 +189,8 @@ func TestKept(t *testing.T) {
 	c := p.launch(t)
 	id := c.begin(1, p.work, nil)
 	c.prompt(id, "pieces Hello "+secret+" again")
-	if got := c.said("agent_message_chunk"); got != "Hello [REDACTED] again" || len(c.updates("agent_message_chunk")) != 3 {
+	if got := c.said("agent_message_chunk"); got != "Hello [REDACTED] again" ||
+		len(c.updates("agent_message_chunk")) != 3 {
 		t.Error("told in pieces, and again as a whole?", c.updates("agent_message_chunk"))
 	}
 	c.prompt(id, "tool")
@@ -183,7 +204,8 @@ func TestKept(t *testing.T) {
 
 	c = p.launch(t)
 	c.greet(1, nil)
-	if list := c.call("session/list", object{"cwd": p.work}); dig(list, "sessions", 0, "sessionId") != id || !strings.HasPrefix(fmt.Sprint(dig(list, "sessions", 0, "title")), "pieces Hello") {
+	if list := c.call("session/list", object{"cwd": p.work}); dig(list, "sessions", 0, "sessionId") != id ||
+		!strings.HasPrefix(fmt.Sprint(dig(list, "sessions", 0, "title")), "pieces Hello") {
 		t.Error(list)
 	}
 	place := object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}
@@ -215,7 +237,8 @@ func TestKept(t *testing.T) {
 	if list := n.call("session/list", object{}); len(list["sessions"].([]any)) != 0 {
 		t.Error("a session of another agent is listed:", list)
 	}
-	if code, message := n.fails("session/load", native); code != -32602 || !strings.Contains(message, "one of the agent claude") {
+	if code, message := n.fails("session/load", native); code != -32602 ||
+		!strings.Contains(message, "one of the agent claude") {
 		t.Error(code, message)
 	}
 	n.end()
@@ -227,7 +250,8 @@ func TestKept(t *testing.T) {
 	c.end()
 }
 
-// TestVersionBefore: a session that version 0.1 kept in a file of its own is listed, told again and gone on with; that file stays as it is.
+// TestVersionBefore: a session that version 0.1 kept in a file of its own is listed, told again and gone on with; that
+// file stays as it is.
 func TestVersionBefore(t *testing.T) {
 	t.Parallel()
 	p := installed(t)
@@ -246,11 +270,14 @@ func TestVersionBefore(t *testing.T) {
 	for range 2 {
 		c := p.launch(t)
 		c.greet(1, nil)
-		if list := c.call("session/list", object{}); dig(list, "sessions", 0, "sessionId") != id || dig(list, "sessions", 0, "title") != "first message with a second line" || len(list["sessions"].([]any)) != 1 {
+		if list := c.call("session/list", object{}); dig(list, "sessions", 0, "sessionId") != id ||
+			dig(list, "sessions", 0, "title") != "first message with a second line" ||
+			len(list["sessions"].([]any)) != 1 {
 			t.Error(list)
 		}
 		c.call("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})
-		if got := c.said("user_message_chunk"); !strings.HasPrefix(got, "first message\nwith a second linesecond") || len(c.updates("tool_call")) != 6 {
+		if got := c.said("user_message_chunk"); !strings.HasPrefix(got, "first message\nwith a second linesecond") ||
+			len(c.updates("tool_call")) != 6 {
 			t.Error(c.shown())
 		}
 		c.prompt(id, "args")
@@ -271,7 +298,8 @@ func TestVersionBefore(t *testing.T) {
 	c.end()
 }
 
-// TestSetBetweenTurns: a mode and a model hold from the next message on, also where the agent has to be started anew for it.
+// TestSetBetweenTurns: a mode and a model hold from the next message on, also where the agent has to be started anew
+// for it.
 func TestSetBetweenTurns(t *testing.T) {
 	t.Parallel()
 	p := installed(t)
@@ -285,17 +313,22 @@ func TestSetBetweenTurns(t *testing.T) {
 	c.prompt(id, "hello")
 	c.call("session/set_mode", object{"sessionId": id, "modeId": "auto-edit"})
 	changed := c.call("session/set_config_option", object{"sessionId": id, "configId": "model", "value": "two"})
-	if dig(changed, "configOptions", 0, "currentValue") != "auto-edit" || dig(changed, "configOptions", 1, "currentValue") != "two" {
+	if dig(changed, "configOptions", 0, "currentValue") != "auto-edit" ||
+		dig(changed, "configOptions", 1, "currentValue") != "two" {
 		t.Error(changed)
 	}
-	if code, message := c.fails("session/set_config_option", object{"sessionId": id, "configId": "model", "value": "refused"}); code != -32602 || !strings.Contains(message, "no such model") {
+	if code, message := c.fails("session/set_config_option", object{
+		"sessionId": id, "configId": "model",
+		"value": "refused",
+	}); code != -32602 || !strings.Contains(message, "no such model") {
 		t.Error(code, message)
 	}
 	changed = c.call("session/set_config_option", object{"sessionId": id, "configId": "mode", "value": "auto-edit"})
 	if dig(changed, "configOptions", 1, "currentValue") != "two" {
 		t.Error("what was refused is shown:", changed)
 	}
-	if got := c.prompt(id, "again"); got["stopReason"] != "end_turn" || !strings.Contains(c.said("agent_message_chunk"), "You said again") {
+	if got := c.prompt(id, "again"); got["stopReason"] != "end_turn" || !strings.Contains(c.said("agent_message_chunk"),
+		"You said again") {
 		t.Error(got)
 	}
 	c.await(0, func(object) bool {
@@ -305,7 +338,8 @@ func TestSetBetweenTurns(t *testing.T) {
 	c.end()
 }
 
-// TestForkOfAnother: a copy has all that was said, and the agent copies its own session; one that cannot do that refuses, by its name.
+// TestForkOfAnother: a copy has all that was said, and the agent copies its own session; one that cannot do that
+// refuses, by its name.
 func TestForkOfAnother(t *testing.T) {
 	t.Parallel()
 	p := installed(t)
@@ -316,11 +350,13 @@ func TestForkOfAnother(t *testing.T) {
 	}
 	id := c.call("session/new", object{"cwd": p.work, "mcpServers": []any{}})["sessionId"].(string)
 	c.prompt(id, "one")
-	forked := c.call("session/fork", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})["sessionId"].(string)
+	forked := c.call("session/fork",
+		object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})["sessionId"].(string)
 	before := len(c.said("agent_message_chunk"))
 	c.prompt(forked, "args")
 	got := c.said("agent_message_chunk")[before:]
-	if forked == id || !strings.Contains(got, "--fork-session") || !strings.Contains(got, "its-own-id") || !strings.Contains(got, forked) {
+	if forked == id || !strings.Contains(got, "--fork-session") || !strings.Contains(got, "its-own-id") ||
+		!strings.Contains(got, forked) {
 		t.Error(id, forked, got)
 	}
 	if list := c.call("session/list", object{}); len(list["sessions"].([]any)) != 2 {
@@ -330,7 +366,10 @@ func TestForkOfAnother(t *testing.T) {
 	for _, load := range []struct {
 		session string
 		copied  bool
-	}{{c.call("session/fork", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})["sessionId"].(string), true}, {forked, false}} {
+	}{{
+		c.call("session/fork", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})["sessionId"].(string),
+		true,
+	}, {forked, false}} {
 		c.end()
 		c = p.launch(t)
 		c.greet(1, nil)
@@ -345,7 +384,9 @@ func TestForkOfAnother(t *testing.T) {
 	p.args = []string{"acp", "--agent", perTurnName}
 	c = p.launch(t)
 	id = c.begin(1, p.work, nil)
-	if code, message := c.fails("session/fork", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}); code != -32602 || !strings.Contains(message, "gemini") {
+	if code, message := c.fails("session/fork",
+		object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}); code != -32602 ||
+		!strings.Contains(message, "gemini") {
 		t.Error(code, message)
 	}
 	c.end()
@@ -362,7 +403,8 @@ func TestSetRestarts(t *testing.T) {
 	c.call("session/set_mode", object{"sessionId": id, "modeId": "auto-edit"})
 	before := len(c.said("agent_message_chunk"))
 	c.prompt(id, "two")
-	if got := c.said("agent_message_chunk")[before:]; !strings.Contains(got, "You said two") || !strings.Contains(got, "auto_edit") || !strings.Contains(got, "--resume="+id) {
+	if got := c.said("agent_message_chunk")[before:]; !strings.Contains(got, "You said two") ||
+		!strings.Contains(got, "auto_edit") || !strings.Contains(got, "--resume="+id) {
 		t.Error(got)
 	}
 	if got := c.modes(1); strings.Join(got, " ") != "auto-edit" {

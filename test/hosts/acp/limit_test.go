@@ -9,19 +9,24 @@ import (
 	"time"
 )
 
-// TestWaiting: 64 messages wait behind the one that is answered, and no more. Each has one answer, in the order in which they came.
+// TestWaiting: 64 messages wait behind the one that is answered, and no more. Each has one answer, in the order in
+// which they came.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, `[{"shell":"test -e go || { echo begun > begun; until test -e go; do sleep 0.01; done; }"},{"say":"You said ${input}"}]`)
+	p := newPlace(t,
+		`[{"shell":"test -e go || { echo begun > begun; until test -e go; do sleep 0.01; done; }"},{"say":"You said ${input}"}]`)
 	c := p.launch(t, "--permission-mode", "yolo")
 	id := c.begin(1, p.work, nil)
 	first := c.send("session/prompt", object{"sessionId": id, "prompt": text("m0")})
 	until(t, func() bool { return p.read("begun") != "no file" })
 	var waiting []int
 	for i := range 64 {
-		waiting = append(waiting, c.send("session/prompt", object{"sessionId": id, "prompt": text(fmt.Sprintf("m%d", i+1))}))
+		waiting = append(waiting,
+			c.send("session/prompt", object{"sessionId": id, "prompt": text(fmt.Sprintf("m%d", i+1))}))
 	}
-	if code, message := c.fails("session/prompt", object{"sessionId": id, "prompt": text("one too many")}); code != -32600 || !strings.Contains(message, "64 messages wait") {
+	if code, message := c.fails("session/prompt",
+		object{"sessionId": id, "prompt": text("one too many")}); code != -32600 ||
+		!strings.Contains(message, "64 messages wait") {
 		t.Error(code, message)
 	}
 	// One that waits is withdrawn by the id of its request; the others stay.
@@ -65,7 +70,8 @@ func TestMostSessions(t *testing.T) {
 			first = id
 		}
 	}
-	if code, message := c.fails("session/new", begin); code != -32600 || !strings.Contains(message, "64 sessions are open") {
+	if code, message := c.fails("session/new", begin); code != -32600 ||
+		!strings.Contains(message, "64 sessions are open") {
 		t.Error(code, message)
 	}
 	if got := c.prompt(first, "go"); got["stopReason"] != "end_turn" {
@@ -76,8 +82,8 @@ func TestMostSessions(t *testing.T) {
 	c.end()
 }
 
-// TestSlowClient: a client that stops reading makes no agent wait: its session and another are answered, as their journals say, and it hears all of
-// it when it reads again.
+// TestSlowClient: a client that stops reading makes no agent wait: its session and another are answered, as their
+// journals say, and it hears all of it when it reads again.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 40_000) // 200 kB, more than pipes hold
@@ -114,8 +120,8 @@ func TestSlowClient(t *testing.T) {
 	c.end()
 }
 
-// TestInterruptAtOnce: a cancellation is heard while an answer is awaited, a command runs and messages wait, and by the agent within 50 ms; every
-// request has its end.
+// TestInterruptAtOnce: a cancellation is heard while an answer is awaited, a command runs and messages wait, and by the
+// agent within 50 ms; every request has its end.
 func TestInterruptAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"shell":"echo begun > begun; sleep 1000"}]`)
@@ -152,13 +158,20 @@ func TestCloseAndDelete(t *testing.T) {
 			c := p.launch(t, "--permission-mode", "yolo")
 			id := c.begin(1, p.work, nil)
 			turns := []int{
-				c.send("session/prompt", object{"sessionId": id, "prompt": text("go")}), c.send("session/prompt", object{"sessionId": id, "prompt": text("wait")}),
+				c.send("session/prompt", object{"sessionId": id, "prompt": text("go")}), c.send("session/prompt",
+					object{"sessionId": id, "prompt": text("wait")}),
 			}
 			until(t, func() bool { return p.read("begun") != "no file" })
 			closed := c.send(method, object{"sessionId": id})
-			_, last := c.await(0, func(m object) bool { return m["method"] == nil && fmt.Sprint(m["id"]) == fmt.Sprint(closed) })
+			_, last := c.await(0, func(m object) bool {
+				return m["method"] == nil &&
+					fmt.Sprint(m["id"]) == fmt.Sprint(closed)
+			})
 			for _, turn := range turns {
-				_, at := c.await(0, func(m object) bool { return m["method"] == nil && fmt.Sprint(m["id"]) == fmt.Sprint(turn) })
+				_, at := c.await(0, func(m object) bool {
+					return m["method"] == nil &&
+						fmt.Sprint(m["id"]) == fmt.Sprint(turn)
+				})
 				if got := c.reply(turn); dig(got, "result", "stopReason") != "cancelled" || at > last {
 					t.Error(at, last, got)
 				}
@@ -188,14 +201,18 @@ func TestLateAnswer(t *testing.T) {
 	question, _ := c.await(0, func(m object) bool { return m["method"] == "session/request_permission" })
 	c.notify("session/cancel", object{"sessionId": id})
 	c.reply(turn)
-	c.say(object{"jsonrpc": "2.0", "id": question["id"], "result": object{"outcome": object{"outcome": "selected", "optionId": "allow"}}})
+	c.say(object{
+		"jsonrpc": "2.0", "id": question["id"],
+		"result": object{"outcome": object{"outcome": "selected", "optionId": "allow"}},
+	})
 	c.end()
 	if !strings.Contains(c.stderr.String(), "an answer was refused") || p.read("w.txt") != "no file" {
 		t.Errorf("%q, %s", c.stderr.String(), p.read("w.txt"))
 	}
 }
 
-// TestFlood: a client that sends messages without end to one session has them refused; another session is answered meanwhile.
+// TestFlood: a client that sends messages without end to one session has them refused; another session is answered
+// meanwhile.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"shell":"until test -e go; do sleep 0.01; done"},{"say":"You said ${input}"}]`)

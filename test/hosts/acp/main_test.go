@@ -62,7 +62,10 @@ func newPlace(t *testing.T, script string) place {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	p := place{home: t.TempDir(), work: t.TempDir(), server: server}
-	p.env = []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "USERPROFILE=" + p.home, "ANTHROPIC_API_KEY=secret-of-a-test"}
+	p.env = []string{
+		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "USERPROFILE=" + p.home,
+		"ANTHROPIC_API_KEY=secret-of-a-test",
+	}
 	p.args = []string{"acp", "--provider", "anthropic", "--model", "test-model,other-model", "--api-base", server.URL()}
 	return p
 }
@@ -265,7 +268,10 @@ func (c *client) greet(version int, capabilities object) object {
 	c.t.Helper()
 	params := object{"protocolVersion": version, "clientCapabilities": capabilities}
 	if version > 1 {
-		params = object{"protocolVersion": version, "capabilities": capabilities, "info": object{"name": "test", "version": "1"}}
+		params = object{
+			"protocolVersion": version, "capabilities": capabilities,
+			"info": object{"name": "test", "version": "1"},
+		}
 	}
 	return c.call("initialize", params)
 }

@@ -64,7 +64,8 @@ func (c *client) ask(version int, session, said string) {
 	}
 }
 
-// TestPlanAgain: the client hears that a plan it agreed to has ended the mode plan, and can set that mode again: nothing is written in it.
+// TestPlanAgain: the client hears that a plan it agreed to has ended the mode plan, and can set that mode again:
+// nothing is written in it.
 func TestPlanAgain(t *testing.T) {
 	t.Parallel()
 	for version, name := range map[int]string{1: "version 1", 2: "version 2"} {
@@ -106,7 +107,8 @@ func planAgain(t *testing.T, p place, c *client, version int) {
 	c.mu.Unlock()
 	c.setMode(version, id, "plan")
 	c.ask(version, id, "again")
-	if got := p.read("w.txt"); got != "no file" || len(asked) > 1 || len(asked) == 1 && strings.HasPrefix(asked[0], "Write") {
+	if got := p.read("w.txt"); got != "no file" || len(asked) > 1 || len(asked) == 1 &&
+		strings.HasPrefix(asked[0], "Write") {
 		t.Errorf("in the mode plan: w.txt is %q, asked %q\n%s", got, asked, c.shown())
 	}
 	if got := c.modes(version); strings.Join(got, " ") != "plan default plan" {

@@ -22,7 +22,8 @@ func TestSessions(t *testing.T) {
 	}
 	c.prompt(id, "one\nand more")
 	list := c.call("session/list", object{"cwd": p.work})
-	if dig(list, "sessions", 0, "sessionId") != id || dig(list, "sessions", 0, "title") != "one" || dig(list, "sessions", 0, "cwd") != p.work {
+	if dig(list, "sessions", 0, "sessionId") != id || dig(list, "sessions", 0, "title") != "one" ||
+		dig(list, "sessions", 0, "cwd") != p.work {
 		t.Error(list)
 	}
 	if list := c.call("session/list", object{"cwd": filepath.Dir(p.work)}); len(list["sessions"].([]any)) != 0 {
@@ -43,15 +44,18 @@ func TestSessions(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != "user_message_chunk tool_call tool_call_update agent_message_chunk" {
 		t.Error(got)
 	}
-	if c.said("user_message_chunk") != "one\nand more" || !strings.HasPrefix(c.said("agent_message_chunk"), "You said one") {
+	if c.said("user_message_chunk") != "one\nand more" || !strings.HasPrefix(c.said("agent_message_chunk"),
+		"You said one") {
 		t.Error(c.shown())
 	}
 	c.prompt(id, "two")
 	requests := p.server.Requests()
-	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "and more") || !strings.Contains(raw, "two") {
+	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "and more") ||
+		!strings.Contains(raw, "two") {
 		t.Error("the model does not know what was said before:", raw)
 	}
-	forked := c.call("session/fork", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})["sessionId"].(string)
+	forked := c.call("session/fork",
+		object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})["sessionId"].(string)
 	c.prompt(forked, "three")
 	if list := c.call("session/list", object{}); len(list["sessions"].([]any)) != 2 || forked == id {
 		t.Error(list)
@@ -65,7 +69,8 @@ func TestSessions(t *testing.T) {
 	c.prompt(id, "four")
 	c.call("session/delete", object{"sessionId": id})
 	c.call("session/delete", object{"sessionId": id})
-	if code, _ := c.fails("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}); code != -32002 {
+	if code, _ := c.fails("session/load",
+		object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}}); code != -32002 {
 		t.Error(code)
 	}
 	if code, _ := c.fails("session/prompt", object{"sessionId": id, "prompt": text("x")}); code != -32002 {
@@ -113,7 +118,8 @@ func TestCancel(t *testing.T) {
 	for version, cancelled := range map[int]string{1: "cancelled", 2: ""} {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, `[{"shell":"test -e begun || { echo begun > begun; sleep 1000; }"},{"say":"You said ${input}"}]`)
+			p := newPlace(t,
+				`[{"shell":"test -e begun || { echo begun > begun; sleep 1000; }"},{"say":"You said ${input}"}]`)
 			c := p.launch(t, "--permission-mode", "yolo")
 			id := c.begin(version, p.work, nil)
 			first := c.send("session/prompt", object{"sessionId": id, "prompt": text("go")})
@@ -159,7 +165,10 @@ func TestCancelQuestion(t *testing.T) {
 	c.await(0, func(m object) bool {
 		return m["method"] == "$/cancel_request" && dig(m, "params", "requestId") == question["id"]
 	})
-	c.say(object{"jsonrpc": "2.0", "id": question["id"], "result": object{"outcome": object{"outcome": "selected", "optionId": "allow"}}})
+	c.say(object{
+		"jsonrpc": "2.0", "id": question["id"],
+		"result": object{"outcome": object{"outcome": "selected", "optionId": "allow"}},
+	})
 	c.call("session/list", object{})
 	if p.read("w.txt") != "no file" {
 		t.Error("it ran after all")
@@ -202,14 +211,17 @@ func TestFailures(t *testing.T) {
 	for status, want := range map[string]int{"401": -32000, "500": -32603} {
 		p := newPlace(t, `[{"error":`+status+`}]`)
 		c := p.launch(t)
-		if code, message := c.fails("session/prompt", object{"sessionId": c.begin(1, p.work, nil), "prompt": text("go")}); code != want || strings.Contains(message, "secret-of-a-test") {
+		if code, message := c.fails("session/prompt",
+			object{"sessionId": c.begin(1, p.work, nil), "prompt": text("go")}); code != want ||
+			strings.Contains(message, "secret-of-a-test") {
 			t.Error(status, code, message)
 		}
 		c.end()
 		c = p.launch(t)
 		c.prompt(c.begin(2, p.work, nil), "go")
 		idle, _ := c.await(0, func(m object) bool { return dig(m, "params", "update", "state") == "idle" })
-		if dig(idle, "params", "update", "stopReason") != "error" || dig(idle, "params", "update", "error", "code") != float64(want) {
+		if dig(idle, "params", "update", "stopReason") != "error" ||
+			dig(idle, "params", "update", "error", "code") != float64(want) {
 			t.Error(idle)
 		}
 		c.end()
@@ -307,12 +319,14 @@ func TestBadLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":91,"method":"session/prompt"}`, -32602},
 		{`{"jsonrpc":"2.0","id":92,"method":"session/prompt","params":[1]}`, -32602},
 		{`{"jsonrpc":"2.0","id":93,"method":"session/prompt","params":{"sessionId":"../../etc/passwd","prompt":[{"type":"text","text":"x"}]}}`, -32002},
-		{`{"jsonrpc":"2.0","id":94,"method":"session/load","params":{"sessionId":"../../etc/passwd","cwd":"` + p.work + `"}}`, -32602},
+		{`{"jsonrpc":"2.0","id":94,"method":"session/load","params":{"sessionId":"../../etc/passwd","cwd":"` + p.work +
+			`"}}`, -32602},
 		{`{"jsonrpc":"2.0","id":95,"method":"session/new","params":{"cwd":"` + p.work + `/not there"}}`, -32602},
 		{`{"jsonrpc":"2.0","id":96,"method":"session/new","params":{"cwd":"relative"}}`, -32602},
 		{`{"jsonrpc":"2.0","id":97,"method":"initialize","params":{"protocolVersion":2}}`, -32600},
 		{`{"jsonrpc":"2.0","id":98,"method":"session/list","params":{"cursor":"x"}}`, -32602},
-		{`{"jsonrpc":"2.0","id":99,"method":"session/prompt","params":{"sessionId":"` + id + `","prompt":[{"type":"text","text":""}]}}`, -32602},
+		{`{"jsonrpc":"2.0","id":99,"method":"session/prompt","params":{"sessionId":"` + id +
+			`","prompt":[{"type":"text","text":""}]}}`, -32602},
 	} {
 		c.raw(bad.line + "\n")
 		if n, at = code(at); n != bad.code {
@@ -321,9 +335,12 @@ func TestBadLines(t *testing.T) {
 	}
 	// To these there is no answer.
 	for _, line := range []string{
-		`{"jsonrpc":"2.0","id":4711,"result":{}}`, `{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"y"}}`, `{"jsonrpc":"2.0","id":1}`,
-		`{"jsonrpc":"2.0","method":"session/prompt","params":{"sessionId":"` + id + `","prompt":[]}}`, `{"jsonrpc":"2.0","method":"no/such"}`,
-		`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"none"}}`, `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":12345}}`, ``, ` `,
+		`{"jsonrpc":"2.0","id":4711,"result":{}}`, `{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"y"}}`,
+		`{"jsonrpc":"2.0","id":1}`,
+		`{"jsonrpc":"2.0","method":"session/prompt","params":{"sessionId":"` + id +
+			`","prompt":[]}}`, `{"jsonrpc":"2.0","method":"no/such"}`,
+		`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"none"}}`,
+		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":12345}}`, ``, ` `,
 	} {
 		c.raw(line + "\n")
 	}

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// stub is Claude Code as far as these tests need it: this test binary under that name. What it does with a message, the message says.
+// stub is Claude Code as far as these tests need it: this test binary under that name. What it does with a message, the
+// message says.
 type stub struct {
 	session string
 	started bool
@@ -43,7 +44,8 @@ func runPerTurn() {
 	}
 	for _, line := range []object{
 		{"type": "init", "session_id": session, "model": "stub-model"},
-		{"type": "message", "role": "assistant", "content": "You said " + string(message) + " " + strings.Join(os.Args[1:], " ")},
+		{"type": "message", "role": "assistant", "content": "You said " + string(message) + " " +
+			strings.Join(os.Args[1:], " ")},
 		{"type": "result", "status": "success"},
 	} {
 		data, _ := json.Marshal(line)
@@ -107,15 +109,24 @@ func (s *stub) say(m object) {
 
 func (s *stub) text(words string) {
 	s.last = words
-	s.say(object{"type": "assistant", "message": object{"id": "m", "role": "assistant", "content": []object{{"type": "text", "text": words}}}})
+	s.say(object{"type": "assistant", "message": object{
+		"id": "m", "role": "assistant",
+		"content": []object{{"type": "text", "text": words}},
+	}})
 }
 
 func (s *stub) piece(words string) {
-	s.say(object{"type": "stream_event", "event": object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": words}}})
+	s.say(object{"type": "stream_event", "event": object{
+		"type":  "content_block_delta",
+		"delta": object{"type": "text_delta", "text": words},
+	}})
 }
 
 func (s *stub) result(subtype, words string) {
-	s.say(object{"type": "result", "subtype": subtype, "is_error": subtype != "success", "result": words, "num_turns": 1})
+	s.say(object{
+		"type": "result", "subtype": subtype, "is_error": subtype != "success", "result": words,
+		"num_turns": 1,
+	})
 }
 
 func (s *stub) ask(id, tool string, input any) {
@@ -144,7 +155,10 @@ func (s *stub) answered(id, answer string) {
 func (s *stub) take(message string) {
 	if !s.started {
 		s.started = true
-		s.say(object{"type": "system", "subtype": "init", "model": "stub-model", "tools": []string{}, "claude_code_version": "2.0.0", "permissionMode": "default"})
+		s.say(object{
+			"type": "system", "subtype": "init", "model": "stub-model", "tools": []string{},
+			"claude_code_version": "2.0.0", "permissionMode": "default",
+		})
 	}
 	word, rest, _ := strings.Cut(message, " ")
 	switch word {
@@ -156,8 +170,20 @@ func (s *stub) take(message string) {
 		}
 		s.text(rest)
 	case "tool":
-		s.say(object{"type": "assistant", "message": object{"id": "m", "content": []object{{"type": "tool_use", "id": "c1", "name": "Bash", "input": object{"command": "ls"}}}}})
-		s.say(object{"type": "user", "message": object{"content": []object{{"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"}}}})
+		s.say(object{
+			"type": "assistant",
+			"message": object{
+				"id": "m",
+				"content": []object{{
+					"type": "tool_use", "id": "c1", "name": "Bash",
+					"input": object{"command": "ls"},
+				}},
+			},
+		})
+		s.say(object{
+			"type":    "user",
+			"message": object{"content": []object{{"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"}}},
+		})
 		s.text("Bye.")
 	case "form":
 		s.ask("q", "AskUserQuestion", object{"questions": json.RawMessage(rest)})

@@ -27,26 +27,32 @@ func TestTurn(t *testing.T) {
 		t.Errorf("%q, %q", c.said("agent_message_chunk"), c.said("agent_thought_chunk"))
 	}
 	plan := c.updates("plan")
-	if len(plan) != 1 || dig(plan[0], "entries", 1, "content") != "go" || dig(plan[0], "entries", 1, "status") != "in_progress" {
+	if len(plan) != 1 || dig(plan[0], "entries", 1, "content") != "go" ||
+		dig(plan[0], "entries", 1, "status") != "in_progress" {
 		t.Error(plan)
 	}
 	var calls, ends []string
 	for _, u := range c.updates("tool_call") {
 		calls = append(calls, fmt.Sprint(u["kind"], " ", u["title"], " ", u["status"]))
 	}
-	want := "other TodoWrite pending|read Read a.txt pending|edit Write b.txt pending|edit Edit a.txt pending|execute echo out; exit 3 pending"
+	want := "other TodoWrite pending|read Read a.txt pending|edit Write b.txt pending|edit Edit a.txt " +
+		"pending|execute echo out; exit 3 pending"
 	if strings.Join(calls, "|") != want {
 		t.Error(calls)
 	}
 	for _, u := range c.updates("tool_call_update") {
 		if u["status"] == "completed" || u["status"] == "failed" {
-			ends = append(ends, fmt.Sprint(u["status"], " ", dig(u, "content", 0, "type"), " ", dig(u, "content", 0, "oldText"), " ", dig(u, "content", 0, "newText")))
+			ends = append(ends, fmt.Sprint(u["status"], " ", dig(u, "content", 0, "type"), " ",
+				dig(u, "content", 0, "oldText"), " ", dig(u, "content", 0, "newText")))
 		}
 	}
-	if got := strings.Join(ends[2:4], "|"); got != "completed diff <nil> one\n|completed diff an old line\n an new old line\n" || !strings.HasPrefix(ends[4], "failed content") {
+	if got := strings.Join(ends[2:4],
+		"|"); got != "completed diff <nil> one\n|completed diff an old line\n an new old line\n" ||
+		!strings.HasPrefix(ends[4], "failed content") {
 		t.Errorf("%q", ends)
 	}
-	if len(asked) != 3 || dig(asked[1], "toolCall", "content", 0, "oldText") != "an old line\n" || dig(asked[1], "toolCall", "locations", 0, "path") != filepath.Join(p.work, "a.txt") {
+	if len(asked) != 3 || dig(asked[1], "toolCall", "content", 0, "oldText") != "an old line\n" ||
+		dig(asked[1], "toolCall", "locations", 0, "path") != filepath.Join(p.work, "a.txt") {
 		t.Error(asked)
 	}
 	if len(c.updates("usage_update")) == 0 || len(c.updates("session_info_update")) != 1 {
@@ -87,7 +93,8 @@ func TestPermission(t *testing.T) {
 			asked := 0
 			a.answer = func(string, object) (any, object) { asked++; return c.result, c.wrong }
 			result := a.prompt(a.begin(1, p.work, nil), "go")
-			if got := p.read("w.txt") + " " + p.read("v.txt"); got != c.runs || result["stopReason"] != "end_turn" || asked != c.asked {
+			if got := p.read("w.txt") + " " + p.read("v.txt"); got != c.runs || result["stopReason"] != "end_turn" ||
+				asked != c.asked {
 				t.Errorf("%s, %v, asked %d times", got, result, asked)
 			}
 			a.end()
@@ -98,7 +105,8 @@ func TestPermission(t *testing.T) {
 // TestVersion2: the answer to a message is its id, and the turn ends with a state.
 func TestVersion2(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, `[{"calls":[{"write":{"path":"b.txt","content":"one\n"}},{"shell":"echo out; exit 3"}]},{"call":{"name":"TodoWrite","input":{"todos":[{"content":"a","status":"pending","activeForm":"a"}]}}},{"say":"Done."}]`)
+	p := newPlace(t,
+		`[{"calls":[{"write":{"path":"b.txt","content":"one\n"}},{"shell":"echo out; exit 3"}]},{"call":{"name":"TodoWrite","input":{"todos":[{"content":"a","status":"pending","activeForm":"a"}]}}},{"say":"Done."}]`)
 	c := p.launch(t)
 	var asked []object
 	c.choosing("allow", &asked)
@@ -108,7 +116,8 @@ func TestVersion2(t *testing.T) {
 	if dig(idle, "params", "update", "stopReason") != "end_turn" || message != "u1" {
 		t.Error(idle, message)
 	}
-	if said := c.updates("user_message"); len(said) != 1 || said[0]["messageId"] != message || dig(said[0], "content", 0, "text") != "go" {
+	if said := c.updates("user_message"); len(said) != 1 || said[0]["messageId"] != message ||
+		dig(said[0], "content", 0, "text") != "go" {
 		t.Error(said)
 	}
 	var states []string
@@ -133,7 +142,8 @@ func TestVersion2(t *testing.T) {
 			output = string(raw) + fmt.Sprint(dig(u, "exitStatus", "exitCode"))
 		}
 	}
-	if !strings.Contains(patch, "new file mode") || !strings.Contains(patch, "+one\n") || !strings.Contains(output, "out") || !strings.HasSuffix(output, "3") {
+	if !strings.Contains(patch, "new file mode") || !strings.Contains(patch, "+one\n") ||
+		!strings.Contains(output, "out") || !strings.HasSuffix(output, "3") {
 		t.Errorf("%q, %q", patch, output)
 	}
 	if plan := c.updates("plan_update"); len(plan) != 1 || dig(plan[0], "plan", "entries", 0, "content") != "a" {
@@ -163,7 +173,8 @@ func TestModes(t *testing.T) {
 	c.greet(1, nil)
 	begun := c.call("session/new", object{"cwd": p.work, "mcpServers": []any{}})
 	id := begun["sessionId"].(string)
-	if dig(begun, "modes", "currentModeId") != "prompt" || len(dig(begun, "modes", "availableModes").([]any)) != 7 || dig(begun, "configOptions", 1, "currentValue") != "test-model" {
+	if dig(begun, "modes", "currentModeId") != "prompt" || len(dig(begun, "modes", "availableModes").([]any)) != 7 ||
+		dig(begun, "configOptions", 1, "currentValue") != "test-model" {
 		t.Error(begun)
 	}
 	for i, mode := range []string{"plan", "auto-edit", "prompt", "yolo", "deny"} {
@@ -175,26 +186,34 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s: it ran: %v; asked: %d", mode, ran, len(asked))
 		}
 	}
-	if got := c.updates("current_mode_update"); len(got) != 5 || got[4]["currentModeId"] != "deny" || len(c.updates("config_option_update")) != 5 {
+	if got := c.updates("current_mode_update"); len(got) != 5 || got[4]["currentModeId"] != "deny" ||
+		len(c.updates("config_option_update")) != 5 {
 		t.Error(got)
 	}
 	changed := c.call("session/set_config_option", object{"sessionId": id, "configId": "mode", "value": "ask"})
 	if dig(changed, "configOptions", 0, "currentValue") != "ask" {
 		t.Error(changed)
 	}
-	for _, wrong := range []object{{"configId": "mode", "value": "loose"}, {"configId": "speed", "value": "x"}, {"configId": "mode", "value": true}, {"configId": "model", "value": "another"}} {
+	for _, wrong := range []object{
+		{"configId": "mode", "value": "loose"},
+		{"configId": "speed", "value": "x"},
+		{"configId": "mode", "value": true},
+		{"configId": "model", "value": "another"},
+	} {
 		wrong["sessionId"] = id
 		if code, _ := c.fails("session/set_config_option", wrong); code != -32602 {
 			t.Error(wrong, code)
 		}
 	}
 	begun = c.call("session/set_config_option", object{"sessionId": id, "configId": "model", "value": "other-model"})
-	if dig(begun, "configOptions", 1, "currentValue") != "other-model" || len(dig(begun, "configOptions", 1, "options").([]any)) != 2 {
+	if dig(begun, "configOptions", 1, "currentValue") != "other-model" ||
+		len(dig(begun, "configOptions", 1, "options").([]any)) != 2 {
 		t.Error(begun)
 	}
 	c.prompt(id, "with another")
 	requests := p.server.Requests()
-	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, `"other-model"`) || !strings.Contains(raw, "with another") || strings.Count(raw, "go") < 3 {
+	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, `"other-model"`) ||
+		!strings.Contains(raw, "with another") || strings.Count(raw, "go") < 3 {
 		t.Error("the other model does not know what was said:", raw)
 	}
 	c.end()
@@ -229,11 +248,13 @@ func TestTerminalsInMeta(t *testing.T) {
 	c.prompt(c.begin(1, p.work, object{"terminal": true, "_meta": object{"terminal_output": true}}), "go")
 	calls, updates := c.updates("tool_call"), c.updates("tool_call_update")
 	last := updates[len(updates)-1]
-	if dig(calls[0], "_meta", "terminal_info", "cwd") != p.work || dig(calls[0], "content", 0, "type") != "terminal" || dig(last, "_meta", "terminal_output", "data") == nil {
+	if dig(calls[0], "_meta", "terminal_info", "cwd") != p.work || dig(calls[0], "content", 0, "type") != "terminal" ||
+		dig(last, "_meta", "terminal_output", "data") == nil {
 		t.Error(calls, last)
 	}
 	for _, m := range c.all() {
-		if method, _ := m["method"].(string); strings.HasPrefix(method, "terminal/") || strings.HasPrefix(method, "fs/") {
+		if method, _ := m["method"].(string); strings.HasPrefix(method, "terminal/") ||
+			strings.HasPrefix(method, "fs/") {
 			t.Error("the client was to do something itself:", m)
 		}
 	}

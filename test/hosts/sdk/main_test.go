@@ -163,11 +163,12 @@ func (s *stage) play(t *testing.T, name, script string) observed {
 		t.Fatal(err)
 	}
 	backend.Dir = s.work
-	server, err := modelserver.Start(backend, modelserver.Options{Key: key, Hurry: true, Log: func(r *modelserver.Request) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.requests = append(s.requests, r)
-	}})
+	server, err := modelserver.Start(backend,
+		modelserver.Options{Key: key, Hurry: true, Log: func(r *modelserver.Request) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.requests = append(s.requests, r)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,9 @@ func (s *stage) play(t *testing.T, name, script string) observed {
 	// What the host says is kept beside what it hears, for whoever looks into a failure.
 	wrapper := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >>%[2]s/argv\nexec %[1]s \"$@\"\n", wrapped, s.home)
 	if os.Getenv("OMNIAGENT_TEST_KEEP") != "" {
-		wrapper = fmt.Sprintf("#!/bin/bash\nprintf '%%s\\n' \"$@\" >>%[2]s/argv\ntee -a %[2]s/said | %[1]s \"$@\" 2> >(tee -a %[2]s/stderr >&2) | tee -a %[2]s/heard\nexit ${PIPESTATUS[1]}\n", wrapped, s.home)
+		wrapper = fmt.Sprintf(
+			"#!/bin/bash\nprintf '%%s\\n' \"$@\" >>%[2]s/argv\ntee -a %[2]s/said | %[1]s \"$@\" 2> >(tee -a "+
+				"%[2]s/stderr >&2) | tee -a %[2]s/heard\nexit ${PIPESTATUS[1]}\n", wrapped, s.home)
 	}
 	if err := os.WriteFile(executable, []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
@@ -200,9 +203,12 @@ func (s *stage) play(t *testing.T, name, script string) observed {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, "scenarios.mjs", name)
 	cmd.Env = []string{
-		"PATH=" + path, "HOME=" + s.home, "TMPDIR=" + t.TempDir(), "CLAUDE_CONFIG_DIR=" + filepath.Join(s.home, ".claude"), "EXECUTABLE=" + executable, "WORK=" + s.work,
-		"MODULES=" + modules, "BESIDE=" + s.beside, "MCP=" + self, "ANTHROPIC_BASE_URL=" + server.URL(), "ANTHROPIC_API_KEY=" + key, "NO_PROXY=127.0.0.1", "IS_SANDBOX=1",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_MAX_RETRIES=0",
+		"PATH=" + path, "HOME=" + s.home, "TMPDIR=" + t.TempDir(), "CLAUDE_CONFIG_DIR=" + filepath.Join(s.home,
+			".claude"), "EXECUTABLE=" + executable, "WORK=" + s.work,
+		"MODULES=" + modules, "BESIDE=" + s.beside, "MCP=" + self, "ANTHROPIC_BASE_URL=" +
+			server.URL(), "ANTHROPIC_API_KEY=" + key, "NO_PROXY=127.0.0.1", "IS_SANDBOX=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
+		"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_MAX_RETRIES=0",
 	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -228,8 +234,9 @@ func (s *stage) play(t *testing.T, name, script string) observed {
 
 // seed answers the questions of Claude Code's first start.
 func (s *stage) seed(t *testing.T) {
-	state := fmt.Sprintf(`{"hasCompletedOnboarding":true,"lastOnboardingVersion":"2.1.329","theme":"dark","bypassPermissionsModeAccepted":true,"autoUpdates":false,`+
-		`"customApiKeyResponses":{"approved":[%q],"rejected":[]}}`, key[len(key)-20:])
+	state := fmt.Sprintf(
+		`{"hasCompletedOnboarding":true,"lastOnboardingVersion":"2.1.329","theme":"dark","bypassPermissionsModeAccepted":true,"autoUpdates":false,`+
+			`"customApiKeyResponses":{"approved":[%q],"rejected":[]}}`, key[len(key)-20:])
 	dir := filepath.Join(s.home, ".claude")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -244,7 +251,10 @@ func newStage(t *testing.T, ours bool) *stage {
 	if kept := os.Getenv("OMNIAGENT_TEST_KEEP"); kept != "" {
 		dir := filepath.Join(kept, strings.ReplaceAll(t.Name(), "/", "-"))
 		_ = os.RemoveAll(dir)
-		s := &stage{home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), beside: filepath.Join(dir, "beside"), ours: ours}
+		s := &stage{
+			home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"),
+			beside: filepath.Join(dir, "beside"), ours: ours,
+		}
 		for _, d := range []string{s.home, s.work, s.beside} {
 			if err := os.MkdirAll(d, 0o755); err != nil {
 				t.Fatal(err)

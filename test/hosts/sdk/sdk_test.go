@@ -11,7 +11,8 @@ import (
 	"omniagent/internal/modelserver"
 )
 
-// scenario is one in scenarios.mjs, the model's part in it, and what is true of every program that can be taken for Claude Code.
+// scenario is one in scenarios.mjs, the model's part in it, and what is true of every program that can be taken for
+// Claude Code.
 type scenario struct {
 	name, script string
 	check        func(t *testing.T, s *stage, o observed)
@@ -29,15 +30,18 @@ func one(t *testing.T, o observed, results int) seen {
 func (v seen) whole(t *testing.T, results int) {
 	t.Helper()
 	if len(v.Results) != results || len(v.Inits) != results || len(v.NoUUID) != 0 || v.Wide || len(v.Sessions) != 1 {
-		t.Fatalf("%d results, %d inits, without a uuid %v, several blocks %v, sessions %v, thrown %v\n%v", len(v.Results), len(v.Inits), v.NoUUID, v.Wide, v.Sessions, v.Thrown, v.Kinds)
+		t.Fatalf("%d results, %d inits, without a uuid %v, several blocks %v, sessions %v, thrown %v\n%v",
+			len(v.Results), len(v.Inits), v.NoUUID, v.Wide, v.Sessions, v.Thrown, v.Kinds)
 	}
 	var cost float64
 	for _, r := range v.Results {
-		if r.Duration == nil || r.Cost == nil || r.Usage["input_tokens"] == nil || r.Models == nil || r.Denials == nil || *r.Cost < cost {
+		if r.Duration == nil || r.Cost == nil || r.Usage["input_tokens"] == nil || r.Models == nil ||
+			r.Denials == nil || *r.Cost < cost {
 			t.Errorf("%+v", r)
 		}
 		cost = *r.Cost
-		if (r.Subtype == "success") != (r.Result != nil) || (r.Subtype != "success") != (len(r.Errors) > 0) || r.Subtype != "success" && !r.IsError {
+		if (r.Subtype == "success") != (r.Result != nil) || (r.Subtype != "success") != (len(r.Errors) > 0) ||
+			r.Subtype != "success" && !r.IsError {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -101,17 +105,20 @@ func plain() []scenario {
 			}
 		}},
 		{"single", hello, func(t *testing.T, _ *stage, o observed) { one(t, o, 1).ended(t, "success") }},
-		{"steer", `[{"shell":"while ! test -e go; do sleep 0.02; done"},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
-			one(t, o, 1).ended(t, "success")
-			for _, m := range s.conversation()[1].Messages { // the model hears of it while the turn goes on
-				for _, b := range m.Blocks {
-					if strings.Contains(b.Text, "mind the cat") {
-						return
+		{
+			"steer", `[{"shell":"while ! test -e go; do sleep 0.02; done"},{"say":"done"}]`,
+			func(t *testing.T, s *stage, o observed) {
+				one(t, o, 1).ended(t, "success")
+				for _, m := range s.conversation()[1].Messages { // the model hears of it while the turn goes on
+					for _, b := range m.Blocks {
+						if strings.Contains(b.Text, "mind the cat") {
+							return
+						}
 					}
 				}
-			}
-			t.Error("the message did not reach the turn")
-		}},
+				t.Error("the message did not reach the turn")
+			},
+		},
 		{"images", `[{"say":"a dot"}]`, func(t *testing.T, s *stage, o observed) {
 			one(t, o, 1).ended(t, "success")
 			for _, m := range s.conversation()[0].Messages {
@@ -123,39 +130,48 @@ func plain() []scenario {
 			}
 			t.Error("the model did not get the image")
 		}},
-		{"partial", `[{"think":"hm"},{"say":"I will"},{"shell":"touch made"},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
-			v := one(t, o, 1)
-			equal(t, "made", s.made("made"), "")
-			var sequence, text, input string
-			for _, p := range v.Partial {
-				if p.Type != "content_block_delta" {
-					sequence += p.Type + " " + p.Block.Type + p.Delta.Stop + "\n"
+		{
+			"partial", `[{"think":"hm"},{"say":"I will"},{"shell":"touch made"},{"say":"done"}]`,
+			func(t *testing.T, s *stage, o observed) {
+				v := one(t, o, 1)
+				equal(t, "made", s.made("made"), "")
+				var sequence, text, input string
+				for _, p := range v.Partial {
+					if p.Type != "content_block_delta" {
+						sequence += p.Type + " " + p.Block.Type + p.Delta.Stop + "\n"
+					}
+					text += p.Delta.Text
+					input += p.Delta.Partial
 				}
-				text += p.Delta.Text
-				input += p.Delta.Partial
-			}
-			equal(t, "text", text, "I willdone")
-			equal(t, "input", strings.ReplaceAll(input, " ", ""), `{"command":"touchmade"}`)
-			equal(t, "sequence", sequence, "message_start \ncontent_block_start thinking\ncontent_block_stop \ncontent_block_start text\ncontent_block_stop \ncontent_block_start tool_use\n"+
-				"content_block_stop \nmessage_delta tool_use\nmessage_stop \nmessage_start \ncontent_block_start text\ncontent_block_stop \nmessage_delta end_turn\nmessage_stop \n")
-		}},
-		{"interrupt", `[{"say":"this is a long answer that never comes to its end","stall":"middle"}]`, func(t *testing.T, _ *stage, o observed) {
-			v := one(t, o, 2) // and the conversation goes on
-			v.ended(t, "error_during_execution", "error_during_execution")
-			if take[struct {
-				Queued []string `json:"still_queued"`
-			}](t, o, "answer").Queued == nil {
-				t.Errorf("%s", o["answer"])
-			}
-			var starts, stops int
-			for _, p := range v.Partial {
-				starts += strings.Count(p.Type, "message_start")
-				stops += strings.Count(p.Type, "message_stop")
-			}
-			if starts != 2 || stops != 2 {
-				t.Errorf("%d messages begin, %d end", starts, stops)
-			}
-		}},
+				equal(t, "text", text, "I willdone")
+				equal(t, "input", strings.ReplaceAll(input, " ", ""), `{"command":"touchmade"}`)
+				equal(t, "sequence", sequence,
+					"message_start \ncontent_block_start thinking\ncontent_block_stop \ncontent_block_start "+
+						"text\ncontent_block_stop \ncontent_block_start tool_use\n"+
+						"content_block_stop \nmessage_delta tool_use\nmessage_stop \nmessage_start "+
+						"\ncontent_block_start text\ncontent_block_stop \nmessage_delta end_turn\nmessage_stop \n")
+			},
+		},
+		{
+			"interrupt", `[{"say":"this is a long answer that never comes to its end","stall":"middle"}]`,
+			func(t *testing.T, _ *stage, o observed) {
+				v := one(t, o, 2) // and the conversation goes on
+				v.ended(t, "error_during_execution", "error_during_execution")
+				if take[struct {
+					Queued []string `json:"still_queued"`
+				}](t, o, "answer").Queued == nil {
+					t.Errorf("%s", o["answer"])
+				}
+				var starts, stops int
+				for _, p := range v.Partial {
+					starts += strings.Count(p.Type, "message_start")
+					stops += strings.Count(p.Type, "message_stop")
+				}
+				if starts != 2 || stops != 2 {
+					t.Errorf("%d messages begin, %d end", starts, stops)
+				}
+			},
+		},
 		{"prompts", hello, func(t *testing.T, s *stage, o observed) {
 			replaced, appended := take[seen](t, o, "replaced"), take[seen](t, o, "appended")
 			replaced.whole(t, 1)
@@ -163,7 +179,8 @@ func plain() []scenario {
 			var first, second bool
 			for _, r := range s.conversation() {
 				first = first || strings.Contains(r.System, "You are a lighthouse.")
-				second = second || strings.Contains(r.System, "Never mention whales.") && !strings.Contains(r.System, "lighthouse")
+				second = second || strings.Contains(r.System, "Never mention whales.") &&
+					!strings.Contains(r.System, "lighthouse")
 			}
 			if !first || !second {
 				t.Errorf("the model was told: in place %v, behind %v", first, second)
@@ -193,20 +210,25 @@ func (r result) outputs(t *testing.T) (n int64) {
 
 func permissions() []scenario {
 	return []scenario{
-		{"allow", `[{"think":"hm"},{"say":"I will"},{"shell":"touch made"},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
-			v, q := one(t, o, 1), take[[]asked](t, o, "asked")
-			v.ended(t, "success")
-			equal(t, "made", s.made("made"), "")
-			if len(q) != 1 || q[0].Name != "Bash" || q[0].Input["command"] != "touch made" || q[0].ID == "" || len(q[0].Suggestions) == 0 || len(v.Results[0].Denials) != 0 || len(v.Tools) != 1 {
-				t.Errorf("%+v %+v", q, v)
-			}
-		}},
+		{
+			"allow", `[{"think":"hm"},{"say":"I will"},{"shell":"touch made"},{"say":"done"}]`,
+			func(t *testing.T, s *stage, o observed) {
+				v, q := one(t, o, 1), take[[]asked](t, o, "asked")
+				v.ended(t, "success")
+				equal(t, "made", s.made("made"), "")
+				if len(q) != 1 || q[0].Name != "Bash" || q[0].Input["command"] != "touch made" || q[0].ID == "" ||
+					len(q[0].Suggestions) == 0 || len(v.Results[0].Denials) != 0 || len(v.Tools) != 1 {
+					t.Errorf("%+v %+v", q, v)
+				}
+			},
+		},
 		{"deny", touch, func(t *testing.T, s *stage, o observed) {
 			v := one(t, o, 1)
 			v.ended(t, "success")
 			equal(t, "made", s.made("made"), "-")
 			d := v.Results[0].Denials
-			if len(d) != 1 || d[0].Tool != "Bash" || d[0].Input["command"] != "touch made" || !v.Tools[0].Failed || !strings.Contains(v.Tools[0].Text, "not on a Sunday") {
+			if len(d) != 1 || d[0].Tool != "Bash" || d[0].Input["command"] != "touch made" || !v.Tools[0].Failed ||
+				!strings.Contains(v.Tools[0].Text, "not on a Sunday") {
 				t.Errorf("%+v %+v", d, v.Tools)
 			}
 		}},
@@ -257,24 +279,31 @@ func permissions() []scenario {
 			one(t, o, 1).ended(t, "success")
 			equal(t, "made", s.made("made"), "-")
 		}},
-		{"allowed", `[{"shell":"touch made"},{"shell":"mkdir other"},{"write":{"path":"w","content":"x"}},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
-			v, q := one(t, o, 1), take[[]asked](t, o, "asked")
-			if len(q) != 1 || q[0].Input["command"] != "mkdir other" {
-				t.Errorf("%+v", q)
-			}
-			equal(t, "made", s.made("made"), "")
-			equal(t, "written", s.made("w"), "-")
-			equal(t, "the tool that is disallowed is offered", slices.Contains(v.Inits[0].Tools, "Write"), false)
-		}},
-		{"settings", `[{"shell":"touch made"},{"shell":"mkdir other"},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
-			v := one(t, o, 1)
-			equal(t, "questions", len(take[[]asked](t, o, "asked")), 0)
-			equal(t, "made", s.made("made"), "-")
-			equal(t, "denials", len(v.Results[0].Denials), 1)
-			if info, err := os.Stat(s.work + "/other"); err != nil || !info.IsDir() {
-				t.Error("what is allowed did not run")
-			}
-		}},
+		{
+			"allowed",
+			`[{"shell":"touch made"},{"shell":"mkdir other"},{"write":{"path":"w","content":"x"}},{"say":"done"}]`,
+			func(t *testing.T, s *stage, o observed) {
+				v, q := one(t, o, 1), take[[]asked](t, o, "asked")
+				if len(q) != 1 || q[0].Input["command"] != "mkdir other" {
+					t.Errorf("%+v", q)
+				}
+				equal(t, "made", s.made("made"), "")
+				equal(t, "written", s.made("w"), "-")
+				equal(t, "the tool that is disallowed is offered", slices.Contains(v.Inits[0].Tools, "Write"), false)
+			},
+		},
+		{
+			"settings", `[{"shell":"touch made"},{"shell":"mkdir other"},{"say":"done"}]`,
+			func(t *testing.T, s *stage, o observed) {
+				v := one(t, o, 1)
+				equal(t, "questions", len(take[[]asked](t, o, "asked")), 0)
+				equal(t, "made", s.made("made"), "-")
+				equal(t, "denials", len(v.Results[0].Denials), 1)
+				if info, err := os.Stat(s.work + "/other"); err != nil || !info.IsDir() {
+					t.Error("what is allowed did not run")
+				}
+			},
+		},
 	}
 }
 
@@ -311,57 +340,69 @@ func limits() []scenario {
 
 func extensions() []scenario {
 	return []scenario{
-		{"hooks", `[{"shell":"touch made"},{"shell":"touch forbidden"},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
-			one(t, o, 1).ended(t, "success")
-			equal(t, "made", s.made("made"), "")
-			equal(t, "forbidden", s.made("forbidden"), "-")
-			var events []string
-			for _, c := range take[[]struct {
-				Event, Tool, Session string
-			}](t, o, "called") {
-				events = append(events, c.Event)
-				if c.Session == "" {
-					t.Errorf("%+v", c)
-				}
-			}
-			equal(t, "hooks", strings.Join(events, " "), "UserPromptSubmit PreToolUse PostToolUse PreToolUse Stop")
-			equal(t, "questions", len(take[[]asked](t, o, "asked")), 0)
-			var all string
-			for _, r := range s.conversation() {
-				all += string(r.Raw)
-			}
-			for _, want := range []string{"context of the hook", "the hook adds this", "the hook forbids it"} {
-				equal(t, "the model was told "+want, strings.Contains(all, want), true)
-			}
-		}},
-		{"server", `[{"call":{"name":"mcp__weather__forecast","input":{"city":"Ulm"}}},{"say":"${result}"}]`, func(t *testing.T, _ *stage, o observed) {
-			v := one(t, o, 2)
-			equal(t, "calls", fmt.Sprint(take[[]string](t, o, "got")), "[Ulm Ulm]")
-			equal(t, "result", *v.Results[0].Result, "rain in Ulm")
-			equal(t, "offered", slices.Contains(v.Inits[0].Tools, "mcp__weather__forecast"), true)
-			status := take[[]struct{ Name, Status string }](t, o, "status")
-			if len(status) != 1 || status[0].Name != "weather" || status[0].Status != "connected" {
-				t.Errorf("%+v", status)
-			}
-		}},
-		{"mcpfile", `[{"call":{"name":"mcp__tide__level","input":{}}},{"say":"${result}"}]`, func(t *testing.T, _ *stage, o observed) {
-			equal(t, "result", *one(t, o, 1).Results[0].Result, "low tide")
-		}},
-		{"agents", `[{"call":{"name":"Task","input":{"subagent_type":"scout","prompt":"look","description":"look"}}},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
-			v := take[seen](t, o, "seen") // Claude Code may add a turn when a sub-agent ends behind the first
-			equal(t, "known", slices.Contains(v.Inits[0].Agents, "scout"), true)
-			for _, r := range s.conversation() {
-				if strings.Contains(r.System, "scout of the mountains") {
-					for _, tool := range r.Tools {
-						if tool.Name == "Bash" || tool.Name == "Write" {
-							t.Errorf("the scout may use %s", tool.Name)
-						}
+		{
+			"hooks", `[{"shell":"touch made"},{"shell":"touch forbidden"},{"say":"done"}]`,
+			func(t *testing.T, s *stage, o observed) {
+				one(t, o, 1).ended(t, "success")
+				equal(t, "made", s.made("made"), "")
+				equal(t, "forbidden", s.made("forbidden"), "-")
+				var events []string
+				for _, c := range take[[]struct {
+					Event, Tool, Session string
+				}](t, o, "called") {
+					events = append(events, c.Event)
+					if c.Session == "" {
+						t.Errorf("%+v", c)
 					}
-					return
 				}
-			}
-			t.Error("no sub-agent of that kind worked")
-		}},
+				equal(t, "hooks", strings.Join(events, " "), "UserPromptSubmit PreToolUse PostToolUse PreToolUse Stop")
+				equal(t, "questions", len(take[[]asked](t, o, "asked")), 0)
+				var all string
+				for _, r := range s.conversation() {
+					all += string(r.Raw)
+				}
+				for _, want := range []string{"context of the hook", "the hook adds this", "the hook forbids it"} {
+					equal(t, "the model was told "+want, strings.Contains(all, want), true)
+				}
+			},
+		},
+		{
+			"server", `[{"call":{"name":"mcp__weather__forecast","input":{"city":"Ulm"}}},{"say":"${result}"}]`,
+			func(t *testing.T, _ *stage, o observed) {
+				v := one(t, o, 2)
+				equal(t, "calls", fmt.Sprint(take[[]string](t, o, "got")), "[Ulm Ulm]")
+				equal(t, "result", *v.Results[0].Result, "rain in Ulm")
+				equal(t, "offered", slices.Contains(v.Inits[0].Tools, "mcp__weather__forecast"), true)
+				status := take[[]struct{ Name, Status string }](t, o, "status")
+				if len(status) != 1 || status[0].Name != "weather" || status[0].Status != "connected" {
+					t.Errorf("%+v", status)
+				}
+			},
+		},
+		{
+			"mcpfile", `[{"call":{"name":"mcp__tide__level","input":{}}},{"say":"${result}"}]`,
+			func(t *testing.T, _ *stage, o observed) {
+				equal(t, "result", *one(t, o, 1).Results[0].Result, "low tide")
+			},
+		},
+		{
+			"agents",
+			`[{"call":{"name":"Task","input":{"subagent_type":"scout","prompt":"look","description":"look"}}},{"say":"done"}]`, func(t *testing.T, s *stage, o observed) {
+				v := take[seen](t, o, "seen") // Claude Code may add a turn when a sub-agent ends behind the first
+				equal(t, "known", slices.Contains(v.Inits[0].Agents, "scout"), true)
+				for _, r := range s.conversation() {
+					if strings.Contains(r.System, "scout of the mountains") {
+						for _, tool := range r.Tools {
+							if tool.Name == "Bash" || tool.Name == "Write" {
+								t.Errorf("the scout may use %s", tool.Name)
+							}
+						}
+						return
+					}
+				}
+				t.Error("no sub-agent of that kind worked")
+			},
+		},
 		{"dirs", `[{"say":"hello"}]`, func(t *testing.T, _ *stage, o observed) { one(t, o, 1).ended(t, "success") }},
 	}
 }
@@ -375,7 +416,8 @@ func sessions() []scenario {
 			equal(t, "models asked", c[0].Model+" "+c[len(c)-1].Model, "claude-opus-4-5 claude-sonnet-4-5")
 		}},
 		{"resume", hello, func(t *testing.T, s *stage, o observed) {
-			first, second, fork, continued := take[seen](t, o, "first"), take[seen](t, o, "second"), take[seen](t, o, "fork"), take[seen](t, o, "continued")
+			first, second, fork, continued := take[seen](t, o, "first"), take[seen](t, o, "second"), take[seen](t, o,
+				"fork"), take[seen](t, o, "continued")
 			for _, v := range []seen{first, second, fork, continued} {
 				v.whole(t, 1)
 			}
@@ -390,14 +432,17 @@ func sessions() []scenario {
 						said += b.Text
 					}
 				}
-				if !strings.Contains(said, words) || !strings.Contains(said, "first words") || i == 3 && !strings.Contains(said, "third words") {
+				if !strings.Contains(said, words) || !strings.Contains(said, "first words") || i == 3 &&
+					!strings.Contains(said, "third words") {
 					t.Errorf("conversation %d: %q", i, said)
 				}
 			}
 		}},
 		{"unknown", hello, func(t *testing.T, _ *stage, o observed) {
 			v := take[seen](t, o, "seen")
-			if len(v.Results) > 0 && v.Results[0].Subtype != "error_during_execution" || v.Thrown == nil || !strings.Contains(*v.Thrown, "No conversation found with session ID: 0b0b0b0b-1111-4222-8333-444444444444") {
+			if len(v.Results) > 0 && v.Results[0].Subtype != "error_during_execution" || v.Thrown == nil ||
+				!strings.Contains(*v.Thrown,
+					"No conversation found with session ID: 0b0b0b0b-1111-4222-8333-444444444444") {
 				t.Errorf("%+v", v)
 			}
 		}},
