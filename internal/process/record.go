@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 )
 
 const (
@@ -177,11 +177,7 @@ func (e entry) kill() {
 
 const markBytes = 16
 
-func newMark() string {
-	var random [markBytes]byte
-	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
-	return hex.EncodeToString(random[:])
-}
+func newMark() string { return ident.Hex(markBytes) }
 
 // marked adds the mark to those of the runs that we are ourselves part of, so that an outer one still finds what we
 // start.

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/redact"
 )
 
@@ -127,7 +128,7 @@ func (c *call) putReport(data []byte) error {
 		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
 	}
 	// as those of package workspace, which sweeps up after us should we be killed here
-	temporary := ".omniagent-tmp-" + randomName()
+	temporary := ".omniagent-tmp-" + ident.Hex(12)
 	f, err := c.place.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return cause(err)

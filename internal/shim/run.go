@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
@@ -102,14 +103,10 @@ func (c *call) start() int {
 
 // spec says what is wanted of the driver.
 func (c *call) spec() (agent.Spec, error) {
-	fresh, err := newUUID()
-	if err != nil {
-		return agent.Spec{}, err
-	}
 	s := agent.Spec{
 		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
 		Env:     c.host.Env,
-		Machine: c.machine(), Fresh: fresh, Temp: c.temp.path(c.settings.Temp),
+		Machine: c.machine(), Fresh: ident.UUID(), Temp: c.temp.path(c.settings.Temp),
 	}
 	if c.schema != nil {
 		s.Schema = c.schema.compact

@@ -2,14 +2,14 @@ package tool
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"omniagent/internal/ident"
 )
 
 // notebook is the text of a .ipynb file, with the places of its cells. Changes are made in the text, so that all that
@@ -154,9 +154,7 @@ func (n *notebook) newCell(kind, source string) []member {
 		cell = append(cell, member{"execution_count", json.RawMessage("null")})
 	}
 	if n.minor {
-		var random [4]byte
-		_, _ = rand.Read(random[:])
-		cell = append(cell, member{"id", quoted(hex.EncodeToString(random[:]))})
+		cell = append(cell, member{"id", quoted(ident.Hex(4))})
 	}
 	cell = append(cell, member{"metadata", json.RawMessage("{}")})
 	if kind == "code" {
