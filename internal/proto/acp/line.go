@@ -8,9 +8,12 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"omniagent/internal/lines"
 )
 
 // Version is one of the protocol.
@@ -70,52 +73,34 @@ const longest = 64 << 20
 type Reader struct {
 	Most int // bytes of a line; 0: 64 MiB
 
-	line []byte
-	long bool
+	cut lines.Cutter
 }
 
 // Feed returns the messages whose lines end in p. They are the reader's until the next Feed.
 func (r *Reader) Feed(p []byte) []Message {
+	r.cut.Most = cmp.Or(r.Most, longest)
 	var messages []Message
 	for {
-		part, rest, ends := bytes.Cut(p, []byte("\n"))
-		r.take(part)
-		if !ends {
+		line, rest, ok := r.cut.Cut(p)
+		if !ok {
 			return messages
 		}
-		messages = append(messages, r.end()...)
+		messages = append(messages, r.message(line)...)
 		p = rest
 	}
 }
 
 // End returns what stands behind the last line's end.
-func (r *Reader) End() []Message { return r.end() }
-
-func (r *Reader) most() int {
-	if r.Most > 0 {
-		return r.Most
-	}
-	return longest
+func (r *Reader) End() []Message {
+	line, _ := r.cut.Last()
+	return r.message(line)
 }
 
-func (r *Reader) take(part []byte) {
-	if r.long = r.long || len(r.line)+len(part) > r.most(); r.long {
-		r.line = nil
-		return
-	}
-	r.line = append(r.line, part...)
-}
-
-func (r *Reader) end() []Message {
-	line, long := bytes.TrimSpace(r.line), r.long
-	if r.long = false; len(r.line) > 1<<20 {
-		r.line = nil // an image that was sent once is not held for ever
-	} else {
-		r.line = r.line[:0]
-	}
+func (r *Reader) message(l lines.Line) []Message {
+	line := bytes.TrimSpace(l.Text)
 	switch {
-	case long:
-		return []Message{{Wrong: Wrong(ParseError, "a line is longer than %d MiB", r.most()>>20)}}
+	case l.Long:
+		return []Message{{Wrong: Wrong(ParseError, "a line is longer than %d MiB", r.cut.Most>>20)}}
 	case len(line) == 0:
 		return nil
 	}
