@@ -62,7 +62,7 @@ func startProgram(c *Conn) error {
 	errs := &tail{}
 	c.wire = p // the server may speak before Start returns
 	p.child, err = start(process.Plan{
-		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &lines{conn: c}, Stderr: errs,
+		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
 		Grace: o.Rest,
 	})
 	_ = theirs.Close()
@@ -158,9 +158,9 @@ func (p *program) close() {
 	}
 }
 
-// lines cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its end
-// are looked at, for the id of what it answers.
-type lines struct {
+// messages cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its
+// end are looked at, for the id of what it answers: that is why it is no lines.Cutter.
+type messages struct {
 	conn *Conn
 	part []byte
 	last []byte // the end of a line that is too long
@@ -169,7 +169,7 @@ type lines struct {
 
 const peek = 256
 
-func (l *lines) Write(data []byte) (int, error) {
+func (l *messages) Write(data []byte) (int, error) {
 	all := len(data)
 	for len(data) > 0 {
 		piece, rest, whole := bytes.Cut(data, []byte("\n"))
