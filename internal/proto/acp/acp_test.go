@@ -82,7 +82,7 @@ func TestLongLine(t *testing.T) {
 	for range 200 {
 		got = append(got, r.Feed(part)...)
 	}
-	got = append(got, r.Feed([]byte("\n" + `{"jsonrpc":"2.0","id":1,"method":"x"}`+"\n"))...)
+	got = append(got, r.Feed([]byte("\n"+`{"jsonrpc":"2.0","id":1,"method":"x"}`+"\n"))...)
 	if len(got) != 2 || got[0].Wrong == nil || got[0].Wrong.Code != ParseError || got[1].Method != "x" {
 		t.Error(got)
 	}
