@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
 )
@@ -46,6 +47,7 @@ type Call struct {
 	cleanups []func()
 	temp     string
 	children bool
+	recorded *process.Register
 	over     bool // nothing more may be taken that would have to be given back
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/workspace"
 )
 
 // conditions are what must hold of the surroundings before a command may run: a person where one is needed, an editor
@@ -127,12 +125,4 @@ func systemFault(f *fault.Fault) *fault.Fault {
 		f.Code = fault.DiskFull
 	}
 	return f
-}
-
-// readyForChildren makes the place where children are recorded.
-func (c *Call) readyForChildren() error {
-	if file := c.pidFile(); file != "" {
-		return workspace.MkdirAll(filepath.Dir(file))
-	}
-	return nil
 }

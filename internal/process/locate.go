@@ -10,9 +10,9 @@ import (
 	"omniagent/internal/fault"
 )
 
-// locate finds the program of argv. A name without a separator is looked for in the absolute directories of PATH, as
+// Locate finds the program of argv. A name without a separator is looked for in the absolute directories of PATH, as
 // env has it: a relative one would mean another program in every directory. A name with a separator is seen from dir.
-func locate(argv []string, dir string, env []string) (string, error) {
+func Locate(argv []string, dir string, env []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", fault.New(fault.MissingArgument, "no program was given")
 	}
