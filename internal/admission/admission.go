@@ -24,6 +24,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/shell"
 )
 
@@ -189,33 +190,15 @@ func Interpreter(path string, env []string) (string, error) {
 		if len(words) == 0 {
 			return "", fault.New(fault.Unsafe, "%s is a script that names no interpreter", path)
 		}
-		program = inPath(words[0], env)
+		if program = words[0]; !filepath.IsAbs(program) {
+			program = process.Find(program, process.In(env))
+		}
 	}
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil || !filepath.IsAbs(program) {
 		return "", fault.New(fault.NotInstalled, "%s is a script for %s, which is not there", path, words[0])
 	}
 	return real, nil
-}
-
-func inPath(program string, env []string) string {
-	if filepath.IsAbs(program) {
-		return program
-	}
-	for _, entry := range env {
-		value, ok := strings.CutPrefix(entry, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(value) {
-			path := filepath.Join(dir, program)
-			if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
-				info.Mode().Perm()&0o111 != 0 {
-				return path
-			}
-		}
-	}
-	return ""
 }
 
 // Environment is what an agent gets of ours: what every program gets, and what it reads itself: its own login,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ func startProgram(c *Conn) error {
 		env = set(env, name, s.Env[name])
 	}
 	dir := first(s.Dir, o.Dir)
-	path, err := find(s.Command[0], dir, env)
+	path, err := process.Locate(s.Command, dir, env)
 	if err != nil {
 		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,
 			s.Command[0]).
@@ -286,48 +285,4 @@ func set(env []string, name, value string) []string {
 		return have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)
 	}
 	return append(slices.DeleteFunc(slices.Clone(env), same), name+"="+value)
-}
-
-func get(env []string, name string) string {
-	for _, entry := range slices.Backward(env) {
-		if have, value, ok := strings.Cut(entry, "="); ok && (have == name || runtime.GOOS == "windows" &&
-			strings.EqualFold(have, name)) {
-			return value
-		}
-	}
-	return ""
-}
-
-// find is the file of a program: a path, seen from dir, or a name in an absolute directory of PATH.
-func find(name, dir string, env []string) (string, error) {
-	candidates := []string{}
-	if filepath.Base(name) != name {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		abs, err := filepath.Abs(name)
-		if err != nil {
-			return "", err
-		}
-		candidates = append(candidates, abs)
-	} else {
-		for _, at := range filepath.SplitList(get(env, "PATH")) {
-			if filepath.IsAbs(at) {
-				candidates = append(candidates, filepath.Join(at, name))
-			}
-		}
-	}
-	endings := []string{""}
-	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
-		endings = []string{".exe", ".cmd", ".bat", ".com"}
-	}
-	for _, path := range candidates {
-		for _, ending := range endings {
-			info, err := os.Stat(path + ending)
-			if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
-				return path + ending, nil
-			}
-		}
-	}
-	return "", os.ErrNotExist
 }

@@ -283,4 +283,8 @@ func keepDescriptors() {
 	}
 }
 
-func allowedToExecute(path string) bool { return unix.Access(path, unix.X_OK) == nil }
+// MayExecute asks the system rather than the mode bits: a file that only its owner may execute is passed over by the
+// shells of others.
+func MayExecute(path string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
+}

@@ -204,7 +204,7 @@ func newMark() string { return ident.Hex(markBytes) }
 // marked is env with the mark beside those of the runs that we are ourselves part of, so that an outer one still finds
 // what we start. All else in it is as it was.
 func marked(env []string, mark string) []string {
-	if outer := valueOf(env, markVariable); outer != "" {
+	if outer, _ := Value(env, markVariable); outer != "" {
 		mark = outer + "," + mark
 	}
 	env = slices.DeleteFunc(slices.Clone(env),

@@ -10,7 +10,6 @@ package provider
 import (
 	"cmp"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -250,11 +249,4 @@ func (o Options) get(name string) (string, bool) {
 // onPath says whether a program of that name is there. It does not run it.
 func (o Options) onPath(name string) bool {
 	return o.program(name) != ""
-}
-
-func extensions() []string {
-	if runtime.GOOS == "windows" {
-		return []string{".exe", ".cmd", ".bat"}
-	}
-	return []string{""}
 }

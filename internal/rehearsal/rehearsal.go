@@ -27,6 +27,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/ident"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -149,7 +150,7 @@ func newStage(s Subject, o Options, places *places) *stage {
 	lookup := func(name string) (string, bool) { return cli.Lookup(o.Env, name) }
 	st.machine = agent.Machine{
 		Root: os.Geteuid() == 0, OS: runtime.GOOS,
-		Has: func(p string) bool { return cli.InPath(lookup, p) },
+		Has: func(p string) bool { return process.Find(p, lookup) != "" },
 	}
 	return st
 }

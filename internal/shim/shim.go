@@ -24,7 +24,6 @@ import (
 	"golang.org/x/term"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
@@ -288,7 +287,7 @@ func (c *call) locate() error {
 func (c *call) machine() agent.Machine {
 	return agent.Machine{
 		Root: os.Geteuid() == 0, OS: runtime.GOOS,
-		Has: func(program string) bool { return cli.InPath(c.host.lookup, program) },
+		Has: func(program string) bool { return process.Find(program, c.host.lookup) != "" },
 	}
 }
 
