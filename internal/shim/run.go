@@ -177,11 +177,11 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 func (c *call) allowMore(f *fault.Fault) {
 	switch {
 	case c.shared.Approval.Value == setting.Prompt:
-		_ = f.Hint("--approval auto-edit or --approval yolo may allow more")
+		f.Hint("--approval auto-edit or --approval yolo may allow more")
 	case c.shared.Approval.Value == setting.AutoEdit:
-		_ = f.Hint("--approval yolo allows more")
+		f.Hint("--approval yolo allows more")
 	case c.shared.Sandbox.Value != setting.Off:
-		_ = f.Hint("--sandbox off allows more")
+		f.Hint("--sandbox off allows more")
 	}
 }
 

@@ -69,7 +69,7 @@ func readSchema(path string) ([]byte, error) {
 		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read",
 			printable(path)).Hint("a schema itself begins with {")
 		if why := fault.Of(err).Cause; why != nil {
-			_ = f.Because(cause(why))
+			f.Because(cause(why))
 		}
 		return nil, f
 	}
