@@ -73,11 +73,7 @@ func clean(s string) string {
 }
 
 func cut(s string) string {
-	s = clean(s) // before anything is cut: half a secret is not recognised
-	if runes := []rune(s); len(runes) > 60 {
-		return string(runes[:60]) + "…"
-	}
-	return s
+	return text.Short(clean(s), 60) // in this order: half a secret is not recognised
 }
 
 func quote(s string) string { return strconv.Quote(cut(s)) }

@@ -274,13 +274,6 @@ func usable(id json.RawMessage) json.RawMessage {
 	return id
 }
 
-func trim(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
-		b = b[1:]
-	}
-	return b
-}
-
 func (s *server) notified(method string, params json.RawMessage) {
 	if method != "notifications/cancelled" {
 		return

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
@@ -39,7 +41,7 @@ func startProgram(c *Conn) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = set(env, name, s.Env[name])
 	}
-	dir := first(s.Dir, o.Dir)
+	dir := cmp.Or(s.Dir, o.Dir)
 	path, err := process.Locate(s.Command, dir, env)
 	if err != nil {
 		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,
@@ -58,7 +60,7 @@ func startProgram(c *Conn) error {
 	if start == nil {
 		start = func(p process.Plan) (Child, error) { return process.Start(p) }
 	}
-	errs := &tail{}
+	errs := &lines.Tail{Most: maxStderr}
 	c.wire = p // the server may speak before Start returns
 	p.child, err = start(process.Plan{
 		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
@@ -73,14 +75,16 @@ func startProgram(c *Conn) error {
 	go p.write()
 	go func() {
 		end := p.child.Wait()
-		c.fail(ending(s.Name, end, errs.String()))
+		c.fail(ending(s.Name, end, errs.Bytes()))
 		close(p.ended)
 	}()
 	return nil
 }
 
 // ending says how a server ended, with the last that it printed.
-func ending(name string, e process.Ending, said string) error {
+func ending(name string, e process.Ending, stderr []byte) error {
+	clean, _ := text.Clean(strings.ToValidUTF8(string(stderr), ""))
+	said := redact.String(strings.TrimSpace(clean))
 	how := fmt.Sprintf("with code %d", e.ExitCode)
 	if e.Signal != "" {
 		how = "by " + e.Signal
@@ -231,29 +235,6 @@ func idIn(part []byte) (int64, bool) {
 	rest := bytes.TrimLeft(part[i+len(`"id"`):], " :\"")
 	n := len(rest) - len(bytes.TrimLeft(rest, "0123456789"))
 	return number(rest[:n])
-}
-
-// tail keeps the end of what was written.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, data[max(0, len(data)-maxStderr):]...)
-	if len(t.kept) > 2*maxStderr {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-maxStderr:]...)
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	said, _ := text.Clean(strings.ToValidUTF8(string(t.kept[max(0, len(t.kept)-maxStderr):]), ""))
-	return redact.String(strings.TrimSpace(said))
 }
 
 // Environ picks of an environment what programs need to run at all. Keys are not among it: what a server shall have of

@@ -184,16 +184,7 @@ func (a *Arguments) positional(rest []string) error {
 
 func printable(s string) string {
 	clean, _ := text.Clean(s)
-	if runes := []rune(clean); len(runes) > 80 {
-		return string(runes[:80]) + "…"
-	}
-	return clean
-}
-
-// printableLine is one line that may be long.
-func printableLine(s string) string {
-	clean, _ := text.Clean(s)
-	return strings.Join(strings.Fields(strings.ReplaceAll(clean, "\n", " ")), " ")
+	return text.Short(clean, 80)
 }
 
 // set stores a value. given is false for a flag that stands alone.

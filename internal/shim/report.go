@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -170,7 +171,7 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		Argv: redact.Args(append([]string{c.driver.Describe().Binary}, launch.Args...)), Dir: c.dir,
 		Mode:  string(c.mode),
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
-		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(first(o.evidence.Session,
+		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(cmp.Or(o.evidence.Session,
 			launch.Session)),
 		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsTold: o.evidence.DenialsTold,
 		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls,
@@ -222,13 +223,6 @@ func some(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // translation is the line of --trace-translate.

@@ -29,6 +29,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // Exit codes.
@@ -308,16 +309,16 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 		for _, p := range f.Problems {
 			place := p.Param + ": "
 			fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name,
-				strings.TrimSuffix(printableLine(place+strings.TrimPrefix(p.Message, place)), "."))
+				strings.TrimSuffix(text.OneLine(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
-		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(printableLine(message), "."))
+		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(text.OneLine(message), "."))
 	}
 	if f.Suggestion != "" {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", printableLine(f.Suggestion))
+		fmt.Fprintf(h.Stderr, "hint: %s\n", text.OneLine(f.Suggestion))
 	}
 	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", printableLine(f.FixCommand))
+		fmt.Fprintf(h.Stderr, "hint: %s\n", text.OneLine(f.FixCommand))
 	}
 }
 
@@ -337,11 +338,11 @@ func joined(parts ...string) string {
 }
 
 func (c *call) warn(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, printableLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, text.OneLine(fmt.Sprintf(format, args...)))
 }
 
 func (c *call) note(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, printableLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, text.OneLine(fmt.Sprintf(format, args...)))
 }
 
 // exitCode is the one place where faults become exit codes of the shim.

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
@@ -24,7 +25,7 @@ type running struct {
 	proto  Proto
 	child  *process.Child
 	out    outbox
-	stderr tail
+	stderr lines.Tail
 	gone   chan struct{} // closed when all is over
 
 	byUs    string // why we ended it
@@ -55,6 +56,7 @@ func (m *live) start() error {
 	}
 	m.files = append(m.files, launch.Files...)
 	p := &running{mind: m, proto: m.Proto(spec), gone: make(chan struct{})}
+	p.stderr.Most = lastBytes
 	p.out.changed = sync.NewCond(&p.out.mu)
 	observer := m.Driver.Observe(launch)
 	p.child, err = process.Start(process.Plan{
@@ -212,7 +214,7 @@ func (p *running) wait(observer agent.Observer) {
 	defer close(p.gone)
 	end := p.child.Wait()
 	p.out.close()
-	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.bytes()}
+	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.Bytes()}
 	if end.Ended {
 		p.mind.do(func() { x.ByUs = p.byUs })
 	}

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
@@ -164,7 +165,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 		return nil, err
 	}
 	m.files = append(m.files, launch.Files...)
-	r := &run{mind: m, chosen: launch.Session, observer: m.driver.Observe(launch)}
+	r := &run{mind: m, chosen: launch.Session, observer: m.driver.Observe(launch), stderr: lines.Tail{Most: lastBytes}}
 	if r.decoder = m.driver.Decode(setting.StreamJSON); r.decoder == nil {
 		r.decoder, r.plain = &plainText{}, true
 	}
