@@ -92,6 +92,9 @@ func Installed(d agent.Driver, base string, rehearsal func(url, home string) age
 	if name := d.Name(); name != "claude" && name != "codex" {
 		s.lacks[9] = "it cannot ask in a run of its own"
 	}
+	if d.Name() == "opencode" {
+		s.lacks[6] = "it tells a call when it is over, so nothing says that one runs"
+	}
 	return s
 }
 
