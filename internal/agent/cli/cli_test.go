@@ -76,8 +76,9 @@ func realTree() tree {
 	const m = "lib/node_modules/"
 	return tree{
 		"bin/claude": "->../lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe",
-		m + "@anthropic-ai/claude-code/bin/claude.exe*":                                          "\x7fELF",
-		m + "@anthropic-ai/claude-code/package.json":                                             pkg("@anthropic-ai/claude-code", "2.1.329"),
+		m + "@anthropic-ai/claude-code/bin/claude.exe*": "\x7fELF",
+		m + "@anthropic-ai/claude-code/package.json": pkg(
+			"@anthropic-ai/claude-code", "2.1.329"),
 		m + "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude*": "\x7fELF",
 		m + "@anthropic-ai/claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/package.json": pkg(
 			"@anthropic-ai/claude-code-linux-x64", "2.1.329"),

@@ -201,9 +201,11 @@ func TestStderrIsNoEvidence(t *testing.T) {
 func TestDatabase(t *testing.T) {
 	abs := filepath.Join(t.TempDir(), "x.db")
 	for env, want := range map[string]string{
-		"HOME=/h":                                     filepath.Join("/h", ".local", "share", "opencode", "opencode.db"),
-		"HOME=/h XDG_DATA_HOME=/d":                    filepath.Join("/d", "opencode", "opencode.db"),
-		"USERPROFILE=/u":                              filepath.Join("/u", ".local", "share", "opencode", "opencode.db"),
+		"HOME=/h": filepath.Join("/h", ".local", "share", "opencode",
+			"opencode.db"),
+		"HOME=/h XDG_DATA_HOME=/d": filepath.Join("/d", "opencode", "opencode.db"),
+		"USERPROFILE=/u": filepath.Join("/u", ".local", "share", "opencode",
+			"opencode.db"),
 		"HOME=/h OPENCODE_DB=o.db":                    filepath.Join("/h", ".local", "share", "opencode", "o.db"),
 		"HOME=/h OPENCODE_DB=:memory:":                "",
 		"HOME=/h XDG_DATA_HOME=/d OPENCODE_DB=" + abs: abs,
