@@ -124,7 +124,10 @@ func specOf(s Subject, w wish) (agent.Spec, error) {
 		Install: install, Dir: w.in.work, Env: env, Temp: filepath.Join(w.in.temp,
 			"private"), Shared: setting.Defaults(),
 		Machine: agent.Machine{
-			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { return process.Find(p, lookup) != "" },
+			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool {
+				return process.Find(p,
+					lookup) != ""
+			},
 		},
 		Fresh: fmt.Sprintf("00000000-0000-4000-8000-%012x", time.Now().UnixNano()&0xffffffffffff),
 	}

@@ -166,8 +166,8 @@ func (f *Fault) Sentence() string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Of finds the fault in err. An error that carries none becomes INTERNAL_ERROR, with its words as the message and itself
-// as the cause.
+// Of finds the fault in err. An error that carries none becomes INTERNAL_ERROR, with its words as the message and
+// itself as the cause.
 func Of(err error) *Fault {
 	if err == nil {
 		return nil
