@@ -81,10 +81,10 @@ func (n *narrator) event(e event.Event) []wire.Update {
 		return []wire.Update{{
 			Kind: wire.Noticed, Severity: "warning",
 			Text: fmt.Sprintf("asking the model again: attempt %d failed: %s", e.Retry.Attempt,
-				text.OneLine(e.Retry.Reason)),
+				text.OneLine(e.Retry.Reason, 4000)),
 		}}
 	case event.Failed:
-		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: text.OneLine(e.Fault.Message)}}
+		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: text.OneLine(e.Fault.Message, 4000)}}
 	case event.Compacted:
 		n.number++
 		return []wire.Update{{Kind: wire.Compacted, Message: n.mark + "-c" + strconv.Itoa(n.number)}}
@@ -309,7 +309,7 @@ func kindOf(k event.ToolKind) string {
 // titleOf says in a line what a call does.
 func (n *narrator) titleOf(e *event.Call) string {
 	if e.Command != "" {
-		return text.Short(text.OneLine(e.Command), 199)
+		return text.OneLine(e.Command, 200)
 	}
 	name := cmp.Or(e.Name, "A tool")
 	if e.Path != "" {
@@ -317,16 +317,16 @@ func (n *narrator) titleOf(e *event.Call) string {
 		if rel, err := filepath.Rel(n.dir, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
 			path = rel
 		}
-		return text.Short(text.OneLine(name+" "+path), 199)
+		return text.OneLine(name+" "+path, 200)
 	}
 	members := []string{"description", "pattern", "query", "url", "path", "prompt"}
 	in := texts(e.Input, members...)
 	for _, member := range members {
 		if in[member] != "" {
-			return text.Short(text.OneLine(name+" "+in[member]), 199)
+			return text.OneLine(name+" "+in[member], 200)
 		}
 	}
-	return text.OneLine(name)
+	return text.OneLine(name, 200)
 }
 
 // texts are those members of an object that are texts.

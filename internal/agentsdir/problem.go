@@ -73,7 +73,7 @@ func clean(s string) string {
 }
 
 func cut(s string) string {
-	return text.Short(clean(s), 60) // in this order: half a secret is not recognised
+	return text.Cut(clean(s), 60) // in this order: half a secret is not recognised
 }
 
 func quote(s string) string { return strconv.Quote(cut(s)) }

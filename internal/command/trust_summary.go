@@ -44,7 +44,7 @@ func whatCounts(keys []config.Key, file string, content []byte) []string {
 		lines = append(lines[:mostTold-1], fmt.Sprintf("… and %d more", len(lines)-mostTold+1))
 	}
 	for i, line := range lines {
-		lines[i] = text.Short(text.OneLine(line), 200)
+		lines[i] = text.OneLine(line, 200)
 	}
 	return lines
 }

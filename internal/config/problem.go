@@ -114,5 +114,5 @@ func invalid(path string, err error) *fault.Fault {
 func quote(s string) string {
 	clean, _ := text.Clean(s)
 	s = redact.String(clean) // before anything is cut or escaped: half a secret is not recognised
-	return strconv.Quote(text.Short(s, 60))
+	return strconv.Quote(text.Cut(s, 60))
 }

@@ -123,7 +123,7 @@ func (c *Call) strays() {
 	if c.Host.stray == nil {
 		return
 	}
-	said := text.OneLine(c.Host.stray())
+	said := text.Flat(c.Host.stray())
 	if said == "" {
 		return
 	}

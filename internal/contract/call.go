@@ -269,7 +269,7 @@ func (c *Call) Debug(format string, args ...any) { c.Log(levelDebug, format, arg
 func (c *Call) trace() string {
 	for _, name := range []string{prefix + "TRACE_ID", "TOOL_TRACE_ID"} {
 		if v := c.Host.env(name); v != "" && len(v) <= 128 {
-			return redact.String(text.OneLine(v))
+			return redact.String(text.Flat(v))
 		}
 	}
 	return ""

@@ -94,7 +94,7 @@ func (c *Call) RecordAlso(e audit.Entry) error {
 func Operator(h Host) string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
 		if v := h.env(name); v != "" {
-			return text.OneLine(v)
+			return text.Flat(v)
 		}
 	}
 	return itoa(os.Getuid())

@@ -151,7 +151,7 @@ func (c *Call) ids(data any) []byte {
 		o, _ := row.(object)
 		for _, name := range c.Command.idMembers() {
 			if v, found := o.get(name); found {
-				fmt.Fprintln(&b, text.OneLine(cell(v)))
+				fmt.Fprintln(&b, text.Flat(cell(v)))
 				break
 			}
 		}
@@ -401,7 +401,7 @@ func (c *Call) complain(a answer, status int, format string) {
 	}
 	if format != "json" {
 		for _, w := range c.warnings {
-			c.say("warning: " + text.OneLine(w.Message))
+			c.say("warning: " + text.Flat(w.Message))
 		}
 	}
 	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 {
@@ -420,16 +420,16 @@ func (c *Call) complain(a answer, status int, format string) {
 
 // errorLines is one error as people read it.
 func (c *Call) errorLines(f *fault.Fault) []string {
-	lines := []string{c.Program.Name + ": " + text.OneLine(f.Error())}
+	lines := []string{c.Program.Name + ": " + text.Flat(f.Error())}
 	if len(f.Problems) > 1 {
 		lines[0] = c.Program.Name + ": " + itoa(len(f.Problems)) + " things are wrong"
 		for _, p := range f.Problems {
-			lines = append(lines, "  "+text.OneLine(p.Message))
+			lines = append(lines, "  "+text.Flat(p.Message))
 		}
 	}
 	for _, hint := range []string{f.Suggestion, f.FixCommand} {
 		if hint != "" {
-			lines = append(lines, "hint: "+text.OneLine(hint))
+			lines = append(lines, "hint: "+text.Flat(hint))
 		}
 	}
 	if len(lines) == 1 {

@@ -38,7 +38,7 @@ func (p *Program) serve(ctx context.Context, call *Call, words, rest []string, s
 			call.Config = emptyConfig()
 		}
 		for _, w := range call.warnings {
-			call.say("warning: " + text.OneLine(w.Message))
+			call.say("warning: " + text.Flat(w.Message))
 		}
 		call.warnings = nil
 		status, f = call.served(ctx, signals)

@@ -35,5 +35,5 @@ func (r *refusal) answer() []byte {
 // quote is a text from elsewhere, fit for a line.
 func quote(s string) string {
 	s, _ = text.Clean(s)
-	return strconv.Quote(text.Short(s, 100))
+	return strconv.Quote(text.Cut(s, 100))
 }

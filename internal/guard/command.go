@@ -101,7 +101,7 @@ func (w *walker) refuse(text, why string) {
 	w.add(piece{shape: structure, word: Deny, text: clip(text), why: why})
 }
 
-func clip(s string) string { return text.Short(s, 200) }
+func clip(s string) string { return text.Cut(s, 200) }
 
 // text judges a whole text.
 func (w *walker) text(source string, at dirs) dirs {

@@ -75,17 +75,3 @@ func TestSideThatDoesNotRead(t *testing.T) {
 		}
 	})
 }
-
-func TestTail(t *testing.T) {
-	t.Parallel()
-	tail := Tail{Most: 4}
-	for _, step := range []struct{ write, want string }{
-		{"", ""}, {"ab", "ab"}, {"cd", "abcd"}, {"efghij", "ghij"}, {"k", "hijk"}, {"lmn", "klmn"}, {"123456789",
-			"6789"},
-	} {
-		n, err := tail.Write([]byte(step.write))
-		if got := string(tail.Bytes()); got != step.want || n != len(step.write) || err != nil || cap(tail.kept) > 64 {
-			t.Errorf("%q: got %q, want %q", step.write, got, step.want)
-		}
-	}
-}

@@ -8,7 +8,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -212,7 +211,7 @@ func (c *Conn) handshake(ctx context.Context) error {
 		return err
 	}
 	c.Protocol = answer.ProtocolVersion
-	c.Title = clean(cmp.Or(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
+	c.Title = clean(first(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
 	c.Instructions = cleanText(answer.Instructions, maxAbout)
 	c.wire.ready(c.Protocol)
 	return c.tell(ctx, "notifications/initialized", nil)
@@ -227,7 +226,7 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 	var answer greeting
 	err := c.ask(ctx, "initialize", map[string]any{
 		"protocolVersion": versions()[0], "capabilities": capabilities,
-		"clientInfo": map[string]any{"name": "omniagent", "version": cmp.Or(c.options.Version, "0")},
+		"clientInfo": map[string]any{"name": "omniagent", "version": first(c.options.Version, "0")},
 	}, &answer)
 	if err == nil && !slices.Contains(versions(), answer.ProtocolVersion) {
 		err = fault.New(fault.Down, "the MCP server %s speaks version %q of the protocol, which is not understood",
@@ -238,6 +237,14 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 }
 
 // first is the first that is not empty.
+func first(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
 
 // log tells a person, but not for ever.
 func (c *Conn) log(line string) {

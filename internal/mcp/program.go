@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
@@ -60,7 +59,7 @@ func startProgram(c *Conn) error {
 	if start == nil {
 		start = func(p process.Plan) (Child, error) { return process.Start(p) }
 	}
-	errs := &lines.Tail{Most: maxStderr}
+	errs := &process.Tail{Most: maxStderr}
 	c.wire = p // the server may speak before Start returns
 	p.child, err = start(process.Plan{
 		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
@@ -75,16 +74,14 @@ func startProgram(c *Conn) error {
 	go p.write()
 	go func() {
 		end := p.child.Wait()
-		c.fail(ending(s.Name, end, errs.Bytes()))
+		c.fail(ending(s.Name, end, printed(errs)))
 		close(p.ended)
 	}()
 	return nil
 }
 
 // ending says how a server ended, with the last that it printed.
-func ending(name string, e process.Ending, stderr []byte) error {
-	clean, _ := text.Clean(strings.ToValidUTF8(string(stderr), ""))
-	said := redact.String(strings.TrimSpace(clean))
+func ending(name string, e process.Ending, said string) error {
 	how := fmt.Sprintf("with code %d", e.ExitCode)
 	if e.Signal != "" {
 		how = "by " + e.Signal
@@ -235,6 +232,12 @@ func idIn(part []byte) (int64, bool) {
 	rest := bytes.TrimLeft(part[i+len(`"id"`):], " :\"")
 	n := len(rest) - len(bytes.TrimLeft(rest, "0123456789"))
 	return number(rest[:n])
+}
+
+// printed returns the end of what a server wrote to its standard error, fit to print.
+func printed(t *process.Tail) string {
+	said, _ := text.Clean(strings.ToValidUTF8(string(t.Bytes()), ""))
+	return redact.String(strings.TrimSpace(said))
 }
 
 // Environ picks of an environment what programs need to run at all. Keys are not among it: what a server shall have of

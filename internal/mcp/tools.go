@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -124,7 +123,7 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 	case len(d.InputSchema) > maxSchema:
 		return t, "the schema of its input is too long"
 	}
-	t.Title = clean(cmp.Or(d.Title, a.Title), 200)
+	t.Title = clean(first(d.Title, a.Title), 200)
 	t.Description = cleanText(d.Description, maxDescribe)
 	t.Hints = Hints{
 		ReadOnly: a.ReadOnlyHint, Destructive: !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint),

@@ -257,5 +257,5 @@ func explain(ctx context.Context, at *url.URL, err error) error {
 
 func shorten(s string) string {
 	s, _ = text.Clean(s)
-	return text.Short(s, 200)
+	return text.Cut(s, 200)
 }

@@ -93,8 +93,8 @@ func Locate(argv []string, dir string, env []string) (string, error) {
 		}
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return "", fault.New(fault.PermissionDenied, "%s may not be executed", path).With("program",
-			name).With("path", path)
+		return "", fault.New(fault.NotInstalled, "%s is not a program that can be run", name).
+			With("program", name).With("path", path).Hint("Give the path of an executable file.")
 	}
 	return "", missing(argv, []string{filepath.Dir(path)})
 }
@@ -107,7 +107,7 @@ func missing(argv, searched []string) error {
 				name).Hint("Give the program and each argument by itself: [\"git\", \"status\"], not [\"git status\"].")
 	}
 	return fault.New(fault.NotInstalled, "%s is not installed, or not on PATH", argv[0]).
-		With("program", argv[0]).With("searched", searched)
+		With("program", argv[0]).With("searched", searched).Hint("Install it, or give its path.")
 }
 
 // extensions are what may follow the name of a program. A file without any, which npm writes for POSIX shells beside

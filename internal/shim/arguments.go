@@ -184,7 +184,7 @@ func (a *Arguments) positional(rest []string) error {
 
 func printable(s string) string {
 	clean, _ := text.Clean(s)
-	return text.Short(clean, 80)
+	return text.Cut(clean, 80)
 }
 
 // set stores a value. given is false for a flag that stands alone.

@@ -17,14 +17,10 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
-	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
-
-// stderrTail is how much of what the agent wrote to stderr is kept as evidence.
-const stderrTail = 64 << 10
 
 // strictEnough refuses an approval that is stricter than prompt where this agent does not hold it: to weaken what
 // somebody asked for would be unsafe, whatever is said about it.
@@ -141,7 +137,7 @@ type outcome struct {
 func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	observer := c.driver.Observe(launch)
 	o := outcome{began: time.Now()}
-	tail := &lines.Tail{Most: stderrTail}
+	tail := &process.Tail{}
 	plan := process.Plan{
 		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir,
 		Env: launch.Env,
@@ -187,7 +183,7 @@ func (c *call) allowMore(f *fault.Fault) {
 
 // streams connects the agent with ours. What it writes to stderr is read along only where nobody sees it there
 // directly.
-func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *lines.Tail) error {
+func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Tail) error {
 	if c.mode == setting.Interactive {
 		plan.Stdin, plan.Terminal, plan.Detach = c.host.Stdin, c.host.Stdin, true
 		return nil
@@ -349,14 +345,14 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 		if !r.Explains(o.exit) {
 			continue
 		}
-		fmt.Fprintf(c.host.Stderr, "hint: %s\n", text.OneLine(joined(r.Reason, r.Fix, r.Command)))
+		fmt.Fprintf(c.host.Stderr, "hint: %s\n", text.Flat(joined(r.Reason, r.Fix, r.Command)))
 	}
 }
 
 // tee keeps the end of what the agent writes to stderr, and hands it on. That nobody reads it any more, or that the
 // disk is full, does not end an agent that has work to do.
 type tee struct {
-	kept   *lines.Tail
+	kept   *process.Tail
 	to     io.Writer
 	broken bool
 	inLine bool // the last line has no end yet

@@ -308,16 +308,16 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 		for _, p := range f.Problems {
 			place := p.Param + ": "
 			fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name,
-				strings.TrimSuffix(text.OneLine(place+strings.TrimPrefix(p.Message, place)), "."))
+				strings.TrimSuffix(text.Flat(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
-		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(text.OneLine(message), "."))
+		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(text.Flat(message), "."))
 	}
 	if f.Suggestion != "" {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", text.OneLine(f.Suggestion))
+		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.Suggestion))
 	}
 	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", text.OneLine(f.FixCommand))
+		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.FixCommand))
 	}
 }
 
@@ -337,11 +337,11 @@ func joined(parts ...string) string {
 }
 
 func (c *call) warn(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, text.OneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
 }
 
 func (c *call) note(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, text.OneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
 }
 
 // exitCode is the one place where faults become exit codes of the shim.

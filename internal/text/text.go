@@ -48,23 +48,10 @@ const (
 	dcs8 = 0x90
 )
 
-// OneLine is s cleaned and in one line, with one blank where any were.
-func OneLine(s string) string {
+// Flat is s cleaned and in one line, however long.
+func Flat(s string) string {
 	s, _ = Clean(s)
 	return strings.Join(strings.Fields(s), " ")
-}
-
-// Short is s, or its first characters and a sign that there are more.
-func Short(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for i := range s {
-		if most--; most < 0 {
-			return s[:i] + "…"
-		}
-	}
-	return s
 }
 
 func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }

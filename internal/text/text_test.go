@@ -88,20 +88,3 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
-
-func TestShortAndOneLine(t *testing.T) {
-	for _, c := range []struct {
-		in   string
-		most int
-		want string
-	}{
-		{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"äöü", 3, "äöü"}, {"äöüß", 3, "äöü…"}, {"ab", 0, "…"},
-	} {
-		if got := Short(c.in, c.most); got != c.want {
-			t.Errorf("%q, %d: got %q, want %q", c.in, c.most, got, c.want)
-		}
-	}
-	if got := OneLine(" a\x1b[31m\r\n\tb  c\n"); got != "a b c" {
-		t.Errorf("got %q", got)
-	}
-}

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"strings"
 
 	"omniagent/internal/fault"
@@ -67,7 +66,7 @@ func (a apiFailure) full() bool {
 
 // ended is a turn that ended badly without a failed request.
 func ended(subtype, reason string, errors []string) *fault.Fault {
-	text := "the agent ended its turn with " + cmp.Or(reason, subtype)
+	text := "the agent ended its turn with " + firstOf(reason, subtype)
 	if len(errors) > 0 && !strings.HasPrefix(errors[0], "[") {
 		text = oneLine(errors[0])
 	}
@@ -77,7 +76,16 @@ func ended(subtype, reason string, errors []string) *fault.Fault {
 	case subtype == "error_max_structured_output_retries":
 		return fault.New(fault.SchemaUnmet, "%s", text)
 	}
-	return fault.New(fault.AgentFailed, "%s", text).With("reason", cmp.Or(reason, subtype))
+	return fault.New(fault.AgentFailed, "%s", text).With("reason", firstOf(reason, subtype))
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
 }
 
 // oneLine is the first line, at most 300 bytes of it.

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -204,7 +203,7 @@ func (t *talk) requested(l *line, raw []byte) []event.Event {
 		return t.elicited(l, raw)
 	}
 	t.reject(l.RequestID, "not supported: "+l.Request.Subtype)
-	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(l.Request.Subtype, l.Type)}}
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(l.Request.Subtype, l.Type)}}
 }
 
 func (t *talk) ask(l *line, raw []byte) []event.Event {
@@ -281,7 +280,7 @@ func (t *talk) elicited(l *line, raw []byte) []event.Event {
 	_ = json.Unmarshal(raw, &more)
 	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: "elicitation"}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: cmp.Or(more.Request.Message, more.Request.Server), Options: []string{
+		ID: l.RequestID, Text: firstOf(more.Request.Message, more.Request.Server), Options: []string{
 			event.Allow,
 			event.Deny,
 		},
@@ -368,7 +367,7 @@ func (t *talk) closeQuestion(q *asking) {
 
 // filled is an answer to a part of a form.
 func (t *talk) filled(q *asking, r event.Reply) error {
-	said := cmp.Or(r.Text, r.Option)
+	said := firstOf(r.Text, r.Option)
 	if said == "" {
 		return fault.New(fault.ArgError, "the answer is empty")
 	}
@@ -396,7 +395,7 @@ func (t *talk) filled(q *asking, r event.Reply) error {
 
 // refuse says no. The denial is told here: the CLI takes every one for that of a person.
 func (t *talk) refuse(q *asking, r event.Reply) {
-	reason := cmp.Or(r.Text, "The user does not want this to run.")
+	reason := firstOf(r.Text, "The user does not want this to run.")
 	response := map[string]any{"behavior": "deny", "message": reason, "toolUseID": q.call.ID}
 	if r.Stop {
 		response["interrupt"] = true

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"encoding/json"
 
 	"omniagent/internal/agent"
@@ -48,14 +47,14 @@ func (t *talk) hooked(id string, raw []byte) {
 	}
 	m := &agent.Moment{
 		Name: agent.MomentName(in.Event), Parent: in.Parent, Again: in.Again,
-		Text: cmp.Or(in.Prompt, in.Last, in.Source, in.Reason, in.Trigger, in.Kind),
+		Text: firstOf(in.Prompt, in.Last, in.Source, in.Reason, in.Trigger, in.Kind),
 	}
 	if in.Tool != "" {
 		m.Call = call(block{ID: in.ToolUse, Name: in.Tool, Input: in.Input})
 		if len(in.Response) > 0 || in.Error != "" {
 			m.Result = &event.Result{
 				ID: in.ToolUse, Name: in.Tool, Failed: in.Error != "",
-				Output: cmp.Or(in.Error, outputOf(in.Response)),
+				Output: firstOf(in.Error, outputOf(in.Response)),
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -168,7 +167,7 @@ func (t *tale) assistant(r record) {
 		return
 	}
 	t.failed, t.broken = nil, false // an error that the agent overcame
-	t.model = cmp.Or(r.Message.Model, t.model)
+	t.model = firstOf(r.Message.Model, t.model)
 	for _, b := range blocks(r.Message.Content) {
 		switch {
 		case b.Type == "tool_use":
@@ -189,7 +188,7 @@ func (t *tale) user(r record) {
 		result = true
 		if refused(r.Denial, r.Decision) {
 			t.denials = append(t.denials, event.Denial{
-				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: oneLine(cmp.Or(plain(b.Content),
+				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: oneLine(firstOf(plain(b.Content),
 					r.Decision.Code, r.Denial)),
 			})
 		}

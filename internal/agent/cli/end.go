@@ -73,9 +73,6 @@ func general(f *fault.Fault) bool {
 	return f == nil || f.Code == fault.AgentFailed || f.Code == fault.NoAnswer || f.Code == fault.Blocked
 }
 
-// lastBytes is how much of what an agent writes on standard error is kept.
-const lastBytes = 64 << 10
-
 // lastWords are the last lines of what an agent wrote on standard error, as far as they are its own and without
 // secrets: neither what looks like one nor one of the environment.
 func lastWords(stderr []byte, env []string) string {
@@ -84,7 +81,7 @@ func lastWords(stderr []byte, env []string) string {
 	length := 0
 	lines := strings.Split(string(stderr), "\n")
 	for i := len(lines) - 1; i >= 0 && len(last) < 3 && length < most; i-- {
-		line := text.OneLine(lines[i])
+		line := text.Flat(lines[i])
 		if line == "" || strings.HasPrefix(line, "at ") { // a step of a stack
 			continue
 		}

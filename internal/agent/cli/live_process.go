@@ -12,7 +12,6 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
@@ -25,7 +24,7 @@ type running struct {
 	proto  Proto
 	child  *process.Child
 	out    outbox
-	stderr lines.Tail
+	stderr process.Tail
 	gone   chan struct{} // closed when all is over
 
 	byUs    string // why we ended it
@@ -56,7 +55,6 @@ func (m *live) start() error {
 	}
 	m.files = append(m.files, launch.Files...)
 	p := &running{mind: m, proto: m.Proto(spec), gone: make(chan struct{})}
-	p.stderr.Most = lastBytes
 	p.out.changed = sync.NewCond(&p.out.mu)
 	observer := m.Driver.Observe(launch)
 	p.child, err = process.Start(process.Plan{

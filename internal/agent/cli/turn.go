@@ -11,7 +11,6 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
-	"omniagent/internal/lines"
 	"omniagent/internal/process"
 )
 
@@ -22,7 +21,7 @@ type run struct {
 	observer agent.Observer
 	chosen   string // the session's id, where we could choose it
 	plain    bool   // it prints nothing but its answer
-	stderr   lines.Tail
+	stderr   process.Tail
 
 	mu    sync.Mutex
 	byUs  string // why we ended it

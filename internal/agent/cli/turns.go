@@ -14,7 +14,6 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
@@ -165,7 +164,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 		return nil, err
 	}
 	m.files = append(m.files, launch.Files...)
-	r := &run{mind: m, chosen: launch.Session, observer: m.driver.Observe(launch), stderr: lines.Tail{Most: lastBytes}}
+	r := &run{mind: m, chosen: launch.Session, observer: m.driver.Observe(launch)}
 	if r.decoder = m.driver.Decode(setting.StreamJSON); r.decoder == nil {
 		r.decoder, r.plain = &plainText{}, true
 	}

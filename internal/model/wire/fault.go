@@ -227,7 +227,14 @@ func brief(s string) string { return line(s, 500) }
 
 func quote(b []byte) string { return line(string(b[:min(len(b), 4<<10)]), 100) }
 
-func line(s string, most int) string { return text.Short(text.OneLine(s), most) }
+func line(s string, most int) string {
+	s, _ = text.Clean(s)
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return s
+}
 
 func garbage(what string, body []byte) *model.Error {
 	if said := quote(body); said != "" {
