@@ -12,9 +12,6 @@
 package admission
 
 import (
-	"bufio"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +21,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/shell"
 )
@@ -169,11 +167,12 @@ func Interpreter(path string, env []string) (string, error) {
 		return "", fault.New(fault.Unsafe, "%s cannot be read, so it is not known what it is", path).Because(err)
 	}
 	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, 1<<10)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	in := lines.NewReader(f, 1<<10)
+	in.Next()
+	if err := in.Err(); err != nil {
 		return "", fault.New(fault.Unsafe, "%s cannot be read, so it is not known what it is", path).Because(err)
 	}
-	rest, script := strings.CutPrefix(line, "#!")
+	rest, script := strings.CutPrefix(string(in.Text), "#!")
 	if !script {
 		return "", nil
 	}
