@@ -5,9 +5,9 @@ import "strings"
 // Credentials masks credentials in texts that somebody works with: program text, settings, differences. It is String,
 // but a name or a place beside a value is not enough; the value must look like a secret, too. Beside any secret name
 // that is a key: long, without blanks, letters and digits mixed. Beside a name that says password or secret, in an
-// Authorization header and in an assignment to a name in capitals, a short word is enough that cannot be program text:
-// `PASSWORD=hunter2secret`, `password: "correct-horse"`. `password: string` and `token = next()` stay as they are, and so
-// do placeholders. n is how many were masked.
+// Authorization header and in an assignment to a name in capitals, a short word is enough that cannot be program
+// text: `PASSWORD=hunter2secret`, `password: "correct-horse"`. `password: string` and `token = next()` stay as they
+// are, and so do placeholders. n is how many were masked.
 func Credentials(s string) (masked string, n int) { return mask(s, fits) }
 
 // How long a value must be to look like a secret, by what says that it is one.
@@ -62,8 +62,10 @@ func plainSecret(s string, i int, found span) bool {
 	}
 	adjoins := found.start == i+1 || quoted && found.start == i+2
 	shell := s[i] == '=' && adjoins && i > 0 && nameByte(s[i-1]) && name == strings.ToUpper(name)
-	if len(value) < leastPlain || strings.ContainsAny(value, " \t\n") || placeholder(value) ||
-		strings.Contains(strings.ToLower(value), strings.ToLower(name)) || !shell && !namesPassword(name) {
+	switch {
+	case !shell && !namesPassword(name), len(value) < leastPlain, strings.ContainsAny(value, " \t\n"):
+		return false
+	case placeholder(value), strings.Contains(strings.ToLower(value), strings.ToLower(name)):
 		return false
 	}
 	if quoted || shell {
@@ -89,7 +91,9 @@ func nameBefore(s string, i int) string {
 // be something else in program text.
 func namesPassword(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range []string{"password", "passwd", "passphrase", "secret", "_pass", "apikey", "api_key", "api-key"} {
+	for _, word := range []string{
+		"password", "passwd", "passphrase", "secret", "_pass", "apikey", "api_key", "api-key",
+	} {
 		if strings.HasSuffix(name, word) {
 			return true
 		}
