@@ -87,8 +87,8 @@ func nameBefore(s string, i int) string {
 	return s[start:end]
 }
 
-// namesPassword reports whether the last word of a name says that the value is a secret, and not a key or a token, which
-// may be something else in program text.
+// namesPassword reports whether the last word of a name says that the value is a secret. A key or a token may be
+// something else in program text.
 func namesPassword(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{
