@@ -10,7 +10,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // tests: scripts that read like the manual
 	github.com/spf13/cobra v1.10.2 // parsing and shell completion; 0.02 ms of init
 	github.com/spf13/pflag v1.0.9 // cobra's flags, declared from our own data
-	golang.org/x/net v0.62.0 // html: the tokenizer of the web's own rules, for pages; 0.003 ms of init
+	golang.org/x/net v0.62.0 // html: the tokenizer of the web's own rules, for pages; 0.09 ms of init
 	golang.org/x/sys v0.49.0 // landlock, seccomp, flock, pidfd: what syscall lacks
 	golang.org/x/term v0.47.0 // is this a terminal; a few lines a platform
 	mvdan.cc/sh/v3 v3.14.1 // bash as a syntax tree, for guard; 0.07 ms of init, 0.5 MB with what only it needs

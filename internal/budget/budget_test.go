@@ -10,7 +10,7 @@ import (
 // The limits.
 const (
 	maxStart = 3.0 // median time of --version, as a multiple of an empty program's
-	// work of package initialisation, as a multiple of that of a program that imports net/http; measured 2.0 to 2.3,
+	// work of package initialisation, as a multiple of that of a program that imports net/http; measured 2.1 to 2.4,
 	// more on a busy machine
 	maxInit       = 3.0
 	maxThirdParty = 0.4        // share of one package from elsewhere in the same measure
