@@ -57,8 +57,15 @@ func plainSecret(s string, i int, found span) bool {
 	name, value := nameBefore(s, i), s[found.start:found.end]
 	quoted := found.start > 0 && isQuote(s[found.start-1])
 	if strings.EqualFold(name, "authorization") || strings.EqualFold(name, "proxy-authorization") {
-		_, token, ok := strings.Cut(value, " ")
-		return ok && len(token) >= leastPlain && !placeholder(token)
+		words := strings.Fields(value)
+		if len(words) != 2 || len(words[1]) < leastPlain || placeholder(words[1]) {
+			return false
+		}
+		switch strings.ToLower(words[0]) {
+		case "bearer", "basic", "token", "apikey", "key", "negotiate":
+			return true
+		}
+		return false
 	}
 	adjoins := found.start == i+1 || quoted && found.start == i+2
 	shell := s[i] == '=' && adjoins && i > 0 && nameByte(s[i-1]) && name == strings.ToUpper(name)

@@ -192,7 +192,7 @@ func TestCredentials(t *testing.T) {
 		"password: string", "password = user.password2", "password = password", "password: \"changeme\"",
 		"PASSWORD=$SECRET", "PASSWORD=", "PASSWORD=your-password-here", "label: \"Password: please type it\"",
 		"Password: \"Enter your password\"", "password=getpass()", "secret: required", "PASSWORD=xxxxxxxx",
-		"Authorization: Bearer $TOKEN", "Authorization: Bearer YOUR_TOKEN", "token = \"letmein\"", "f(API_KEY=settings.API_KEY)", "token = next()", "const token = lexer.scanIdentifierOrKeyword", "if token == other {",
+		"Authorization: Bearer $TOKEN", "# Keep Authorization: headers here", "Authorization: Bearer YOUR_TOKEN", "token = \"letmein\"", "f(API_KEY=settings.API_KEY)", "token = next()", "const token = lexer.scanIdentifierOrKeyword", "if token == other {",
 		"--token TOKEN", "api_key: ${API_KEY}",
 		"postgres://postgres:postgres@localhost/db", "https://user:%s@host/", "the bearer of news",
 		"Authorization: Bearer <your token here>", "secret := os.Getenv(\"SECRET_NAME_2\")",
