@@ -254,6 +254,9 @@ func clean(err error) error {
 		if !found || !ended {
 			break
 		}
+		if last := len(places) - 1; last >= 0 && strings.HasPrefix(place, places[last]+"/") {
+			places = places[:last] // the longer place says it all
+		}
 		if place != "root" {
 			places = append(places, cut(place, maxMessage/10))
 		}
