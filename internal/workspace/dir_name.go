@@ -15,10 +15,10 @@ const longestName = 4096
 
 // Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further
 // directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are
-// no part of it: a file whose name begins or ends in one is ./ a or a /. It does not look whether the file exists.
+// no part of it: a file whose name begins or ends in one is ./ a or a /. The file need not exist.
 //
-// On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there. Elsewhere
-// src\a is src/a, unless there is a file of that very name.
+// On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
+// Elsewhere src\a is src/a, unless there is a file of that very name.
 func (d *Dir) Name(written string) (string, error) {
 	trimmed := strings.TrimSpace(written)
 	if trimmed == "" || strings.ContainsRune(written, 0) || len(written) > longestName {

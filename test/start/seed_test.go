@@ -2,6 +2,9 @@ package start
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,5 +130,98 @@ func TestInputsAsSent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestShapesOfFailures: a login that fails is a system error, and one that has expired is told from one that is wrong;
+// all else that a model's API cannot do is an error.
+func TestShapesOfFailures(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		`{"error":400}`: "error  API_ERROR", `{"error":403}`: "error  PERMISSION_DENIED",
+		`{"error":404}`: "error  NOT_FOUND", `{"error":500}`: "error  API_ERROR",
+		`{"error":401}`:                         "system error AUTH_REQUIRED",
+		`{"error":401,"message":"invalid key"}`: "system error AUTH_REQUIRED",
+		`{"error":401,"message":"OAuth token has expired. Please obtain a new token."}`: "system error CREDENTIALS_EXPIRED",
+	} {
+		for _, w := range wires() {
+			t.Run(w.provider+"/"+script, func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t)
+				args, env, _ := w.scripted(t, "["+script+"]")
+				messages, exit := p.launch(t, env, append(args, "-p", "go")...).end()
+				if exit != 1 || len(messages) < 3 {
+					t.Fatalf("exit %d, %v", exit, messages)
+				}
+				m, result := messages[len(messages)-3], messages[len(messages)-2]
+				subtype, _ := m["subtype"].(string)
+				if got := fmt.Sprint(m["type"], " ", subtype, " ", m["code"]); got != want {
+					t.Errorf("%s, want %s: %v", got, want, m)
+				}
+				if result["is_error"] != true || !strings.HasPrefix(fmt.Sprint(result["result"]), "Error: ") {
+					t.Errorf("%v", result)
+				}
+			})
+		}
+	}
+}
+
+// TestRefusedCalls: whatever keeps a conversation from beginning has one shape and one exit code.
+func TestRefusedCalls(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"unknown session": {"--resume", "nobody"}, "two sessions": {"--resume", "a", "--session-id", "b"},
+		"no such session id": {"--session-id", "../x"}, "mode": {"--permission-mode", "bogus"},
+		"number": {"--max-turns", "q"}, "provider": {"--provider", "nobody"}, "version": {"--protocol-version", "2"},
+		"no directory": {"--cwd", "/no/such/directory"}, "unknown flag": {"--no-such-flag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			base, env, _ := wires()[0].scripted(t, `[]`)
+			if name == "provider" {
+				base = base[2:]
+			}
+			messages, exit := p.launch(t, env, append(append(base, args...), "-p", "go")...).end()
+			if exit != 2 || len(messages) != 3 || messages[0]["subtype"] != "error" {
+				t.Errorf("exit %d, %v", exit, messages)
+			}
+		})
+	}
+}
+
+// TestGoogleLoginOfAFile: application default credentials are given for a token, with which Gemini is asked. One that
+// has expired says so.
+func TestGoogleLoginOfAFile(t *testing.T) {
+	t.Parallel()
+	for refresh, want := range map[string]string{"good": "hello", "old": "CREDENTIALS_EXPIRED"} {
+		p := newPlace(t)
+		tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if q.FormValue("refresh_token") != "good" {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"error":"invalid_grant","error_description":"Bad Request"}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"access_token":"ya29.token","expires_in":3600}`)
+		}))
+		t.Cleanup(tokens.Close)
+		file := filepath.Join(p.home, "adc.json")
+		content := `{"type":"authorized_user","client_id":"i","client_secret":"s","refresh_token":"` + refresh +
+			`","token_uri":"` + tokens.URL + `"}`
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args, _, server := wires()[3].scripted(t, `[{"say":"hello"}]`)
+		r := p.launch(t, []string{"GOOGLE_APPLICATION_CREDENTIALS=" + file, "PATH=/nonexistent"},
+			append(args, "-p", "go")...)
+		messages, _ := r.end()
+		if said := strings.Join(r.all(), "\n"); !strings.Contains(said, want) {
+			t.Errorf("%s: %v", refresh, messages)
+		}
+		for _, q := range server.Requests() {
+			if got := q.Header.Get("Authorization"); got != "Bearer ya29.token" {
+				t.Errorf("asked with %q", got)
+			}
+		}
 	}
 }

@@ -295,19 +295,12 @@ func of(ev event.Event, o ordered) ordered {
 	return o
 }
 
-// fail tells what ends the turn: a failed login in front of any answer in its own form.
+// fail tells what ends the turn: a login that failed in front of any answer in its own form, all else as an error.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
-	e.failure = f
-	if !e.answered && (f.Code == fault.AuthRequired || f.Code == fault.PermissionDenied ||
-		f.Code == fault.ConfigInvalid || f.Code == fault.ArgError || f.Code == fault.NotFoundCode) {
-		return encode(ordered{
-			{"type", "system"},
-			{"subtype", "error"},
-			{"session_id", e.Session},
-			{"message", f.Sentence()},
-			{"code", string(f.Code)},
-		})
+	if !e.answered && f.Kind() == fault.Auth {
+		return e.systemError(f)
 	}
+	e.failure = f
 	o := ordered{{"type", "error"}, {"message", f.Sentence()}, {"code", string(f.Code)}}
 	if wait := f.Wait(); wait > 0 {
 		o = append(o, member{"retry_after_ms", wait.Milliseconds()})
@@ -315,9 +308,17 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	return encode(o)
 }
 
-// Refuse is the whole stream of a turn that cannot begin.
+func (e *Encoder) systemError(f *fault.Fault) [][]byte {
+	e.failure = f
+	return encode(ordered{
+		{"type", "system"}, {"subtype", "error"}, {"session_id", e.Session}, {"message", f.Sentence()},
+		{"code", string(f.Code)},
+	})
+}
+
+// Refuse is the whole stream of a conversation that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
-	return append(e.fail(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
+	return append(e.systemError(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
 }
 
 // end is usage, result and message_stop.
