@@ -225,3 +225,37 @@ func TestGoogleLoginOfAFile(t *testing.T) {
 		}
 	}
 }
+
+// TestUnwritableHome: a home that cannot be written ends nothing. The conversation is not kept, and one line says so;
+// commands have their walls all the same, with a record in the temporary directory.
+func TestUnwritableHome(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	file := filepath.Join(p.home, "file") // nobody makes a directory in it, not even the superuser
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, home := range []string{file, filepath.Join(file, "below")} {
+		args, env, _ := wires()[0].scripted(t, `[{"shell":"echo ran > ran.txt"},{"say":"done"}]`)
+		env = append(env, "HOME="+home)
+		r := p.launch(t, env, append(args, "--session-id", "s", "-p", "go", "--permission-mode", "auto")...)
+		messages, exit := r.end()
+		if exit != 0 || result(t, messages)["result"] != "done" || messages[0]["session_id"] != "s" {
+			t.Errorf("exit %d, %v", exit, messages)
+		}
+		if whole(t) && wallsOf(messages) == "none" {
+			t.Errorf("there are no walls: %v", messages[0])
+		}
+		if said := r.stderr.String(); strings.Count(said, "nothing of the conversation is kept") != 1 {
+			t.Errorf("it is told as %q", said)
+		}
+		if err := os.Remove(filepath.Join(p.work, "ran.txt")); err != nil {
+			t.Error(err)
+		}
+	}
+	args, env, _ := wires()[0].scripted(t, `[]`)
+	messages, exit := p.launch(t, append(env, "HOME="+file), append(args, "--resume", "s", "-p", "go")...).end()
+	if exit != 2 || messages[0]["code"] != "NOT_FOUND" {
+		t.Errorf("exit %d, %v", exit, messages)
+	}
+}
