@@ -42,6 +42,7 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 		History: c.Path("history-file"),
 		Forget:  c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
+		Rejoin:   c.String("dialect") != nested, // Claude Code refuses an id that is taken
 	}
 	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
 		mode == setting.Yolo}

@@ -259,3 +259,67 @@ func TestUnwritableHome(t *testing.T) {
 		t.Errorf("exit %d, %v", exit, messages)
 	}
 }
+
+// TestSameSessionEachTurn: a host that passes the same --session-id with every turn goes on with one session, with a
+// process for each turn and over frames.
+func TestSameSessionEachTurn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, server := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
+	args = append(args, "--session-id", "mine")
+	for _, said := range []string{"first words", "second words"} {
+		messages, exit := p.launch(t, env, append(args, "-p", said)...).end()
+		if exit != 0 || messages[0]["session_id"] != "mine" {
+			t.Fatalf("exit %d, %v", exit, messages)
+		}
+	}
+	r := p.launch(t, env, args...)
+	r.say(`{"type":"user","content":"third words"}`)
+	messages, exit := r.end()
+	if exit != 0 || messages[0]["session_id"] != "mine" {
+		t.Fatalf("exit %d, %v", exit, messages)
+	}
+	requests := server.Requests()
+	for _, said := range []string{"first words", "You said first words", "second words", "third words"} {
+		if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, said) {
+			t.Errorf("%q is not in the request: %s", said, last)
+		}
+	}
+	// It is what it was: nothing opens, nothing is replaced, nobody else takes it.
+	for want, more := range map[string][]string{
+		"belongs to openai": {"--provider", "gemini", "--api-base", server.URL()},
+		"exists already":    {"--history-file", filepath.Join(p.home, ".yume", "sessions", "mine.json")},
+	} {
+		messages, exit := p.launch(t, append(env, "GEMINI_API_KEY=k"), append(append(slices.Clone(args), "-p", "x"),
+			more...)...).end()
+		if exit == 0 || !strings.Contains(fmt.Sprint(messages[0]["message"]), want) {
+			t.Errorf("exit %d, %v, want %q", exit, messages[0], want)
+		}
+	}
+	messages, exit = p.launch(t, env, append(args, "-p", "x", "--no-session-persistence")...).end()
+	if before := len(requests); exit != 0 || strings.Contains(string(server.Requests()[before].Raw), "first words") {
+		t.Errorf("exit %d: what is not to be kept goes on with what was: %v", exit, messages)
+	}
+}
+
+// TestChangedID: a conversation that has another id than the one that the host named says so behind init.
+func TestChangedID(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"say":"ok"}]`)
+	if messages, _ := p.launch(t, env, append(args, "--session-id", "a", "-p", "x")...).end(); find(messages, "system",
+		"session_id") != nil {
+		t.Errorf("nothing changed: %v", messages)
+	}
+	for _, more := range [][]string{{"--fork-session"}, {"--fork-session", "--session-id", "b"}} {
+		messages, exit := p.launch(t, env, append(append(args, "--resume", "a", "-p", "x"), more...)...).end()
+		if exit != 0 || messages[1]["subtype"] != "session_id" || messages[1]["session_id"] != messages[0]["session_id"] ||
+			messages[1]["previous_session_id"] != "a" || messages[0]["session_id"] == "a" {
+			t.Errorf("exit %d, %v", exit, messages[:2])
+		}
+	}
+	if messages, _ := p.launch(t, env, append(args, "--resume", "a", "-p", "x")...).end(); find(messages, "system",
+		"session_id") != nil {
+		t.Errorf("nothing changed: %v", messages)
+	}
+}
