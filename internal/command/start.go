@@ -48,7 +48,7 @@ func start() *contract.Command {
 // startParams are the flags; those of a host of Claude Code's are put into them before.
 func startParams() []contract.Param {
 	return []contract.Param{
-		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: openai, codex, gemini or anthropic"},
+		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: openai, codex, gemini, anthropic"},
 		{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
 		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "session to begin or go on with"},

@@ -313,13 +313,37 @@ func TestChangedID(t *testing.T) {
 	}
 	for _, more := range [][]string{{"--fork-session"}, {"--fork-session", "--session-id", "b"}} {
 		messages, exit := p.launch(t, env, append(append(args, "--resume", "a", "-p", "x"), more...)...).end()
-		if exit != 0 || messages[1]["subtype"] != "session_id" || messages[1]["session_id"] != messages[0]["session_id"] ||
-			messages[1]["previous_session_id"] != "a" || messages[0]["session_id"] == "a" {
+		init, changed := messages[0], messages[1]
+		if exit != 0 || changed["subtype"] != "session_id" || changed["session_id"] != init["session_id"] ||
+			changed["previous_session_id"] != "a" || init["session_id"] == "a" {
 			t.Errorf("exit %d, %v", exit, messages[:2])
 		}
 	}
 	if messages, _ := p.launch(t, env, append(args, "--resume", "a", "-p", "x")...).end(); find(messages, "system",
 		"session_id") != nil {
 		t.Errorf("nothing changed: %v", messages)
+	}
+}
+
+// TestProviderCopilot drives the installed program, or says how it is installed.
+func TestProviderCopilot(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	bin := t.TempDir()
+	path := "PATH=" + bin
+	r := p.launch(t, []string{path}, "--provider", "copilot", "-p", "go")
+	messages, exit := r.end()
+	if exit != 2 || messages[0]["code"] != "NOT_INSTALLED" || !strings.Contains(r.stderr.String(),
+		"npm install -g @github/copilot") {
+		t.Errorf("exit %d, %v: %s", exit, messages, r.stderr.String())
+	}
+	stub := "#!/bin/sh\nread -r line\necho \"$@ $line\" >> " + filepath.Join(p.home, "told") + "\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(bin, "copilot"), []byte(stub), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	_, exit = p.launch(t, []string{path}, "--provider", "copilot", "-p", "say what you are").end()
+	told, err := os.ReadFile(filepath.Join(p.home, "told"))
+	if err != nil || !strings.Contains(string(told), "say what you are") || exit != 1 {
+		t.Errorf("exit %d: it was told %q, %v", exit, told, err)
 	}
 }
