@@ -347,3 +347,29 @@ func TestProviderCopilot(t *testing.T) {
 		t.Errorf("exit %d: it was told %q, %v", exit, told, err)
 	}
 }
+
+// TestVerbose: --verbose says on standard error what is chosen, asked and called, and how the turn ended; without it
+// there is nothing to say.
+func TestVerbose(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, server := wires()[0].scripted(t, `[{"read":"missing.txt"},{"say":"done"}]`)
+	args = append(args, "--permission-mode", "auto", "-p", "go", "--session-id", "s")
+	r := p.launch(t, env, append(args, "--verbose")...)
+	plain, exit := r.end()
+	for _, want := range []string{
+		"test-model of openai at " + server.URL(), "--provider", "the key in OPENAI_API_KEY", "session s in " + p.work,
+		"mode yolo", "test-model answered: ", "Read missing.txt", "failed", "turn 1 ended after ", ": success",
+	} {
+		if !strings.Contains(r.stderr.String(), want) {
+			t.Errorf("exit %d: %q is not said: %s", exit, want, r.stderr.String())
+		}
+	}
+	if strings.Contains(r.stderr.String(), "secret-of-a-test") {
+		t.Errorf("the key is told: %s", r.stderr.String())
+	}
+	r = newPlace(t).launch(t, env, args...)
+	if messages, _ := r.end(); r.stderr.Len() > 0 || len(messages) != len(plain) {
+		t.Errorf("without --verbose: %s", r.stderr.String())
+	}
+}
