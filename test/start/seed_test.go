@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/order"
 )
 
 // What Yume's specification asks of the stream, where the tables of the other files do not say it.
@@ -174,6 +177,9 @@ func TestRefusedCalls(t *testing.T) {
 		"no such session id": {"--session-id", "../x"}, "mode": {"--permission-mode", "bogus"},
 		"number": {"--max-turns", "q"}, "provider": {"--provider", "nobody"}, "version": {"--protocol-version", "2"},
 		"no directory": {"--cwd", "/no/such/directory"}, "unknown flag": {"--no-such-flag"},
+		"max-turns, output-format, permission-mode": {
+			"--permission-mode", "bogus", "--output-format", "xml", "--max-turns", "q",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,6 +191,13 @@ func TestRefusedCalls(t *testing.T) {
 			messages, exit := p.launch(t, env, append(append(base, args...), "-p", "go")...).end()
 			if exit != 2 || len(messages) != 3 || messages[0]["subtype"] != "error" {
 				t.Errorf("exit %d, %v", exit, messages)
+			}
+			if several := strings.Split(name, ", "); len(several) > 1 {
+				for _, flag := range several {
+					if !strings.Contains(fmt.Sprint(messages[0]["message"]), flag) {
+						t.Errorf("--%s is not named: %v", flag, messages[0])
+					}
+				}
 			}
 		})
 	}
@@ -371,5 +384,28 @@ func TestVerbose(t *testing.T) {
 	r = newPlace(t).launch(t, env, args...)
 	if messages, _ := r.end(); r.stderr.Len() > 0 || len(messages) != len(plain) {
 		t.Errorf("without --verbose: %s", r.stderr.String())
+	}
+}
+
+// TestGrammarOfYume: the whole command line of the specification, under its program's name.
+func TestGrammarOfYume(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	link := filepath.Join(p.home, "yume-cli")
+	if err := os.Symlink(program, link); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	args, env, _ := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
+	all := append([]string{"start", "--cwd", p.work}, args...)
+	all = append(all, "--session-id", "s", "--prompt", "hello", "--output-format", "stream-json", "--permission-mode",
+		"default", "--protocol-version", "1", "--verbose")
+	for _, more := range [][]string{nil, {"--resume", "s"}} {
+		cmd := exec.Command(link, append(all, more...)...)
+		cmd.Env, cmd.Dir = append(p.env, env...), p.home
+		out, err := cmd.Output()
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		if wrong := order.Flat(lines); err != nil || wrong != nil || !strings.Contains(string(out), "You said hello") {
+			t.Errorf("%v, %v: %s", err, wrong, out)
+		}
 	}
 }
