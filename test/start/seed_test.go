@@ -409,3 +409,43 @@ func TestGrammarOfYume(t *testing.T) {
 		}
 	}
 }
+
+// TestModeThatHolds: init tells the mode that a session goes on with, and not the wider one that was asked for.
+func TestModeThatHolds(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"shell":"touch ran.txt"},{"say":"ok"}]`)
+	for _, c := range []struct{ asked, holds string }{
+		{"interactive", "interactive"}, {"auto", "interactive"}, {"deny", "deny"}, {"auto", "deny"},
+	} {
+		messages, _ := p.launch(t, env, append(args, "--session-id", "s", "-p", "x", "--permission-mode",
+			c.asked)...).end()
+		if messages[0]["permissionMode"] != c.holds {
+			t.Errorf("asked for %s: %v, want %s", c.asked, messages[0]["permissionMode"], c.holds)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(p.work, "ran.txt")); err == nil {
+		t.Error("the command ran")
+	}
+}
+
+// TestRulesAndBackslashes: a rule about a directory, and what is never written unasked, hold however a path is written.
+func TestRulesAndBackslashes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "secret/key.txt", "canary\n")
+	args, env, _ := wires()[0].scripted(t, `[{"calls":[
+		{"call":{"name":"Read","input":{"file_path":"secret\\key.txt"}}},
+		{"call":{"name":"Write","input":{"file_path":".vscode\\tasks.json","content":"{}"}}},
+		{"call":{"name":"Read","input":{"file_path":"secret\\..\\..\\up.txt"}}}]},{"say":"ok"}]`)
+	messages, exit := p.launch(t, env, append(args, "--permission-mode", "auto", "--disallowed-tools", "Read(secret/**)",
+		"-p", "x")...).end()
+	for _, m := range messages {
+		if m["type"] == "tool_result" && m["is_error"] != true || strings.Contains(fmt.Sprint(m), "canary") {
+			t.Errorf("exit %d: %v", exit, m)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(p.work, ".vscode")); err == nil {
+		t.Error(".vscode was written")
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
 
@@ -78,7 +79,7 @@ func (e *Encoder) init() [][]byte {
 		{"session_id", e.Session},
 		{"model", f.Model},
 		{"cwd", f.Dir},
-		{"permissionMode", e.Mode},
+		{"permissionMode", e.mode()},
 		{"tools", f.Tools},
 	}
 	if f.Walls != nil {
@@ -91,6 +92,14 @@ func (e *Encoder) init() [][]byte {
 		})...)
 	}
 	return lines
+}
+
+// mode is the permission mode in the host's own word, unless another one holds: a session that goes on opens nothing.
+func (e *Encoder) mode() string {
+	if asked, ok := setting.ParseApproval(e.Mode); ok && e.facts.Mode != "" && e.facts.Mode != asked {
+		return ModeWord(e.facts.Mode)
+	}
+	return e.Mode
 }
 
 // Event is what an event looks like: no line, or several. Calls that run side by side are written one behind the other,
