@@ -438,8 +438,8 @@ func TestRulesAndBackslashes(t *testing.T) {
 		{"call":{"name":"Read","input":{"file_path":"secret\\key.txt"}}},
 		{"call":{"name":"Write","input":{"file_path":".vscode\\tasks.json","content":"{}"}}},
 		{"call":{"name":"Read","input":{"file_path":"secret\\..\\..\\up.txt"}}}]},{"say":"ok"}]`)
-	messages, exit := p.launch(t, env, append(args, "--permission-mode", "auto", "--disallowed-tools", "Read(secret/**)",
-		"-p", "x")...).end()
+	args = append(args, "--permission-mode", "auto", "--disallowed-tools", "Read(secret/**)", "-p", "x")
+	messages, exit := p.launch(t, env, args...).end()
 	for _, m := range messages {
 		if m["type"] == "tool_result" && m["is_error"] != true || strings.Contains(fmt.Sprint(m), "canary") {
 			t.Errorf("exit %d: %v", exit, m)
