@@ -345,7 +345,12 @@ func (h *Host) tell(e event.Event) {
 		if e.Terminal {
 			h.why = e.Fault.Code
 		}
-		h.Log("%s", e.Fault.Sentence())
+		h.Log("%s", e.Fault.Message)
+		for _, hint := range []string{e.Fault.Suggestion, e.Fault.FixCommand} {
+			if hint != "" {
+				h.Log("hint: %s", hint)
+			}
+		}
 	case event.Ended:
 		delete(h.open, e.Turn)
 		h.last = e.End
