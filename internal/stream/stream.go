@@ -330,13 +330,13 @@ func (h *Host) tell(e event.Event) {
 		h.Detail("%s", e.Text)
 	case event.Answered:
 		if u := e.Answer.Usage; u != nil {
-			h.Detail("%s answered: %d tokens in, %d out", e.Model, u.Input, u.Output)
+			h.Detail("%s answered: %d tokens in, %d out", text.Name(e.Model), u.Input, u.Output)
 		}
 	case event.ToolCall:
-		h.Detail("%s %s", e.Call.Name, cmp.Or(e.Call.Command, e.Call.Path))
+		h.Detail("%s %s", text.Name(e.Call.Name), text.Name(cmp.Or(e.Call.Command, e.Call.Path)))
 	case event.ToolResult:
 		if e.Result.Failed {
-			h.Detail("the call %s failed", e.Result.ID)
+			h.Detail("the call %s failed", text.Name(e.Result.ID))
 		}
 	case event.Denied:
 		h.denied = h.denied || !e.Denial.ByUser
