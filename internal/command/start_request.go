@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
+	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -42,6 +43,14 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 		History: c.Path("history-file"),
 		Forget:  c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
+		Rejoin:   c.String("dialect") != nested, // Claude Code refuses an id that is taken
+	}
+	if r.Provider == provider.Copilot && r.Agent == native.Name && c.Command.Path == "start" && !c.Given("agent") {
+		if r.Base != "" {
+			return r, fault.New(fault.ArgError, "--api-base does not go with --provider copilot, which is a program").
+				Hint("--provider openai asks any server that speaks Chat Completions")
+		}
+		r.Agent, r.Provider = provider.Copilot, ""
 	}
 	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
 		mode == setting.Yolo}

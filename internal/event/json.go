@@ -152,7 +152,7 @@ func (c *Call) Object() json.RawMessage {
 		return c.Canonical
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(c.Input, &members) == nil && len(members) > 0 {
+	if json.Unmarshal(c.Input, &members) == nil && members != nil {
 		return c.Input
 	}
 	of := map[string]any{}

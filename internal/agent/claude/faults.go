@@ -28,11 +28,11 @@ func (a apiFailure) fault() *fault.Fault {
 	case a.full():
 		f = fault.New(fault.ContextFull, "%s", text)
 	case a.Word == "authentication_failed" && a.Status == 0:
-		f = fault.New(fault.AuthRequired, "%s", text).FixBy("Log in.", "claude auth login").
+		f = fault.New(fault.Login(text), "%s", text).FixBy("Log in.", "claude auth login").
 			Hint("log in with claude auth login, or set ANTHROPIC_API_KEY")
 	case a.Word == "authentication_failed", a.Word == "oauth_org_not_allowed", a.Word == "cloud_credential_error",
 		a.Status == 401, a.Status == 403:
-		f = fault.New(fault.AuthRequired, "%s",
+		f = fault.New(fault.Login(text+a.Detail), "%s",
 			text).Hint("the credentials were not accepted: claude auth status shows which are used")
 	case a.Word == "rate_limit", a.Status == 429:
 		f = fault.New(fault.TooManyRequests, "%s", text)

@@ -29,7 +29,7 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 // errorKind is Claude Code's word for what went wrong with the model's API; empty: it was something else.
 func errorKind(f *fault.Fault) string {
 	switch f.Code {
-	case fault.AuthRequired, fault.PermissionDenied:
+	case fault.AuthRequired, fault.CredentialsExpired, fault.PermissionDenied:
 		return "authentication_failed"
 	case fault.TooManyRequests:
 		return "rate_limit"
