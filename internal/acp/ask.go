@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/event"
 	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // form is the input of a tool with which an agent asks a person something.
@@ -223,7 +224,7 @@ func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	read func(json.RawMessage) event.Reply,
 ) {
 	s.state("requires_action", "", nil)
-	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *wire.Error) {
+	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *jsonrpc.Error) {
 		switch {
 		case s.cancelled(turn):
 			s.answer(q, none("the turn was cancelled"))

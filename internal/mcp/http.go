@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 const (
@@ -243,8 +244,7 @@ func (r *remote) refused(response *http.Response) error {
 			Hint(`Put a token into its configuration: "headers": {"Authorization": "Bearer ${VARIABLE}"}.`)
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxStderr))
-	var m message
-	if json.Unmarshal(body, &m) == nil && m.Error != nil {
+	if m, ok := jsonrpc.Read(body); ok && m.Error != nil {
 		return m.Error
 	}
 	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server",
@@ -279,8 +279,7 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	r.mu.Lock()
 	r.protocol = hello.ProtocolVersion
 	r.mu.Unlock()
-	line, _ := json.Marshal(message{Version: "2.0", Method: "notifications/initialized"})
-	return r.post(ctx, 0, line, false)
+	return r.post(ctx, 0, jsonrpc.Notification("notifications/initialized", nil), false)
 }
 
 // answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its

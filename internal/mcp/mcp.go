@@ -18,6 +18,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // Server is one that was configured: a program, an address, or a part of the host.
@@ -214,7 +215,7 @@ func (c *Conn) handshake(ctx context.Context) error {
 	c.Title = clean(first(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
 	c.Instructions = cleanText(answer.Instructions, maxAbout)
 	c.wire.ready(c.Protocol)
-	return c.tell(ctx, "notifications/initialized", nil)
+	return c.wire.send(ctx, 0, jsonrpc.Notification("notifications/initialized", nil))
 }
 
 // hello agrees on a version of the protocol.

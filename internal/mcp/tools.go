@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/toolspec"
 )
 
@@ -58,7 +59,7 @@ func (c *Conn) list(ctx context.Context) error {
 			Next  string            `json:"nextCursor"`
 		}
 		if err := c.ask(ctx, "tools/list", params, &answer); err != nil {
-			if refused, ok := err.(*rpcError); ok && refused.Code == noSuchMethod && page == 1 {
+			if refused, ok := err.(*jsonrpc.Error); ok && refused.Code == jsonrpc.MethodNotFound && page == 1 {
 				return nil // it has no tools
 			}
 			return err

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
 
@@ -24,7 +24,7 @@ type talk struct {
 	o     options
 	step  cli.Step
 
-	sent    int
+	sent    int64
 	waiting map[string]what // our requests without a response
 	failed  *fault.Fault
 	thread  string
@@ -101,7 +101,7 @@ func newTalk(o options) *talk {
 func (t *talk) Begin() cli.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
 	t.request("initialize", map[string]any{"clientInfo": info})
-	t.say(map[string]any{"method": "initialized"}) // it hears one after the other, so nothing has to wait
+	t.say(jsonrpc.Notification("initialized", nil)) // it hears one after the other, so nothing has to wait
 	t.open()
 	return t.done()
 }
@@ -112,23 +112,20 @@ func (t *talk) done() cli.Step {
 	return step
 }
 
-func (t *talk) say(v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return // what goes out is made of values that can be encoded
+// say adds a line, in the form of Codex, which leaves out the version.
+func (t *talk) say(line []byte) {
+	if line != nil {
+		t.step.Lines = append(t.step.Lines, jsonrpc.Bare(line))
 	}
-	t.step.Lines = append(t.step.Lines, append(data, '\n'))
 }
 
 func (t *talk) request(method string, params any) {
 	t.sent++
-	t.waiting[strconv.Itoa(t.sent)] = what{method: method}
-	t.say(map[string]any{"id": t.sent, "method": method, "params": params})
+	t.waiting[strconv.FormatInt(t.sent, 10)] = what{method: method}
+	t.say(jsonrpc.Request(t.sent, method, params))
 }
 
-func (t *talk) respond(id json.RawMessage, result any) {
-	t.say(map[string]any{"id": id, "result": result})
-}
+func (t *talk) respond(id json.RawMessage, result any) { t.say(jsonrpc.Result(id, result)) }
 
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
@@ -174,37 +171,21 @@ func (t *talk) Know(f *event.Facts) {
 	f.Servers = cli.SortServers(f.Servers)
 }
 
-// rpc is one line of either kind.
-type rpc struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
 func (t *talk) line(data []byte) []event.Event {
-	var m rpc
-	if data[0] != '{' || json.Unmarshal(data, &m) != nil {
-		return cli.Unreadable(data)
-	}
-	hasID := len(m.ID) > 0 && !bytes.Equal(m.ID, []byte("null"))
+	m, ok := jsonrpc.Read(data)
 	switch {
-	case m.Method != "" && hasID:
-		return t.requested(m)
-	case m.Method != "":
-		return t.told(m)
-	case hasID:
+	case !ok, m.Method == "" && m.ID == nil:
+		return cli.Unreadable(data)
+	case m.Method == "":
 		return t.answered(m)
+	case m.ID != nil:
+		return t.requested(m)
 	}
-	return cli.Unreadable(data)
+	return t.told(m)
 }
 
 // answered reads a response to one of our requests.
-func (t *talk) answered(m rpc) []event.Event {
+func (t *talk) answered(m jsonrpc.Message) []event.Event {
 	w, known := t.waiting[string(m.ID)]
 	delete(t.waiting, string(m.ID))
 	if !known {
@@ -347,7 +328,7 @@ func oneLine(s string) string {
 }
 
 // told reads a notification.
-func (t *talk) told(m rpc) []event.Event {
+func (t *talk) told(m jsonrpc.Message) []event.Event {
 	var n notice
 	if json.Unmarshal(m.Params, &n) != nil {
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}

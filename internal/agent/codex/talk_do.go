@@ -81,7 +81,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 		return err
 	}
 	t.request("turn/steer", map[string]any{"threadId": t.thread, "expectedTurnId": t.turn, "input": input})
-	t.waiting[strconv.Itoa(t.sent)] = what{"turn/steer", token}
+	t.waiting[strconv.FormatInt(t.sent, 10)] = what{"turn/steer", token}
 	return nil
 }
 

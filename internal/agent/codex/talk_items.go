@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // counted is a usage as app-server tells it.
@@ -198,7 +199,7 @@ type approvalAsked struct {
 }
 
 // requested is a request of Codex.
-func (t *talk) requested(m rpc) []event.Event {
+func (t *talk) requested(m jsonrpc.Message) []event.Event {
 	var p approvalAsked
 	if json.Unmarshal(m.Params, &p) != nil {
 		t.reject(m, "it cannot be read")
@@ -241,8 +242,8 @@ func (t *talk) requested(m rpc) []event.Event {
 	return []event.Event{{Kind: event.Question, Session: t.thread, Ask: ask}}
 }
 
-func (t *talk) reject(m rpc, why string) {
-	t.say(map[string]any{"id": m.ID, "error": map[string]any{"code": -32601, "message": m.Method + ": " + why}})
+func (t *talk) reject(m jsonrpc.Message, why string) {
+	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
 }
 
 func first(words ...string) string {
