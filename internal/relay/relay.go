@@ -143,15 +143,6 @@ func (r Relay) code(end process.Ending, w *Watch) int {
 	return done
 }
 
-// Message is a line with which a host says something.
-func Message(text string) []byte {
-	line, _ := json.Marshal(map[string]any{
-		"type": "user", "message": map[string]any{"role": "user", "content": text},
-		"parent_tool_use_id": nil, "session_id": "",
-	})
-	return append(line, '\n')
-}
-
 // Speaker is a driver of an agent that speaks the lines itself.
 type Speaker interface {
 	// Relayed is the launch of a process whose lines go to the host as they are.

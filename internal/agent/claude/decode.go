@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
@@ -125,15 +126,14 @@ type line struct {
 	State   string `json:"state"`
 
 	// control_request
-	RequestID string `json:"request_id"`
-	Request   struct {
-		Subtype     string          `json:"subtype"`
-		Tool        string          `json:"tool_name"`
-		ToolUse     string          `json:"tool_use_id"`
-		Input       json.RawMessage `json:"input"`
-		Description string          `json:"description"`
-		Reason      string          `json:"decision_reason"`
-	} `json:"request"`
+	RequestID string          `json:"request_id"`
+	Request   json.RawMessage `json:"request"`
+}
+
+// control is what the CLI asks for, as far as it can be read.
+func (l *line) control() (c wire.Control) {
+	_ = json.Unmarshal(l.Request, &c)
+	return c
 }
 
 // result is a line of type result.
@@ -364,14 +364,13 @@ func delta(l *line) []event.Event {
 }
 
 func ask(l *line) []event.Event {
-	q := l.Request
+	q := l.control()
 	if q.Subtype != "can_use_tool" {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(q.Subtype, l.Type)}}
 	}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
 		ID: l.RequestID, Text: firstOf(q.Reason, q.Description), Tool: call(block{
-			ID: q.ToolUse, Name: q.Tool,
-			Input: q.Input,
+			ID: q.Call, Name: q.Tool, Input: q.Input,
 		}),
 	}}}
 }

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
@@ -73,16 +74,10 @@ type asking struct {
 	kind        string // of the request
 	call        *event.Call
 	input       json.RawMessage
-	suggestions []suggestion
-	questions   []string // of a form
+	suggestions []wire.Update
+	form        wire.Form
+	questions   []string // of the form
 	answers     map[string]string
-}
-
-type suggestion struct {
-	Type        string          `json:"type"`
-	Rules       json.RawMessage `json:"rules"`
-	Behavior    string          `json:"behavior"`
-	Destination string          `json:"destination"`
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -119,30 +114,18 @@ func (t *talk) Begin() cli.Step {
 			agent.SessionEnds, agent.TurnEnds,
 			agent.HelperBegins, agent.HelperEnds, agent.Shortening)
 	}
-	hooks := map[string]any{}
+	greeting := &wire.Greeting{Hooks: map[string][]wire.HookMatcher{}, Servers: t.o.servers}
 	for _, name := range names {
-		hooks[string(name)] = []any{map[string]any{"hookCallbackIds": []string{string(name)}}}
-	}
-	greeting := map[string]any{"subtype": "initialize", "hooks": hooks}
-	if len(t.o.servers) > 0 {
-		greeting["sdkMcpServers"] = t.o.servers
+		greeting.Hooks[string(name)] = []wire.HookMatcher{{IDs: []string{string(name)}}}
 	}
 	if len(t.o.helpers) > 0 {
-		agents := map[string]any{}
-		for _, h := range t.o.helpers {
-			one := map[string]any{"description": h.Description, "prompt": h.Prompt}
-			if h.Tools != nil {
-				one["tools"] = h.Tools
-			}
-			if h.Model != "" {
-				one["model"] = h.Model
-			}
-			agents[h.Name] = one
-		}
-		greeting["agents"] = agents
+		greeting.Helpers = map[string]wire.Helper{}
+	}
+	for _, h := range t.o.helpers {
+		greeting.Helpers[h.Name] = wire.Helper{Description: h.Description, Prompt: h.Prompt, Tools: h.Tools, Model: h.Model}
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
-	t.say(t.control(request{greeting: true}, greeting))
+	t.say(t.control(request{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
 	return t.done()
 }
 
@@ -156,37 +139,18 @@ func (t *talk) done() cli.Step {
 	return step
 }
 
-func (t *talk) say(line []byte) { t.step.Lines = append(t.step.Lines, line) }
+func (t *talk) say(line []byte) { t.step.Lines = append(t.step.Lines, append(line, '\n')) }
 
-// object is a line of what can be encoded.
-func object(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		data = []byte("{}") // a raw part of it is no JSON, which was looked at before
-	}
-	return append(data, '\n')
-}
-
-func (t *talk) control(r request, what map[string]any) []byte {
+func (t *talk) control(r request, what wire.Control) []byte {
 	t.sent++
 	id := fmt.Sprintf("omniagent-%d", t.sent)
 	t.requests[id] = r
-	return object(map[string]any{"type": "control_request", "request_id": id, "request": what})
+	return wire.Ask(id, what)
 }
 
-func (t *talk) respond(id string, response any) {
-	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{
-		"subtype":    "success",
-		"request_id": id, "response": response,
-	}}))
-}
+func (t *talk) respond(id string, response any) { t.say(wire.OK(id, response)) }
 
-func (t *talk) reject(id, why string) {
-	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{
-		"subtype":    "error",
-		"request_id": id, "error": why,
-	}}))
-}
+func (t *talk) reject(id, why string) { t.say(wire.No(id, why)) }
 
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
@@ -248,7 +212,7 @@ func (t *talk) Know(f *event.Facts) {
 func (t *talk) read(l *line, raw []byte) []event.Event {
 	switch l.Type {
 	case "control_request":
-		return append(t.release(), t.requested(l, raw)...)
+		return append(t.release(), t.requested(l)...)
 	case "control_response":
 		return t.answered(raw)
 	case "control_cancel_request":

@@ -186,7 +186,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"rules",
 			event.Reply{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}},
-			[]string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`},
+			[]string{`{"toolName":"Bash","ruleContent":"git:*"}`, `{"toolName":"Read"}`},
 			"",
 		},
 		{"mode", event.Reply{Option: "allow", Mode: setting.AutoEdit}, []string{`"setMode"`, `"acceptEdits"`}, ""},

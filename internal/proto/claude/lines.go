@@ -42,7 +42,7 @@ type said struct {
 	Message    any     `json:"message"`
 	Parent     *string `json:"parent_tool_use_id"`
 	Session    string  `json:"session_id"`
-	Identifier string  `json:"uuid"`
+	Identifier string  `json:"uuid,omitempty"`
 	Error      string  `json:"error,omitempty"`
 	Synthetic  bool    `json:"isSynthetic,omitempty"`
 	Replay     bool    `json:"isReplay,omitempty"`
