@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,19 +12,6 @@ import (
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/proto/jsonrpc"
 )
-
-// form is the input of a tool with which an agent asks a person something.
-type form struct {
-	Questions []struct {
-		Question string `json:"question"`
-		Header   string `json:"header"`
-		Several  bool   `json:"multiSelect"`
-		Options  []struct {
-			Label string `json:"label"`
-			About string `json:"description"`
-		} `json:"options"`
-	} `json:"questions"`
-}
 
 // question puts an agent's question to the client.
 func (s *clientSession) question(turn int64, q *event.Ask) {
@@ -44,11 +30,11 @@ func (s *clientSession) question(turn int64, q *event.Ask) {
 }
 
 // formOf is the form that a question is about, nil where it is another.
-func formOf(q *event.Ask) *form {
-	if q.Tool == nil || q.Tool.Name != "AskUserQuestion" {
+func formOf(q *event.Ask) *event.Form {
+	if q.Tool == nil || q.Tool.Name != event.FormTool {
 		return nil
 	}
-	f := &form{}
+	f := &event.Form{}
 	if json.Unmarshal(q.Tool.Input, f) != nil || len(f.Questions) == 0 {
 		return nil
 	}
@@ -156,7 +142,7 @@ func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choic
 }
 
 // fill has a person fill in a form. A client that shows none gets one question as a choice, and more than that is a no.
-func (s *clientSession) fill(q *event.Ask, turn int64, f *form) {
+func (s *clientSession) fill(q *event.Ask, turn int64, f *event.Form) {
 	var fields []wire.Field
 	for i, one := range f.Questions {
 		field := wire.Field{
@@ -164,7 +150,7 @@ func (s *clientSession) fill(q *event.Ask, turn int64, f *form) {
 			Several: one.Several,
 		}
 		for _, o := range one.Options {
-			field.Choices = append(field.Choices, wire.Choice{ID: o.Label, Name: o.Label, About: o.About})
+			field.Choices = append(field.Choices, wire.Choice{ID: o.Label, Name: o.Label, About: o.Description})
 		}
 		fields = append(fields, field)
 	}
@@ -209,14 +195,7 @@ func (s *clientSession) fill(q *event.Ask, turn int64, f *form) {
 
 // filledIn is the form as it was asked, with the answers in it.
 func filledIn(q *event.Ask, answers map[string]string) event.Reply {
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(q.Tool.Input, &members) // it was read before
-	input := map[string]any{"questions": members["questions"], "answers": answers}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(input) // texts, and JSON that was valid
-	return event.Reply{Option: event.Allow, Input: bytes.TrimSpace(b.Bytes())}
+	return event.Reply{Option: event.Allow, Input: event.Filled(q.Tool.Input, answers)}
 }
 
 // ask sends a request, and hands the answer to the conversation. An error is a no.

@@ -75,7 +75,7 @@ type asking struct {
 	call        *event.Call
 	input       json.RawMessage
 	suggestions []wire.Update
-	form        wire.Form
+	form        event.Form
 	questions   []string // of the form
 	answers     map[string]string
 }

@@ -179,7 +179,7 @@ func (t *talk) ask(l *line, c wire.Control) []event.Event {
 	events := ask(l)
 	a := events[0].Ask
 	q := &asking{request: l.RequestID, kind: c.Subtype, call: a.Tool, input: c.Input}
-	if c.Tool == wire.Personal && json.Unmarshal(c.Input, &q.form) == nil && len(q.form.Questions) > 0 {
+	if c.Tool == event.FormTool && json.Unmarshal(c.Input, &q.form) == nil && len(q.form.Questions) > 0 {
 		return t.form(l, q)
 	}
 	a.Options = []string{event.Allow, event.Deny}
@@ -317,10 +317,7 @@ func (t *talk) filled(q *asking, r event.Reply) error {
 		}
 		answers[q.form.Questions[i].Question] = q.answers[id]
 	}
-	whole := map[string]json.RawMessage{}
-	_ = json.Unmarshal(q.input, &whole)
-	whole["answers"], _ = json.Marshal(answers)
-	input, _ := json.Marshal(whole)
+	input := event.Filled(q.input, answers)
 	t.respond(q.request, wire.Permission{Behavior: "allow", Input: input, Call: q.call.ID})
 	return nil
 }

@@ -142,39 +142,16 @@ type Question struct {
 	Request Control
 }
 
-// Personal is Claude Code's tool with which a question to the person is asked.
-const Personal = "AskUserQuestion"
-
-// Form is the input of that tool: the questions, and the answers once there are some.
-type Form struct {
-	Questions []Inquiry         `json:"questions"`
-	Answers   map[string]string `json:"answers,omitempty"` // by the texts of the questions
-}
-
-// Inquiry is one question of a form.
-type Inquiry struct {
-	Question string   `json:"question"`
-	Header   string   `json:"header"`
-	Options  []Option `json:"options"`
-	Several  bool     `json:"multiSelect"`
-}
-
-// Option is an answer that an inquiry offers.
-type Option struct {
-	Label       string `json:"label"`
-	Description string `json:"description"`
-}
-
 // NewQuestion puts a question into the form of the host.
 func NewQuestion(a event.Ask) Question {
 	if a.Tool == nil {
-		q := Inquiry{Question: a.Text, Header: "Question", Options: []Option{}}
+		q := event.FormQuestion{Question: a.Text, Header: "Question", Options: []event.FormOption{}}
 		for _, o := range a.Options {
-			q.Options = append(q.Options, Option{Label: o})
+			q.Options = append(q.Options, event.FormOption{Label: o})
 		}
 		return Question{a, Control{
-			Subtype: "can_use_tool", Tool: Personal, Display: Personal, Call: a.ID,
-			Input: encode(Form{Questions: []Inquiry{q}}),
+			Subtype: "can_use_tool", Tool: event.FormTool, Display: event.FormTool, Call: a.ID,
+			Input: encode(event.Form{Questions: []event.FormQuestion{q}}),
 		}}
 	}
 	c := a.Tool
