@@ -19,6 +19,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 )
 
 const (
@@ -155,7 +156,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 		}
 		r.conn.receive(body)
 	default:
-		return fmt.Errorf("it answered with %q, which is no answer of this protocol", clean(kind, 60))
+		return fmt.Errorf("it answered with %q, which is no answer of this protocol", text.OneLine(kind, 60))
 	}
 	if r.conn.waits(id) {
 		return errors.New("its answer is to something else")
@@ -236,7 +237,7 @@ func (r *remote) refused(response *http.Response) error {
 			to = at.Scheme + "://" + at.Host + at.Path
 		}
 		return fault.New(fault.Down, "the MCP server %s has moved to %s", name,
-			clean(to, 300)).Hint("Put that address into its configuration, if you trust it.")
+			text.OneLine(to, 300)).Hint("Put that address into its configuration, if you trust it.")
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return fault.New(fault.AuthRequired, "the MCP server %s wants a login (HTTP %d)", name, status).With("server",

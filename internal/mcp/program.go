@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -40,7 +41,7 @@ func startProgram(c *Conn) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = set(env, name, s.Env[name])
 	}
-	dir := first(s.Dir, o.Dir)
+	dir := cmp.Or(s.Dir, o.Dir)
 	path, err := find(s.Command[0], dir, env)
 	if err != nil {
 		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/jsonrpc"
@@ -185,7 +184,7 @@ func (c *Conn) receive(data []byte) {
 	if data[0] == '[' {
 		var all []json.RawMessage
 		if json.Unmarshal(data, &all) != nil {
-			c.log("it sent what is no message: " + clean(string(data[:min(len(data), 200)]), 80))
+			c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
 			return
 		}
 		for _, one := range all {
@@ -197,7 +196,7 @@ func (c *Conn) receive(data []byte) {
 	}
 	m, ok := jsonrpc.Read(data)
 	if !ok {
-		c.log("it sent what is no message: " + clean(string(data[:min(len(data), 200)]), 80))
+		c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
 		return
 	}
 	switch {
@@ -219,7 +218,7 @@ func (c *Conn) answered(m jsonrpc.Message) {
 	one := c.pending[id]
 	c.mu.Unlock()
 	if !ok || one == nil {
-		c.log("it answered what was not asked: " + clean(string(m.ID), 40))
+		c.log("it answered what was not asked: " + text.OneLine(string(m.ID), 40))
 		return
 	}
 	select {
@@ -257,7 +256,7 @@ func (c *Conn) asked(m jsonrpc.Message) {
 	line := jsonrpc.Result(m.ID, result)
 	if refusal != "" {
 		line = jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s", refusal))
-		c.log("it asked for " + clean(m.Method, 60) + ", which was refused")
+		c.log("it asked for " + text.OneLine(m.Method, 60) + ", which was refused")
 	}
 	c.background(func(ctx context.Context) { _ = c.wire.send(ctx, 0, line) })
 }
@@ -288,7 +287,7 @@ func (c *Conn) notified(m jsonrpc.Message) {
 			return
 		}
 		id, _ := number(p.Token)
-		said := clean(p.Message, maxProgress)
+		said := text.OneLine(p.Message, maxProgress)
 		if p.Total > 0 {
 			said = strings.TrimSpace(fmt.Sprintf("%s (%g of %g)", said, p.Progress, p.Total))
 		} else if said == "" {
@@ -324,30 +323,16 @@ func (c *Conn) because(err error) error {
 	case errors.Is(err, context.Canceled):
 		return fault.New(fault.Interrupted, "the call to the MCP server %s was given up", name).With("server", name)
 	case errors.As(err, &refused):
-		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s (%d)", name, clean(refused.Message, 500),
+		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s (%d)", name,
+			text.OneLine(refused.Message, 500),
 			refused.Code).With("server", name)
 	}
-	return fault.New(fault.Down, "the MCP server %s failed: %s", name, clean(err.Error(), 500)).With("server", name)
-}
-
-// clean is one line of what a server said, fit to print.
-func clean(s string, most int) string {
-	s, _ = text.Clean(s)
-	return cut(strings.Join(strings.Fields(s), " "), most)
+	return fault.New(fault.Down, "the MCP server %s failed: %s", name, text.OneLine(err.Error(), 500)).With("server",
+		name)
 }
 
 // cleanText keeps its lines.
 func cleanText(s string, most int) string {
 	s, _ = text.Clean(s)
-	return cut(strings.TrimSpace(s), most)
-}
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return text.Cut(strings.TrimSpace(s), most)
 }

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/process"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -225,7 +226,7 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 			response.StatusCode)
 	case answer.Token == "" || response.StatusCode != http.StatusOK || usable(answer.Token, "the token") != nil:
 		return "", 0, fault.New(fault.CredentialsExpired, "%s refuses the credentials in %s: %s", request.URL.Host,
-			g.file, oneLine(answer.Error, answer.Because)).
+			g.file, text.OneLine(answer.Error+" "+answer.Because, 300)).
 			Hint("Run: gcloud auth application-default login")
 	}
 	lasts := time.Duration(answer.Lasts)*time.Second - time.Minute

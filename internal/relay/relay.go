@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/process"
+	"omniagent/internal/text"
 )
 
 // Relay is one conversation.
@@ -228,16 +230,7 @@ func wrong(line []byte) string {
 	case "control_request", "control_response", "control_cancel_request", "keep_alive":
 		return ""
 	}
-	return "there is no type " + text(l.Type)
-}
-
-// text is a word of the other side, short enough for a line.
-func text(s string) string {
-	if len(s) > 40 {
-		s = s[:40] + "…"
-	}
-	quoted, _ := json.Marshal(s)
-	return string(quoted)
+	return fmt.Sprintf("there is no type %q", text.Cut(l.Type, 40))
 }
 
 // tail says the lines of the agent's standard error.

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"hash/maphash"
 	"slices"
@@ -231,7 +232,7 @@ func (d *decoder) system(l *line) []event.Event {
 		_ = json.Unmarshal(l.Message, &text)
 		return d.deny(l.Session, event.Denial{
 			CallID: l.ToolUse, Tool: l.Tool,
-			Reason: oneLine(firstOf(l.Reason, text, l.Why)),
+			Reason: cli.FirstLine(cmp.Or(l.Reason, text, l.Why)),
 		})
 	case "api_retry":
 		var word string
@@ -240,7 +241,7 @@ func (d *decoder) system(l *line) []event.Event {
 			Attempt: l.Attempt, Of: l.Of, After: milliseconds(l.Delay), Status: l.Status, Reason: word,
 		}}}
 	}
-	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(l.Summary, l.Subtype)}}
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(l.Summary, l.Subtype)}}
 }
 
 func milliseconds(ms float64) time.Duration {
@@ -321,7 +322,7 @@ func (d *decoder) user(l *line) []event.Event {
 				byUser := meta.Decision.Source == "user_reject"
 				out = append(out,
 					d.deny(l.Session, event.Denial{
-						CallID: b.ToolUseID, Tool: r.Name, Reason: oneLine(r.Output),
+						CallID: b.ToolUseID, Tool: r.Name, Reason: cli.FirstLine(r.Output),
 						ByUser: byUser,
 					})...)
 			case meta.Kind == "user-rejected": // the turn was interrupted; the result counts it among the denials
@@ -366,10 +367,10 @@ func delta(l *line) []event.Event {
 func ask(l *line) []event.Event {
 	q := l.control()
 	if q.Subtype != "can_use_tool" {
-		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(q.Subtype, l.Type)}}
+		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(q.Subtype, l.Type)}}
 	}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: firstOf(q.Reason, q.Description), Tool: call(block{
+		ID: l.RequestID, Text: cmp.Or(q.Reason, q.Description), Tool: call(block{
 			ID: q.Call, Name: q.Tool, Input: q.Input,
 		}),
 	}}}
@@ -443,7 +444,7 @@ func (d *decoder) end(l *line, r result) *event.End {
 	if r.IsError {
 		e.Text = ""
 	}
-	e.Reason = firstOf(r.Ending, l.Subtype, r.StopReason)
+	e.Reason = cmp.Or(r.Ending, l.Subtype, r.StopReason)
 	if r.Usage != nil {
 		e.Usage = r.Usage.event()
 		e.Usage.CostUSD = d.spent(r)

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -125,9 +126,9 @@ func (t *talk) answered(raw []byte) []event.Event {
 			}
 		}
 	case ours.greeting:
-		return t.unwilling(oneLine(r.Error))
+		return t.unwilling(cli.FirstLine(r.Error))
 	case ours.change != nil && !good:
-		err := fault.New(fault.Unsupported, "Claude Code did not take the change: %s", oneLine(r.Error))
+		err := fault.New(fault.Unsupported, "Claude Code did not take the change: %s", cli.FirstLine(r.Error))
 		t.step.Settled = append(t.step.Settled, cli.Settled{Token: ours.token, Err: err})
 	case ours.change != nil:
 		if ours.change.Mode != "" {
@@ -172,7 +173,7 @@ func (t *talk) requested(l *line) []event.Event {
 		return t.elicited(l, c)
 	}
 	t.reject(l.RequestID, "not supported: "+c.Subtype)
-	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(c.Subtype, l.Type)}}
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(c.Subtype, l.Type)}}
 }
 
 func (t *talk) ask(l *line, c wire.Control) []event.Event {
@@ -224,7 +225,7 @@ func (t *talk) elicited(l *line, c wire.Control) []event.Event {
 	_ = json.Unmarshal(c.Message, &text)
 	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: c.Subtype}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: firstOf(text, c.Elicits), Options: []string{event.Allow, event.Deny},
+		ID: l.RequestID, Text: cmp.Or(text, c.Elicits), Options: []string{event.Allow, event.Deny},
 	}}}
 }
 
@@ -304,7 +305,7 @@ func (t *talk) closeQuestion(q *asking) {
 
 // filled is an answer to a part of a form.
 func (t *talk) filled(q *asking, r event.Reply) error {
-	said := firstOf(r.Text, r.Option)
+	said := cmp.Or(r.Text, r.Option)
 	if said == "" {
 		return fault.New(fault.ArgError, "the answer is empty")
 	}
@@ -324,10 +325,10 @@ func (t *talk) filled(q *asking, r event.Reply) error {
 
 // refuse says no. The denial is told here: the CLI takes every one for that of a person.
 func (t *talk) refuse(q *asking, r event.Reply) {
-	reason := firstOf(r.Text, "The user does not want this to run.")
+	reason := cmp.Or(r.Text, "The user does not want this to run.")
 	t.step.Events = append(t.step.Events,
 		t.deny(t.session, event.Denial{
-			CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason),
+			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason),
 			ByUser: !r.ByUs,
 		})...)
 	t.respond(q.request, wire.Permission{

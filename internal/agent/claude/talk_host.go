@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"omniagent/internal/agent"
@@ -26,14 +27,14 @@ func (t *talk) hooked(id string, raw []byte) {
 	}
 	m := &agent.Moment{
 		Name: agent.MomentName(in.Event), Parent: in.Parent, Again: in.Again,
-		Text: firstOf(in.Prompt, in.Last, in.Source, in.Reason, in.Trigger, in.Kind),
+		Text: cmp.Or(in.Prompt, in.Last, in.Source, in.Reason, in.Trigger, in.Kind),
 	}
 	if in.Tool != "" {
 		m.Call = call(block{ID: in.ToolUse, Name: in.Tool, Input: in.Input})
 		if len(in.Response) > 0 || in.Error != "" {
 			m.Result = &event.Result{
 				ID: in.ToolUse, Name: in.Tool, Failed: in.Error != "",
-				Output: firstOf(in.Error, outputOf(in.Response)),
+				Output: cmp.Or(in.Error, outputOf(in.Response)),
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package claude
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 )
 
@@ -185,7 +187,7 @@ func (t *tale) assistant(r record) {
 		return
 	}
 	t.failed, t.broken = nil, false // an error that the agent overcame
-	t.model = firstOf(r.Message.Model, t.model)
+	t.model = cmp.Or(r.Message.Model, t.model)
 	for _, b := range blocks(r.Message.Content) {
 		switch {
 		case b.Type == "tool_use":
@@ -206,7 +208,7 @@ func (t *tale) user(r record) {
 		result = true
 		if refused(r.Denial, r.Decision) {
 			t.denials = append(t.denials, event.Denial{
-				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: oneLine(firstOf(plain(b.Content),
+				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: cli.FirstLine(cmp.Or(plain(b.Content),
 					r.Decision.Code, r.Denial)),
 			})
 		}

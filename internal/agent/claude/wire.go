@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -91,7 +92,7 @@ func call(b block) *event.Call {
 	case event.Shell:
 		c.Command = in.Command
 	case event.Read, event.Write:
-		c.Path = firstOf(in.Path, in.Notebook)
+		c.Path = cmp.Or(in.Path, in.Notebook)
 	}
 	return c
 }

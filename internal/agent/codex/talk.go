@@ -197,11 +197,11 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 			return nil
 		case "turn/steer":
 			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s",
-				oneLine(m.Error.Message))
+				cli.FirstLine(m.Error.Message))
 			t.step.Settled = append(t.step.Settled, cli.Settled{Token: w.token, Err: err})
 			return nil
 		}
-		return t.unwilling(w.method, oneLine(m.Error.Message))
+		return t.unwilling(w.method, cli.FirstLine(m.Error.Message))
 	}
 	switch w.method {
 	case "thread/list":
@@ -319,14 +319,6 @@ func (t *talk) unwilling(method, why string) []event.Event {
 	}
 }
 
-func oneLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if len(s) > 300 {
-		s = strings.ToValidUTF8(s[:300], "") + "…"
-	}
-	return s
-}
-
 // told reads a notification.
 func (t *talk) told(m jsonrpc.Message) []event.Event {
 	var n notice
@@ -420,7 +412,7 @@ func (t *talk) trouble(n *notice) []event.Event {
 	if again := reconnecting(e.Message); again != nil {
 		return []event.Event{{Kind: event.Retry, Retry: again}}
 	}
-	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: oneLine(e.Message)}}}
+	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: cli.FirstLine(e.Message)}}}
 }
 
 // completed ends a turn: that of the message, or one that nobody asked for.
@@ -442,7 +434,7 @@ func (t *talk) completed(done turn) []event.Event {
 	case done.Error != nil:
 		f := faultOf(done.Error.Message, snake(done.Error.Info))
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
-		end.End.Reason = oneLine(done.Error.Message)
+		end.End.Reason = cli.FirstLine(done.Error.Message)
 	case done.Status == "interrupted":
 		f := fault.New(fault.Interrupted, "the agent's turn was interrupted")
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})

@@ -161,7 +161,7 @@ func (t *talk) reply(r event.Reply) error {
 		t.denied[q.call.ID] = true
 		reason := first(r.Text, "the user does not want this to run")
 		t.step.Events = append(t.step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
-			CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason), ByUser: !r.ByUs,
+			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.ByUs,
 		}})
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
 // Frame is what a host says in a line. At most one of the pointers is set; none: the line wants nothing.
@@ -88,12 +89,7 @@ func Parse(data []byte) (Frame, error) {
 }
 
 // clipped is a word of the host's that is repeated to people.
-func clipped(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+func clipped(s string) string { return text.Cut(s, 60) }
 
 func parseRequest(id string, raw json.RawMessage) (Frame, error) {
 	var r struct {
