@@ -41,11 +41,11 @@ type talk struct {
 	questions map[string]*asking
 	needs     map[string]string // hook callbacks by request, and the moment
 
-	// With partial messages: what of the message was told by its pieces, and the calls that wait for its end.
-	said, thought strings.Builder
-	held          []event.Event
-	answer        *event.Answer
-	model         string
+	// Of the message that is told in pieces:
+	pieces strings.Builder // of the block that was begun last
+	held   []event.Event
+	answer *event.Answer
+	model  string
 }
 
 // options are what a conversation is opened with.
@@ -287,16 +287,11 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 	case "content_block_delta":
 		events := delta(l)
 		for _, e := range events {
-			if e.Kind == event.Text {
-				t.said.WriteString(e.Text)
-			} else {
-				t.thought.WriteString(e.Text)
-			}
+			t.pieces.WriteString(e.Text)
 		}
 		return events
 	case "content_block_start":
-		t.said.Reset()
-		t.thought.Reset()
+		t.pieces.Reset()
 	case "message_start", "message_delta":
 		var m struct {
 			Event struct {
@@ -326,38 +321,22 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 	return nil
 }
 
-// whole leaves out of a message what was told by its pieces. Its calls wait until all of it is there.
+// whole tells of a message what its pieces have not. Its calls wait until all of it is there.
 func (t *talk) whole(l *line, events []event.Event) []event.Event {
-	if l.ParentTool != "" {
+	if l.ParentTool != "" || t.answer == nil {
 		return of(l, events)
 	}
 	var out []event.Event
 	for _, e := range events {
 		switch {
-		case e.Kind == event.Text && t.answer != nil:
-			e.Text = rest(e.Text, &t.said)
-		case e.Kind == event.Thinking && t.answer != nil:
-			e.Text = rest(e.Text, &t.thought)
-		case e.Kind == event.ToolCall && t.answer != nil:
+		case e.Kind == event.ToolCall:
 			e.Raw = bytes.Clone(e.Raw)
 			t.held = append(t.held, e)
-			continue
-		}
-		if e.Text != "" || e.Kind != event.Text && e.Kind != event.Thinking {
+		case e.Text == "" || e.Text != t.pieces.String():
 			out = append(out, e)
 		}
 	}
 	return out
-}
-
-// rest is what of the whole was not told.
-func rest(whole string, told *strings.Builder) string {
-	left, ok := strings.CutPrefix(whole, told.String())
-	told.Reset()
-	if !ok {
-		return whole // it was begun anew
-	}
-	return left
 }
 
 // release tells of calls that waited.

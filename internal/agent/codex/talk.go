@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"omniagent/internal/agent"
@@ -40,7 +39,6 @@ type talk struct {
 	items     map[string]*event.Call // those that were told and have no result
 	denied    map[string]bool
 	threads   map[string]string // of sub-agents, and the calls that began them
-	said      map[string]*strings.Builder
 	last      string
 	total     usage // of the thread when the turn began
 	now       usage
@@ -90,7 +88,7 @@ func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
 		waiting: map[string]what{}, questions: map[string]*asking{}, items: map[string]*event.Call{},
-		denied: map[string]bool{}, threads: map[string]string{}, said: map[string]*strings.Builder{},
+		denied: map[string]bool{}, threads: map[string]string{},
 		servers: map[string]string{},
 	}
 	t.lines.Parse = t.line
@@ -352,9 +350,9 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 		}
 		return t.completed(n.Turn)
 	case "item/agentMessage/delta":
-		return t.piece(event.Text, n)
+		return piece(event.Text, n)
 	case "item/reasoning/textDelta", "item/reasoning/summaryTextDelta":
-		return t.piece(event.Thinking, n)
+		return piece(event.Thinking, n)
 	case "item/started", "item/completed":
 		return t.item(method, n.Item)
 	case "thread/tokenUsage/updated":
@@ -389,16 +387,10 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 	return one(event.Event{Kind: event.Notice, Text: method})
 }
 
-func (t *talk) piece(k event.Kind, n *notice) []event.Event {
+func piece(k event.Kind, n *notice) []event.Event {
 	if n.Delta == "" {
 		return nil
 	}
-	told := t.said[n.ItemID]
-	if told == nil {
-		told = &strings.Builder{}
-		t.said[n.ItemID] = told
-	}
-	told.WriteString(n.Delta)
 	return []event.Event{{Kind: k, Text: n.Delta, Delta: true}}
 }
 
@@ -442,7 +434,6 @@ func (t *talk) completed(done turn) []event.Event {
 		out = append(out, event.Event{Kind: event.Failed, Fault: faultOf("", nil), Terminal: true})
 	}
 	t.total = t.now
-	clear(t.said)
 	return append(out, end)
 }
 

@@ -107,7 +107,7 @@ func (i thing) call() *event.Call {
 }
 
 func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
-	whole := moment == "item/completed"
+	completed := moment == "item/completed"
 	i := thing{raw: raw}
 	if json.Unmarshal(raw, &i) != nil {
 		return []event.Event{{Kind: event.Notice, Text: moment}}
@@ -116,22 +116,22 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 	case "userMessage", "hookPrompt":
 		return nil
 	case "agentMessage":
-		if !whole {
+		if !completed {
 			return nil
 		}
 		t.last = i.Text
-		return t.rest(event.Text, i.ID, i.Text)
+		return whole(event.Text, i.Text)
 	case "reasoning":
-		if !whole {
+		if !completed {
 			return nil
 		}
 		var parts []string
 		if json.Unmarshal(i.Content, &parts) != nil || len(parts) == 0 {
 			parts = i.Summary
 		}
-		return t.rest(event.Thinking, i.ID, strings.Join(parts, "\n"))
+		return whole(event.Thinking, strings.Join(parts, "\n"))
 	case "contextCompaction":
-		if !whole {
+		if !completed {
 			return nil
 		}
 		return []event.Event{{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}}}
@@ -148,7 +148,7 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 		out = append(out, event.Event{Kind: event.ToolCall, Call: call})
 	}
 	t.items[i.ID] = call
-	if !whole {
+	if !completed {
 		return out
 	}
 	delete(t.items, i.ID)
@@ -162,18 +162,12 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 	return out
 }
 
-// rest is what of the whole was not told by its pieces.
-func (t *talk) rest(k event.Kind, id, whole string) []event.Event {
-	if told := t.said[id]; told != nil {
-		delete(t.said, id)
-		if left, ok := strings.CutPrefix(whole, told.String()); ok {
-			whole = left
-		}
-	}
-	if whole == "" {
+// whole is a text, whose pieces may have been told before.
+func whole(k event.Kind, text string) []event.Event {
+	if text == "" {
 		return nil
 	}
-	return []event.Event{{Kind: k, Text: whole}}
+	return []event.Event{{Kind: k, Text: text}}
 }
 
 // approvalAsked is what a request of Codex may have.

@@ -133,7 +133,7 @@ func TestReplayLive(t *testing.T) {
 		return brief(append(events, w.End(agent.Exit{})...)), string(lines)
 	}
 	const want = "started; notice; turn; tool_call=command_execution; question=q1; tool_result=esc; text=done; " +
-		"end=completed"
+		"text=done; end=completed"
 	told, said := play(out)
 	if told != want {
 		t.Fatalf("got %s\nwant %s", told, want)
