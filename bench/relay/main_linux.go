@@ -29,6 +29,9 @@ import (
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/codex"
+	"omniagent/internal/agent/copilot"
+	"omniagent/internal/agent/gemini"
+	"omniagent/internal/agent/opencode"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/modelserver"
@@ -54,7 +57,7 @@ func main() {
 		fmt.Println("the time to the first event was not measured: there is no -agents")
 		return
 	}
-	for _, d := range []agent.Driver{claude.New(), codex.New()} {
+	for _, d := range []agent.Driver{claude.New(), codex.New(), gemini.New(), copilot.New(), opencode.New()} {
 		if err := first(d, *dir, *n); err != nil {
 			fmt.Fprintf(os.Stderr, "relay: %s: %v\n", d.Name(), err)
 			os.Exit(1)
@@ -340,19 +343,20 @@ func theirs(d agent.Driver, s agent.Spec) (m moments, err error) {
 		return m, err
 	}
 	defer func() { _ = cmd.Wait() }()
-	lines := json.NewDecoder(out)
-	for {
-		var line json.RawMessage
-		if err := lines.Decode(&line); err != nil {
+	decode := d.Decode(setting.StreamJSON)
+	for buf := make([]byte, 64<<10); ; {
+		n, err := out.Read(buf)
+		at := time.Since(began)
+		for _, e := range decode.Feed(buf[:n]) {
+			switch {
+			case e.Kind == event.Started && m.started == 0:
+				m.started = at
+			case e.Kind == event.Text && m.word == 0:
+				m.word = at
+			}
+		}
+		if err != nil {
 			break
-		}
-		if m.started == 0 &&
-			(bytes.Contains(line, []byte(`"init"`)) || bytes.Contains(line, []byte(`"thread.started"`))) {
-			m.started = time.Since(began)
-		}
-		if m.word == 0 && (bytes.Contains(line, []byte(`"text_delta"`)) ||
-			bytes.Contains(line, []byte(`"agent_message"`))) {
-			m.word = time.Since(began)
 		}
 	}
 	if m.word == 0 {

@@ -49,7 +49,7 @@ func announces(t *testing.T, s Subject) {
 	})
 	t.Run("by the agent", func(t *testing.T) {
 		t.Parallel()
-		if s.Agent == "per turn" {
+		if !s.live() {
 			t.Skip("it changes nothing by itself: each turn begins as it is told")
 		}
 		if s.Driver == nil && s.Host.mute {
@@ -57,7 +57,7 @@ func announces(t *testing.T, s Subject) {
 		}
 		k := s.open(t, wish{mode: setting.Plan, mute: s.Host.mute})
 		turn := k.say("mode acceptEdits", "say after")
-		if s.Driver == nil {
+		if !s.stub() {
 			k.reply(k.untilKind(event.Question), event.Allow)
 		}
 		k.endOf(turn)
@@ -134,7 +134,7 @@ func sets(t *testing.T, s Subject) {
 	if err == nil && !s.Host.soft {
 		t.Error("set in a turn of an agent that cannot is no error")
 	}
-	repeated := index(k.events()[before:], func(e event.Event) bool { return e.Kind == event.Changed })
+	repeated := index(k.events()[before:], changesMode(stricter))
 	if repeated >= 0 && !s.Host.soft {
 		t.Errorf("a change that failed is told\n%s", told(k.events()))
 	}
@@ -149,8 +149,11 @@ func restarts(t *testing.T, s Subject) {
 	k := s.open(t, wish{mode: setting.Prompt, mute: s.Host.mute})
 	first := k.say("where")
 	k.endOf(first)
-	mode := setting.DenyAll // kept by a hook, which the agent takes when it is started
-	if s.Agent == "per turn" {
+	mode := setting.Yolo
+	switch {
+	case s.live():
+		mode = setting.DenyAll // kept by a hook, which the agent takes when it is started
+	case s.stub():
 		mode = setting.AutoEdit
 	}
 	if err := k.set(agent.Change{Mode: mode}); err != nil {
@@ -161,12 +164,14 @@ func restarts(t *testing.T, s Subject) {
 	}
 	second := k.say("where")
 	k.endOf(second)
-	before, after := facts(k.text(first)), facts(k.text(second))
-	if before["session"] != after["session"] || before["pid"] == after["pid"] {
-		t.Errorf("%v, then %v", before, after)
-	}
-	if s.Agent == "per turn" && after["mode"] != "auto_edit" {
-		t.Errorf("the restarted agent is in mode %q", after["mode"])
+	if s.stub() {
+		before, after := facts(k.text(first)), facts(k.text(second))
+		if before["session"] != after["session"] || before["pid"] == after["pid"] {
+			t.Errorf("%v, then %v", before, after)
+		}
+		if s.Agent == "per turn" && after["mode"] != "auto_edit" {
+			t.Errorf("the restarted agent is in mode %q", after["mode"])
+		}
 	}
 	all := k.events()
 	changed := index(all, changesMode(mode))
@@ -175,6 +180,17 @@ func restarts(t *testing.T, s Subject) {
 		t.Errorf("the change is event %d, the first text behind it %d\n%s", changed, text, told(all))
 	}
 	k.equal("ends", k.ends(), []string{"1 success", "2 success"})
+	own := func(turn int64) (id string) {
+		for _, e := range all {
+			if e.Turn == turn && e.Session != "" {
+				id = e.Session
+			}
+		}
+		return id
+	}
+	if own(first) != own(second) {
+		t.Errorf("the agent's own session is %q, then %q", own(first), own(second))
+	}
 }
 
 // facts reads what the step where says.

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // limits: 64 messages wait, and the next one is refused with a reason that has a type. Of calls that only read
@@ -100,6 +101,36 @@ func (k *talk) deafOf(turn int64) {
 
 // resumes: a conversation that is opened again goes on under the same ids and with the same facts.
 func resumes(t *testing.T, s Subject) {
+	t.Run("the same", func(t *testing.T) { t.Parallel(); resumesSame(t, s) })
+	t.Run("the stricter", func(t *testing.T) { t.Parallel(); resumesStricter(t, s) })
+}
+
+// resumesStricter asks for more than the conversation was allowed.
+func resumesStricter(t *testing.T, s Subject) {
+	switch {
+	case s.Host.Name == Direct().Name:
+		t.Skip("who opens the conversation compares the modes, and directly that is this test")
+	case s.Host.mute:
+		t.Skip(s.Host.Name + ": its client names the mode with each call")
+	}
+	w := wish{mode: s.Host.strict(s)}
+	k := s.open(t, w)
+	k.endOf(k.say("say a"))
+	k.end()
+	w.in, w.resume, w.mode = k.p, k.id(), setting.Yolo
+	again := s.open(t, w)
+	turn := again.say("make made")
+	if s.live() {
+		again.reply(again.untilKind(event.Question), event.Deny)
+	}
+	again.endOf(turn)
+	if k.p.has("made") {
+		t.Errorf("a conversation that was opened as %s writes unasked as %s\n%s", s.Host.strict(s), w.mode,
+			told(again.events()))
+	}
+}
+
+func resumesSame(t *testing.T, s Subject) {
 	w := wish{mode: "auto-edit"}
 	if s.installed {
 		w.mode = "" // not each has every mode without a sandbox

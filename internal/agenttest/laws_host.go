@@ -5,6 +5,7 @@ package agenttest
 import (
 	"fmt"
 	"math"
+	"os"
 	"testing"
 	"time"
 
@@ -37,7 +38,11 @@ func stallsClient(t *testing.T, s Subject) {
 		k.slim = true
 		k.mu.Unlock()
 		k.endOf(turn)
-		took, memory := time.Since(began), h.memory()
+		took := time.Since(began)
+		if stopped {
+			time.Sleep(time.Until(began.Add(stoppedFor(t)))) // what is measured is this time
+		}
+		memory := h.memory()
 		h.goOn()
 		k.end()
 		return took, memory
@@ -55,6 +60,19 @@ func stallsClient(t *testing.T, s Subject) {
 		}
 	}
 	t.Errorf("a client that does not read costs %d MiB, and the turn takes %.2f times as long", (most-alone)>>20, least)
+}
+
+// stoppedFor is how long a client does not read, at the least; OMNIAGENT_STOPPED sets it, see bench/reader.
+func stoppedFor(t *testing.T) time.Duration {
+	text := os.Getenv("OMNIAGENT_STOPPED")
+	if text == "" {
+		return 0
+	}
+	long, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return long
 }
 
 // killHost is law 16 through a host.

@@ -174,6 +174,9 @@ func forges(t *testing.T, s Subject) {
 	k.equal("ends", got, []string{"success", "success", "success"})
 	said := k.text(turn)
 	for _, f := range forged() {
+		if s.installed && strings.Contains(f, "\x1b") {
+			continue // some take such sequences out themselves
+		}
 		if f = strings.ToValidUTF8(f, "\uFFFD"); !strings.Contains(said, f) {
 			t.Errorf("%q was not told as it was said: %q", f, said)
 		}

@@ -122,7 +122,8 @@ func (k *talk) read(ctx context.Context) {
 		e, err := next(ctx)
 		k.mu.Lock()
 		if err == nil && k.slim && e.Kind == event.Text {
-			e.Text = ""
+			k.mu.Unlock()
+			continue
 		}
 		if err == nil {
 			k.heard = append(k.heard, e)
@@ -149,8 +150,8 @@ func (k *talk) events() []event.Event {
 func (k *talk) when(what string, found func([]event.Event) bool) []event.Event {
 	k.t.Helper()
 	limit := patience
-	if k.s.installed {
-		limit *= 4 // some of them take seconds to start
+	if k.s.installed || k.slim {
+		limit *= 4 // some of them take seconds to start, and so does a flood
 	}
 	over := time.NewTimer(limit)
 	defer over.Stop()
@@ -170,7 +171,7 @@ func (k *talk) when(what string, found func([]event.Event) bool) []event.Event {
 			}
 			k.t.Fatalf("the conversation is over without %s (%v):\n%s", what, k.failed, told(all))
 		case <-over.C:
-			k.t.Fatalf("no %s in %v:\n%s", what, patience, told(k.events()))
+			k.t.Fatalf("no %s in %v:\n%s", what, limit, told(k.events()))
 		}
 	}
 }

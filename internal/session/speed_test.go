@@ -2,11 +2,14 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,6 +209,43 @@ func BenchmarkAppendAndRead(b *testing.B) {
 		check(b, err)
 		_, err = reader.Next(b.Context())
 		check(b, err)
+	}
+}
+
+// BenchmarkDurable is a record that is made durable, in one conversation and in 64 at a time: the file system makes the
+// records of several durable together, so that the time per record falls.
+func BenchmarkDurable(b *testing.B) {
+	for _, n := range []int{1, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := Store{dir: b.TempDir()}
+			if dir := os.Getenv("OMNIAGENT_DURABLE"); dir != "" { // a temporary directory may lie in memory
+				s.dir = dir
+			}
+			all := make([]*Session, n)
+			for i := range all {
+				all[i] = create(b, s, fmt.Sprint("durable-", n, "-", i))
+			}
+			r := told("a few words of it ", 1)
+			var next atomic.Int64
+			var done sync.WaitGroup
+			b.ResetTimer()
+			for _, own := range all {
+				done.Go(func() {
+					for next.Add(1) <= int64(b.N) {
+						_, err := own.Append(r)
+						check(b, err)
+						check(b, own.Sync())
+					}
+				})
+			}
+			done.Wait()
+			b.StopTimer()
+			for _, own := range all {
+				id := own.ID()
+				check(b, own.Close())
+				check(b, s.Delete(context.Background(), id))
+			}
+		})
 	}
 }
 

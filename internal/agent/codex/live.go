@@ -18,7 +18,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	}
 	return cli.LiveMind(cli.Live{
 		Driver:    d,
-		Abilities: agent.Abilities{Steer: true, Mode: true, Model: true, Images: true, Questions: true, Resume: true},
+		Abilities: agent.Abilities{Steer: true, Images: true, Questions: true, Resume: true},
 		Launch:    func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
 		Proto: func(s agent.Spec) cli.Proto {
 			o, _ := optionsOf(s, sv.CanAsk) // it was looked at for the launch

@@ -26,7 +26,7 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	case c.Answer != nil:
 		err = t.reply(*c.Answer)
 	case c.Change != nil:
-		err = t.change(*c.Change, c.Token)
+		err = agent.ErrRestart // in the middle of a turn Codex takes no change
 	case c.Interrupt:
 		t.interrupt()
 	}
@@ -111,26 +111,6 @@ func (t *talk) stop() {
 func strictness(m setting.Approval) int {
 	order := []setting.Approval{setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo}
 	return slices.Index(order, m)
-}
-
-// change holds from the next turn on. In the middle of a turn Codex takes no change, so that is for a new process.
-func (t *talk) change(c agent.Change, token int) error {
-	if c.Mode != "" {
-		if _, _, err := policies(c.Mode, t.o); err != nil {
-			return err
-		}
-	}
-	if t.asked {
-		return agent.ErrRestart
-	}
-	if c.Mode != "" {
-		t.mode = c.Mode
-	}
-	if c.Model != "" {
-		t.model, t.facts.Model = c.Model, c.Model
-	}
-	t.step.Settled = append(t.step.Settled, cli.Settled{Token: token})
-	return nil
 }
 
 // reply answers a question.
