@@ -137,28 +137,6 @@ func (l *line) control() (c wire.Control) {
 	return c
 }
 
-// result is a line of type result.
-type result struct {
-	IsError    bool                       `json:"is_error"`
-	Text       string                     `json:"result"`
-	Structured json.RawMessage            `json:"structured_output"`
-	Ending     string                     `json:"terminal_reason"`
-	StopReason string                     `json:"stop_reason"`
-	Turns      *int                       `json:"num_turns"`
-	Cost       *float64                   `json:"total_cost_usd"`
-	Usage      *usage                     `json:"usage"`
-	Models     map[string]json.RawMessage `json:"modelUsage"`
-	// Since is what is new in this result. The cost in all begins with that of the session in an earlier process.
-	Since map[string]struct {
-		Cost *float64 `json:"costUSD"`
-	} `json:"model_usage_since_last_result"`
-	Errors  []string `json:"errors"`
-	Denials []struct {
-		Tool string `json:"tool_name"`
-		ID   string `json:"tool_use_id"`
-	} `json:"permission_denials"`
-}
-
 func (d *decoder) parse(raw []byte) []event.Event {
 	if raw[0] == '[' {
 		var all []json.RawMessage
@@ -378,9 +356,11 @@ func ask(l *line) []event.Event {
 
 // result ends a turn. Another may follow: a background task that ends wakes the agent.
 func (d *decoder) result(l *line, raw []byte) []event.Event {
-	var r result
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return cli.Unreadable(raw)
+	var r wire.Result
+	_ = json.Unmarshal(raw, &r) // it was read as a line before; a member of an odd type leaves the others readable
+	text := ""
+	if r.Result != nil {
+		text = *r.Result
 	}
 	var out []event.Event
 	if d.session == "" {
@@ -394,21 +374,22 @@ func (d *decoder) result(l *line, raw []byte) []event.Event {
 	for _, n := range r.Denials {
 		out = append(out, d.deny(l.Session, event.Denial{CallID: n.ID, Tool: n.Tool})...)
 	}
-	if hash := maphash.String(d.seed, r.Text); !r.IsError && r.Text != "" && !d.said[hash] {
+	if hash := maphash.String(d.seed, text); !r.IsError && text != "" && !d.said[hash] {
 		d.said[hash] = true
-		out = append(out, event.Event{Kind: event.Text, Session: l.Session, Text: r.Text})
+		out = append(out, event.Event{Kind: event.Text, Session: l.Session, Text: text})
 	}
 	if r.IsError {
-		out = append(out, event.Event{Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r), Terminal: true})
+		out = append(out, event.Event{Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r, text),
+			Terminal: true})
 	}
 	d.pending = nil
 	d.results++
-	return append(out, event.Event{Kind: event.Ended, Session: l.Session, End: d.end(l, r)})
+	return append(out, event.Event{Kind: event.Ended, Session: l.Session, End: d.end(l, r, text)})
 }
 
-func (d *decoder) failure(l *line, r result) *fault.Fault {
+func (d *decoder) failure(l *line, r wire.Result, text string) *fault.Fault {
 	// With json there was no message before, and so no word: a missing login then looks like a connection that failed.
-	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: r.Text}
+	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: text}
 	if d.pending != nil {
 		api.Word = d.pending.Word
 	}
@@ -420,7 +401,7 @@ func (d *decoder) failure(l *line, r result) *fault.Fault {
 }
 
 // spent is what a turn has cost: what its result says is new, or what is more than in the result before.
-func (d *decoder) spent(r result) *float64 {
+func (d *decoder) spent(r wire.Result) *float64 {
 	if r.Cost == nil {
 		return nil
 	}
@@ -439,14 +420,16 @@ func (d *decoder) spent(r result) *float64 {
 	return &cost
 }
 
-func (d *decoder) end(l *line, r result) *event.End {
-	e := &event.End{OK: !r.IsError, Text: r.Text, Structured: r.Structured, Turns: r.Turns}
-	if r.IsError {
-		e.Text = ""
+func (d *decoder) end(l *line, r wire.Result, text string) *event.End {
+	e := &event.End{OK: !r.IsError, Structured: r.Structured, Turns: r.Turns, Reason: cmp.Or(r.Ending, l.Subtype)}
+	if e.OK {
+		e.Text = text
 	}
-	e.Reason = cmp.Or(r.Ending, l.Subtype, r.StopReason)
+	if e.Reason == "" && r.Stop != nil {
+		e.Reason = *r.Stop
+	}
 	if r.Usage != nil {
-		e.Usage = r.Usage.event()
+		e.Usage = r.Usage.Usage()
 		e.Usage.CostUSD = d.spent(r)
 	}
 	return e

@@ -32,7 +32,7 @@ type talk struct {
 	told    bool   // the CLI tells when it takes up messages
 	stops   bool   // the turn is to end
 	mode    setting.Approval
-	facts   *initLine
+	facts   *wire.Init
 	steers  []steer
 	partial *event.End // of a turn that goes on, since the CLI has yet to take up a steer
 
@@ -122,7 +122,8 @@ func (t *talk) Begin() cli.Step {
 		greeting.Helpers = map[string]wire.Helper{}
 	}
 	for _, h := range t.o.helpers {
-		greeting.Helpers[h.Name] = wire.Helper{Description: h.Description, Prompt: h.Prompt, Tools: h.Tools, Model: h.Model}
+		greeting.Helpers[h.Name] = wire.Helper{Description: h.Description, Prompt: h.Prompt, Tools: h.Tools,
+			Model: h.Model}
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
 	t.say(t.control(request{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
@@ -178,32 +179,19 @@ func (t *talk) End(x agent.Exit) []event.Event {
 	return out
 }
 
-// initLine is what the first line of a turn tells.
-type initLine struct {
-	Dir     string   `json:"cwd"`
-	Model   string   `json:"model"`
-	Version string   `json:"claude_code_version"`
-	Tools   []string `json:"tools"`
-	Agents  []string `json:"agents"`
-	Servers []struct {
-		Name   string `json:"name"`
-		Status string `json:"status"`
-	} `json:"mcp_servers"`
-}
-
 // Know adds what the CLI has told.
 func (t *talk) Know(f *event.Facts) {
 	f.Mode = t.mode
 	if t.facts == nil {
 		return
 	}
-	f.Model, f.Tools, f.Helpers = t.facts.Model, t.facts.Tools, t.facts.Agents
+	f.Model, f.Tools, f.Helpers = t.facts.Model, t.facts.Tools, t.facts.Helpers
 	if t.facts.Version != "" {
 		f.Version = t.facts.Version
 	}
 	f.Servers = nil
 	for _, s := range t.facts.Servers {
-		f.Servers = append(f.Servers, event.Server{Name: s.Name, Status: s.Status})
+		f.Servers = append(f.Servers, event.Server(s))
 	}
 	f.Servers = cli.SortServers(f.Servers)
 }
@@ -225,10 +213,8 @@ func (t *talk) read(l *line, raw []byte) []event.Event {
 		return t.piece(l, raw)
 	case "system":
 		if l.Subtype == "init" {
-			var i initLine
-			if json.Unmarshal(raw, &i) == nil {
-				t.facts = &i
-			}
+			t.facts = &wire.Init{}
+			_ = json.Unmarshal(raw, t.facts) // a member of an odd type leaves the others readable
 		}
 		t.heardMode(l.Mode)
 		if l.Subtype == "status" {
@@ -299,7 +285,7 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 				Delta   struct {
 					Reason string `json:"stop_reason"`
 				} `json:"delta"`
-				Usage usage `json:"usage"`
+				Usage wire.Tokens `json:"usage"`
 			} `json:"event"`
 		}
 		if json.Unmarshal(raw, &m) != nil {
@@ -313,7 +299,7 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 		if t.answer == nil {
 			return nil
 		}
-		t.answer.Reason, t.answer.Usage = m.Event.Delta.Reason, m.Event.Usage.event()
+		t.answer.Reason, t.answer.Usage = m.Event.Delta.Reason, m.Event.Usage.Usage()
 		whole := event.Event{Kind: event.Answered, Session: l.Session, Model: t.model, Answer: t.answer}
 		t.answer = nil
 		return append([]event.Event{whole}, t.release()...)

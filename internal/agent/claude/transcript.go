@@ -14,6 +14,7 @@ import (
 
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
+	wire "omniagent/internal/proto/claude"
 )
 
 const (
@@ -44,14 +45,8 @@ type record struct {
 
 // cost is what a session has used, in all.
 type cost struct {
-	USD    *float64 `json:"totalCostUSD"`
-	Models map[string]struct {
-		Input    int64 `json:"inputTokens"`
-		Output   int64 `json:"outputTokens"`
-		Thinking int64 `json:"thinkingTokens"`
-		Cached   int64 `json:"cacheReadInputTokens"`
-		Written  int64 `json:"cacheCreationInputTokens"`
-	} `json:"modelUsage"`
+	USD    *float64                    `json:"totalCostUSD"`
+	Models map[string]wire.ModelTokens `json:"modelUsage"`
 }
 
 func (c cost) sum() event.Usage {

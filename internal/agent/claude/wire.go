@@ -60,24 +60,6 @@ func plain(raw json.RawMessage) string {
 	return strings.Join(parts, "\n")
 }
 
-// usage is what tokens were used, as the API counts them: the three inputs are disjoint.
-type usage struct {
-	Input   int64 `json:"input_tokens"`
-	Written int64 `json:"cache_creation_input_tokens"`
-	Cached  int64 `json:"cache_read_input_tokens"`
-	Output  int64 `json:"output_tokens"`
-	Details struct {
-		Thinking int64 `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-func (u usage) event() *event.Usage {
-	return &event.Usage{
-		Input: u.Input + u.Written + u.Cached, Output: u.Output, Cached: u.Cached,
-		Reasoning: u.Details.Thinking,
-	}
-}
-
 // call is a tool called by the model, in our words.
 func call(b block) *event.Call {
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: kind(b.Name), Input: b.Input}

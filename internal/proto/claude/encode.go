@@ -32,12 +32,12 @@ type Encoder struct {
 	within  bool   // a turn runs
 	open    map[string]*message
 	calls   map[string]called
-	denials []denial
+	denials []Denial
 	failure *fault.Fault
 	last    string // what the agent itself said last
 	stop    string // why the model stopped last
 	cost    float64
-	models  map[string]modelTokens
+	models  map[string]ModelTokens
 	running string // the call of the agent itself that has no result
 }
 
@@ -106,15 +106,15 @@ func (e *Encoder) init() [][]byte {
 	e.due, e.started = false, true
 	f := e.facts
 	e.mode = Word(f.Mode, e.Unasked)
-	line := initLine{
+	line := Init{
 		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools),
-		Servers: []serverLine{}, Model: f.Model, Mode: e.mode,
+		Servers: []Server{}, Model: f.Model, Mode: e.mode,
 		Commands: []string{}, KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers),
 		Skills: []string{}, Plugins: []string{},
 		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
 	}
 	for _, s := range f.Servers {
-		line.Servers = append(line.Servers, serverLine(s))
+		line.Servers = append(line.Servers, Server(s))
 	}
 	if f.Walls != nil {
 		line.Sandbox = f.Walls
@@ -144,7 +144,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		if input == nil {
 			input = json.RawMessage("{}")
 		}
-		e.denials = append(e.denials, denial{d.Tool, d.CallID, input})
+		e.denials = append(e.denials, Denial{d.Tool, d.CallID, input})
 		if d.ByUser {
 			return nil
 		}
@@ -256,11 +256,11 @@ func parent(id string) *string {
 }
 
 // count are tokens as the Messages API counts them.
-func count(u *event.Usage) tokens {
+func count(u *event.Usage) Tokens {
 	if u == nil {
-		return tokens{}
+		return Tokens{}
 	}
-	return tokens{Input: max(u.Input-u.Cached-u.Written, 0), Written: u.Written, Cached: u.Cached, Output: u.Output}
+	return Tokens{Input: max(u.Input-u.Cached-u.Written, 0), Written: u.Written, Cached: u.Cached, Output: u.Output}
 }
 
 // reason is why a model stopped, in the Messages API's word where that is known.

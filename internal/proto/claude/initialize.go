@@ -220,9 +220,9 @@ func (e *Encoder) Welcome(models []string, hooks bool) any {
 
 // Servers is what a host gets to know of MCP servers.
 func (e *Encoder) Servers() any {
-	list := []serverLine{}
+	list := []Server{}
 	for _, s := range e.facts.Servers {
-		list = append(list, serverLine(s))
+		list = append(list, Server(s))
 	}
-	return map[string][]serverLine{"mcpServers": list}
+	return map[string][]Server{"mcpServers": list}
 }
