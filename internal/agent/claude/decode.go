@@ -78,65 +78,6 @@ func (d *decoder) End(x agent.Exit) []event.Event {
 	return append(out, failed)
 }
 
-// line is one line of output; what it has depends on its type.
-type line struct {
-	Type       string          `json:"type"`
-	Subtype    string          `json:"subtype"`
-	Session    string          `json:"session_id"`
-	Message    json.RawMessage `json:"message"` // of the API; a text in a denial
-	ParentTool string          `json:"parent_tool_use_id"`
-
-	// system
-	Model   string  `json:"model"`
-	Tool    string  `json:"tool_name"`
-	ToolUse string  `json:"tool_use_id"`
-	Reason  string  `json:"decision_reason"`
-	Why     string  `json:"decision_reason_type"`
-	Attempt int     `json:"attempt"`
-	Of      int     `json:"max_retries"`
-	Delay   float64 `json:"retry_delay_ms"`
-	Status  int     `json:"error_status"`
-	Summary string  `json:"summary"`
-	Mode    string  `json:"permissionMode"`
-
-	// an error shown as a message, and a result
-	Error     json.RawMessage `json:"error"`
-	APIError  bool            `json:"is_api_error_message"`
-	APIStatus int             `json:"api_error_status"`
-	APIType   string          `json:"api_error_type"`
-
-	// user
-	Meta []struct {
-		ID       string   `json:"id"`
-		Kind     string   `json:"non_execution_kind"`
-		Decision decision `json:"permission_decision"`
-	} `json:"tool_result_meta"`
-
-	// stream_event
-	Event struct {
-		Type  string `json:"type"`
-		Delta struct {
-			Type     string `json:"type"`
-			Text     string `json:"text"`
-			Thinking string `json:"thinking"`
-		} `json:"delta"`
-	} `json:"event"`
-
-	// command_lifecycle
-	Command string `json:"command_uuid"`
-	State   string `json:"state"`
-
-	// control_request
-	RequestID string          `json:"request_id"`
-	Request   json.RawMessage `json:"request"`
-}
-
-// control is what the CLI asks for, as far as it can be read.
-func (l *line) control() (c wire.Control) {
-	_ = json.Unmarshal(l.Request, &c)
-	return c
-}
-
 func (d *decoder) parse(raw []byte) []event.Event {
 	if raw[0] == '[' {
 		var all []json.RawMessage
@@ -153,7 +94,7 @@ func (d *decoder) parse(raw []byte) []event.Event {
 		}
 		return out
 	}
-	var l line
+	var l wire.Line
 	if raw[0] != '{' || json.Unmarshal(raw, &l) != nil || l.Type == "" {
 		return cli.Unreadable(raw)
 	}
@@ -178,7 +119,7 @@ func withRaw(events []event.Event, raw json.RawMessage) []event.Event {
 	return events
 }
 
-func (d *decoder) read(l *line, raw []byte) []event.Event {
+func (d *decoder) read(l *wire.Line, raw []byte) []event.Event {
 	switch l.Type {
 	case "system":
 		return d.system(l)
@@ -196,7 +137,7 @@ func (d *decoder) read(l *line, raw []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: l.Type}}
 }
 
-func (d *decoder) system(l *line) []event.Event {
+func (d *decoder) system(l *wire.Line) []event.Event {
 	switch l.Subtype {
 	case "init":
 		begun := event.Event{Kind: event.TurnBegan, Session: l.Session, Model: l.Model}
@@ -237,15 +178,15 @@ func (d *decoder) deny(session string, n event.Denial) []event.Event {
 	return []event.Event{{Kind: event.Denied, Session: session, Denial: &n}}
 }
 
-func (d *decoder) assistant(l *line) []event.Event {
-	var m message
+func (d *decoder) assistant(l *wire.Line) []event.Event {
+	var m wire.Message
 	if json.Unmarshal(l.Message, &m) != nil {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
 	}
 	if l.APIError {
 		var word string
 		_ = json.Unmarshal(l.Error, &word)
-		failure := apiFailure{Word: word, Status: l.APIStatus, Type: l.APIType, Text: plain(m.Content)}
+		failure := apiFailure{Word: word, Status: l.APIStatus, Type: l.APIType, Text: wire.Plain(m.Content)}
 		if l.ParentTool != "" { // of a sub-agent: the conversation goes on
 			return []event.Event{{Kind: event.Failed, Session: l.Session, Fault: failure.fault()}}
 		}
@@ -253,7 +194,7 @@ func (d *decoder) assistant(l *line) []event.Event {
 		return nil
 	}
 	var out []event.Event
-	for _, b := range blocks(m.Content) {
+	for _, b := range wire.Blocks(m.Content) {
 		e := event.Event{Session: l.Session, Model: m.Model}
 		switch {
 		case b.Type == "text" && b.Text != "" && l.ParentTool == "":
@@ -278,17 +219,18 @@ func (d *decoder) assistant(l *line) []event.Event {
 	return out
 }
 
-func (d *decoder) user(l *line) []event.Event {
-	var m message
+func (d *decoder) user(l *wire.Line) []event.Event {
+	var m wire.Message
 	if json.Unmarshal(l.Message, &m) != nil {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
 	}
 	var out []event.Event
-	for _, b := range blocks(m.Content) {
+	for _, b := range wire.Blocks(m.Content) {
 		if b.Type != "tool_result" {
 			continue
 		}
-		r := &event.Result{ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError, Output: plain(b.Content)}
+		r := &event.Result{ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError,
+			Output: wire.Plain(b.Content)}
 		delete(d.calls, b.ToolUseID)
 		if b.IsError && kind(r.Name) == event.Shell {
 			r.ExitCode = exitCode(r.Output)
@@ -310,7 +252,7 @@ func (d *decoder) user(l *line) []event.Event {
 		out = append(out, event.Event{Kind: event.ToolResult, Session: l.Session, Result: r})
 	}
 	if out == nil {
-		out = []event.Event{{Kind: event.Notice, Session: l.Session, Text: plain(m.Content)}}
+		out = []event.Event{{Kind: event.Notice, Session: l.Session, Text: wire.Plain(m.Content)}}
 	}
 	return out
 }
@@ -327,7 +269,7 @@ func exitCode(output string) *int {
 	return &code
 }
 
-func delta(l *line) []event.Event {
+func delta(l *wire.Line) []event.Event {
 	e := event.Event{Session: l.Session, Delta: true}
 	switch x := l.Event.Delta; {
 	case l.ParentTool != "" || l.Event.Type != "content_block_delta":
@@ -342,20 +284,20 @@ func delta(l *line) []event.Event {
 	return []event.Event{e}
 }
 
-func ask(l *line) []event.Event {
-	q := l.control()
+func ask(l *wire.Line) []event.Event {
+	q := l.Control()
 	if q.Subtype != "can_use_tool" {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(q.Subtype, l.Type)}}
 	}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: cmp.Or(q.Reason, q.Description), Tool: call(block{
+		ID: l.RequestID, Text: cmp.Or(q.Reason, q.Description), Tool: call(wire.Block{
 			ID: q.Call, Name: q.Tool, Input: q.Input,
 		}),
 	}}}
 }
 
 // result ends a turn. Another may follow: a background task that ends wakes the agent.
-func (d *decoder) result(l *line, raw []byte) []event.Event {
+func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
 	var r wire.Result
 	_ = json.Unmarshal(raw, &r) // it was read as a line before; a member of an odd type leaves the others readable
 	text := ""
@@ -379,15 +321,17 @@ func (d *decoder) result(l *line, raw []byte) []event.Event {
 		out = append(out, event.Event{Kind: event.Text, Session: l.Session, Text: text})
 	}
 	if r.IsError {
-		out = append(out, event.Event{Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r, text),
-			Terminal: true})
+		out = append(out, event.Event{
+			Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r, text),
+			Terminal: true,
+		})
 	}
 	d.pending = nil
 	d.results++
 	return append(out, event.Event{Kind: event.Ended, Session: l.Session, End: d.end(l, r, text)})
 }
 
-func (d *decoder) failure(l *line, r wire.Result, text string) *fault.Fault {
+func (d *decoder) failure(l *wire.Line, r wire.Result, text string) *fault.Fault {
 	// With json there was no message before, and so no word: a missing login then looks like a connection that failed.
 	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: text}
 	if d.pending != nil {
@@ -420,7 +364,7 @@ func (d *decoder) spent(r wire.Result) *float64 {
 	return &cost
 }
 
-func (d *decoder) end(l *line, r wire.Result, text string) *event.End {
+func (d *decoder) end(l *wire.Line, r wire.Result, text string) *event.End {
 	e := &event.End{OK: !r.IsError, Structured: r.Structured, Turns: r.Turns, Reason: cmp.Or(r.Ending, l.Subtype)}
 	if e.OK {
 		e.Text = text

@@ -122,8 +122,10 @@ func (t *talk) Begin() cli.Step {
 		greeting.Helpers = map[string]wire.Helper{}
 	}
 	for _, h := range t.o.helpers {
-		greeting.Helpers[h.Name] = wire.Helper{Description: h.Description, Prompt: h.Prompt, Tools: h.Tools,
-			Model: h.Model}
+		greeting.Helpers[h.Name] = wire.Helper{
+			Description: h.Description, Prompt: h.Prompt, Tools: h.Tools,
+			Model: h.Model,
+		}
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
 	t.say(t.control(request{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
@@ -197,7 +199,7 @@ func (t *talk) Know(f *event.Facts) {
 }
 
 // read looks at a line before, and behind, the decoder.
-func (t *talk) read(l *line, raw []byte) []event.Event {
+func (t *talk) read(l *wire.Line, raw []byte) []event.Event {
 	switch l.Type {
 	case "control_request":
 		return append(t.release(), t.requested(l)...)
@@ -230,7 +232,7 @@ func (t *talk) read(l *line, raw []byte) []event.Event {
 }
 
 // of names the sub-agent that it happened to.
-func of(l *line, events []event.Event) []event.Event {
+func of(l *wire.Line, events []event.Event) []event.Event {
 	if l.ParentTool == "" {
 		return events
 	}
@@ -244,7 +246,7 @@ func of(l *line, events []event.Event) []event.Event {
 }
 
 // result ends a turn: that of the message if the CLI has taken it up, else one that nobody asked for.
-func (t *talk) result(l *line, raw []byte) []event.Event {
+func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 	var r struct {
 		Origin struct {
 			Kind string `json:"kind"`
@@ -265,7 +267,7 @@ func (t *talk) result(l *line, raw []byte) []event.Event {
 }
 
 // piece hears of a message while it is made.
-func (t *talk) piece(l *line, raw []byte) []event.Event {
+func (t *talk) piece(l *wire.Line, raw []byte) []event.Event {
 	if l.ParentTool != "" {
 		return nil
 	}
@@ -308,7 +310,7 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 }
 
 // whole tells of a message what its pieces have not. Its calls wait until all of it is there.
-func (t *talk) whole(l *line, events []event.Event) []event.Event {
+func (t *talk) whole(l *wire.Line, events []event.Event) []event.Event {
 	if l.ParentTool != "" || t.answer == nil {
 		return of(l, events)
 	}

@@ -158,8 +158,8 @@ func (t *talk) unwilling(why string) []event.Event {
 }
 
 // requested is a request of the CLI.
-func (t *talk) requested(l *line) []event.Event {
-	c := l.control()
+func (t *talk) requested(l *wire.Line) []event.Event {
+	c := l.Control()
 	switch c.Subtype {
 	case "can_use_tool":
 		return t.ask(l, c)
@@ -176,7 +176,7 @@ func (t *talk) requested(l *line) []event.Event {
 	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(c.Subtype, l.Type)}}
 }
 
-func (t *talk) ask(l *line, c wire.Control) []event.Event {
+func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	events := ask(l)
 	a := events[0].Ask
 	q := &asking{request: l.RequestID, kind: c.Subtype, call: a.Tool, input: c.Input}
@@ -200,7 +200,7 @@ func (t *talk) ask(l *line, c wire.Control) []event.Event {
 }
 
 // form is a tool whose call is a question to a person. Each of its questions is one of ours.
-func (t *talk) form(l *line, q *asking) []event.Event {
+func (t *talk) form(l *wire.Line, q *asking) []event.Event {
 	q.answers = map[string]string{}
 	var out []event.Event
 	for i, one := range q.form.Questions {
@@ -220,7 +220,7 @@ func (t *talk) form(l *line, q *asking) []event.Event {
 	return out
 }
 
-func (t *talk) elicited(l *line, c wire.Control) []event.Event {
+func (t *talk) elicited(l *wire.Line, c wire.Control) []event.Event {
 	var text string
 	_ = json.Unmarshal(c.Message, &text)
 	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: c.Subtype}

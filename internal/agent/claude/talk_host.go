@@ -30,7 +30,7 @@ func (t *talk) hooked(id string, raw []byte) {
 		Text: cmp.Or(in.Prompt, in.Last, in.Source, in.Reason, in.Trigger, in.Kind),
 	}
 	if in.Tool != "" {
-		m.Call = call(block{ID: in.ToolUse, Name: in.Tool, Input: in.Input})
+		m.Call = call(wire.Block{ID: in.ToolUse, Name: in.Tool, Input: in.Input})
 		if len(in.Response) > 0 || in.Error != "" {
 			m.Result = &event.Result{
 				ID: in.ToolUse, Name: in.Tool, Failed: in.Error != "",
@@ -47,7 +47,7 @@ func outputOf(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &text) == nil {
 		return text
 	}
-	if text = plain(raw); text != "" {
+	if text = wire.Plain(raw); text != "" {
 		return text
 	}
 	var command struct {

@@ -55,7 +55,7 @@ func (t *talk) settle(s *steer, err error) {
 }
 
 // lifecycle hears what became of a message.
-func (t *talk) lifecycle(l *line) []event.Event {
+func (t *talk) lifecycle(l *wire.Line) []event.Event {
 	t.told = true
 	var out []event.Event
 	if i := slices.IndexFunc(t.steers, func(s steer) bool { return s.id == l.Command }); i >= 0 {

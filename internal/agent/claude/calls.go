@@ -1,0 +1,61 @@
+package claude
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"omniagent/internal/event"
+	wire "omniagent/internal/proto/claude"
+)
+
+// call is a tool called by the model, in our words.
+func call(b wire.Block) *event.Call {
+	c := &event.Call{ID: b.ID, Name: b.Name, Kind: kind(b.Name), Input: b.Input}
+	var in struct {
+		Command  string `json:"command"`
+		Path     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+	}
+	// An odd type of one member leaves the others readable.
+	_ = json.Unmarshal(b.Input, &in)
+	switch c.Kind {
+	case event.Shell:
+		c.Command = in.Command
+	case event.Read, event.Write:
+		c.Path = cmp.Or(in.Path, in.Notebook)
+	}
+	return c
+}
+
+func kind(tool string) event.ToolKind {
+	switch tool {
+	case "Bash", "PowerShell", "Monitor":
+		return event.Shell
+	case "Read", "NotebookRead":
+		return event.Read
+	case "Write", "Edit", "MultiEdit", "NotebookEdit":
+		return event.Write
+	case "WebFetch", "WebSearch":
+		return event.Web
+	case "Grep", "Glob", "LS":
+		return event.Search
+	case "Agent", "Task":
+		return event.Agent
+	}
+	if strings.HasPrefix(tool, "mcp__") {
+		return event.MCP
+	}
+	return event.Other
+}
+
+// refused says whether policy forbade the tool.
+func refused(kind string, d wire.Decision) bool {
+	switch kind {
+	case "user-rejected", "permission-rule":
+		return d.Decision == "reject"
+	case "automode-blocked", "automode-unavailable", "automode-parsing-error":
+		return true
+	}
+	return false
+}
