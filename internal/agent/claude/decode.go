@@ -229,8 +229,10 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 		if b.Type != "tool_result" {
 			continue
 		}
-		r := &event.Result{ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError,
-			Output: wire.Plain(b.Content)}
+		r := &event.Result{
+			ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError,
+			Output: wire.Plain(b.Content),
+		}
 		delete(d.calls, b.ToolUseID)
 		if b.IsError && kind(r.Name) == event.Shell {
 			r.ExitCode = exitCode(r.Output)

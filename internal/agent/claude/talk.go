@@ -38,7 +38,7 @@ type talk struct {
 
 	sent      int
 	requests  map[string]request // ours, without a response
-	questions map[string]*asking
+	questions cli.Questions[asking]
 	needs     map[string]string // hook callbacks by request, and the moment
 
 	// Of the message that is told in pieces:
@@ -67,8 +67,7 @@ type request struct {
 	more     []byte // what is said once it was taken
 }
 
-// asking is a request of the CLI that a person has to answer. One with several questions is answered when all of them
-// are.
+// asking is a request of the CLI that a person has to answer.
 type asking struct {
 	request     string
 	kind        string // of the request
@@ -76,8 +75,6 @@ type asking struct {
 	input       json.RawMessage
 	suggestions []wire.Update
 	form        event.Form
-	questions   []string // of the form
-	answers     map[string]string
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -88,7 +85,7 @@ func newTalk(o options) *talk {
 	}
 	t := &talk{
 		decoder: newDecoder(), o: o, mode: o.mode,
-		requests: map[string]request{}, questions: map[string]*asking{}, needs: map[string]string{},
+		requests: map[string]request{}, needs: map[string]string{},
 	}
 	t.decoder.talk = t
 	return t
@@ -169,7 +166,7 @@ func (t *talk) End(x agent.Exit) []event.Event {
 	out := append(t.release(), t.decoder.End(x)...)
 	// That of the decoder is left out: it counts no messages.
 	out = slices.DeleteFunc(out, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic })
-	out = append(out, t.withdrawAll()...)
+	out = append(out, t.questions.WithdrawAll()...)
 	switch {
 	case t.partial != nil:
 		out = append(out, event.Event{Kind: event.Ended, Session: t.session, End: t.partial})
@@ -263,7 +260,7 @@ func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 	if !unasked {
 		events = t.conclude(events)
 	}
-	return append(t.withdrawAll(), events...)
+	return append(t.questions.WithdrawAll(), events...)
 }
 
 // piece hears of a message while it is made.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
@@ -179,9 +178,9 @@ func (t *talk) requested(l *wire.Line) []event.Event {
 func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	events := ask(l)
 	a := events[0].Ask
-	q := &asking{request: l.RequestID, kind: c.Subtype, call: a.Tool, input: c.Input}
+	q := asking{request: l.RequestID, kind: c.Subtype, call: a.Tool, input: c.Input}
 	if c.Tool == event.FormTool && json.Unmarshal(c.Input, &q.form) == nil && len(q.form.Questions) > 0 {
-		return t.form(l, q)
+		return t.questions.AskForm(l.RequestID, l.Session, q.form.Questions, q)
 	}
 	a.Options = []string{event.Allow, event.Deny}
 	for _, s := range c.Suggestions {
@@ -195,35 +194,14 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	if a.Text == "" {
 		a.Text = "Claude wants to use " + q.call.Name
 	}
-	t.questions[l.RequestID] = q
+	t.questions.Ask(l.RequestID, q)
 	return events
-}
-
-// form is a tool whose call is a question to a person. Each of its questions is one of ours.
-func (t *talk) form(l *wire.Line, q *asking) []event.Event {
-	q.answers = map[string]string{}
-	var out []event.Event
-	for i, one := range q.form.Questions {
-		id := l.RequestID
-		if i > 0 {
-			id += "/" + strconv.Itoa(i)
-		}
-		ask := &event.Ask{ID: id, Text: one.Question}
-		for _, o := range one.Options {
-			ask.Options = append(ask.Options, o.Label)
-		}
-		t.questions[id] = q
-		q.questions = append(q.questions, id)
-		q.answers[id] = ""
-		out = append(out, event.Event{Kind: event.Question, Session: l.Session, Ask: ask})
-	}
-	return out
 }
 
 func (t *talk) elicited(l *wire.Line, c wire.Control) []event.Event {
 	var text string
 	_ = json.Unmarshal(c.Message, &text)
-	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: c.Subtype}
+	t.questions.Ask(l.RequestID, asking{request: l.RequestID, kind: c.Subtype})
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
 		ID: l.RequestID, Text: cmp.Or(text, c.Elicits), Options: []string{event.Allow, event.Deny},
 	}}}
@@ -232,42 +210,27 @@ func (t *talk) elicited(l *wire.Line, c wire.Control) []event.Event {
 // withdrawn is a request that needs no answer any more.
 func (t *talk) withdrawn(id string) []event.Event {
 	delete(t.needs, id)
-	var out []event.Event
-	for name, q := range t.questions {
-		if q.request == id {
-			delete(t.questions, name)
-			out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-		}
-	}
-	return out
-}
-
-func (t *talk) withdrawAll() []event.Event {
-	var out []event.Event
-	for name := range t.questions {
-		delete(t.questions, name)
-		out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-	}
-	return out
+	return t.questions.Withdraw(id)
 }
 
 // reply answers a question.
 func (t *talk) reply(r event.Reply) error {
-	q := t.questions[r.Question]
-	if q == nil {
-		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
+	open, err := t.questions.Find(r.Question)
+	if err != nil {
+		return err
 	}
-	denied := r.ByUs || r.Stop || r.Option == event.Deny && len(q.questions) == 0
+	q := &open.Request
+	denied := r.ByUs || r.Stop || r.Option == event.Deny && !open.Form
 	switch {
 	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
 		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
 		denied = true // what cannot be heeded makes a no of it
-	case len(q.questions) > 0 && !denied && len(r.Input) == 0:
+	case open.Form && !denied && len(r.Input) == 0:
 		return t.filled(q, r)
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
 	}
-	t.closeQuestion(q)
+	t.questions.Close(open)
 	if q.kind == "elicitation" {
 		action := map[string]any{"action": "decline"}
 		if !denied {
@@ -295,28 +258,15 @@ func firstRaw(list ...json.RawMessage) json.RawMessage {
 	return list[i]
 }
 
-func (t *talk) closeQuestion(q *asking) {
-	for name, other := range t.questions {
-		if other == q {
-			delete(t.questions, name)
-		}
-	}
-}
-
 // filled is an answer to a part of a form.
 func (t *talk) filled(q *asking, r event.Reply) error {
-	said := cmp.Or(r.Text, r.Option)
-	if said == "" {
-		return fault.New(fault.ArgError, "the answer is empty")
+	all, err := t.questions.Fill(r.Question, cmp.Or(r.Text, r.Option))
+	if all == nil {
+		return err
 	}
-	q.answers[r.Question] = said
-	delete(t.questions, r.Question)
 	answers := map[string]string{}
-	for i, id := range q.questions {
-		if q.answers[id] == "" {
-			return nil // the others are waited for
-		}
-		answers[q.form.Questions[i].Question] = q.answers[id]
+	for i, one := range q.form.Questions {
+		answers[one.Question] = all[i]
 	}
 	input := event.Filled(q.input, answers)
 	t.respond(q.request, wire.Permission{Behavior: "allow", Input: input, Call: q.call.ID})

@@ -35,7 +35,7 @@ type talk struct {
 	later   setting.Approval // the mode from the end of this turn on
 	model   string
 
-	questions map[string]*asking
+	questions cli.Questions[asking]
 	items     map[string]*event.Call // those that were told and have no result
 	denied    map[string]bool
 	threads   map[string]string // of sub-agents, and the calls that began them
@@ -71,15 +71,11 @@ type what struct {
 
 // asking is a request of Codex that a person has to answer.
 type asking struct {
-	id        json.RawMessage // of the request
-	name      string          // under which its questions are known
-	method    string
-	call      *event.Call
-	params    json.RawMessage
-	session   bool // it may be allowed for the rest of the conversation
-	questions []string
-	keys      []string // of the questions, in Codex's words
-	answers   map[string]string
+	id      json.RawMessage // of the request
+	method  string
+	call    *event.Call
+	session bool     // it may be allowed for the rest of the conversation
+	keys    []string // of the questions of a form, in Codex's words
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -87,7 +83,7 @@ var _ cli.Proto = (*talk)(nil)
 func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
-		waiting: map[string]what{}, questions: map[string]*asking{}, items: map[string]*event.Call{},
+		waiting: map[string]what{}, items: map[string]*event.Call{},
 		denied: map[string]bool{}, threads: map[string]string{},
 		servers: map[string]string{},
 	}
@@ -136,7 +132,7 @@ func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
 
 // End reads what is left.
 func (t *talk) End(x agent.Exit) []event.Event {
-	out := t.withdrawAll()
+	out := t.questions.WithdrawAll()
 	for _, e := range t.lines.End(x) {
 		if e.Kind != event.Ended || !e.Synthetic {
 			out = append(out, e)
@@ -365,7 +361,7 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 	case "error":
 		return t.trouble(n)
 	case "serverRequest/resolved":
-		return t.withdrawn("q" + string(n.RequestID))
+		return t.questions.Withdraw("q" + string(n.RequestID))
 	case "thread/compacted":
 		return one(event.Event{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}})
 	case "mcpServer/startupStatus/updated":
@@ -409,7 +405,7 @@ func (t *talk) trouble(n *notice) []event.Event {
 
 // completed ends a turn: that of the message, or one that nobody asked for.
 func (t *talk) completed(done turn) []event.Event {
-	out := t.withdrawAll()
+	out := t.questions.WithdrawAll()
 	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
 		OK: done.Status == "completed", Text: t.last, Reason: done.Status,
 		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.total).event(),

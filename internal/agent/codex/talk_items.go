@@ -184,11 +184,8 @@ type approvalAsked struct {
 	Wanted    json.RawMessage `json:"permissions"`
 	Root      string          `json:"grantRoot"`
 	Questions []struct {
-		ID       string `json:"id"`
-		Question string `json:"question"`
-		Options  []struct {
-			Label string `json:"label"`
-		} `json:"options"`
+		ID string `json:"id"`
+		event.FormQuestion
 	} `json:"questions"`
 }
 
@@ -199,8 +196,8 @@ func (t *talk) requested(m jsonrpc.Message) []event.Event {
 		t.reject(m, "it cannot be read")
 		return nil
 	}
-	q := &asking{id: slices.Clone(m.ID), name: "q" + string(m.ID), method: m.Method, params: slices.Clone(m.Params)}
-	ask := &event.Ask{ID: q.name, Options: []string{event.Allow, event.Deny}}
+	q := asking{id: slices.Clone(m.ID), method: m.Method}
+	ask := &event.Ask{ID: "q" + string(m.ID), Options: []string{event.Allow, event.Deny}}
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
 		q.call = t.items[p.Item]
@@ -223,7 +220,7 @@ func (t *talk) requested(m jsonrpc.Message) []event.Event {
 	case "mcpServer/elicitation/request":
 		ask.Text = strings.TrimSpace(first(p.Message, p.Server) + " " + p.URL)
 	case "item/tool/requestUserInput":
-		return t.form(q, p)
+		return t.form(ask.ID, q, p)
 	default:
 		t.reject(m, "not supported")
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
@@ -232,7 +229,7 @@ func (t *talk) requested(m jsonrpc.Message) []event.Event {
 		ask.Options = []string{event.Allow, event.Always, event.Deny}
 	}
 	ask.Tool = q.call
-	t.questions[q.name] = q
+	t.questions.Ask(ask.ID, q)
 	return []event.Event{{Kind: event.Question, Session: t.thread, Ask: ask}}
 }
 
@@ -250,49 +247,14 @@ func first(words ...string) string {
 }
 
 // form is a list of questions to a person. Each is one of ours.
-func (t *talk) form(q *asking, p approvalAsked) []event.Event {
+func (t *talk) form(id string, q asking, p approvalAsked) []event.Event {
 	if len(p.Questions) == 0 {
 		t.respond(q.id, map[string]any{"answers": map[string]any{}})
 		return nil
 	}
-	q.answers = map[string]string{}
-	var out []event.Event
-	for i, one := range p.Questions {
-		name := q.name
-		if i > 0 {
-			name += "/" + one.ID
-		}
-		ask := &event.Ask{ID: name, Text: one.Question}
-		for _, o := range one.Options {
-			ask.Options = append(ask.Options, o.Label)
-		}
-		q.questions, q.keys = append(q.questions, name), append(q.keys, one.ID)
-		t.questions[name] = q
-		out = append(out, event.Event{Kind: event.Question, Session: t.thread, Ask: ask})
+	var form []event.FormQuestion
+	for _, one := range p.Questions {
+		q.keys, form = append(q.keys, one.ID), append(form, one.FormQuestion)
 	}
-	return out
-}
-
-func (t *talk) withdrawn(id string) []event.Event {
-	q := t.questions[id]
-	if q == nil {
-		return nil
-	}
-	var out []event.Event
-	for name, other := range t.questions {
-		if other == q {
-			delete(t.questions, name)
-			out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-		}
-	}
-	return out
-}
-
-func (t *talk) withdrawAll() []event.Event {
-	var out []event.Event
-	for name := range t.questions {
-		delete(t.questions, name)
-		out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-	}
-	return out
+	return t.questions.AskForm(id, t.thread, form, q)
 }
