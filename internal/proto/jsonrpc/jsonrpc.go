@@ -40,14 +40,14 @@ func Errorf(code int, format string, args ...any) *Error {
 
 // Message is a request, a notification or a response.
 type Message struct {
-	ID     json.RawMessage // as it was sent; nil: a notification
-	Method string          // empty: a response
-	Params json.RawMessage
-	Result json.RawMessage
-	Error  *Error // of a response
+	ID     json.RawMessage `json:"id"`     // as it was sent; nil: a notification
+	Method string          `json:"method"` // empty: a response
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *Error          `json:"error"` // of a response
 
-	Wrong  *Error // the line is not a message. It is answered with this under ID, or under null
-	Silent bool   // but it looks like a response, and those are not answered
+	Wrong  *Error `json:"-"` // the line is not a message. It is answered with this under ID, or under null
+	Silent bool   `json:"-"` // but it looks like a response, and those are not answered
 }
 
 // Parse reads a message and sets Wrong to what is wrong with it. It is exact about the names of members.
@@ -115,40 +115,31 @@ func isID(raw json.RawMessage) bool {
 // Read reads a message without looking at its version. An id of null counts as none. ok is false where the line is not
 // an object with members of these types.
 func Read(line []byte) (m Message, ok bool) {
-	var l struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-		Result json.RawMessage `json:"result"`
-		Error  *Error          `json:"error"`
-	}
-	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &l) != nil {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &m) != nil {
 		return Message{}, false
 	}
-	if string(l.ID) == "null" {
-		l.ID = nil
+	if string(m.ID) == "null" {
+		m.ID = nil
 	}
-	return Message{ID: l.ID, Method: l.Method, Params: l.Params, Result: l.Result, Error: l.Error}, true
+	return m, true
 }
 
-// Request returns the line of a request.
+// call is a request, or a notification where it has no id.
+type call struct {
+	Version string `json:"jsonrpc"`
+	ID      int64  `json:"id,omitempty"`
+	Method  string `json:"method"`
+	Params  any    `json:"params,omitempty"`
+}
+
+// Request returns the line of a request; id is not 0.
 func Request(id int64, method string, params any) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		ID      int64  `json:"id"`
-		Method  string `json:"method"`
-		Params  any    `json:"params,omitempty"`
-	}{"2.0", id, method, params})
+	return encode(call{"2.0", id, method, params})
 }
 
 // Notification returns the line of a notification; params may be nil.
-func Notification(method string, params any) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  any    `json:"params,omitempty"`
-	}{"2.0", method, params})
-}
+func Notification(method string, params any) []byte { return encode(call{"2.0", 0, method, params}) }
 
 // Result returns the line that answers a request.
 func Result(id json.RawMessage, result any) []byte {
