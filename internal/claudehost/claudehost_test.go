@@ -176,17 +176,15 @@ func TestInitialize(t *testing.T) {
 
 // TestNative: tools have the native agent's names, and those that are only Claude Code's are not there.
 func TestNative(t *testing.T) {
-	r, notes := claudehost.Native(
-		opening.Request{
-			Spec: agent.Spec{
-				Terms: agent.Terms{
-					Allow: []string{"Agent(x)", "Skill"},
-					Deny:  []string{"Agent"},
-					Tools: []string{"LSP"},
-				},
+	r, notes := claudehost.Native(opening.Request{
+		Spec: agent.Spec{
+			Terms: agent.Terms{
+				Allow: []string{"Agent(x)", "Skill"},
+				Deny:  []string{"Agent"},
+				Tools: []string{"LSP"},
 			},
 		},
-	)
+	})
 	terms := r.Spec.Terms
 	if !slices.Equal(terms.Allow, []string{"Task(x)"}) || !slices.Equal(terms.Deny, []string{"Task"}) ||
 		terms.Tools == nil ||

@@ -45,8 +45,7 @@ func chat() *contract.Command {
 
 func serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if !c.Host.StdinTerminal && !c.Bool("plain") {
-		return 0, fault.New(fault.ReplProhibited,
-			"a conversation needs a terminal").Hint(
+		return 0, fault.New(fault.ReplProhibited, "a conversation needs a terminal").Hint(
 			"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 	}
 	log := logger(c)

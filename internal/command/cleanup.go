@@ -105,8 +105,7 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 	}
 	if failed != nil {
 		return result, fault.New(fault.PartialFailure, "not everything could be deleted").Because(failed).
-			With("cause_code",
-				string(fault.Of(failed).Code)).Hint(
+			With("cause_code", string(fault.Of(failed).Code)).Hint(
 			"put right what the cause names, then give --resume-from the failed step")
 	}
 	return result, nil

@@ -46,8 +46,7 @@ func (o opener) env() opening.Env {
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
-				return cli.InPath(host.Lookup,
-					program)
+				return cli.InPath(host.Lookup, program)
 			},
 		},
 		Own: opening.Own{

@@ -48,11 +48,10 @@ func sessionSearch() *contract.Command {
 			tellSkipped(c, skipped)
 			rows := []contract.Foreign[sessionHit]{}
 			for _, h := range hits {
-				rows = append(rows,
-					contract.Foreign[sessionHit]{Value: sessionHit{
-						sessionRowOf(h.Info, time.Now()), h.Found, h.Record,
-						h.Role, h.Snippet,
-					}})
+				rows = append(rows, contract.Foreign[sessionHit]{Value: sessionHit{
+					sessionRowOf(h.Info, time.Now()), h.Found, h.Record,
+					h.Role, h.Snippet,
+				}})
 			}
 			return contract.Result{Data: sessionHits{contract.RowsOf(rows)}}, nil
 		},

@@ -349,14 +349,13 @@ func (p *Program) extension(c *Command) object {
 		}...)
 	}
 	if c.Stdin != nil {
-		o = append(o,
-			member{"stdin_input", object{
-				{"format", c.Stdin.Format},
-				{"required", c.Stdin.Required},
-				{"max_bytes", json.Number("65536")},
-				{"file_flag", "--input-file"},
-				{"non_tty_behavior", "read"},
-			}})
+		o = append(o, member{"stdin_input", object{
+			{"format", c.Stdin.Format},
+			{"required", c.Stdin.Required},
+			{"max_bytes", json.Number("65536")},
+			{"file_flag", "--input-file"},
+			{"non_tty_behavior", "read"},
+		}})
 	}
 	return append(append(o, p.rareExtension(c)...), p.requirements(c)...)
 }

@@ -52,11 +52,10 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	if env == nil {
-		env = process.Environment(os.Environ(),
-			process.EnvOptions{
-				Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true,
-				TraceID: c.trace(),
-			})
+		env = process.Environment(os.Environ(), process.EnvOptions{
+			Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true,
+			TraceID: c.trace(),
+		})
 	}
 	return process.Run(ctx, process.Spec{
 		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), PIDFile: record,
@@ -175,11 +174,10 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		}
 		lines := strings.Fields(text)
 		if len(lines) == 0 {
-			return invalid(c.Program, c,
-				[]fault.Problem{{
-					Param: p.Name, Code: fault.StdinEmpty, Value: "-",
-					Message: fmt.Sprintf("--%s - reads standard input, and it is empty", p.Name),
-				}})
+			return invalid(c.Program, c, []fault.Problem{{
+				Param: p.Name, Code: fault.StdinEmpty, Value: "-",
+				Message: fmt.Sprintf("--%s - reads standard input, and it is empty", p.Name),
+			}})
 		}
 		c.given[p.Name] = lines
 	}
@@ -192,20 +190,18 @@ func (c *Call) Secret(name string) (string, error) {
 		if v, ok := c.Host.Lookup(variable); ok && v != "" {
 			return v, nil
 		}
-		return "", invalid(c.Program, c,
-			[]fault.Problem{{
-				Param: name + "-from-env", Code: fault.ArgError, Value: variable,
-				Message: "the variable " + variable + " is not set",
-			}})
+		return "", invalid(c.Program, c, []fault.Problem{{
+			Param: name + "-from-env", Code: fault.ArgError, Value: variable,
+			Message: "the variable " + variable + " is not set",
+		}})
 	}
 	if path := c.Path(name + "-from-file"); path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return "", invalid(c.Program, c,
-				[]fault.Problem{{
-					Param: name + "-from-file", Code: fault.FileMissing, Value: path,
-					Message: "the file " + path + " cannot be read",
-				}})
+			return "", invalid(c.Program, c, []fault.Problem{{
+				Param: name + "-from-file", Code: fault.FileMissing, Value: path,
+				Message: "the file " + path + " cannot be read",
+			}})
 		}
 		// editors end a file with a line break
 		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil

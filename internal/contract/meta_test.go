@@ -119,8 +119,7 @@ func durations(t *testing.T) {
 		}
 		w := newWorld(t)
 		synctest.Test(t, func(t *testing.T) {
-			checkDuration(t, w.hosted(t, nil, row.args...), row.code, row.least,
-				row.top)
+			checkDuration(t, w.hosted(t, nil, row.args...), row.code, row.least, row.top)
 		})
 	}
 }

@@ -108,11 +108,10 @@ func TestLentStdout(t *testing.T) {
 // TestCutKeepsTheMarks: whatever is cut, foreign text is never shown without the marks that it had.
 func TestCutKeepsTheMarks(t *testing.T) {
 	t.Parallel()
-	tree := (&walker{}).tree(
-		map[string]any{"a": Foreign[map[string]string]{map[string]string{
-			"name":  strings.Repeat("y", 300),
-			"other": "z",
-		}}, "b": strings.Repeat("w", 200)})
+	tree := (&walker{}).tree(map[string]any{"a": Foreign[map[string]string]{map[string]string{
+		"name":  strings.Repeat("y", 300),
+		"other": "z",
+	}}, "b": strings.Repeat("w", 200)})
 	for budget := range 400 {
 		cut := (&cutter{}).fit(tree, budget, "")
 		o, _ := cut.(object)

@@ -109,13 +109,11 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	}
 	c.restart(With(c.spec, change), func(err error) {
 		if err == nil {
-			c.tell(
-				&event.Event{
-					Kind:      event.Changed,
-					Synthetic: true,
-					Facts:     &event.Facts{Mode: change.Mode, Model: change.Model},
-				},
-			)
+			c.tell(&event.Event{
+				Kind:      event.Changed,
+				Synthetic: true,
+				Facts:     &event.Facts{Mode: change.Mode, Model: change.Model},
+			})
 		}
 		reply(err)
 		c.changed()

@@ -276,14 +276,12 @@ func (c *Conversation) tell(e *event.Event) {
 		t.began = true
 	case event.Started:
 		if f := e.Facts; f != nil && f.Mode != "" && c.differs(f.Mode) {
-			c.tell(
-				&event.Event{
-					Kind:      event.Changed,
-					Session:   e.Session,
-					Facts:     &event.Facts{Mode: f.Mode},
-					Synthetic: true,
-				},
-			)
+			c.tell(&event.Event{
+				Kind:      event.Changed,
+				Session:   e.Session,
+				Facts:     &event.Facts{Mode: f.Mode},
+				Synthetic: true,
+			})
 		}
 		c.merge(e)
 	case event.Changed:

@@ -130,8 +130,7 @@ func (e Entry) server(name string, lookup func(string) (string, bool)) (Server, 
 		return s, wrong(name, "needs %s, which is not set",
 			strings.Join(x.missing, ", ")).Hint("Set it, or write ${%s:-something}.", x.missing[0])
 	case kind == "sse":
-		return s, wrong(name,
-			"is of the type sse, which is not supported").Hint(
+		return s, wrong(name, "is of the type sse, which is not supported").Hint(
 			`Most such servers have an address for "type": "http" too.`)
 	case kind != "" && !slices.Contains([]string{"stdio", "http", "streamable-http", "streamablehttp"}, kind):
 		return s, wrong(name, "is of the type %q, which is not known", e.Type)

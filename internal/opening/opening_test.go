@@ -30,7 +30,10 @@ func place(t *testing.T) (e Env, root string) {
 	if err := os.WriteFile(filepath.Join(root, "bin", "gemini"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	environ := []string{"PATH=" + filepath.Join(root, "bin"), "HOME=" + filepath.Join(root, "home"), "OPENAI_API_KEY=key"}
+	environ := []string{
+		"PATH=" + filepath.Join(root, "bin"), "HOME=" + filepath.Join(root, "home"),
+		"OPENAI_API_KEY=key",
+	}
 	lookup := func(name string) (string, bool) {
 		i := slices.IndexFunc(environ, func(v string) bool { return len(v) > len(name) && v[:len(name)+1] == name+"=" })
 		if i < 0 {

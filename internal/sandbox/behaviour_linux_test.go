@@ -272,9 +272,7 @@ func TestHosts(t *testing.T) {
 	w := g.walls(t, Namespaces, func(p *Policy) {
 		p.Network.Serve = func(l net.Listener) func() {
 			stopped.Add(1)
-			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter,
-				r *http.Request,
-			) {
+			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				fmt.Fprint(w, "proxy for ", r.URL)
 			})}
 			go func() { _ = s.Serve(l) }()

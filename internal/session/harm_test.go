@@ -89,11 +89,10 @@ func TestHarmIsFoundAndTheRestIsUsed(t *testing.T) {
 		add(t, own, told("I "+strings.Repeat("do ", int(turn)*7), turn))
 		add(t, own,
 			Logged{&event.Event{Kind: event.ToolCall, Turn: turn, Call: &event.Call{ID: "c", Input: []byte(hostile)}}})
-		add(t, own,
-			Message{Message: model.Message{
-				Role:   model.Assistant,
-				Blocks: []model.Block{{Kind: model.Call, ID: "c", Name: "X", Input: []byte(hostile)}},
-			}})
+		add(t, own, Message{Message: model.Message{
+			Role:   model.Assistant,
+			Blocks: []model.Block{{Kind: model.Call, ID: "c", Name: "X", Input: []byte(hostile)}},
+		}})
 		add(t, own, ended(turn))
 	}
 	check(t, own.Close())

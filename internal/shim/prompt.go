@@ -185,8 +185,7 @@ func noPlace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		code = fault.DiskFull
 	}
-	return fault.New(code,
-		"the prompt cannot be kept in a temporary file").Because(cause(err)).Hint(
+	return fault.New(code, "the prompt cannot be kept in a temporary file").Because(cause(err)).Hint(
 		"set TMPDIR to a directory that can be written to and has room")
 }
 

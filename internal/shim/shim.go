@@ -185,8 +185,7 @@ func (c *call) resolve() error {
 func (c *call) directory() error {
 	c.began = time.Now()
 	if c.host.Dir == "" && !filepath.IsAbs(c.args.Dir) {
-		return fault.New(fault.ArgError,
-			"the working directory does not exist any more").Hint(
+		return fault.New(fault.ArgError, "the working directory does not exist any more").Hint(
 			"cd to another, or name one by its whole path: --cwd=DIR")
 	}
 	c.dir = c.host.Dir

@@ -98,8 +98,7 @@ func copilotQuits(s *screen, over func() bool) {
 		s.forget()
 		s.types("\x03")
 		if copilotWaits(func() bool {
-			return strings.Contains(s.letters()[s.seen:],
-				letters("ctrl+c again to exit"))
+			return strings.Contains(s.letters()[s.seen:], letters("ctrl+c again to exit"))
 		}) {
 			s.types("\x03")
 			if copilotWaits(over) {

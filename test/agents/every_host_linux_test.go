@@ -18,7 +18,8 @@ func TestEveryHost(t *testing.T) {
 			return b.converses(`{"type":"user","message":{"role":"user","content":"remember zebra"}}`)
 		},
 		"nested lines": func(b *bench) string {
-			return b.converses(`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"remember zebra"}]}}`,
+			return b.converses(
+				`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"remember zebra"}]}}`,
 				"--dialect", "claude", "--output-format", "stream-json", "--verbose")
 		},
 		"acp": func(b *bench) string {

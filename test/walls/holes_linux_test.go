@@ -60,9 +60,7 @@ func holes() []hole {
 		{
 			name:  "writes to protected names inside the workspace",
 			lines: []string{"d=.git; h=hooks; echo evil > $d/$h/post-checkout"},
-			open: func(_ *testing.T, g *ground,
-				_ outcome,
-			) bool {
+			open: func(_ *testing.T, g *ground, _ outcome) bool {
 				return exists(g.work + "/.git/hooks/post-checkout")
 			},
 		},

@@ -113,11 +113,10 @@ func TestEscapeByTools(t *testing.T) {
 					steps, call("Read", map[string]any{"file_path": path}), call("Write",
 						map[string]any{"file_path": path, "content": "attacked"}),
 					call("Edit", map[string]any{"file_path": path, "old_string": "outside", "new_string": "attacked"}),
-					call("MultiEdit",
-						map[string]any{
-							"file_path": path,
-							"edits":     []any{map[string]any{"old_string": "outside", "new_string": "attacked"}},
-						}),
+					call("MultiEdit", map[string]any{
+						"file_path": path,
+						"edits":     []any{map[string]any{"old_string": "outside", "new_string": "attacked"}},
+					}),
 					call("NotebookEdit", map[string]any{"notebook_path": path, "new_source": "attacked"}),
 					call("Grep", map[string]any{"pattern": "canary|outside", "path": path, "output_mode": "content"}),
 					call("Glob", map[string]any{"pattern": "**/*", "path": path}), call("LS",
@@ -426,9 +425,8 @@ func TestTemporaryFiles(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { _ = foreign.Close(); must(t, os.Remove(foreign.Name())) })
 		must(t, os.Chmod(foreign.Name(), 0o600))
-		server := model(t,
-			[]string{bash("echo x > $TMPDIR/mine; seq 20000; ls /tmp; echo x > " + foreign.Name() +
-				"; touch ready; until [ -e go ]; do sleep 0.01; done")})
+		server := model(t, []string{bash("echo x > $TMPDIR/mine; seq 20000; ls /tmp; echo x > " + foreign.Name() +
+			"; touch ready; until [ -e go ]; do sleep 0.01; done")})
 		cmd := g.command(where, "start", "--provider", "openai", "--model", "m", "--api-base", server.URL()+"/v1", "-p",
 			"go", "--permission-mode", "auto")
 		var out strings.Builder

@@ -98,9 +98,7 @@ func TestWhereTheScriptStays(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, root string, in *agent.Install){
 		"another version": func(_ *testing.T, _ string, in *agent.Install) { in.Version = "0.170.0" },
 		"no version":      func(_ *testing.T, _ string, in *agent.Install) { in.Version = "" },
-		"pnpm": func(t *testing.T, root string,
-			_ *agent.Install,
-		) {
+		"pnpm": func(t *testing.T, root string, _ *agent.Install) {
 			put(t, root+"/node_modules/.modules.yaml", "")
 		},
 		"another script": func(_ *testing.T, root string, in *agent.Install) { in.RealPath = root + "/bin/codex" },

@@ -43,8 +43,7 @@ func table(string) agent.Matrix {
 	return agent.Matrix{
 		Measured: measured,
 		Limit:    agent.Limit{Characters: 1 << 20, Note: "codex exec rejects a longer one, exit code 1"},
-		Rows: append(append(approvals(), sandboxes()...),
-			append(outputs(), others()...)...),
+		Rows:     append(append(approvals(), sandboxes()...), append(outputs(), others()...)...),
 	}
 }
 

@@ -302,7 +302,8 @@ func TestChangesOfCodex(t *testing.T) {
 	}
 	w := begun(t, options{mode: setting.Yolo})
 	change := agent.Change{Mode: setting.Prompt}
-	if _, err := w.Do(cli.Command{Change: &change}); !errors.Is(err, agent.ErrRestart) || facts(w).Mode != setting.Yolo {
+	if _, err := w.Do(cli.Command{Change: &change}); !errors.Is(err, agent.ErrRestart) ||
+		facts(w).Mode != setting.Yolo {
 		t.Error(err)
 	}
 	w = begun(t, options{mode: setting.Prompt})

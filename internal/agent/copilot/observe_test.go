@@ -254,11 +254,10 @@ func TestRefused(t *testing.T) {
 			t.Errorf("with a log: %v", e.Fault)
 		}
 	}
-	if e := after(t, nil, nil,
-		agent.Exit{
-			Code: 1, ByUs: "SIGINT",
-			Stderr: []byte("Error: No authentication information found.\n"),
-		}); e.Fault != nil {
+	if e := after(t, nil, nil, agent.Exit{
+		Code: 1, ByUs: "SIGINT",
+		Stderr: []byte("Error: No authentication information found.\n"),
+	}); e.Fault != nil {
 		t.Errorf("ended by us: %v", e.Fault)
 	}
 }

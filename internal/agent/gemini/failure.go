@@ -50,8 +50,7 @@ func codeFault(code int, program bool) *fault.Fault {
 		return fault.New(fault.AgentRefused,
 			"Gemini CLI does not accept its configuration.").Hint("correct the file that it named")
 	case exitTurns:
-		return fault.New(fault.AgentFailed,
-			"Gemini CLI used up the turns that model.maxSessionTurns allows.").Hint(
+		return fault.New(fault.AgentFailed, "Gemini CLI used up the turns that model.maxSessionTurns allows.").Hint(
 			"raise it in the settings of Gemini CLI")
 	case exitTool:
 		return fault.New(fault.AgentFailed,
@@ -102,15 +101,13 @@ func apiFault(text string, status int) *fault.Fault {
 	var f *fault.Fault
 	switch {
 	case status == 401:
-		f = fault.New(fault.AuthRequired,
-			"The API refused the credentials of Gemini CLI (status 401).").Hint(
+		f = fault.New(fault.AuthRequired, "The API refused the credentials of Gemini CLI (status 401).").Hint(
 			"start gemini and sign in again, or set another GEMINI_API_KEY")
 	case status == 429:
 		f = fault.New(fault.TooManyRequests,
 			"The API asks Gemini CLI to call less often, or its quota is used up (status 429).")
 	case (status == 400 || status == 413 || status == 0) && tooLong(text):
-		f = fault.New(fault.ContextFull,
-			"The conversation of Gemini CLI is longer than the model can read.").Hint(
+		f = fault.New(fault.ContextFull, "The conversation of Gemini CLI is longer than the model can read.").Hint(
 			"begin a new session, or shorten the prompt")
 	case status >= 400:
 		f = fault.New(fault.APIError, "The API answered Gemini CLI with status %d.", status)

@@ -125,9 +125,7 @@ func TestWhatTheRepositoryMayBring(t *testing.T) {
 			if err = harmless(s); (err != nil) != c.deaf {
 				t.Errorf("trusted: %v", err)
 			}
-			s.Trusted = func(path string,
-				content []byte,
-			) bool {
+			s.Trusted = func(path string, content []byte) bool {
 				return string(content) != c.files[relative(t, dir, path)]
 			}
 			if err = harmless(s); (err == nil) != (c.bad == "") {

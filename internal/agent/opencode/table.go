@@ -32,11 +32,10 @@ func table(string) agent.Matrix {
 			}),
 			agent.Both(agent.Resume, "", agent.Cell{Level: agent.Full, Args: []string{"--session"}}),
 			agent.Both(agent.Schema, "", agent.Cell{Level: agent.None}),
-			agent.Both(agent.SessionID, "",
-				agent.Cell{
-					Level: agent.None,
-					Note:  "it makes its own; that of a one-shot run is found afterwards by its title",
-				}),
+			agent.Both(agent.SessionID, "", agent.Cell{
+				Level: agent.None,
+				Note:  "it makes its own; that of a one-shot run is found afterwards by its title",
+			}),
 			agent.Both(agent.RepoConfig, "", agent.Cell{
 				Level: agent.Full,
 				Note: "opencode.json starts MCP servers, widens permissions and can send the key elsewhere, " +

@@ -144,11 +144,10 @@ func (c *order) add(role model.Role, content []*block) {
 		return
 	}
 	if len(c.out) == 0 && role == model.Assistant {
-		c.out = append(c.out,
-			message{
-				Role:   model.User,
-				blocks: []*block{{Type: "text", Text: "(The beginning of the conversation is not shown.)"}},
-			})
+		c.out = append(c.out, message{
+			Role:   model.User,
+			blocks: []*block{{Type: "text", Text: "(The beginning of the conversation is not shown.)"}},
+		})
 	}
 	c.out = append(c.out, message{Role: role, blocks: content})
 }

@@ -214,11 +214,10 @@ func TestMarksGoBack(t *testing.T) {
 func TestIDsGoOnAcrossResumes(t *testing.T) {
 	q := hello()
 	for range 3 {
-		q.Messages = append(q.Messages,
-			model.Message{Role: model.Assistant, Blocks: []model.Block{
-				{Kind: model.Call, ID: "toolu_x", Name: "X"},
-				{Kind: model.Text, Text: "t"},
-			}})
+		q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: []model.Block{
+			{Kind: model.Call, ID: "toolu_x", Name: "X"},
+			{Kind: model.Text, Text: "t"},
+		}})
 	}
 	q.Messages[1].Blocks[0].ID = "call_gemini_5" // of a conversation that was shortened since
 	c := canned{

@@ -60,11 +60,10 @@ func (r *release) npmMain() (file, error) {
 		m.Optional[scope+system+"-"+processor] = command.Version
 		fmt.Fprintf(&fits, " %s-%s", system, processor)
 	}
-	return r.npm(m,
-		file{
-			name: "bin/omniagent", data: []byte(strings.ReplaceAll(launcher(), "SYSTEMS", fits.String()[1:])),
-			program: true,
-		})
+	return r.npm(m, file{
+		name: "bin/omniagent", data: []byte(strings.ReplaceAll(launcher(), "SYSTEMS", fits.String()[1:])),
+		program: true,
+	})
 }
 
 func with(list []string, word string) []string {

@@ -221,11 +221,10 @@ func TestInstalled(t *testing.T) {
 		t.Error("the agent does not know what was said before:", raw)
 	}
 	const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	c.call("session/prompt",
-		object{"sessionId": id, "prompt": []object{
-			{"type": "text", "text": "what is this?"},
-			{"type": "image", "mimeType": "image/png", "data": dot},
-		}})
+	c.call("session/prompt", object{"sessionId": id, "prompt": []object{
+		{"type": "text", "text": "what is this?"},
+		{"type": "image", "mimeType": "image/png", "data": dot},
+	}})
 	requests = p.server.Requests()
 	if raw := string(requests[len(requests)-1].Raw); !strings.Contains(raw, "image/png") ||
 		!strings.Contains(raw, "what is this?") {
