@@ -294,6 +294,3 @@ func (h *Host) answered(m jsonrpc.Message) {
 	}
 	go q.then(m.Result, m.Error)
 }
-
-// shown is an id of a request, as a key.
-func shown(id json.RawMessage) string { return string(id) }

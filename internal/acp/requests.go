@@ -145,7 +145,7 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 	h.mu.Lock()
 	full := len(h.requests) >= mostAside || h.closed
 	if !full {
-		h.requests[shown(id)] = cancel
+		h.requests[string(id)] = cancel
 		h.beginning.Add(1)
 	}
 	h.mu.Unlock()
@@ -160,7 +160,7 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 		result, err := do(ctx)
 		gone := ctx.Err() != nil
 		h.mu.Lock()
-		delete(h.requests, shown(id))
+		delete(h.requests, string(id))
 		h.mu.Unlock()
 		cancel()
 		switch {
@@ -177,7 +177,7 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 // cancelRequest gives a request up: what is being opened, or a message.
 func (h *Host) cancelRequest(id json.RawMessage) {
 	h.mu.Lock()
-	cancel := h.requests[shown(id)]
+	cancel := h.requests[string(id)]
 	h.mu.Unlock()
 	if cancel != nil {
 		cancel()

@@ -233,7 +233,7 @@ func (s *clientSession) cancel() {
 func (s *clientSession) cancelRequest(id json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.prompts, func(p *prompt) bool { return shown(p.id) == shown(id) })
+	i := slices.IndexFunc(s.prompts, func(p *prompt) bool { return string(p.id) == string(id) })
 	if i < 0 || s.encoder.Version != wire.V1 && s.prompts[i].begun {
 		return
 	}

@@ -178,15 +178,8 @@ func (c *Conn) failOne(id int64, err error) {
 // receive takes what a server sent: one message, or a list of them, which one version of the protocol allows.
 func (c *Conn) receive(data []byte) {
 	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return
-	}
-	if data[0] == '[' {
-		var all []json.RawMessage
-		if json.Unmarshal(data, &all) != nil {
-			c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
-			return
-		}
+	var all []json.RawMessage
+	if len(data) > 0 && data[0] == '[' && json.Unmarshal(data, &all) == nil {
 		for _, one := range all {
 			if one = bytes.TrimSpace(one); len(one) > 0 && one[0] == '{' {
 				c.receive(one)
@@ -195,11 +188,10 @@ func (c *Conn) receive(data []byte) {
 		return
 	}
 	m, ok := jsonrpc.Read(data)
-	if !ok {
-		c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
-		return
-	}
 	switch {
+	case len(data) == 0:
+	case !ok:
+		c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
 	case m.Method != "" && m.ID != nil:
 		c.asked(m)
 	case m.Method != "":

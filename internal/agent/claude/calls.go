@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"cmp"
-	"encoding/json"
 	"strings"
 
 	"omniagent/internal/event"
@@ -11,21 +9,7 @@ import (
 
 // call is a tool called by the model, in our words.
 func call(b wire.Block) *event.Call {
-	c := &event.Call{ID: b.ID, Name: b.Name, Kind: kind(b.Name), Input: b.Input}
-	var in struct {
-		Command  string `json:"command"`
-		Path     string `json:"file_path"`
-		Notebook string `json:"notebook_path"`
-	}
-	// An odd type of one member leaves the others readable.
-	_ = json.Unmarshal(b.Input, &in)
-	switch c.Kind {
-	case event.Shell:
-		c.Command = in.Command
-	case event.Read, event.Write:
-		c.Path = cmp.Or(in.Path, in.Notebook)
-	}
-	return c
+	return event.NewCall(b.ID, b.Name, kind(b.Name), b.Input, "file_path", "notebook_path")
 }
 
 func kind(tool string) event.ToolKind {
