@@ -13,6 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"omniagent/internal/text"
 )
 
 // The codes of errors.
@@ -170,11 +172,9 @@ func Bare(line []byte) []byte {
 
 // encode returns nil where a raw part of v is not JSON.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
+	line, err := text.JSON(v)
+	if err != nil {
 		return nil
 	}
-	return b.Bytes()
+	return append(line, '\n')
 }
