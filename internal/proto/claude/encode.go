@@ -1,5 +1,6 @@
-// Package claude is the nested stream-json dialect of hosts that were written for Claude Code, without I/O: events in,
-// lines out; lines of the host in, frames out; and Claude Code's command line in our own words.
+// Package claude is Claude Code's stream-json, without I/O and for both of its sides. Towards hosts that were written
+// for Claude Code: events in, lines out; lines of the host in, frames out; and Claude Code's command line in our own
+// words. Towards the CLI itself: the types of its lines, which its driver reads and answers.
 //
 // It promises the shapes that those hosts rely on: init at the beginning of every turn, a line for each block of an
 // answer, all of which share the id of its message, a result at every end, totals over the process, a uuid on every
