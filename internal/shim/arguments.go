@@ -184,10 +184,7 @@ func (a *Arguments) positional(rest []string) error {
 
 func printable(s string) string {
 	clean, _ := text.Clean(s)
-	if runes := []rune(clean); len(runes) > 80 {
-		return string(runes[:80]) + "…"
-	}
-	return clean
+	return text.Cut(clean, 80)
 }
 
 // printableLine is one line that may be long.
