@@ -90,7 +90,7 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 				data.Total += removed.Bytes
 			}
 			return nil
-		}, nil)
+		})
 		if err != nil {
 			failed = err
 			break

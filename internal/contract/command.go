@@ -73,7 +73,6 @@ type Command struct {
 	Batch     bool         // handles several things and reports each
 	Steps     []string     // in order, when the work can stop in the middle
 	Resumable bool         // --resume-from
-	Rollback  bool         // --rollback-on-failure
 	Stdin     *Stdin       // reads standard input
 	Network   *Network     // talks to other machines
 	Children  []Subprocess // starts programs
@@ -83,12 +82,9 @@ type Command struct {
 
 	Auth        *Auth             // logs in
 	Scopes      []string          // rights that the credentials must have; never nil
-	Editor      *Editor           // would open an editor
-	GUI         []GUI             // would open a window or a browser
 	Interactive bool              // may ask
 	NeedsPerson bool              // is a conversation: never without a terminal
 	Recursive   bool              // walks directory trees
-	Cache       bool              // keeps results
 	Streaming   bool              // can print rows as they come
 	StreamsRows bool              // does so by default
 	DryRun      bool              // Run looks at Call.DryRun before it changes anything
@@ -96,14 +92,7 @@ type Command struct {
 	Reversible  bool              // what it did can be undone
 	ConfigScope string            // where it writes configuration: local, global, session
 	Files       []FileEffect      // what it leaves on disk
-	Platforms   []string          // systems it runs on; empty: all
 	Tools       map[string]string // programs it needs, with the least version
-	Strict      bool              // options must come before positional arguments
-
-	IntroducedIn string
-	DeprecatedIn string
-	RemovedIn    string
-	Replacement  string // the command to run instead
 
 	Validate func(*Call) []fault.Problem                  // no effects; everything that is wrong
 	Run      func(context.Context, *Call) (Result, error) //
@@ -178,16 +167,6 @@ type Job struct {
 type Auth struct {
 	HeadlessSupported bool
 	TokenEnv          []string
-}
-
-// Editor declares the ways to give the text without one.
-type Editor struct {
-	Alternatives []string
-}
-
-// GUI declares a window, and what happens where there is no screen: emit_in_output, skip or error.
-type GUI struct {
-	Operation, Headless string
 }
 
 // FileEffect declares something that is left on disk.

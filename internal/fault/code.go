@@ -43,7 +43,6 @@ const (
 	StdinRequired  Code = "STDIN_REQUIRED"
 	InputRequired  Code = "INPUT_REQUIRED"
 	ReplProhibited Code = "REPL_MODE_PROHIBITED"
-	EditorRequired Code = "EDITOR_REQUIRED"
 	LockHeld       Code = "LOCK_HELD"
 	SymlinkLoop    Code = "SYMLINK_LOOP"
 	DepthExceeded  Code = "DEPTH_EXCEEDED"
@@ -217,10 +216,6 @@ func Catalogue() []Entry {
 		{
 			ReplProhibited, Precondition, false, "A conversation needs a terminal.",
 			"Use the one-shot form that the message names.",
-		},
-		{
-			EditorRequired, Precondition, false, "The command would open an editor, and there is no terminal.",
-			"Give the value with one of the named flags.",
 		},
 		{LockHeld, Precondition, true, "Another process holds the lock.", "Wait retry_after_ms and call again."},
 		{

@@ -184,7 +184,10 @@ func (a *Arguments) positional(rest []string) error {
 
 func printable(s string) string {
 	clean, _ := text.Clean(s)
-	return text.Cut(clean, 80)
+	if runes := []rune(clean); len(runes) > 80 {
+		return string(runes[:40]) + "…" + string(runes[len(runes)-39:]) // a long path says most at its end
+	}
+	return clean
 }
 
 // printableLine is one line that may be long.

@@ -213,6 +213,9 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 
 // TestALinkThatMoves has somebody turn a directory into a link out of the workspace and back, as fast as it goes.
 func TestALinkThatMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	y := newYard(t)
 	y.link(t, "sub", "a")
 	y.link(t, y.out, "b")

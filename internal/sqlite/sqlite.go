@@ -1,18 +1,21 @@
-package opencode
+// Package sqlite reads databases of SQLite as their documented file format has them: rows by number, and numbers by the
+// beginning of an index. It exists because an agent keeps its records nowhere else, and a library for SQLite would be
+// larger than the rest of this program.
+//
+// It promises that it takes no lock and writes nothing, and that its work and its memory are bounded. Pages that are
+// still in the write-ahead log are taken from there up to its last commit; should the log begin anew while we read,
+// Valid reports it.
+//
+// It refuses what does not fit the format, later versions of it, and text that is not UTF-8: an error, never a guess.
+package sqlite
 
 import (
 	"encoding/binary"
 	"os"
 )
 
-// A store reads a database of SQLite as its documented file format has it: rows by number, and numbers by the beginning
-// of an index. It exists because the CLI keeps its records nowhere else, and a library for SQLite would be larger than
-// the rest of this program.
-//
-// It takes no lock and writes nothing. Pages that are still in the write-ahead log are taken from there up to its last
-// commit; should the log begin anew while we read, valid tells so. What does not fit the format is an error, never a
-// guess.
-type store struct {
+// File is an open database.
+type File struct {
 	db, wal *os.File // wal: nil where there is none
 	header  [32]byte // of the wal, as it was
 	size    int      // of a page
@@ -22,56 +25,60 @@ type store struct {
 }
 
 const (
-	maxFrames  = 1 << 16
-	maxPages   = 1 << 14
-	maxPayload = 1 << 20
+	maxFrames = 1 << 16
+	maxPages  = 1 << 14
+	// MaxPayload is how much of a row is read; a longer one is cut off there.
+	MaxPayload = 1 << 20
 	maxDepth   = 20
 )
 
-// errStore is the only error of a store: whatever does not fit.
-const errStore = storeError("not a database that we can read")
+// ErrFormat is the error for whatever does not fit the format.
+const ErrFormat = formatError("not a database that can be read")
 
-type storeError string
+type formatError string
 
-func (e storeError) Error() string { return string(e) }
+func (e formatError) Error() string { return string(e) }
 
-func openStore(path string) (*store, error) {
+// Open opens the database at path, with its write-ahead log if it has one.
+func Open(path string) (*File, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, errStore
+		return nil, ErrFormat
 	}
 	db, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{db: db, frames: map[uint32]int64{}, left: maxPages}
+	s := &File{db: db, frames: map[uint32]int64{}, left: maxPages}
 	var h [100]byte
 	if _, err := db.ReadAt(h[:], 0); err != nil || string(h[:16]) != "SQLite format 3\x00" {
-		s.close()
-		return nil, errStore
+		s.Close()
+		return nil, ErrFormat
 	}
 	if s.size = int(binary.BigEndian.Uint16(h[16:])); s.size == 1 {
 		s.size = 1 << 16
 	}
 	s.usable = s.size - int(h[20])
-	if s.size < 512 || s.size&(s.size-1) != 0 || s.usable < 480 {
-		s.close()
-		return nil, errStore
+	const newest = 2 // version of the format for readers
+	if h[19] > newest || s.size < 512 || s.size&(s.size-1) != 0 || s.usable < 480 {
+		s.Close()
+		return nil, ErrFormat
 	}
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		if err := s.log(path + "-wal"); err != nil {
-			s.close()
+			s.Close()
 			return nil, err
 		}
 	}
 	// A new database says how text is encoded in its log only.
 	if first, _, err := s.page(1); err != nil || binary.BigEndian.Uint32(first[56:]) != 1 {
-		s.close()
-		return nil, errStore
+		s.Close()
+		return nil, ErrFormat
 	}
 	return s, nil
 }
 
-func (s *store) close() {
+// Close closes the files.
+func (s *File) Close() {
 	s.db.Close()
 	if s.wal != nil {
 		s.wal.Close()
@@ -79,18 +86,18 @@ func (s *store) close() {
 }
 
 // log finds the newest committed place of every page in the write-ahead log.
-func (s *store) log(path string) error {
+func (s *File) log(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	s.wal = f
 	if _, err := f.ReadAt(s.header[:], 0); err != nil {
-		return errStore
+		return ErrFormat
 	}
 	if m := binary.BigEndian.Uint32(s.header[:]); m&^1 != 0x377f0682 ||
 		int(binary.BigEndian.Uint32(s.header[8:])) != s.size {
-		return errStore
+		return ErrFormat
 	}
 	pending := map[uint32]int64{}
 	for i := 0; ; i++ {
@@ -100,7 +107,7 @@ func (s *store) log(path string) error {
 			return nil
 		}
 		if i == maxFrames {
-			return errStore
+			return ErrFormat
 		}
 		pending[binary.BigEndian.Uint32(h[:])] = at + 24
 		if binary.BigEndian.Uint32(h[4:]) != 0 { // a commit
@@ -112,8 +119,8 @@ func (s *store) log(path string) error {
 	}
 }
 
-// valid says whether the log is still the one that we began with.
-func (s *store) valid() bool {
+// Valid reports whether the log is still the one that was there at Open. If not, what was read may be torn.
+func (s *File) Valid() bool {
 	if s.wal == nil {
 		return true
 	}
@@ -123,9 +130,9 @@ func (s *store) valid() bool {
 }
 
 // page reads a page. body is where its own header begins.
-func (s *store) page(n uint32) (data []byte, body int, err error) {
+func (s *File) page(n uint32) (data []byte, body int, err error) {
 	if s.left--; n == 0 || s.left < 0 {
-		return nil, 0, errStore
+		return nil, 0, ErrFormat
 	}
 	data = make([]byte, s.size)
 	if at, ok := s.frames[n]; ok {
@@ -134,7 +141,7 @@ func (s *store) page(n uint32) (data []byte, body int, err error) {
 		_, err = s.db.ReadAt(data, int64(n-1)*int64(s.size))
 	}
 	if err != nil {
-		return nil, 0, errStore
+		return nil, 0, ErrFormat
 	}
 	if n == 1 {
 		body = 100
@@ -157,7 +164,7 @@ type node struct {
 	cells [][]byte
 }
 
-func (s *store) node(n uint32) (node, error) {
+func (s *File) node(n uint32) (node, error) {
 	data, body, err := s.page(n)
 	if err != nil {
 		return node{}, err
@@ -171,15 +178,15 @@ func (s *store) node(n uint32) (node, error) {
 		first += 4
 	case indexLeaf, tableLeaf:
 	default:
-		return node{}, errStore
+		return node{}, ErrFormat
 	}
 	if first+2*count > s.usable {
-		return node{}, errStore
+		return node{}, ErrFormat
 	}
 	for i := range count {
 		at := int(binary.BigEndian.Uint16(data[first+2*i:]))
 		if at < first || at+4 > s.usable {
-			return node{}, errStore
+			return node{}, ErrFormat
 		}
 		out.cells = append(out.cells, data[at:s.usable])
 	}
@@ -203,9 +210,9 @@ func varint(b []byte) (v uint64, n int) {
 
 // payload puts the parts of a row together. Index pages keep less of it in the page than tables do. Of a row that is
 // too large it returns the beginning.
-func (s *store) payload(cell []byte, size uint64, index bool) ([]byte, error) {
+func (s *File) payload(cell []byte, size uint64, index bool) ([]byte, error) {
 	if size > 1<<31 {
-		return nil, errStore
+		return nil, ErrFormat
 	}
 	u, p := s.usable, int(size)
 	most := u - 35
@@ -220,17 +227,17 @@ func (s *store) payload(cell []byte, size uint64, index bool) ([]byte, error) {
 		}
 	}
 	if local > len(cell) || local < 0 {
-		return nil, errStore
+		return nil, ErrFormat
 	}
-	out := append(make([]byte, 0, min(p, maxPayload)), cell[:local]...)
-	if local == p || len(out) >= maxPayload {
+	out := append(make([]byte, 0, min(p, MaxPayload)), cell[:local]...)
+	if local == p || len(out) >= MaxPayload {
 		return out, nil
 	}
 	if len(cell) < local+4 {
-		return nil, errStore
+		return nil, ErrFormat
 	}
 	next := binary.BigEndian.Uint32(cell[local:])
-	for p = min(p, maxPayload); len(out) < p; {
+	for p = min(p, MaxPayload); len(out) < p; {
 		data, _, err := s.page(next)
 		if err != nil {
 			return nil, err

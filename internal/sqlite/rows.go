@@ -1,12 +1,13 @@
-package opencode
+package sqlite
 
 import (
 	"encoding/binary"
 	"strings"
 )
 
-// row finds the row of that number in the table that begins at page root. A missing one is nil.
-func (s *store) row(root uint32, number int64) ([]any, error) {
+// Row finds the row of that number in a table. A missing one is nil.
+func (s *File) Row(t Table, number int64) ([]any, error) {
+	root := t.root
 	for range maxDepth {
 		n, err := s.node(root)
 		if err != nil {
@@ -30,18 +31,18 @@ func (s *store) row(root uint32, number int64) ([]any, error) {
 			}
 			return nil, nil
 		default:
-			return nil, errStore
+			return nil, ErrFormat
 		}
 	}
-	return nil, errStore
+	return nil, ErrFormat
 }
 
 // tableCell reads a cell of a leaf of a table.
-func (s *store) tableCell(c []byte) ([]any, error) {
+func (s *File) tableCell(c []byte) ([]any, error) {
 	size, a := varint(c)
 	_, b := varint(c[a:])
 	if a == 0 || b == 0 {
-		return nil, errStore
+		return nil, ErrFormat
 	}
 	data, err := s.payload(c[a+b:], size, false)
 	if err != nil {
@@ -49,22 +50,22 @@ func (s *store) tableCell(c []byte) ([]any, error) {
 	}
 	r, ok := record(data)
 	if !ok {
-		return nil, errStore
+		return nil, ErrFormat
 	}
 	return r, nil
 }
 
-// newest calls see with the rows of a table from the highest number down, until it returns false. A row that is too
-// large is passed over.
-func (s *store) newest(root uint32, see func(row []any) bool) error {
-	_, err := s.down(root, maxDepth, see)
+// Newest calls see with the rows of a table from the highest number down, until it returns false. A row that cannot be
+// read is skipped.
+func (s *File) Newest(t Table, see func(row []any) bool) error {
+	_, err := s.down(t.root, maxDepth, see)
 	return err
 }
 
-func (s *store) down(root uint32, depth int, see func([]any) bool) (bool, error) {
+func (s *File) down(root uint32, depth int, see func([]any) bool) (bool, error) {
 	n, err := s.node(root)
 	if err != nil || depth == 0 {
-		return false, errStore
+		return false, ErrFormat
 	}
 	if n.kind == tableInner {
 		if more, err := s.down(n.right, depth-1, see); err != nil || !more {
@@ -81,7 +82,7 @@ func (s *store) down(root uint32, depth int, see func([]any) bool) (bool, error)
 				more = see(r)
 			}
 		default:
-			return false, errStore
+			return false, ErrFormat
 		}
 		if err != nil || !more {
 			return false, err
@@ -90,29 +91,29 @@ func (s *store) down(root uint32, depth int, see func([]any) bool) (bool, error)
 	return true, nil
 }
 
-// under lists the numbers of the rows whose entries in the index begin with these values, in the order of the index.
-func (s *store) under(root uint32, prefix ...any) ([]int64, error) {
+// Under lists the numbers of the rows whose entries in an index begin with these values, in the order of the index.
+func (s *File) Under(index Table, prefix ...any) ([]int64, error) {
 	var out []int64
-	_, err := s.search(root, maxDepth, prefix, &out)
+	_, err := s.search(index.root, maxDepth, prefix, &out)
 	return out, err
 }
 
 // search returns false once it has gone past the values.
-func (s *store) search(root uint32, depth int, prefix []any, out *[]int64) (bool, error) {
+func (s *File) search(root uint32, depth int, prefix []any, out *[]int64) (bool, error) {
 	n, err := s.node(root)
 	if err != nil || depth == 0 {
-		return false, errStore
+		return false, ErrFormat
 	}
 	for _, c := range n.cells {
 		var child uint32
 		if n.kind == indexInner {
 			child, c = binary.BigEndian.Uint32(c), c[4:]
 		} else if n.kind != indexLeaf {
-			return false, errStore
+			return false, ErrFormat
 		}
 		size, a := varint(c)
 		if a == 0 {
-			return false, errStore
+			return false, ErrFormat
 		}
 		data, err := s.payload(c[a:], size, true)
 		if err != nil {
@@ -120,7 +121,7 @@ func (s *store) search(root uint32, depth int, prefix []any, out *[]int64) (bool
 		}
 		entry, ok := record(data)
 		if !ok || len(entry) <= len(prefix) {
-			return false, errStore
+			return false, ErrFormat
 		}
 		order := compare(entry, prefix)
 		if order < 0 {
@@ -136,7 +137,7 @@ func (s *store) search(root uint32, depth int, prefix []any, out *[]int64) (bool
 		}
 		number, ok := entry[len(entry)-1].(int64)
 		if !ok {
-			return false, errStore
+			return false, ErrFormat
 		}
 		*out = append(*out, number)
 	}
@@ -174,7 +175,7 @@ func compare(entry, prefix []any) int {
 	return 0
 }
 
-// record decodes the columns of a row: nil, int64, string; other kinds are nil too, since none of ours is one.
+// record decodes the columns of a row: nil, int64, string; other kinds are nil too.
 func record(data []byte) ([]any, bool) {
 	size, at := varint(data)
 	if at == 0 || size > uint64(len(data)) || int(size) < at {
@@ -197,7 +198,7 @@ func record(data []byte) ([]any, bool) {
 		case kind == 6, kind == 7:
 			width = 8
 		case kind >= 12:
-			if width = int(min(kind-12, 1<<32) / 2); len(data) >= maxPayload {
+			if width = int(min(kind-12, 1<<32) / 2); len(data) >= MaxPayload {
 				width = min(width, len(data)-body) // the end was cut off
 			}
 		}
@@ -226,30 +227,30 @@ func column(kind uint64, b []byte) any {
 	return nil
 }
 
-// place is where a table or an index begins, and where its columns are.
-type place struct {
+// Table is where a table or an index begins, and where its columns are.
+type Table struct {
 	root    uint32
 	columns map[string]int
 }
 
-// places reads the list of all tables and indices, which begins at page 1.
-func (s *store) places() (map[string]place, error) {
-	out := map[string]place{}
-	err := s.newest(1, func(r []any) bool {
+// Tables reads the list of all tables and indices, by name. It begins at page 1.
+func (s *File) Tables() (map[string]Table, error) {
+	out := map[string]Table{}
+	err := s.Newest(Table{root: 1}, func(r []any) bool {
 		if len(r) < 5 {
 			return true
 		}
 		name, _ := r[1].(string)
 		root, _ := r[3].(int64)
 		sql, _ := r[4].(string)
-		out[name] = place{uint32(root), columns(sql)}
+		out[name] = Table{uint32(root), columns(sql)}
 		return true
 	})
 	return out, err
 }
 
 // columns reads the names of the columns from the statement that made the table. They stand in another order where the
-// CLI has changed the table of an older version.
+// table of an older version was changed.
 func columns(sql string) map[string]int {
 	out := map[string]int{}
 	_, list, ok := strings.Cut(sql, "(")
@@ -287,8 +288,8 @@ func columns(sql string) map[string]int {
 	return out
 }
 
-// text and number read a column by its name. One that is not there is empty.
-func (p place) text(r []any, name string) string {
+// Text reads a column of text by its name. One that is not there is empty.
+func (p Table) Text(r []any, name string) string {
 	if i, ok := p.columns[name]; ok && i < len(r) {
 		v, _ := r[i].(string)
 		return v
@@ -296,7 +297,8 @@ func (p place) text(r []any, name string) string {
 	return ""
 }
 
-func (p place) number(r []any, name string) int64 {
+// Number reads a column of numbers by its name. One that is not there is 0.
+func (p Table) Number(r []any, name string) int64 {
 	if i, ok := p.columns[name]; ok && i < len(r) {
 		v, _ := r[i].(int64)
 		return v

@@ -3,12 +3,11 @@ package redact
 import (
 	"crypto/sha512"
 	"encoding/base64"
-	"math/rand/v2"
 	"strings"
 	"testing"
 )
 
-func TestHighEntropyLeavesOrdinaryText(t *testing.T) {
+func TestSummariesLeaveOrdinaryText(t *testing.T) {
 	sum := sha512.Sum512([]byte("x"))
 	for _, s := range []string{
 		"", "1.2.3", "v0.0.0-20240613195827-1b1e0b7a5f3c+incompatible",
@@ -47,14 +46,13 @@ func TestHighEntropyLeavesOrdinaryText(t *testing.T) {
 		"github.com/AlecAivazis/survey/v2/core/Renderer2/QuestionTemplate/Foo1",
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/",
 	} {
-		if masked, found := HighEntropy(s); found || masked != s {
+		if masked, found := Summaries(s); found || masked != s {
 			t.Errorf("%q becomes %q", s, masked)
 		}
 	}
 }
 
-func TestHighEntropy(t *testing.T) {
-	blob := "q83vEjRWeJq83vASNFZ4mrze8BI0VnmKvN7wEjRWeJo" // 43 characters, 32 bytes
+func TestSummaries(t *testing.T) {
 	for _, c := range [][2]string{
 		{jwtText, "[JWT: sub=1234567890, exp=2023-11-14T22:13:20Z]"},
 		{"a " + jwtText + ".", "a [JWT: sub=1234567890, exp=2023-11-14T22:13:20Z]."},
@@ -62,61 +60,31 @@ func TestHighEntropy(t *testing.T) {
 		{token36, "[KEY: ghp_16C7...]"},
 		{"use " + token36 + " now", "use [KEY: ghp_16C7...] now"},
 		{pemText, "[KEY: PEM private key]"},
-		{blob, "[BASE64: 32 bytes]"},
-		{blob + "=", "[BASE64: 32 bytes]"},
-		{`{"x":"` + blob + `="}`, `{"x":"[BASE64: 32 bytes]"}`},
-		{"x=" + blob + ",y", "x=[BASE64: 32 bytes],y"},
-		{"data:image/png;base64," + blob, "data:image/png;base64,[BASE64: 32 bytes]"},
-		{blob + " " + token36 + " " + blob, "[BASE64: 32 bytes] [KEY: ghp_16C7...] [BASE64: 32 bytes]"},
-		{"wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "[BASE64: 30 bytes]"},
+		{token36 + " " + token36, "[KEY: ghp_16C7...] [KEY: ghp_16C7...]"},
 	} {
-		masked, found := HighEntropy(c[0])
+		masked, found := Summaries(c[0])
 		if masked != c[1] || found != (c[0] != c[1]) {
 			t.Errorf("%q\n  got %q, %v\n want %q", c[0], masked, found, c[1])
 		}
-		if again, found := HighEntropy(masked); found {
+		if again, found := Summaries(masked); found {
 			t.Errorf("again: %q becomes %q", masked, again)
 		}
 	}
 }
 
-// What random bytes look like must be found nearly always, and the longer the more surely.
-func TestHighEntropyFindsRandomBase64(t *testing.T) {
-	source := rand.NewChaCha8([32]byte{1})
-	for _, c := range []struct {
-		bytes, misses int // of 2000
-	}{{30, 40}, {33, 30}, {48, 20}, {96, 10}, {300, 10}} {
-		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
-			missed := 0
-			for range 2000 {
-				raw := make([]byte, c.bytes)
-				_, _ = source.Read(raw)
-				secret := encoding.EncodeToString(raw)
-				if masked, _ := HighEntropy("value: " + secret); strings.Contains(masked, secret) {
-					missed++
-				}
-			}
-			if missed > c.misses {
-				t.Errorf("%d bytes: %d of 2000 missed", c.bytes, missed)
-			}
-			t.Logf("%d bytes: %d of 2000 missed", c.bytes, missed)
-		}
-	}
-}
-
-func FuzzHighEntropy(f *testing.F) {
+func FuzzSummaries(f *testing.F) {
 	f.Add(clean)
-	f.Add(jwtText + " " + token36 + " q83vEjRWeJq83vASNFZ4mrze8BI0VnmKvN7wEjRWeJo= c1.x ://")
+	f.Add(jwtText + " " + token36 + "")
 	f.Fuzz(func(t *testing.T, s string) {
-		once, found := HighEntropy(s)
+		once, found := Summaries(s)
 		if !found && once != s {
 			t.Errorf("%q changed to %q unsaid", s, once)
 		}
-		if twice, again := HighEntropy(once); again {
+		if twice, again := Summaries(once); again {
 			t.Errorf("%q\n once %q\ntwice %q", s, once, twice)
 		}
 		for _, secret := range []string{token36, jwtText} {
-			if out, _ := HighEntropy(s + " " + secret + " " + s); strings.Contains(out, secret) &&
+			if out, _ := Summaries(s + " " + secret + " " + s); strings.Contains(out, secret) &&
 				!strings.Contains(s, secret) {
 				t.Errorf("%q", out)
 			}
