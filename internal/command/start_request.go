@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
+	"omniagent/internal/proto/claude"
 	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
@@ -92,7 +93,7 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 }
 
 // with is the request with what the sources of a host of Claude Code's want.
-func (r request) with(deltas []claudehost.Delta) (request, error) {
+func (r request) with(deltas []claude.Delta) (request, error) {
 	notes := slices.Clone(r.notes)
 	for _, d := range deltas {
 		notes = append(notes, d.Notes()...)
@@ -145,10 +146,10 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 }
 
 // deltasOf reads what the flags name in the words of Claude Code.
-func deltasOf(c *contract.Call) (deltas []claudehost.Delta, err error) {
+func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	type source struct {
 		flag, value string
-		read        func(from string, data []byte) (claudehost.Delta, error)
+		read        func(from string, data []byte) (claude.Delta, error)
 	}
 	var sources []source
 	for _, value := range c.Strings("mcp-config") {

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/process"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -233,7 +234,7 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 			code = fault.CredentialsExpired
 		}
 		return "", 0, fault.New(code, "%s refuses the credentials in %s: %s", request.URL.Host, g.file,
-			oneLine(answer.Error, answer.Because)).
+			text.OneLine(answer.Error+" "+answer.Because, 300)).
 			FixBy("Log in to Google again.", "gcloud auth application-default login")
 	}
 	lasts := time.Duration(answer.Lasts)*time.Second - time.Minute

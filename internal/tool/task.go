@@ -34,7 +34,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 			said += "\n- " + h.Name + ": " + h.Description
 		}
 	}
-	return encode(said)
+	return text.JSON(said)
 }
 
 // HandOver is the tool Task: it hands a piece of work to a sub-agent.

@@ -504,13 +504,9 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 }
 
 func write(b *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1) // the newline
-	return nil
+	data, err := text.JSON(v)
+	b.Write(data)
+	return err
 }
 
 func encode(o ordered) [][]byte {
