@@ -320,27 +320,13 @@ func (n *narrator) titleOf(e *event.Call) string {
 		return text.OneLine(name+" "+path, 200)
 	}
 	members := []string{"description", "pattern", "query", "url", "path", "prompt"}
-	in := texts(e.Input, members...)
+	in := event.Texts(e.Input, members...)
 	for _, member := range members {
 		if in[member] != "" {
 			return text.OneLine(name+" "+in[member], 200)
 		}
 	}
 	return text.OneLine(name, 200)
-}
-
-// texts are those members of an object that are texts.
-func texts(input json.RawMessage, members ...string) map[string]string {
-	var in map[string]json.RawMessage
-	_ = json.Unmarshal(input, &in)
-	found := map[string]string{}
-	for _, member := range members {
-		var word string
-		if json.Unmarshal(in[member], &word) == nil {
-			found[member] = word
-		}
-	}
-	return found
 }
 
 // places are the files that a call is about.

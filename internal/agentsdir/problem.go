@@ -72,8 +72,7 @@ func clean(s string) string {
 	return redact.String(printable)
 }
 
-func cut(s string) string {
-	return text.Cut(clean(s), 60) // in this order: half a secret is not recognised
-}
+// cut cleans first: half a secret is not recognised.
+func cut(s string) string { return text.Cut(clean(s), 60) }
 
 func quote(s string) string { return strconv.Quote(cut(s)) }

@@ -99,7 +99,7 @@ func (p *program) ready(string) {}
 // send puts a message into the queue of a server that may not read.
 func (p *program) send(ctx context.Context, _ int64, m []byte) error {
 	select {
-	case p.queue <- append(m, '\n'):
+	case p.queue <- m:
 		return nil
 	case <-p.ended:
 		return p.conn.Err()

@@ -3,10 +3,12 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/lines"
+	"omniagent/internal/text"
 )
 
 const (
@@ -74,4 +76,10 @@ func (d *JSONLines) End(x agent.Exit) []event.Event {
 // Unreadable is the event for a line that is no JSON.
 func Unreadable(line []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: "a line that cannot be read", Raw: line}}
+}
+
+// FirstLine is the first line of what an agent says, at most 300 bytes of it.
+func FirstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return text.Cut(s, 300)
 }

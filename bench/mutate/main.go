@@ -4,8 +4,8 @@
 // every constant a thousand times as large whose name says that it is a limit. The tree is not touched: a mutated file
 // is an overlay of the build.
 //
-//	go run ./internal/tools/mutate                   # those of mutations.txt
-//	go run ./internal/tools/mutate -limits engine    # the limits of one room
+//	go run ./bench/mutate                   # those of mutations.txt
+//	go run ./bench/mutate -limits engine    # the limits of one room
 package main
 
 import (

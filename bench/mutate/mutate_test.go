@@ -7,7 +7,7 @@ import (
 
 // TestTheTableIsOfThisTree: every mutation finds its lines, once, and changes them.
 func TestTheTableIsOfThisTree(t *testing.T) {
-	t.Chdir("../../..")
+	t.Chdir("../..")
 	all, err := parse(table)
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%d mutations: %v", len(all), err)
@@ -23,7 +23,7 @@ func TestTheTableIsOfThisTree(t *testing.T) {
 
 // TestLimits: the limits of a room are found and changed.
 func TestLimits(t *testing.T) {
-	t.Chdir("../../..")
+	t.Chdir("../..")
 	all, err := limits("delegate")
 	if err != nil || len(all) < 4 {
 		t.Fatalf("%v, %v", all, err)
