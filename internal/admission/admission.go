@@ -43,8 +43,8 @@ type Request struct {
 	Env     []string // the environment that we have
 }
 
-// Admit says whether it may be opened, and with which environment. Both answers are recorded; where that fails nothing
-// is let through.
+// Admit reports whether it may be opened, and with which environment. Both answers are recorded; where that fails
+// nothing is let through.
 func (g Gate) Admit(r Request) (env []string, err error) {
 	env = Environment(r.Env, r.Driver.Describe().Variables, g.More, g.Roots)
 	name, interpreter := r.Driver.Name(), ""
@@ -89,9 +89,9 @@ func (g Gate) listed(name string, custom bool) error {
 	return nil
 }
 
-// FromWorkspace is the first part of an installation that comes with the workspace: the path that is started, where its
-// links lead, the program that it hands over to, or the interpreter of its first line. Empty: none does. Env is what
-// the program gets, since its PATH chooses the interpreter; what cannot be read is left to whoever starts it.
+// FromWorkspace returns the first part of an installation that comes with the workspace: the path that is started,
+// where its links lead, the program that it hands over to, or the interpreter of its first line. Empty: none does. Env
+// is what the program gets, since its PATH chooses the interpreter; what cannot be read is left to whoever starts it.
 func (g Gate) FromWorkspace(in agent.Install, env []string) string {
 	interpreter, _ := Interpreter(in.RealPath, env)
 	for _, path := range []string{in.Path, in.RealPath, in.Program, interpreter} {
@@ -160,7 +160,7 @@ func (g Gate) sound(name, path string, env []string) error {
 	return nil
 }
 
-// Interpreter is the real path of the program that the first line of a script names; empty: it is no script.
+// Interpreter returns the real path of the program that the first line of a script names; empty: it is no script.
 func Interpreter(path string, env []string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -200,7 +200,7 @@ func Interpreter(path string, env []string) (string, error) {
 	return real, nil
 }
 
-// Environment is what an agent gets of ours: what every program gets, and what it reads itself: its own login,
+// Environment returns what an agent gets of ours: what every program gets, and what it reads itself: its own login,
 // addresses and settings. Names may end in "*". What makes a program load or run something is handed on to nobody,
 // whoever names it.
 func Environment(base, own, more, roots []string) []string {
@@ -218,7 +218,7 @@ func Environment(base, own, more, roots []string) []string {
 	return shell.Inheritance{Roots: roots, More: names}.Of(base)
 }
 
-// loads says whether a variable lets a program load code before its own. A name on a list must not open that by
+// loads reports whether a variable lets a program load code before its own. A name on a list must not open that by
 // accident.
 func loads(name string) bool {
 	switch name = strings.ToUpper(name); name {

@@ -30,7 +30,7 @@ const (
 	maxFile = 1 << 20
 )
 
-// Names are the names that the file may have; the first that exists counts.
+// Names returns the names that the file may have; the first that exists counts.
 func Names() []string {
 	names := []string{}
 	for _, ending := range []string{"ts", "mts", "cts", "js", "mjs", "cjs", "json", "toml"} {
@@ -49,8 +49,8 @@ type File struct {
 	DisableTargets  []Name
 }
 
-// Resolve is the absolute path of the directory of agents. A blank agentsDir is the default; a relative one starts at
-// the root of the repository: the nearest directory upwards with .git, else the nearest with package.json, else cwd
+// Resolve returns the absolute path of the directory of agents. A blank agentsDir is the default; a relative one starts
+// at the root of the repository: the nearest directory upwards with .git, else the nearest with package.json, else cwd
 // itself.
 func Resolve(cwd, agentsDir string) string {
 	dir := strings.TrimSpace(agentsDir)
@@ -108,7 +108,8 @@ func Read(dir string, explicit bool) (*File, error) {
 	return nil, nil
 }
 
-// unusable is the fault for a directory that cannot be looked into; nil when nobody asked for it and it is not there.
+// unusable returns the fault for a directory that cannot be looked into; nil when nobody asked for it and it is not
+// there.
 func unusable(dir string, explicit bool, err error) error {
 	absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 	if absent && !explicit {

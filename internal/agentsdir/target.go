@@ -76,8 +76,8 @@ type Flag struct {
 	ByMode map[string]map[string][]string // by Interactive and OneShot
 }
 
-// Args is what a value becomes in a mode; false when it is not supported. What is said for the mode comes before what
-// is said for all, null included.
+// Args returns what a value becomes in a mode; false when it is not supported. What is said for the mode comes before
+// what is said for all, null included.
 func (f Flag) Args(mode, value string) ([]string, bool) {
 	if args, ok := f.ByMode[mode][value]; ok {
 		return args, args != nil

@@ -88,8 +88,8 @@ func Open(o Options) *Log {
 	return l
 }
 
-// Check says whether an entry could be written now, as far as that can be told without writing. It makes the directory
-// and nothing else, and costs a few system calls. A full disk shows only at Write.
+// Check reports whether an entry could be written now, as far as that can be told without writing. It makes the
+// directory and nothing else, and costs a few system calls. A full disk shows only at Write.
 func (l *Log) Check() error {
 	if l.path == "" {
 		return nowhere()
@@ -118,8 +118,8 @@ func (l *Log) Check() error {
 	return unwritable(l.path, f.Close())
 }
 
-// isLog says whether a file is ours to add to, to move and to remove: it is not there, it is empty, or an entry stands
-// among its first lines. It looks at one open file, because another process may be rotating meanwhile.
+// isLog reports whether a file is ours to add to, to move and to remove: it is not there, it is empty, or an entry
+// stands among its first lines. It looks at one open file, because another process may be rotating meanwhile.
 func isLog(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -263,7 +263,7 @@ func codeOf(err error) fault.Code {
 	return fault.Internal
 }
 
-// numbered is the path of the n-th rotated file; 0 is the current one.
+// numbered returns the path of the n-th rotated file; 0 is the current one.
 func (l *Log) numbered(n int) string {
 	if n == 0 {
 		return l.path

@@ -17,7 +17,7 @@ import (
 // lockWait is how long a writer waits for another one's rotation before it appends to a file that is too large.
 const lockWait = 2 * time.Second
 
-// full says whether a line of n bytes would make the current file too large.
+// full reports whether a line of n bytes would make the current file too large.
 func (l *Log) full(n int) bool {
 	if l.maxBytes < 0 {
 		return false

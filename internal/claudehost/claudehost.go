@@ -66,7 +66,7 @@ func Source(name string, f Files) (claude.Delta, error) {
 	return d.Stricter(), err
 }
 
-// Object is a value that is a JSON object, or the path of a file with one.
+// Object returns a value that is a JSON object, or the path of a file with one.
 func (f Files) Object(from, value string) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		return []byte(value), nil
@@ -121,7 +121,7 @@ func Helpers(from string, data []byte) (claude.Delta, error) {
 	return claude.Delta{From: from, Helpers: helpers}, nil
 }
 
-// With is the request with what the sources want, one after the other.
+// With returns the request with what the sources want, one after the other.
 func With(r opening.Request, say Say, deltas ...claude.Delta) (opening.Request, Say, error) {
 	var err error
 	for _, d := range deltas {
@@ -202,8 +202,8 @@ func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 	return data, nil
 }
 
-// Native is the request with the names of Claude Code's tools in those of the native agent, and notes for people. A
-// tool that is not here needs no denial, and nothing allows it.
+// Native returns the request with the names of Claude Code's tools in those of the native agent, and notes for people.
+// A tool that is not here needs no denial, and nothing allows it.
 func Native(r opening.Request) (_ opening.Request, notes []string) {
 	known := func(rule string) bool { _, err := guard.ParseRule(guard.Deny, rule, ""); return err == nil }
 	t := &r.Spec.Terms
@@ -227,7 +227,7 @@ func Native(r opening.Request) (_ opening.Request, notes []string) {
 	return r, notes
 }
 
-// Compact is a JSON object without white space.
+// Compact returns a JSON object without white space.
 func Compact(from, object string) ([]byte, error) {
 	var members map[string]json.RawMessage
 	var b bytes.Buffer

@@ -129,7 +129,7 @@ func serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	return host.Run(ctx), nil
 }
 
-// modelsOf are the models of a list.
+// modelsOf returns the models of a list.
 func modelsOf(list string) []wire.Choice {
 	var models []wire.Choice
 	for name := range strings.SplitSeq(list, ",") {
@@ -140,7 +140,7 @@ func modelsOf(list string) []wire.Choice {
 	return models
 }
 
-// hostNative is what the host knows of our own agent.
+// hostNative returns what the host knows of our own agent.
 func hostNative(h *acp.Host, o opener, home string) error {
 	c := o.call
 	h.NewID = session.NewID
@@ -164,13 +164,13 @@ func hostNative(h *acp.Host, o opener, home string) error {
 	return nil
 }
 
-// choiceOf is a mode as a client shows it.
+// choiceOf returns a mode as a client shows it.
 func choiceOf(m setting.Approval) wire.Choice {
 	name, about := m.Words()
 	return wire.Choice{ID: string(m), Name: name, About: about}
 }
 
-// hostInstalled is what the host knows of an agent of this machine.
+// hostInstalled returns what the host knows of an agent of this machine.
 func hostInstalled(h *acp.Host, o opener, _ string) error {
 	all, err := knownAgents(o.call, o.drivers)
 	if err != nil {
@@ -207,7 +207,7 @@ func hostInstalled(h *acp.Host, o opener, _ string) error {
 	return nil
 }
 
-// sentence is a phrase that begins as one.
+// sentence returns a phrase that begins as one.
 func sentence(phrase string) string {
 	if phrase == "" {
 		return ""

@@ -17,12 +17,12 @@ type knownAgent struct {
 	from *string
 }
 
-// answersTo says whether the name, in lower case, selects the agent.
+// answersTo reports whether the name, in lower case, selects the agent.
 func (k knownAgent) answersTo(name string) bool {
 	return k.Name() == name || slices.Contains(k.Describe().Aliases, name)
 }
 
-// knownAgents are those that a call without a command can start from here, by name: the built-in ones, those of a
+// knownAgents returns those that a call without a command can start from here, by name: the built-in ones, those of a
 // person's own file, and those of the repository's file while exactly that content is trusted. The first of a name
 // counts.
 func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error) {
@@ -59,8 +59,8 @@ func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error)
 	return known, nil
 }
 
-// repositoryFile is the file of the agents directory of the repository; nil where it defines nothing that counts, which
-// is warned of.
+// repositoryFile returns the file of the agents directory of the repository; nil where it defines nothing that counts,
+// which is warned of.
 func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 	file, err := agentsdir.Read(agentsdir.Resolve(c.Dir(), ""), false)
 	if err != nil || file == nil || len(file.Targets) == 0 {

@@ -14,7 +14,7 @@ import (
 // versionTakes is how long an agent may think about its version. The slowest of the five takes two seconds.
 const versionTakes = 10 * time.Second
 
-// versions are the answers of programs that were asked for their version.
+// versions returns the answers of programs that were asked for their version.
 func versions(p contract.Paths) cli.Versions {
 	if p.State == "" {
 		return cli.Versions{}

@@ -12,7 +12,7 @@ type completionData struct {
 	Script string `json:"script"`
 }
 
-// PlainText is what a shell reads: the script and nothing else.
+// PlainText returns what a shell reads: the script and nothing else.
 func (d completionData) PlainText() string { return d.Script }
 
 func completion() *contract.Command {

@@ -147,7 +147,7 @@ func demoPlace(c *contract.Call) (string, error) {
 	return dir, nil
 }
 
-// demoBase is where the directories of demos are, "" where no state is kept.
+// demoBase returns where the directories of demos are, "" where no state is kept.
 func demoBase(c *contract.Call) string {
 	for dir := c.Paths.State; dir != "" && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == c.Program.Name {
@@ -157,7 +157,7 @@ func demoBase(c *contract.Call) string {
 	return ""
 }
 
-// firstMissing is the outermost directory on the way to a path that is not there; "" when all are.
+// firstMissing returns the outermost directory on the way to a path that is not there; "" when all are.
 func firstMissing(path string) (missing string) {
 	for ; ; path = filepath.Dir(path) {
 		if _, err := os.Lstat(path); err == nil || filepath.Dir(path) == path {
@@ -183,7 +183,7 @@ func sweepDemos(base string) {
 	}
 }
 
-// demoAgents tells what is here, from files and variables alone, and which command to try.
+// demoAgents reports what is here, from files and variables alone, and which command to try.
 func demoAgents(c *contract.Call, drivers []agent.Driver) ([]demoAgent, demoNext) {
 	rows := []demoAgent{}
 	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Said: versions(c.Paths).Of}
@@ -244,8 +244,8 @@ func told(l agent.Login) (word string, by *string) {
 	return "unknown", nil
 }
 
-// nativeLogin is the call of the native agent that the environment has a model for, and the variable that says so. With
-// keys of several APIs one has to be chosen.
+// nativeLogin returns the call of the native agent that the environment has a model for, and the variable that says so.
+// With keys of several APIs one has to be chosen.
 func nativeLogin(c *contract.Call) (command, by string) {
 	home, _ := c.Host.Lookup("HOME")
 	const ask = ` -p 'What is in this directory?'`
@@ -269,7 +269,7 @@ func nativeLogin(c *contract.Call) (command, by string) {
 	return "omniagent start --output-format text --provider " + word[prefix] + ask, found[0]
 }
 
-// PlainText is the demo for people.
+// PlainText returns the demo for people.
 func (d demoData) PlainText() string {
 	var b strings.Builder
 	b.WriteString(

@@ -72,7 +72,7 @@ func suggest(drivers []agent.Driver, word string) string {
 	return ""
 }
 
-// matrixRows are the shared flags with their values, in the order of the help.
+// matrixRows returns the shared flags with their values, in the order of the help.
 func matrixRows() [][2]string {
 	rows := [][2]string{}
 	for _, v := range setting.Approvals() {
@@ -87,7 +87,7 @@ func matrixRows() [][2]string {
 	return append(rows, [2]string{agent.Model, ""}, [2]string{agent.Web, "on"}, [2]string{agent.Web, "off"})
 }
 
-// matrixText is one line for each flag and value: what each agent makes of it, with a prompt and in a session.
+// matrixText returns one line for each flag and value: what each agent makes of it, with a prompt and in a session.
 func matrixText(drivers []agent.Driver) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-26s", "one-shot/interactive")

@@ -136,7 +136,7 @@ func doctor(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-// PlainText is the report for people: a line a check, what is amiss and its fix below it.
+// PlainText returns the report for people: a line a check, what is amiss and its fix below it.
 func (d doctorData) PlainText() string {
 	var b strings.Builder
 	for _, k := range d.Checks {
@@ -172,7 +172,7 @@ func (d doctorData) PlainText() string {
 	return b.String()
 }
 
-// self is a call of this program that does nothing.
+// self returns a call of this program that does nothing.
 func self() []string {
 	path, err := os.Executable()
 	if err != nil {

@@ -30,7 +30,7 @@ type rehearsalData struct {
 	Findings []rehearsal.Finding `json:"findings" doc:"claim beside observation; empty without --rehearse"`
 }
 
-// rehearsals are what is kept of earlier calls.
+// rehearsals returns what is kept of earlier calls.
 func rehearsals(c *contract.Call) rehearsal.Store {
 	return rehearsal.Store{State: c.Paths.State, Tool: Version}
 }
@@ -170,8 +170,8 @@ func rehearseAll(ctx context.Context, c *contract.Call, subjects []rehearsal.Sub
 	return nil
 }
 
-// shortTemp is a temporary directory of this call with a path as short as can be, since agents make sockets in theirs.
-// As others of ours it has a mark, by which cleanup knows it.
+// shortTemp returns a temporary directory of this call with a path as short as can be, since agents make sockets in
+// theirs. As others of ours it has a mark, by which cleanup knows it.
 func shortTemp(c *contract.Call) (string, error) {
 	id := ident.Hex(4)
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
@@ -222,8 +222,8 @@ func counted(n map[rehearsal.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// describeRehearsal is the row and the line of one agent. A rehearsal that was just made counts: what differs fails the
-// call.
+// describeRehearsal returns the row and the line of one agent. A rehearsal that was just made counts: what differs
+// fails the call.
 func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, check) {
 	name := s.Driver.Name()
 	record, state := rehearsals(c).Load(name, s.Install)

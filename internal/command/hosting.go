@@ -45,14 +45,14 @@ func attended[T any](ctx context.Context, signals <-chan os.Signal, do func(cont
 	}
 }
 
-// workspaceOf tells what comes with the workspace from what is the user's.
+// workspaceOf reports what comes with the workspace from what is the user's.
 func workspaceOf(c *contract.Call) shell.Inheritance {
 	root, _ := config.ProjectRoot(c.Dir())
 	return shell.Inheritance{Roots: []string{c.Dir(), root}}
 }
 
-// ownPrograms is the environment for who looks for a program that may be asked for a login: without what the workspace
-// has put into PATH.
+// ownPrograms returns the environment for who looks for a program that may be asked for a login: without what the
+// workspace has put into PATH.
 func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
 	walls := workspaceOf(c)
 	return func(name string) (string, bool) {

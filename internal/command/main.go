@@ -68,8 +68,8 @@ func Main() int {
 	return newShim(program).Main(host)
 }
 
-// nestedArgs are the flags of Claude Code in our words. What is ignored is named; what cannot be meant ends the call,
-// and is told in its stream.
+// nestedArgs returns the flags of Claude Code in our words. What is ignored is named; what cannot be meant ends the
+// call, and is told in its stream.
 func nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
@@ -98,7 +98,7 @@ func nestedArgs(program *contract.Program, args []string) (translated []string, 
 	return append([]string{"start"}, translated...), 0
 }
 
-// direct says whether a call goes straight to an agent: it begins with a flag, or there is nothing at all. What is
+// direct reports whether a call goes straight to an agent: it begins with a flag, or there is nothing at all. What is
 // asked about the program as a whole is a matter for the commands.
 func direct(program *contract.Program, args []string) bool {
 	if len(args) == 0 {
@@ -130,8 +130,8 @@ func direct(program *contract.Program, args []string) bool {
 	return !about && !program.CommandBehind(args)
 }
 
-// ownFile is the file in which a person defines agents, in the same form in which a repository does; nil when there is
-// none.
+// ownFile returns the file in which a person defines agents, in the same form in which a repository does; nil when
+// there is none.
 func ownFile(paths contract.Paths) (*agentsdir.File, error) {
 	if paths.Config == "" {
 		return nil, nil
@@ -139,7 +139,7 @@ func ownFile(paths contract.Paths) (*agentsdir.File, error) {
 	return agentsdir.Read(filepath.Join(paths.Config, agentsdir.Default), false)
 }
 
-// ownAgents are those that the person defined.
+// ownAgents returns those that the person defined.
 func ownAgents(paths contract.Paths) ([]agent.Driver, error) {
 	file, err := ownFile(paths)
 	if err != nil || file == nil {

@@ -130,8 +130,8 @@ func serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal, d
 	return 0, nil
 }
 
-// ceilingOf is the most that an agent gets who is asked, and what the mode read means: prompt, or a stricter approval
-// that a flag names.
+// ceilingOf returns the most that an agent gets who is asked, and what the mode read means: prompt, or a stricter
+// approval that a flag names.
 func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, err error) {
 	most, reads = delegate.Mode(c.String("allow-mode")), setting.Prompt
 	approval, flag, err := approvalOf(c)
@@ -154,7 +154,7 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 	return allowed, reads, nil
 }
 
-// mcpRoots are the directories in which agents may work.
+// mcpRoots returns the directories in which agents may work.
 func mcpRoots(c *contract.Call) ([]string, error) {
 	roots := []string{}
 	for _, dir := range append(c.Strings("dir"), "")[:max(1, len(c.Strings("dir")))] {
@@ -174,7 +174,7 @@ func mcpRoots(c *contract.Call) ([]string, error) {
 	return roots, nil
 }
 
-// askable are the agents that there are, with what this version of them can do. Nothing is started.
+// askable returns the agents that there are, with what this version of them can do. Nothing is started.
 func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) ([]delegate.Agent, error) {
 	known, err := knownAgents(c, drivers)
 	if err != nil {

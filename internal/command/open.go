@@ -34,7 +34,7 @@ type opener struct {
 	moded                   bool     // each conversation comes with a mode that was chosen for it
 }
 
-// env is what an opening has to know of this call.
+// env returns what an opening has to know of this call.
 func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
 	home, _ := host.Lookup("HOME")
@@ -71,7 +71,7 @@ func (o opener) env() opening.Env {
 	return e
 }
 
-// gate is what the person's configuration lets programs start.
+// gate returns what the person's configuration lets programs start.
 func (o opener) gate(a opening.Agent, dir string) admission.Gate {
 	root, _ := config.ProjectRoot(dir)
 	gate := admission.Gate{
@@ -108,7 +108,7 @@ func (o opener) converse(
 	})
 }
 
-// relay is a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on
+// relay returns a conversation of a host with an agent that speaks the host's own lines: they pass as they are, and on
 // record. Of r it fills in what belongs to the agent. An agent that does not speak them is a fault of code UNSUPPORTED.
 func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
 	plan, err := o.env().Plan(q)

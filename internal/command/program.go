@@ -21,7 +21,7 @@ import (
 // Version is the program's version: the same in the manifest, AGENTS.md and the skills.
 const Version = "0.1.0"
 
-// Program is the whole command line.
+// Program returns the whole command line.
 func Program() *contract.Program { return contract.Open(app()) }
 
 func app() contract.App {
@@ -82,7 +82,7 @@ func app() contract.App {
 	}
 }
 
-// drivers are the agents, by name.
+// drivers returns the agents, by name.
 func drivers() []agent.Driver {
 	return []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), native.New(Version), opencode.New()}
 }

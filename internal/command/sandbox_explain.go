@@ -178,7 +178,7 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 
 func rowOf(r guard.Rule) ruleRow { return ruleRow{r.Word().String(), r.String(), r.Source()} }
 
-// PlainText is the explanation for people.
+// PlainText returns the explanation for people.
 func (d explained) PlainText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", d.Subject)
@@ -224,7 +224,7 @@ func (row callRow) print(b *strings.Builder, subject string) {
 	}
 }
 
-// sandboxMeta is what the answer's meta says about walls: the same words as in the first line of a stream, in the
+// sandboxMeta returns what the answer's meta says about walls: the same words as in the first line of a stream, in the
 // record of a session and in a report.
 func sandboxMeta(walls *event.Walls) map[string]any {
 	if walls == nil {

@@ -56,8 +56,8 @@ func sandboxRun() *contract.Command {
 	}
 }
 
-// wallsRecord is where it stands, as long as there are walls, what has been made for them in workspaces. The last to
-// leave removes it; what a kill leaves is tidied by whoever comes next.
+// wallsRecord returns where it stands, as long as there are walls, what has been made for them in workspaces. The last
+// to leave removes it; what a kill leaves is tidied by whoever comes next.
 func wallsRecord() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
 }
@@ -75,7 +75,7 @@ func wallParams() []contract.Param {
 	}
 }
 
-// wanted are the walls that a call asks for.
+// wanted returns the walls that a call asks for.
 func wanted(c *contract.Call) (enclosure.Wanted, error) {
 	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
@@ -129,7 +129,7 @@ func serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Sign
 	return walls.Run(p)
 }
 
-// lineOf is a command line as a shell would read it.
+// lineOf returns a command line as a shell would read it.
 func lineOf(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -37,7 +37,7 @@ func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	}
 }
 
-// age is a duration in its largest unit.
+// age returns a duration in its largest unit.
 func age(d time.Duration) string {
 	for _, unit := range []struct {
 		name string

@@ -64,7 +64,7 @@ func noMessage() error {
 		Hint("omniagent start -p 'What is in this directory?'")
 }
 
-// nothing is a side that says nothing.
+// nothing returns a side that says nothing.
 func nothing() <-chan stream.Said {
 	frames := make(chan stream.Said)
 	close(frames)

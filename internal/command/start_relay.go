@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/stream"
 )
 
-// passes says whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked for
-// that needs us in between.
+// passes reports whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked
+// for that needs us in between.
 func passes(c *contract.Call) bool {
 	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) ||
 		c.Bool("replay-user-messages") {

@@ -92,7 +92,7 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 	return r.named()
 }
 
-// with is the request with what the sources of a host of Claude Code's want.
+// with returns the request with what the sources of a host of Claude Code's want.
 func (r request) with(deltas []claude.Delta) (request, error) {
 	notes := slices.Clone(r.notes)
 	for _, d := range deltas {
@@ -122,7 +122,7 @@ func (r request) named() (request, error) {
 		Hint("omniagent session fork makes a session of another")
 }
 
-// termsOf are what the flags ask for beyond what all agents share.
+// termsOf returns what the flags ask for beyond what all agents share.
 func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
 	t = agent.Terms{
 		Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"),
@@ -193,7 +193,7 @@ func filesOf(c *contract.Call) claudehost.Files {
 	}
 }
 
-// list are the values of a flag that holds something; nil: none.
+// list returns the values of a flag that holds something; nil: none.
 func list(c *contract.Call, name string) (values []string) {
 	for _, v := range c.Strings(name) {
 		if strings.TrimSpace(v) != "" {
@@ -203,7 +203,7 @@ func list(c *contract.Call, name string) (values []string) {
 	return values
 }
 
-// textOr is a text, as it stands or in a file.
+// textOr returns a text, as it stands or in a file.
 func textOr(c *contract.Call, name string) (string, error) {
 	path := c.Path(name + "-file")
 	switch {

@@ -20,7 +20,7 @@ import (
 
 const nested = "claude" // the name of that dialect
 
-// dialectOf is the one that the call is in.
+// dialectOf returns the one that the call is in.
 func dialectOf(c *contract.Call) stream.Dialect {
 	id := cmp.Or(c.String("resume"), c.String("session-id"))
 	if c.String("dialect") != nested {
@@ -33,7 +33,7 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	return d
 }
 
-// modeWord is the mode of a conversation in the words of the flat lines: as the host said it, or as it would.
+// modeWord returns the mode of a conversation in the words of the flat lines: as the host said it, or as it would.
 func modeWord(c *contract.Call) string {
 	if word := c.String("permission-mode"); word != "" {
 		return word
@@ -102,7 +102,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	return host.Run(ctx), nil
 }
 
-// openerOf is an opener that has told what a person may want to know of the request.
+// openerOf returns an opener that has told what a person may want to know of the request.
 func openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
 	for _, note := range notes {
 		detail("%s", note)

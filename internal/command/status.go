@@ -80,7 +80,7 @@ func status() *contract.Command {
 	}
 }
 
-// stateFiles are the places where something is kept, and how much.
+// stateFiles returns the places where something is kept, and how much.
 func stateFiles(c *contract.Call) []stateFile {
 	files := []stateFile{}
 	for _, place := range []struct{ path, kind string }{

@@ -49,7 +49,7 @@ func whatCounts(keys []config.Key, file string, content []byte) []string {
 	return lines
 }
 
-// wholeText is what a content is for, and the content itself.
+// wholeText returns what a content is for, and the content itself.
 func wholeText(what string, content []byte) []string {
 	lines := []string{fmt.Sprintf("%s, %d lines:", what, strings.Count(string(content), "\n")+1)}
 	for line := range strings.Lines(string(content)) {
@@ -60,12 +60,12 @@ func wholeText(what string, content []byte) []string {
 	return lines
 }
 
-// above says whether a file lies in a directory of that name, at any depth.
+// above reports whether a file lies in a directory of that name, at any depth.
 func above(file, directory string) bool {
 	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(file)), "/"), directory)
 }
 
-// settingsOf are the settings of a file.
+// settingsOf returns the settings of a file.
 func settingsOf(keys []config.Key, content []byte) []string {
 	tree, err := literal.ParseTOML(content)
 	if err != nil {
@@ -120,7 +120,7 @@ func literalText(v literal.Value) string {
 	return v.Num + v.Str
 }
 
-// agentsOf are the agents that a file defines, with what they start.
+// agentsOf returns the agents that a file defines, with what they start.
 func agentsOf(file string, content []byte) []string {
 	f, err := agentsdir.Parse(file, content)
 	if err != nil || f == nil {

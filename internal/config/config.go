@@ -93,7 +93,7 @@ type file struct {
 	project bool
 }
 
-// files are those that count, highest first.
+// files returns those that count, highest first.
 func (l *loader) files() []file {
 	o := l.options
 	l.findProject()

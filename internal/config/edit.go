@@ -80,7 +80,7 @@ func Check(e Edit, value bool) error {
 	return nil
 }
 
-// Peek is what the file says for the key, "" when it does not set it.
+// Peek returns what the file says for the key, "" when it does not set it.
 func Peek(e Edit) (string, error) {
 	path, key, err := e.resolve()
 	if err != nil {
@@ -183,7 +183,7 @@ func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byt
 	return old, true, nil
 }
 
-// lockFile is one name for one file, whichever links lead to it.
+// lockFile returns one name for one file, whichever links lead to it.
 func (e Edit) lockFile() (string, error) {
 	real := canonical(e.File)
 	if e.LockDir == "" {
@@ -195,7 +195,7 @@ func (e Edit) lockFile() (string, error) {
 	return filepath.Join(e.LockDir, fmt.Sprintf("config-%s.lock", hashOf([]byte(real))[:16])), nil
 }
 
-// oldText is what the file said, in the terms of the key where it has them.
+// oldText returns what the file said, in the terms of the key where it has them.
 func oldText(data []byte, path []string, key Key) string {
 	tree, err := literal.ParseTOML(data)
 	if err != nil {

@@ -36,8 +36,8 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 	return nil, true, fmt.Errorf("it cannot be read: %w", err)
 }
 
-// fileLayers are the two layers of a file: the chosen context lies over the rest. A context of the user file does not
-// lie over the project file, because layers come before contexts.
+// fileLayers returns the two layers of a file: the chosen context lies over the rest. A context of the user file does
+// not lie over the project file, because layers come before contexts.
 func (l *loader) fileLayers(f file) []layer {
 	plain, overlay := layer{}, layer{}
 	for _, m := range f.tree.Members {

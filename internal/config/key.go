@@ -241,7 +241,8 @@ func splitList(text string) []string {
 	return append(items, text[begin:])
 }
 
-// showRaw is the value as text that parse reads back. What was written stays as it was written where the type allows.
+// showRaw returns the value as text that parse reads back. What was written stays as it was written where the type
+// allows.
 func showRaw(raw any, written string) string {
 	switch v := raw.(type) {
 	case string:
@@ -267,7 +268,7 @@ func showRaw(raw any, written string) string {
 	return ""
 }
 
-// tomlValue is the value in the type that the file holds.
+// tomlValue returns the value in the type that the file holds.
 func (k Key) tomlValue(text string) (any, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("is not UTF-8")

@@ -102,7 +102,7 @@ func (p *problems) fault() error {
 	return p.first
 }
 
-// invalid is the fault for one problem with one file.
+// invalid returns the fault for one problem with one file.
 func invalid(path string, err error) *fault.Fault {
 	var p problems
 	p.syntax(path, err)

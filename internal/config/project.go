@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// projectPath is where a project keeps its file, beneath its directory.
+// projectPath returns where a project keeps its file, beneath its directory.
 func projectPath(dir string) string { return filepath.Join(dir, ".omniagent", "config.toml") }
 
-// ProjectRoot is the repository around dir, or dir itself where there is none. It does not look in a directory that
-// everybody shares, such as /tmp: anybody could put a repository there, around the directories of everybody else.
+// ProjectRoot returns the repository around dir, or dir itself where there is none. It does not look in a directory
+// that everybody shares, such as /tmp: anybody could put a repository there, around the directories of everybody else.
 func ProjectRoot(dir string) (root string, repository bool) {
 	dir = filepath.Clean(dir)
 	for at := dir; ; at = filepath.Dir(at) {

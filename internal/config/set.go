@@ -67,35 +67,35 @@ func (s *Set) Lookup(name string) (Value, bool) {
 	return v, ok
 }
 
-// String is the value of any key as text; "" when unset.
+// String returns the value of any key as text; "" when unset.
 func (s *Set) String(name string) string { return s.values[name].Text }
 
-// Int is the value of a key of the type Int or Bytes; 0 when unset.
+// Int returns the value of a key of the type Int or Bytes; 0 when unset.
 func (s *Set) Int(name string) int64 {
 	n, _ := s.values[name].Raw.(int64)
 	return n
 }
 
-// Bool is the value of a key of the type Bool; false when unset.
+// Bool returns the value of a key of the type Bool; false when unset.
 func (s *Set) Bool(name string) bool {
 	b, _ := s.values[name].Raw.(bool)
 	return b
 }
 
-// Duration is the value of a key of the type Duration; 0 when unset.
+// Duration returns the value of a key of the type Duration; 0 when unset.
 func (s *Set) Duration(name string) time.Duration {
 	d, _ := s.values[name].Raw.(time.Duration)
 	return d
 }
 
-// List is the value of a key of the type List; nil when unset.
+// List returns the value of a key of the type List; nil when unset.
 func (s *Set) List(name string) []string {
 	l, _ := s.values[name].Raw.([]string)
 	return slices.Clone(l)
 }
 
-// Everywhere is what each layer says of a key, highest first: for settings that add up, such as rules, where a lower
-// layer is not outweighed by a higher one.
+// Everywhere returns what each layer says of a key, highest first: for settings that add up, such as rules, where a
+// lower layer is not outweighed by a higher one.
 func (s *Set) Everywhere(name string) []Value {
 	var all []Value
 	for _, l := range s.layers {
@@ -106,7 +106,7 @@ func (s *Set) Everywhere(name string) []Value {
 	return all
 }
 
-// All is every key, sorted by name. One that nothing sets has the source "default" and no Raw.
+// All returns every key, sorted by name. One that nothing sets has the source "default" and no Raw.
 func (s *Set) All() []Entry {
 	entries := make([]Entry, 0, len(s.keys))
 	for _, key := range s.keys {
@@ -120,7 +120,7 @@ func (s *Set) All() []Entry {
 	return entries
 }
 
-// Sources are the absolute paths of the files that were read and count, highest first.
+// Sources returns the absolute paths of the files that were read and count, highest first.
 func (s *Set) Sources() []string { return slices.Clone(s.sources) }
 
 // Hash changes exactly when what some key holds changes: neither the source nor the notation of a value is part of it.
@@ -136,12 +136,13 @@ func (s *Set) Hash() string {
 // Warnings are in the order of the files, and within a file in that of the lines.
 func (s *Set) Warnings() []Warning { return slices.Clone(s.warnings) }
 
-// ContextName is the context that counts; "" when none does.
+// ContextName returns the context that counts; "" when none does.
 func (s *Set) ContextName() string { return s.context }
 
-// ProjectRoot is the root of the repository around the working directory; outside of one, the working directory itself.
+// ProjectRoot returns the root of the repository around the working directory; outside of one, the working directory
+// itself.
 func (s *Set) ProjectRoot() string { return s.projectRoot }
 
-// ProjectFile is the project file that was found, trusted or not and even when no file was to be read; "" when there is
-// none.
+// ProjectFile returns the project file that was found, trusted or not and even when no file was to be read; "" when
+// there is none.
 func (s *Set) ProjectFile() string { return s.projectFile }

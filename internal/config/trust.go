@@ -56,7 +56,7 @@ func OpenTrust(file string) *Trust {
 	return t
 }
 
-// Warning says why nothing is trusted, when the trust file is the reason.
+// Warning reports why nothing is trusted, when the trust file is the reason.
 func (t *Trust) Warning() (Warning, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,8 +66,8 @@ func (t *Trust) Warning() (Warning, bool) {
 	return Warning{Code: UnusableTrust, File: t.file, Message: t.err.Error() + ", so no project file is trusted"}, true
 }
 
-// Trusted says whether exactly this content has been trusted at exactly this path. content is what was read, and what
-// is used: the file is not looked at again. What a link takes out of its project is not trusted, and neither is
+// Trusted reports whether exactly this content has been trusted at exactly this path. content is what was read, and
+// what is used: the file is not looked at again. What a link takes out of its project is not trusted, and neither is
 // anything by a record that lies in the same project.
 func (t *Trust) Trusted(path string, content []byte) bool {
 	if Leaves(path) || t.Refuses(path) {
@@ -88,13 +88,13 @@ func (t *Trust) Refuses(path string) bool {
 	return err != nil || !beneath(home, root)
 }
 
-// Leaves says whether a link takes a file out of the project that it stands in: then it is somebody else's.
+// Leaves reports whether a link takes a file out of the project that it stands in: then it is somebody else's.
 func Leaves(path string) bool {
 	root, _ := projectOf(path)
 	return leavesRoot(path, root)
 }
 
-// projectOf is the project that a file stands in, by its name.
+// projectOf returns the project that a file stands in, by its name.
 func projectOf(path string) (root string, repository bool) {
 	dir := filepath.Dir(path)
 	if filepath.Base(dir) == ".omniagent" {
@@ -119,7 +119,7 @@ func (t *Trust) knows(path string) bool {
 	return ok
 }
 
-// Recorded is what was trusted at the path, whatever the file holds now.
+// Recorded returns what was trusted at the path, whatever the file holds now.
 func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 	path = canonical(path)
 	t.mu.Lock()
@@ -131,8 +131,8 @@ func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 	return t.entries[i], true
 }
 
-// Copy is what was trusted at the path, from the copy that was kept. It is not there where the copy is gone or is not
-// what was trusted any more, and for what an older version recorded.
+// Copy returns what was trusted at the path, from the copy that was kept. It is not there where the copy is gone or is
+// not what was trusted any more, and for what an older version recorded.
 func (t *Trust) Copy(path string) ([]byte, bool) {
 	entry, ok := t.Recorded(path)
 	if !ok || !isHash(entry.SHA256) {
@@ -145,7 +145,7 @@ func (t *Trust) Copy(path string) ([]byte, bool) {
 	return data, true
 }
 
-// copies is the directory of the copies, named by their hashes.
+// copies returns the directory of the copies, named by their hashes.
 func (t *Trust) copies() string { return filepath.Join(filepath.Dir(t.file), "trusted") }
 
 // refresh reads the file again: another process may have changed it since OpenTrust.
@@ -184,7 +184,7 @@ func (t *Trust) Forget(path string) error {
 	})
 }
 
-// List is what is trusted, sorted by path.
+// List returns what is trusted, sorted by path.
 func (t *Trust) List() []TrustEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -277,7 +277,7 @@ func canonical(path string) string {
 	return filepath.Clean(path)
 }
 
-// busy is the fault for a file that somebody else is changing.
+// busy returns the fault for a file that somebody else is changing.
 func busy(path string, err error) error {
 	if !errors.Is(err, fault.LockHeld) {
 		return err

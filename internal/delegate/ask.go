@@ -120,7 +120,7 @@ type used struct {
 	ended, failed bool
 }
 
-// spec is what is wanted of the agent.
+// spec returns what is wanted of the agent.
 func (c *chat) spec() agent.Spec {
 	mode := c.Mode.Approval(c.o.Reads)
 	shared := setting.Defaults()
@@ -299,7 +299,7 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 	return a
 }
 
-// status is how the turn ended, in the words of the answer.
+// status returns how the turn ended, in the words of the answer.
 func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
 	switch f := c.fault; {
 	case errors.Is(err, fault.TimedOut), f != nil && f.Detail["turn_timeout"] != nil: // our own clock
@@ -325,7 +325,7 @@ func (c *chat) status(out agent.Outcome, err error) (string, *fault.Fault) {
 	return done, nil
 }
 
-// said is the agent's answer.
+// said returns the agent's answer.
 func (c *chat) said() (whole string, cut bool) {
 	if c.end != nil {
 		whole = c.end.Text
@@ -337,8 +337,8 @@ func (c *chat) said() (whole string, cut bool) {
 	return strings.TrimSuffix(text.Cut(whole, maxText), "…"), true
 }
 
-// changed says whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or of
-// an agent that does not tell its tools, nobody knows.
+// changed reports whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or
+// of an agent that does not tell its tools, nobody knows.
 func (c *chat) changed() *bool {
 	wrote, unclear := false, c.concluded || c.end == nil
 	for id, u := range c.tools {
@@ -357,7 +357,7 @@ func (c *chat) changed() *bool {
 	return &wrote
 }
 
-// words are the answer for a model that reads no structured content.
+// words returns the answer for a model that reads no structured content.
 func (a answer) words() string {
 	var b strings.Builder
 	b.WriteString(a.Text)
@@ -389,7 +389,7 @@ func (a answer) words() string {
 	return b.String()
 }
 
-// clean is a text from elsewhere, fit to hand on.
+// clean returns a text from elsewhere, fit to hand on.
 func clean(s string) string {
 	s, _ = text.Clean(strings.ToValidUTF8(s, "\uFFFD"))
 	return s

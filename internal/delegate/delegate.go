@@ -41,8 +41,8 @@ const (
 // Modes lists them, from the strictest.
 func Modes() []Mode { return []Mode{Read, Edit, Yolo} }
 
-// Approval is what a mode means in the words that all agents share. reads is what Read means: prompt, where what would
-// be asked about is denied, since nobody is there to be asked; or something stricter.
+// Approval returns what a mode means in the words that all agents share. reads is what Read means: prompt, where what
+// would be asked about is denied, since nobody is there to be asked; or something stricter.
 func (m Mode) Approval(reads setting.Approval) setting.Approval {
 	switch m {
 	case Edit:

@@ -91,7 +91,7 @@ func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Servi
 	})
 }
 
-// tools are one of each kind, and the one that asks a person.
+// tools returns one of each kind, and the one that asks a person.
 func (b *bench) tools(sv agent.Services) []tool.Tool {
 	kit := func(name string, a tool.Action) tool.Tool {
 		return tool.Tool{

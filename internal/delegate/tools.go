@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// tools are the declarations. The words are for a model: what it gets, and what that costs.
+// tools returns the declarations. The words are for a model: what it gets, and what that costs.
 func (s *server) tools() []map[string]any {
 	type object = map[string]any
 	allowed, reads := s.allowed(), s.o.Ceiling == Read && s.o.Reads != setting.Default
@@ -68,7 +68,7 @@ func (s *server) tools() []map[string]any {
 	}
 }
 
-// allowed are the modes up to the ceiling.
+// allowed returns the modes up to the ceiling.
 func (s *server) allowed() []Mode { return Modes()[:slices.Index(Modes(), s.o.Ceiling)+1] }
 
 // outcome is what a tool gives back.
@@ -87,7 +87,7 @@ func said(text string, structured any) outcome {
 	return outcome{Content: []content{{"text", text}}, Structured: structured}
 }
 
-// mistake is a call that a model can make better.
+// mistake returns a call that a model can make better.
 func mistake(format string, args ...any) outcome {
 	o := said(fmt.Sprintf(format, args...), nil)
 	o.Failed = true
@@ -180,7 +180,7 @@ func (s *server) list(arguments json.RawMessage) outcome {
 	return said(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
 }
 
-// agents are those that there are, each with the modes that are allowed.
+// agents returns those that there are, each with the modes that are allowed.
 func (s *server) agents() ([]Agent, error) {
 	all, err := s.o.Agents()
 	if err != nil {

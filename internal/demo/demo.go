@@ -89,7 +89,7 @@ type Measured struct {
 	Output int64  `json:"output_tokens"`
 }
 
-// Measured is what the scene took.
+// Measured returns what the scene took.
 func (sc Scene) Measured() Measured {
 	m := Measured{Scene: sc.Name, TookMS: sc.took.Milliseconds()}
 	for _, step := range sc.Steps {
@@ -166,7 +166,7 @@ func executable(name string) string {
 	return name
 }
 
-// env is the whole environment of a scene.
+// env returns the whole environment of a scene.
 func (s Stage) env(more ...string) []string {
 	temp := filepath.Join(s.Dir, "tmp")
 	env := []string{
@@ -234,7 +234,7 @@ func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string,
 	return kept, true
 }
 
-// because is the first line of what was printed that says something.
+// because returns the first line of what was printed that says something.
 func because(printed string) string {
 	for line := range strings.Lines(printed) {
 		if line = strings.TrimSpace(line); line != "" && line != "[stderr]" &&
@@ -286,7 +286,7 @@ func (step *Step) calls() {
 	step.Stdout = ""
 }
 
-// target is what a call is about.
+// target returns what a call is about.
 func target(c *event.Call) string {
 	var input struct {
 		Command string `json:"command"`
@@ -299,7 +299,7 @@ func target(c *event.Call) string {
 	return filepath.Base(input.Path)
 }
 
-// typed is a command line as a person would type it.
+// typed returns a command line as a person would type it.
 func typed(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {

@@ -115,7 +115,7 @@ func (s *player) walls(ctx context.Context) Scene {
 	return sc
 }
 
-// refused says whether a line of the output is the system's refusal to touch that file.
+// refused reports whether a line of the output is the system's refusal to touch that file.
 func refused(output, name string) bool {
 	for line := range strings.Lines(output) {
 		for _, word := range []string{"Read-only file system", "Permission denied", "Operation not permitted"} {

@@ -28,7 +28,7 @@ const (
 	testsAnswer = "I was not allowed to run the tests here."
 )
 
-// IsStandIn says whether this process was started to play another program.
+// IsStandIn reports whether this process was started to play another program.
 func IsStandIn(args []string, lookup func(string) (string, bool)) bool {
 	part, _ := lookup(standInPart)
 	return part == standInName && len(args) > 0 && strings.TrimSuffix(filepath.Base(args[0]), ".exe") == standInName

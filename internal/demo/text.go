@@ -9,7 +9,7 @@ import (
 // width is that of a terminal which nobody has made larger.
 const width = 80
 
-// Text is the scenes for people: what was typed, what it printed, what came of it.
+// Text returns the scenes for people: what was typed, what it printed, what came of it.
 func Text(scenes []Scene) string {
 	var b strings.Builder
 	for i, sc := range scenes {
@@ -43,7 +43,7 @@ func Text(scenes []Scene) string {
 	return b.String()
 }
 
-// measured is how long a scene took, and what its model was told and said.
+// measured returns how long a scene took, and what its model was told and said.
 func measured(sc Scene) string {
 	m := sc.Measured()
 	told := fmt.Sprintf("%.1f s", float64(m.TookMS)/1000)
@@ -76,7 +76,7 @@ func indented(b *strings.Builder, by, text string) {
 
 func paragraph(b *strings.Builder, text string) { b.WriteString(Paragraph(text)) }
 
-// Paragraph is a text in the form of those in a scene, broken between words.
+// Paragraph returns a text in the form of those in a scene, broken between words.
 func Paragraph(text string) string {
 	var b strings.Builder
 	column := 0

@@ -74,8 +74,8 @@ func New(code Code, format string, args ...any) *Fault {
 	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Login is the code of a login that was refused with these words. Only the words say that a credential was good once:
-// no API and no agent has a code for it.
+// Login returns the code of a login that was refused with these words. Only the words say that a credential was good
+// once: no API and no agent has a code for it.
 func Login(words string) Code {
 	if strings.Contains(strings.ToLower(words), "expired") {
 		return CredentialsExpired
@@ -132,10 +132,10 @@ func (f *Fault) Is(target error) bool {
 	return ok && code == f.Code
 }
 
-// Kind is the kind that the catalogue gives to the fault's code.
+// Kind returns the kind that the catalogue gives to the fault's code.
 func (f *Fault) Kind() Kind { return f.Code.Entry().Kind }
 
-// Retryable says whether the same call, unchanged, may succeed later.
+// Retryable reports whether the same call, unchanged, may succeed later.
 func (f *Fault) Retryable() bool {
 	if f.Retry != nil {
 		return *f.Retry
@@ -146,8 +146,8 @@ func (f *Fault) Retryable() bool {
 // usualWait is a wait that does no harm where whoever refused has not said how long.
 const usualWait = time.Second
 
-// Wait is how long to wait before a retry; 0 where that is not known. Who is told to come back later is always told
-// when.
+// Wait returns how long to wait before a retry; 0 where that is not known. Who is told to come back later is always
+// told when.
 func (f *Fault) Wait() time.Duration {
 	if f.RetryAfter == 0 && f.Retryable() && (f.Code == TooManyRequests || f.Code == LockHeld) {
 		return usualWait
@@ -166,7 +166,7 @@ func (f *Fault) In() Phase {
 	return Execution
 }
 
-// Sentence is the fault in one line, with what to do.
+// Sentence returns the fault in one line, with what to do.
 func (f *Fault) Sentence() string {
 	s := f.Message
 	if f.Suggestion != "" {

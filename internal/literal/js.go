@@ -204,7 +204,7 @@ func (p *js) statementEnd() *SyntaxError {
 	return p.fail(p.at, "expected ';' or the end of the line, found %s", found(p.data, p.at))
 }
 
-// code is the error for a text that would have to be run.
+// code returns the error for a text that would have to be run.
 func (p *json5) code(start int) *SyntaxError {
 	if r, _ := utf8.DecodeRune(p.data[start:]); r < 0x20 || r == utf8.RuneError {
 		return p.fail(start, "expected JavaScript, found %s", found(p.data, start))

@@ -38,7 +38,7 @@ func (p *json5) failWith(insert string, offset int, format string, args ...any) 
 	return err
 }
 
-// closing is what is missing when the text ends here.
+// closing returns what is missing when the text ends here.
 func (p *json5) closing() string {
 	rest := slices.Clone(p.open)
 	slices.Reverse(rest)

@@ -123,7 +123,7 @@ func (v Value) Lookup(path ...string) (Value, bool) {
 	return v, true
 }
 
-// Int is the value of a number that is written as a whole number and fits in 64 bits.
+// Int returns the value of a number that is written as a whole number and fits in 64 bits.
 func (v Value) Int() (int64, bool) {
 	if v.Kind != Number {
 		return 0, false
@@ -132,7 +132,7 @@ func (v Value) Int() (int64, bool) {
 	return n, err == nil
 }
 
-// Float is the value of any number that fits.
+// Float returns the value of any number that fits.
 func (v Value) Float() (float64, bool) {
 	if v.Kind != Number {
 		return 0, false
@@ -148,7 +148,7 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil, int64 for whole
+// Any returns the value in Go's terms: map[string]any, []any, string (dates too), bool, nil, int64 for whole
 // numbers, float64 for others, and json.Number for those that neither can hold without loss.
 func (v Value) Any() any {
 	switch v.Kind {
@@ -185,7 +185,7 @@ func (v Value) number() any {
 	return f
 }
 
-// JSON is the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become
+// JSON returns the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become
 // strings.
 func (v Value) JSON() []byte { return v.appendJSON(nil) }
 

@@ -249,7 +249,7 @@ func sameNumber(a, b Value) bool {
 	return f == g || math.IsNaN(f) && math.IsNaN(g)
 }
 
-// sameExcept says whether nothing but the key at the path differs. Tables that lead to it may have come or gone, if
+// sameExcept reports whether nothing but the key at the path differs. Tables that lead to it may have come or gone, if
 // they hold nothing else.
 func sameExcept(before, after Value, path []string) bool {
 	if before.Kind != Object || after.Kind != Object {

@@ -31,7 +31,7 @@ func insertKey(data []byte, statements []statement, path []string, text string) 
 	return out.Bytes()
 }
 
-// lineFeed is how the document ends its lines.
+// lineFeed returns how the document ends its lines.
 func lineFeed(data []byte) string {
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		return "\r\n"

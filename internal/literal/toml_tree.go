@@ -35,7 +35,7 @@ func (t *table) add(e *entry) *entry {
 	return e
 }
 
-// inside is the table that keys below the entry go to; nil when it holds a value.
+// inside returns the table that keys below the entry go to; nil when it holds a value.
 func (e *entry) inside() *table {
 	if e.origin == arrayOfHeaders {
 		return e.tables[len(e.tables)-1]

@@ -77,7 +77,7 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 	}
 }
 
-// take is a call of the host, whatever it does.
+// take returns a call of the host, whatever it does.
 func (h *hosted) take(ctx context.Context, m []byte) (answer []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -228,7 +228,7 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 	return response, nil
 }
 
-// refused says why a server does not answer.
+// refused reports why a server does not answer.
 func (r *remote) refused(response *http.Response) error {
 	name, status := r.conn.server.Name, response.StatusCode
 	if status >= 300 && status < 400 {
@@ -369,7 +369,7 @@ func (r *remote) hear(at *string, told *time.Duration) (status int, err error) {
 	return response.StatusCode, nil
 }
 
-// settled is the session, once nobody begins another one.
+// settled returns the session, once nobody begins another one.
 func (r *remote) settled() string {
 	r.renewing.Lock()
 	defer r.renewing.Unlock()

@@ -159,10 +159,10 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	return c, nil
 }
 
-// Name is what the configuration calls the server.
+// Name returns what the configuration calls the server.
 func (c *Conn) Name() string { return c.server.Name }
 
-// Tools are what the server has now, in its order.
+// Tools returns what the server has now, in its order.
 func (c *Conn) Tools() []Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

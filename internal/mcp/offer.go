@@ -39,7 +39,7 @@ func NewOffer(conns ...*Conn) *Offer {
 	return o
 }
 
-// free is the name, cut to what is allowed, with a number where it is taken.
+// free returns the name, cut to what is allowed, with a number where it is taken.
 func (o *Offer) free(name string) string {
 	try := name[:min(len(name), maxName)]
 	for n := 2; ; n++ {
@@ -70,7 +70,7 @@ func (o *Offer) Call(ctx context.Context, name string, input json.RawMessage, pr
 	return t.conn.Call(ctx, t.tool.Name, input, progress)
 }
 
-// About is the server of a tool, and the tool as the server describes it.
+// About returns the server of a tool, and the tool as the server describes it.
 func (o *Offer) About(name string) (server string, tool Tool, ok bool) {
 	t, ok := o.of[name]
 	if !ok {

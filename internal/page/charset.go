@@ -27,7 +27,7 @@ func mediaOf(header string) (media, charset string) {
 	return media, charset
 }
 
-// cleanName is a name with nothing in it that names do not have.
+// cleanName returns a name with nothing in it that names do not have.
 func cleanName(s string) (string, bool) {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f {
@@ -65,7 +65,7 @@ func looksBinary(body []byte, charset string) bool {
 	return bytes.IndexByte(body[:min(len(body), sniffed)], 0) >= 0
 }
 
-// wideOf says whether text is in two bytes a character, and in which order.
+// wideOf reports whether text is in two bytes a character, and in which order.
 func wideOf(body []byte, charset string) (order binary.ByteOrder, wide bool) {
 	switch {
 	case bytes.HasPrefix(body, []byte{0xff, 0xfe}):
@@ -149,7 +149,7 @@ func decodeWestern(body []byte) string {
 	return b.String()
 }
 
-// declared is the charset that a page names in itself.
+// declared returns the charset that a page names in itself.
 func declared(head []byte) string {
 	if rest, ok := bytes.CutPrefix(head, []byte("<?xml")); ok {
 		if declaration, _, ok := bytes.Cut(rest, []byte("?>")); ok {
@@ -177,7 +177,7 @@ func declared(head []byte) string {
 	}
 }
 
-// isHTML says whether a page is to be read as markup.
+// isHTML reports whether a page is to be read as markup.
 func isHTML(media, body string) bool {
 	switch media {
 	case "text/html", "application/xhtml+xml":

@@ -76,7 +76,7 @@ type row struct {
 	broken  bool // a line ended in it
 }
 
-// passed says whether an element is passed over with all that is in it.
+// passed reports whether an element is passed over with all that is in it.
 func passed(name string) bool {
 	switch name {
 	case "script", "style", "template", "svg", "select", "datalist", "textarea", "iframe", "noembed", "noframes",
@@ -302,7 +302,7 @@ func (w *writer) separate() {
 	w.space = false
 }
 
-// indentation is what stands before a line. begins: something is written on it, so that items show their marks.
+// indentation returns what stands before a line. begins: something is written on it, so that items show their marks.
 func (w *writer) indentation(begins bool) string {
 	var all strings.Builder
 	for i := range w.blocks {
@@ -373,7 +373,7 @@ func (w *writer) endPre() {
 	w.breakLines(2)
 }
 
-// longestRun is how often the byte stands in a row at most.
+// longestRun returns how often the byte stands in a row at most.
 func longestRun(s string, c byte) int {
 	longest, run := 0, 0
 	for i := range len(s) {
@@ -385,7 +385,7 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
-// language is what a class says about code.
+// language returns what a class says about code.
 func language(t token) string {
 	for class := range strings.FieldsSeq(t.attributes["class"]) {
 		for _, prefix := range []string{"language-", "lang-", "highlight-source-"} {
@@ -432,7 +432,7 @@ func (w *writer) image(t token) {
 	w.word(shown)
 }
 
-// resolve is an address as seen from the page; nil: it leads nowhere that can be fetched.
+// resolve returns an address as seen from the page; nil: it leads nowhere that can be fetched.
 func (w *writer) resolve(written string) *url.URL {
 	written = strings.TrimSpace(written)
 	if written == "" || len(written) > maxAddress {
@@ -448,7 +448,7 @@ func (w *writer) resolve(written string) *url.URL {
 	return to
 }
 
-// target is an address in which no bracket ends it early.
+// target returns an address in which no bracket ends it early.
 func target(u *url.URL) string {
 	s := u.String()
 	if strings.ContainsAny(s, "() \n") {

@@ -28,7 +28,7 @@ type token struct {
 	closed     bool // a start tag that says that it has no content
 }
 
-// next is the next tag or text.
+// next returns the next tag or text.
 func (s *scanner) next() (t token, ok bool) {
 	for {
 		switch kind := s.z.Next(); kind {
@@ -64,7 +64,7 @@ func (s *scanner) start(closed bool) token {
 	return t
 }
 
-// wanted are the attributes that are looked at.
+// wanted returns the attributes that are looked at.
 func wanted(name string) bool {
 	switch name {
 	case "href", "src", "alt", "class", "start", "charset", "http-equiv", "content":

@@ -43,7 +43,7 @@ type Options struct {
 // Fetcher fetches pages.
 type Fetcher struct{ o Options }
 
-// New is a Fetcher.
+// New returns a Fetcher.
 func New(o Options) *Fetcher {
 	if o.UserAgent == "" {
 		o.UserAgent = "omniagent"
@@ -124,7 +124,7 @@ func (f *Fetcher) read(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// sameHost says whether a redirect is followed. From http to https it is the same host, the other way it is not.
+// sameHost reports whether a redirect is followed. From http to https it is the same host, the other way it is not.
 func sameHost(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
@@ -214,7 +214,7 @@ func (p *Page) fill(r *http.Response) error {
 	return nil
 }
 
-// binary is the refusal of what is no text.
+// binary returns the refusal of what is no text.
 func (p *Page) binary(size int64) error {
 	what := p.Media
 	if what == "" {

@@ -81,7 +81,7 @@ func plainSecret(s string, i int, found span) bool {
 	return strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:/,;")
 }
 
-// nameBefore is the name before the sign at i, without its quotes.
+// nameBefore returns the name before the sign at i, without its quotes.
 func nameBefore(s string, i int) string {
 	end := i
 	for end > 0 && strings.IndexByte(" \t\"'`\\", s[end-1]) >= 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LooksSecret says whether the value is, as a whole, a secret in a well-known format, and which. It is for refusing
+// LooksSecret reports whether the value is, as a whole, a secret in a well-known format, and which. It is for refusing
 // secrets on a command line, so it makes no guess: a text that merely mentions a secret, and a random string, are none.
 // A leading "Bearer " and NAME= are looked through.
 func LooksSecret(value string) (kind string, ok bool) {
@@ -30,7 +30,7 @@ func whole(value string) (string, bool) {
 	return kind, true
 }
 
-// findFormat is the first well-known secret at or after low.
+// findFormat returns the first well-known secret at or after low.
 func findFormat(s string, low int) (start, end int, kind string) {
 	for i := low; i < len(s); i++ {
 		if !trigger(s[i]) {
@@ -127,7 +127,7 @@ func dashed(s string, low, i int) (int, int, string) {
 	return privateKey(s, i)
 }
 
-// privateKey is a PEM block, or what there is of it when its end is missing.
+// privateKey returns a PEM block, or what there is of it when its end is missing.
 func privateKey(s string, i int) (int, int, string) {
 	const begin, dashes = "-----BEGIN ", "-----"
 	if !strings.HasPrefix(s[i:], begin) {
@@ -201,8 +201,8 @@ func capital(s string, i int) (int, int, string) {
 	return 0, 0, ""
 }
 
-// jwt is a JSON Web Token whose first part ends at the dot at i. The bytes before the dot must decode to a JSON object
-// with "alg": three words with dots between them are not enough.
+// jwt returns a JSON Web Token whose first part ends at the dot at i. The bytes before the dot must decode to a JSON
+// object with "alg": three words with dots between them are not enough.
 func jwt(s string, low, dot int) (int, int, string) {
 	start := dot
 	for start > low && dot-start < maxJWTHeader && urlByte(s[start-1]) {
@@ -258,5 +258,5 @@ func jwtHeader(part string) bool {
 	return json.Unmarshal(raw, &header) == nil && header.Alg != nil
 }
 
-// urlByte is a byte of unpadded URL-safe base64.
+// urlByte returns a byte of unpadded URL-safe base64.
 func urlByte(c byte) bool { return alnum(c) || c == '-' || c == '_' }

@@ -71,7 +71,7 @@ func (v *Values) add(part string) {
 	v.longest = max(v.longest, len(part))
 }
 
-// spellings are the forms in which a value is looked for.
+// spellings returns the forms in which a value is looked for.
 func spellings(value string) []string {
 	if len(value) < leastKnown {
 		return nil
@@ -91,7 +91,7 @@ func spellings(value string) []string {
 	return all
 }
 
-// encodings are the value in base64 and in hexadecimal digits.
+// encodings returns the value in base64 and in hexadecimal digits.
 func encodings(value string) []string {
 	if len(value) < leastKnown {
 		return nil
@@ -119,7 +119,7 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// pieces are the parts of a long spelling.
+// pieces returns the parts of a long spelling.
 func pieces(s string, length int) []string {
 	var all []string
 	for len(s) >= 2*length {
@@ -128,7 +128,7 @@ func pieces(s string, length int) []string {
 	return append(all, s)
 }
 
-// next is the first spelling at or after from; start is -1 where there is none.
+// next returns the first spelling at or after from; start is -1 where there is none.
 func (v *Values) next(s string, from int) (start, end int) {
 	for i := from; i+leastKnown <= len(s); i++ {
 		at := uint(s[i])<<8 | uint(s[i+1])
@@ -144,7 +144,7 @@ func (v *Values) next(s string, from int) (start, end int) {
 	return -1, -1
 }
 
-// String is the text without the values.
+// String returns the text without the values.
 func (v *Values) String(s string) string {
 	masked, _ := v.Count(s)
 	return masked
@@ -196,7 +196,7 @@ type Stream struct {
 	after  bool // what was told last is a mask: the next part of the same secret needs none
 }
 
-// Masked is how many places were masked by now.
+// Masked returns how many places were masked by now.
 func (s *Stream) Masked() int { return s.masked }
 
 // Feed takes the next piece, and returns what can be told by now.
@@ -224,7 +224,7 @@ func (s *Stream) End() string {
 	return text
 }
 
-// open is where the longest end of the text begins that is the beginning of a spelling.
+// open returns where the longest end of the text begins that is the beginning of a spelling.
 func (v *Values) open(text string) int {
 	for i := max(0, len(text)-v.longest+1); i < len(text); i++ {
 		rest := text[i:]
@@ -241,9 +241,9 @@ func (v *Values) open(text string) int {
 	return len(text)
 }
 
-// Secrets are the values of an environment that are secret: those of variables whose name says so or whose value has a
-// well-known format, and the passwords in addresses. What is an ordinary word, a number, a path or an address under
-// such a name is none: it would be masked in every text that speaks of it.
+// Secrets returns the values of an environment that are secret: those of variables whose name says so or whose value
+// has a well-known format, and the passwords in addresses. What is an ordinary word, a number, a path or an address
+// under such a name is none: it would be masked in every text that speaks of it.
 func Secrets(environ []string) []string {
 	var all []string
 	for _, entry := range environ {
@@ -262,7 +262,7 @@ func Secrets(environ []string) []string {
 	return all
 }
 
-// passwordOf is the password of an address.
+// passwordOf returns the password of an address.
 func passwordOf(value string) (password string, is bool) {
 	if !strings.Contains(value, "://") {
 		return "", false
@@ -275,7 +275,7 @@ func passwordOf(value string) (password string, is bool) {
 	return password, true
 }
 
-// rare says whether a value is none that a text would have by chance.
+// rare reports whether a value is none that a text would have by chance.
 func rare(value string) bool {
 	if len(value) < leastKnown || strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") ||
 		strings.HasPrefix(value, "./") || len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/') {

@@ -1,6 +1,6 @@
 package redact
 
-// Name says whether a field, flag or variable of this name holds a secret.
+// Name reports whether a field, flag or variable of this name holds a secret.
 //
 // The name is split into words (snake, kebab, camel, dots), so that author is not auth and tokenizer is not token. Case
 // and the style of separation do not matter. A secret word is outweighed by what follows it (token_limit, auth_methods,

@@ -122,7 +122,7 @@ func assignment(s string, i, nameStart, k, end int) bool {
 	return j == 0 || s[j-1] == '\n'
 }
 
-// scalar is an unquoted JSON value: a number becomes a string, true, false and null hold no secret.
+// scalar returns an unquoted JSON value: a number becomes a string, true, false and null hold no secret.
 func scalar(s string, k int, q quote) (span, bool) {
 	end := k
 	for end < len(s) && !space(s[end]) && strings.IndexByte(",}]\\", s[end]) < 0 && !isQuote(s[end]) {
@@ -138,7 +138,7 @@ func scalar(s string, k int, q quote) (span, bool) {
 	return span{k, end, mark + Mask + mark}, true
 }
 
-// array is all between the first and the last quotation mark of a list of strings.
+// array returns all between the first and the last quotation mark of a list of strings.
 func array(s string, k int) (span, bool) {
 	k++
 	for k < len(s) && space(s[k]) {
@@ -162,7 +162,7 @@ func array(s string, k int) (span, bool) {
 	}
 }
 
-// flag is the value after --name at i, also where the two are elements of a JSON list.
+// flag returns the value after --name at i, also where the two are elements of a JSON list.
 func flag(s string, i int) (span, bool) {
 	if i+3 >= len(s) || s[i+1] != '-' || !lower(s[i+2]) && !upper(s[i+2]) || i > 0 && nameByte(s[i-1]) {
 		return span{}, false
@@ -226,7 +226,7 @@ func plain(v string) bool {
 	return false
 }
 
-// tokenEnd is the end of an unquoted word. Punctuation at its end belongs to the text around it.
+// tokenEnd returns the end of an unquoted word. Punctuation at its end belongs to the text around it.
 func tokenEnd(s string, k int, inQuery bool) int {
 	least := k
 	if strings.HasPrefix(s[k:], Mask) {
@@ -245,7 +245,7 @@ func tokenEnd(s string, k int, inQuery bool) int {
 	return end
 }
 
-// headerEnd is the end of a header's value: the end of the line, or of the quotation that the header stands in. A
+// headerEnd returns the end of a header's value: the end of the line, or of the quotation that the header stands in. A
 // quotation mark after an equals sign opens a parameter, as in Digest username="x".
 func headerEnd(s string, k int) int {
 	end := k
@@ -281,7 +281,7 @@ func openQuote(s string, k int) (q quote, inside int, ok bool) {
 	return q, k + 1, true
 }
 
-// closeQuote is where the quotation ends, before the backslashes of its mark; an open one takes all the rest. Each
+// closeQuote returns where the quotation ends, before the backslashes of its mark; an open one takes all the rest. Each
 // level of quoting doubles the backslashes, so the count decides whether a mark is the end of this level or text within
 // it.
 func closeQuote(s string, k int, q quote) int {

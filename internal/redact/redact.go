@@ -65,7 +65,7 @@ func trigger(c byte) bool {
 	return c < 128 && bits>>(c&63)&1 != 0
 }
 
-// find is the first span at or after low that must change.
+// find returns the first span at or after low that must change.
 func find(s string, low int, fits func(string, int, span) bool) (span, bool) {
 	for i := low; i < len(s); i++ {
 		c := s[i]
@@ -105,7 +105,7 @@ func judge(s string, low, i int) (span, bool) {
 	return span{}, false
 }
 
-// bearer is the token after "Bearer ". Written small it is often just a word, so then the token must have a digit.
+// bearer returns the token after "Bearer ". Written small it is often just a word, so then the token must have a digit.
 func bearer(s string, i int) (span, bool) {
 	const length = len("bearer")
 	if len(s) < i+length+2 || !strings.EqualFold(s[i:i+length], "bearer") || !boundary(s, i) {
@@ -136,8 +136,8 @@ func bearer(s string, i int) (span, bool) {
 	return span{start, end, Mask}, end > start
 }
 
-// userinfo is the password of a URL whose authority begins at i. A name without a password is left, unless it is as
-// long as a token.
+// userinfo returns the password of a URL whose authority begins at i. A name without a password is left, unless it is
+// as long as a token.
 func userinfo(s string, i int) (span, bool) {
 	colon, slash, at := -1, len(s), -1
 	for j := i; j < len(s); j++ {

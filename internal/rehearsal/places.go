@@ -77,7 +77,7 @@ func (p *places) next() {
 	p.waiting = slices.Delete(p.waiting, best, best+1)
 }
 
-// temp is a directory of its own beneath dir. It is not made.
+// temp returns a directory of its own beneath dir. It is not made.
 func (p *places) temp(dir string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -62,7 +62,7 @@ type try struct {
 	whole bool
 }
 
-// trouble says why a run shows nothing, or "".
+// trouble reports why a run shows nothing, or "".
 func (o *outcome) trouble() string {
 	switch {
 	case o.skipped != "":
@@ -82,7 +82,7 @@ func (o *outcome) trouble() string {
 	return fmt.Sprintf("it ended with exit code %d and did not ask the model%s", o.exit.Code, o.words())
 }
 
-// words are the last that the agent said on stderr.
+// words returns the last that the agent said on stderr.
 func (o *outcome) words() string {
 	const most = 200
 	lines := strings.Split(strings.TrimSpace(string(o.exit.Stderr)), "\n")
@@ -93,7 +93,7 @@ func (o *outcome) words() string {
 	return ": " + last[:min(len(last), most)]
 }
 
-// exitCode is that of a call of ours.
+// exitCode returns that of a call of ours.
 func (o *outcome) exitCode() int {
 	switch {
 	case o.fault == nil:
@@ -186,7 +186,7 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 	o.look()
 }
 
-// wait is one process from its start to its end.
+// wait returns one process from its start to its end.
 func (s *stage) wait(ctx context.Context, plan process.Plan) agent.Exit {
 	child, err := process.Start(plan)
 	if err != nil {
@@ -304,7 +304,7 @@ func (o *outcome) look() {
 	}
 }
 
-// tried are the files that models are told to make.
+// tried returns the files that models are told to make.
 func (b bench) tried() map[string]string {
 	return map[string]string{
 		"inside":  filepath.Join(b.work, "inside.txt"),     // by a command
@@ -315,7 +315,7 @@ func (b bench) tried() map[string]string {
 	}
 }
 
-// arrived is how much of the prompt is in a message to the model: all of it, or as much as the longest text has.
+// arrived returns how much of the prompt is in a message to the model: all of it, or as much as the longest text has.
 func arrived(asked []modelserver.Request, prompt []byte) int {
 	whole, longest := string(prompt), 0
 	for _, r := range asked {

@@ -51,12 +51,12 @@ func holds(format string, args ...any) ruling {
 
 func untried(why string) ruling { return ruling{verdict: Untried, observed: why} }
 
-// differs is a difference that counts.
+// differs returns a difference that counts.
 func differs(means, format string, args ...any) ruling {
 	return ruling{verdict: Differs, observed: fmt.Sprintf(format, args...), means: means}
 }
 
-// probes are all comparisons, in the order of the table.
+// probes returns all comparisons, in the order of the table.
 func probes() []probe {
 	const everything = "told to make a file in the workspace by a command and one by its own tool, and one outside " +
 		"by a command, "
@@ -136,7 +136,7 @@ func (s *stage) judge(p probe) Finding {
 	return f
 }
 
-// claim is what the translation of that very run says where it speaks of the feature, else the cell of the table.
+// claim returns what the translation of that very run says where it speaks of the feature, else the cell of the table.
 func (s *stage) claim(p probe, o *outcome) claim {
 	for _, policy := range o.launch.Policies {
 		if policy.Feature == p.feature && policy.Wanted == p.value {
@@ -232,7 +232,7 @@ func judgeYolo(_ *stage, c claim, o *outcome) ruling {
 	return holds("%s", seen)
 }
 
-// closed says whether the words of a sandbox claim that commands do not reach a port of this machine.
+// closed reports whether the words of a sandbox claim that commands do not reach a port of this machine.
 func closed(c claim, o *outcome) bool {
 	if w := o.evidence.Walls; w != nil {
 		return w.Network == "off"
@@ -271,7 +271,7 @@ func judgeWalls(s *stage, c claim, o *outcome) ruling {
 	return holds("%s%s", seen, network)
 }
 
-// because is what the first command of a run came to.
+// because returns what the first command of a run came to.
 func because(o *outcome) string {
 	const most = 200
 	for _, r := range slices.Backward(o.asked) {
@@ -340,7 +340,7 @@ func judgeStream(s *stage, c claim, o *outcome) ruling {
 	return holds("%d lines of JSON with the answer", bytes.Count(o.stdout, []byte("\n")))
 }
 
-// lines says whether each line is JSON, and there is one.
+// lines reports whether each line is JSON, and there is one.
 func lines(p []byte) bool {
 	any := false
 	for line := range bytes.Lines(p) {
@@ -354,7 +354,7 @@ func lines(p []byte) bool {
 	return any
 }
 
-// answered says whether the driver finds the answer in the output. Where it has no decoder, the answer has to stand
+// answered reports whether the driver finds the answer in the output. Where it has no decoder, the answer has to stand
 // there.
 func (s *stage) answered(o *outcome, form setting.Output) bool {
 	d := s.Driver.Decode(form)
@@ -387,7 +387,7 @@ func judgeModel(s *stage, c claim, o *outcome) ruling {
 	return holds("asked: %s", strings.Join(names, ", "))
 }
 
-// webTools are those that the requests offered.
+// webTools returns those that the requests offered.
 func webTools(o *outcome) string {
 	offered := func(step string) bool {
 		return slices.ContainsFunc(o.asked, func(r modelserver.Request) bool { return r.Offers(step) })

@@ -71,7 +71,7 @@ const (
 	Fresh        Freshness = "fresh"
 )
 
-// Counts are how many findings have which verdict.
+// Counts returns how many findings have which verdict.
 func (r Record) Counts() map[Verdict]int {
 	n := map[Verdict]int{}
 	for _, f := range r.Findings {
@@ -80,7 +80,7 @@ func (r Record) Counts() map[Verdict]int {
 	return n
 }
 
-// Failed are the findings that should keep somebody from relying on the agent.
+// Failed returns the findings that should keep somebody from relying on the agent.
 func (r Record) Failed() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.Failed() })
 }
@@ -135,7 +135,7 @@ func (s Store) Load(name string, in agent.Install) (Record, Freshness) {
 	return r, Fresh
 }
 
-// same says whether the program is the one that was tried.
+// same reports whether the program is the one that was tried.
 func same(was []File, real string) bool {
 	if len(was) == 0 || was[0].Path != real {
 		return false
@@ -155,7 +155,7 @@ func same(was []File, real string) bool {
 	return true
 }
 
-// program is what is started, by its content.
+// program returns what is started, by its content.
 func program(real string) ([]File, error) {
 	list := []File{}
 	for _, path := range files(real) {
@@ -174,9 +174,9 @@ const (
 	largeFile   = 1 << 20
 )
 
-// files are the program and, where it is a script, the description of its package, the large files of that, and those
-// of the packages for one platform that belong to it: among them is the program that the script starts. What is small
-// changes only with the description.
+// files returns the program and, where it is a script, the description of its package, the large files of that, and
+// those of the packages for one platform that belong to it: among them is the program that the script starts. What is
+// small changes only with the description.
 func files(real string) []string {
 	list := []string{real}
 	if !script(real) {
@@ -210,7 +210,7 @@ type manifest struct {
 	Platforms map[string]string `json:"optionalDependencies"`
 }
 
-// packageOf is the nearest package around a directory.
+// packageOf returns the nearest package around a directory.
 func packageOf(dir string) (string, manifest) {
 	for {
 		var m manifest
@@ -225,7 +225,7 @@ func packageOf(dir string) (string, manifest) {
 	}
 }
 
-// belonging are the description and the large files of the package in a directory, but for the one that is known.
+// belonging returns the description and the large files of the package in a directory, but for the one that is known.
 func belonging(dir, known string) []string {
 	list, seen := []string{filepath.Join(dir, manifestFile)}, 0
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -251,7 +251,7 @@ func regular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// script says whether a file is text for another program.
+// script reports whether a file is text for another program.
 func script(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".js", ".mjs", ".cjs", ".cmd", ".ps1":

@@ -58,7 +58,7 @@ type Finding struct {
 	Means    string  `json:"means" doc:"what a difference means, and what to avoid"`
 }
 
-// Failed says whether the finding should keep somebody from relying on the agent.
+// Failed reports whether the finding should keep somebody from relying on the agent.
 func (f Finding) Failed() bool { return f.Required && (f.Verdict == Differs || f.Verdict == Unknown) }
 
 // Subject is an agent to try.
@@ -255,7 +255,7 @@ func (s *stage) strike() {
 	_ = os.Remove(filepath.Dir(s.base)) // where it is empty
 }
 
-// cell is what the table says of a one-shot run.
+// cell returns what the table says of a one-shot run.
 func (s *stage) cell(feature, value string) agent.Cell {
 	return s.matrix.Cell(feature, value, setting.OneShot)
 }

@@ -54,7 +54,7 @@ func calls(port string) step {
 
 func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
 
-// trials are the runs, the first of which decides whether there are others.
+// trials returns the runs, the first of which decides whether there are others.
 //
 // Long because it is a table.
 func trials() []trial {
@@ -130,8 +130,8 @@ func trials() []trial {
 	}
 }
 
-// trials are those of this agent. Where no limit of its prompts is known, another run has a prompt that any model can
-// read.
+// trials returns those of this agent. Where no limit of its prompts is known, another run has a prompt that any model
+// can read.
 func (s *stage) trials() []trial {
 	all := trials()
 	if s.limited() {
@@ -146,7 +146,7 @@ func (s *stage) trials() []trial {
 
 func (s *stage) limited() bool { return s.matrix.Limit.Characters+s.matrix.Limit.Bytes > 0 }
 
-// model is a name as the agent takes it. It is no real one: a request that has it has it from us.
+// model returns a name as the agent takes it. It is no real one: a request that has it has it from us.
 func (s *stage) model() string {
 	if strings.Contains(s.cell(agent.Model, "").Note, "provider/model") {
 		return "rehearsal/" + modelName
@@ -178,10 +178,10 @@ func (s *stage) anyway(b bench) []step {
 // raw is JSON that is put in as it is.
 type raw []byte
 
-// MarshalJSON is the text.
+// MarshalJSON returns the text.
 func (r raw) MarshalJSON() ([]byte, error) { return r, nil }
 
-// wallsUntried says why the sandbox cannot be tried here, or "".
+// wallsUntried reports why the sandbox cannot be tried here, or "".
 func (s *stage) wallsUntried() string {
 	cell := s.cell(agent.Sandbox, string(setting.WorkspaceWrite))
 	if cell.Level == agent.None {
@@ -214,7 +214,7 @@ const (
 	longest = 12 << 20  // that is sent for this
 )
 
-// prompt is what the run is asked.
+// prompt returns what the run is asked.
 func (s *stage) prompt(t trial) []byte {
 	if !t.size {
 		return []byte("do what the script of the rehearsal says: " + t.name + " " + s.token())
@@ -222,11 +222,11 @@ func (s *stage) prompt(t trial) []byte {
 	return letters(min(s.limit(), longest), "the end "+s.token())
 }
 
-// token is a word of this rehearsal, by which a request is recognised that has what was said before.
+// token returns a word of this rehearsal, by which a request is recognised that has what was said before.
 func (s *stage) token() string { return "token-" + filepath.Base(s.base) }
 
-// limit is the longest prompt in bytes, of letters that are one byte long; where none is known one that any model can
-// read.
+// limit returns the longest prompt in bytes, of letters that are one byte long; where none is known one that any model
+// can read.
 func (s *stage) limit() int64 {
 	l := s.matrix.Limit
 	switch {

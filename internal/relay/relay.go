@@ -190,7 +190,7 @@ func (r Relay) forward(to io.Writer) {
 	}
 }
 
-// wrong says why the agent would not take a line. Only what it dies of is looked for: all else it answers itself.
+// wrong reports why the agent would not take a line. Only what it dies of is looked for: all else it answers itself.
 func wrong(line []byte) string {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -248,7 +248,7 @@ type Watch struct {
 	lost  error
 }
 
-// NewWatch is one in front of out.
+// NewWatch returns one in front of out.
 func NewWatch(out io.Writer) *Watch {
 	return &Watch{out: out, mark: []byte(mark), lines: lines.Cutter{Most: longest}}
 }
@@ -312,7 +312,7 @@ func (w *Watch) line(line []byte) {
 	}
 }
 
-// Last is the last result, and why the host could not be written to.
+// Last returns the last result, and why the host could not be written to.
 func (w *Watch) Last() (*Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

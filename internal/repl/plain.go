@@ -182,7 +182,7 @@ func (p *Plain) questioned() bool {
 	return len(p.questions) > 0
 }
 
-// answers says whether a line is the answer to the question that is shown, and gives it.
+// answers reports whether a line is the answer to the question that is shown, and gives it.
 func (p *Plain) answers(ctx context.Context, l line) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,7 +273,7 @@ func (p *Plain) message(ctx context.Context, text string) (leaves bool) {
 	return false
 }
 
-// earlier says whether a turn before that one has not ended.
+// earlier reports whether a turn before that one has not ended.
 func (p *Plain) earlier(number int64) bool {
 	for n := range p.turns {
 		if n < number {

@@ -185,7 +185,7 @@ func (s *screen) print(text string) {
 	}
 }
 
-// asked is the question without the command, which is shown whole below it.
+// asked returns the question without the command, which is shown whole below it.
 func asked(q *event.Ask) string {
 	if q.Tool != nil && q.Tool.Command != "" {
 		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {

@@ -243,8 +243,8 @@ func number(written json.Number) (any, error) {
 	return f, nil
 }
 
-// clean is an error that can be printed: the places in the schema and what is wrong there, on one line, cut where it is
-// long.
+// clean returns an error that can be printed: the places in the schema and what is wrong there, on one line, cut where
+// it is long.
 func clean(err error) error {
 	message := err.Error()
 	var places []string

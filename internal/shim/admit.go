@@ -39,7 +39,7 @@ func (c *call) admit(launch agent.Launch) error {
 		With("path", found).Hint("%s", hint)
 }
 
-// elsewhere is where the agent is installed outside of the workspace.
+// elsewhere returns where the agent is installed outside of the workspace.
 func (c *call) elsewhere(gate admission.Gate) string {
 	path := gate.Outside(c.host.Env)
 	install, err := c.driver.Locate(agent.Env{Dir: c.dir, Lookup: func(name string) (string, bool) {

@@ -85,8 +85,8 @@ func (a *Arguments) one(flags []Flag, rest []string) (used int, err error) {
 	return used, a.set(flag, value, true)
 }
 
-// next is the word after a flag that needs a value. After --prompt it may begin with a dash, unless it is exactly one
-// of our flags.
+// next returns the word after a flag that needs a value. After --prompt it may begin with a dash, unless it is exactly
+// one of our flags.
 func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 	written := "--" + flag.Name
 	if len(rest) == 1 {
@@ -110,7 +110,7 @@ func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 	return "", f.Hint("%s", flag.example())
 }
 
-// example is the flag with a value that it takes.
+// example returns the flag with a value that it takes.
 func (f *Flag) example() string {
 	if len(f.Allowed) > 0 {
 		return "--" + f.Name + "=" + strings.Join(f.Allowed, ", or --"+f.Name+"=")

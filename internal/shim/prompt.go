@@ -34,7 +34,7 @@ type prompt struct {
 	text   *string // not nil: from --prompt
 }
 
-// again is the prompt from its beginning.
+// again returns the prompt from its beginning.
 func (p *prompt) again() (io.Reader, error) {
 	switch {
 	case p.text != nil:
@@ -335,5 +335,5 @@ func (n *counter) count(p []byte) (count int) {
 	return count + utf8.RuneCount(p[:end])
 }
 
-// all is the number of characters, should nothing more come.
+// all returns the number of characters, should nothing more come.
 func (n *counter) all() int64 { return n.characters + int64(utf8.RuneCount(n.partial)) }

@@ -129,7 +129,7 @@ func TestFileFromItsPosition(t *testing.T) {
 	}
 }
 
-// held is a pipe that has so many bytes and stays open.
+// held returns a pipe that has so many bytes and stays open.
 func (w *world) held(n int) *os.File {
 	w.t.Helper()
 	r, p, err := os.Pipe()

@@ -271,7 +271,7 @@ func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
 	_, _ = c.host.Stderr.Write(append(append([]byte("OA_TRANSLATION="), line...), '\n'))
 }
 
-// added is what is in the second environment and not, or not so, in the first.
+// added returns what is in the second environment and not, or not so, in the first.
 func added(before, after []string) []string {
 	known := make(map[string]bool, len(before))
 	for _, e := range before {

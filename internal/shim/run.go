@@ -298,7 +298,7 @@ func signalName(s os.Signal) string {
 	return "SIGINT"
 }
 
-// conclude tells what happened, writes the report and returns the exit code.
+// conclude reports what happened, writes the report and returns the exit code.
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
 	c.tell(launch, o)
@@ -375,7 +375,7 @@ func (t *tee) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// cause is an error without the operation and the path, which the sentence around it names.
+// cause returns an error without the operation and the path, which the sentence around it names.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -92,7 +92,7 @@ func newSchema(data []byte) (*schema, error) {
 	return &schema{compact.Bytes(), parsed}, nil
 }
 
-// check says whether the JSON text fits.
+// check reports whether the JSON text fits.
 func (s *schema) check(text []byte) error {
 	if name, twice := repeated(text); twice {
 		return fmt.Errorf("the key %q stands twice in one object, and readers differ in which counts", name)
@@ -138,8 +138,8 @@ func repeated(text []byte) (name string, twice bool) {
 	}
 }
 
-// candidates are the places in an answer where its JSON may stand: all of it, the fenced blocks in order, the outermost
-// braces, the outermost brackets.
+// candidates returns the places in an answer where its JSON may stand: all of it, the fenced blocks in order, the
+// outermost braces, the outermost brackets.
 func candidates(answer string) []string {
 	list := []string{strings.TrimSpace(answer)}
 	parts := strings.Split(answer, "```")
@@ -379,7 +379,7 @@ func instruction(schema []byte) string {
 		string(schema) + "\n"
 }
 
-// repairs are what is said after an answer that does not fit, from the most helpful to the shortest: prompts have a
+// repairs returns what is said after an answer that does not fit, from the most helpful to the shortest: prompts have a
 // limit. An agent that has the schema itself can do without reading it once more.
 func repairs(schema []byte, native bool, answer string, wrong error) []string {
 	answer = ":\n" + shorten(answer, quotedAnswer) + "\n"

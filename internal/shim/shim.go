@@ -256,7 +256,7 @@ func configured[T any](set *config.Set, key string, to *setting.Chosen[T], read 
 	}
 }
 
-// Keys are the settings of the shim.
+// Keys returns the settings of the shim.
 func Keys() []config.Key {
 	return []config.Key{
 		{Name: "agent", Type: config.String, Env: "OMNIAGENT_AGENT", Help: "agent that is used when none is named"},
@@ -344,7 +344,7 @@ func (c *call) note(format string, args ...any) {
 	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
 }
 
-// exitCode is the one place where faults become exit codes of the shim.
+// exitCode returns the one place where faults become exit codes of the shim.
 func exitCode(f *fault.Fault) int {
 	if f == nil {
 		return Success

@@ -19,7 +19,7 @@ type temporary struct {
 	after []func()
 }
 
-// path is where a private directory will be, another one each time: what an agent was told of once, it may have
+// path returns where a private directory will be, another one each time: what an agent was told of once, it may have
 // prepared for the next. Nothing is made yet: the translation may turn out not to need one.
 func (t *temporary) path(base string) string {
 	dir := filepath.Join(base, "omniagent-"+ident.Hex(12))

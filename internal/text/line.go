@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a value as JSON in one line that may be looked at in a terminal: what JSON would allow there and a terminal
-// acts on is escaped, and says the same. Outside of strings there is none of it.
+// Line returns a value as JSON in one line that may be looked at in a terminal: what JSON would allow there and a
+// terminal acts on is escaped, and says the same. Outside of strings there is none of it.
 func Line(v any) ([]byte, error) {
 	line, err := JSON(v)
 	if err != nil || !bytes.ContainsFunc(line, Acted) {

@@ -13,9 +13,9 @@ const (
 	zeroWidthJoiner    = '\u200d'
 )
 
-// Name is the name of a file made fit to stand in a line: whoever made the file chose it, and it may hold anything.
-// What would break the line, move a cursor or turn the direction of writing is written out, as \n, \x1b or \u202e, and
-// so is a byte that is no text. Other names are returned as they are.
+// Name returns the name of a file made fit to stand in a line: whoever made the file chose it, and it may hold
+// anything. What would break the line, move a cursor or turn the direction of writing is written out, as \n, \x1b or
+// \u202e, and so is a byte that is no text. Other names are returned as they are.
 func Name(name string) string {
 	if !strings.ContainsFunc(name, isOdd) {
 		return name
@@ -46,9 +46,9 @@ func Name(name string) string {
 	return b.String()
 }
 
-// Visible is a text of several lines in which everything that Name would write out is written out, but for the ends of
-// lines and tabs. It is for what somebody decides about, such as a command: Clean would take away what a shell runs all
-// the same.
+// Visible returns a text of several lines in which everything that Name would write out is written out, but for the
+// ends of lines and tabs. It is for what somebody decides about, such as a command: Clean would take away what a shell
+// runs all the same.
 func Visible(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && isOdd(r) }) {
 		return s
@@ -66,7 +66,7 @@ func Visible(s string) string {
 	}
 }
 
-// isOdd says whether a character is not to be shown as it is. U+FFFD may be a byte that is no text.
+// isOdd reports whether a character is not to be shown as it is. U+FFFD may be a byte that is no text.
 func isOdd(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsGraphic(r) && r != zeroWidthJoiner && r != zeroWidthNonJoiner
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Nearest is the candidate that a person who wrote word most likely meant, or "" when none is near. One slip in three
-// letters is near; a letter that is missing, added, wrong or swapped with its neighbour is one slip.
+// Nearest returns the candidate that a person who wrote word most likely meant, or "" when none is near. One slip in
+// three letters is near; a letter that is missing, added, wrong or swapped with its neighbour is one slip.
 func Nearest(word string, candidates []string) string {
 	const longest = 100 // nobody slips in a name of that length
 	if word == "" || len(word) > longest {

@@ -78,8 +78,8 @@ func isCleanRunes(s string) bool {
 	return true
 }
 
-// sequence is the length of the escape sequence that s begins with. One that never ends takes only its introducer: a
-// stray ESC must not swallow the rest of a text.
+// sequence returns the length of the escape sequence that s begins with. One that never ends takes only its introducer:
+// a stray ESC must not swallow the rest of a text.
 func sequence(s string, first rune, size int) int {
 	i, kind := size, first
 	if first == esc {

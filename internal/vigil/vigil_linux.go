@@ -27,7 +27,7 @@ const (
 
 var heard = wait()
 
-// Heard is what the guard was told until the connection ended. waited is false where nothing was waited for.
+// Heard returns what the guard was told until the connection ended. waited is false where nothing was waited for.
 func Heard() (text string, waited bool) { return heard.text, heard.waited }
 
 type told struct {

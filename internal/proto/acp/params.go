@@ -97,7 +97,7 @@ func Decode(v Version, method string, params json.RawMessage) (any, *jsonrpc.Err
 	return result, nil
 }
 
-// plain is an error of encoding/json without the names of our types.
+// plain returns an error of encoding/json without the names of our types.
 func plain(err error) string {
 	if e, ok := err.(*json.UnmarshalTypeError); ok {
 		return "the member " + e.Field + " is a " + e.Value
@@ -270,7 +270,7 @@ func Greeting(raw json.RawMessage) (Initialize, *jsonrpc.Error) {
 	return said, nil
 }
 
-// Agree is the version to speak with a client that wants this one at most.
+// Agree returns the version to speak with a client that wants this one at most.
 func Agree(wanted int) (Version, *jsonrpc.Error) {
 	switch {
 	case wanted >= int(V2):

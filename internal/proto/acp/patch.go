@@ -12,7 +12,7 @@ const around = 3
 // mostCells limits the table in which two versions are compared; larger ones are shown as one change.
 const mostCells = 4 << 20
 
-// patch is a diff in git's form, with the absolute path of the file.
+// patch returns a diff in git's form, with the absolute path of the file.
 func patch(d Diff) string {
 	path := strings.TrimPrefix(filepath.ToSlash(d.Path), "/")
 	var b strings.Builder
@@ -41,7 +41,7 @@ func patch(d Diff) string {
 	return b.String()
 }
 
-// quoted is a name as git writes it: in quotes where it has characters that would be misread.
+// quoted returns a name as git writes it: in quotes where it has characters that would be misread.
 func quoted(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
 		return name
@@ -185,7 +185,7 @@ func (h hunk) write(b *strings.Builder, ops []op) {
 	}
 }
 
-// span is where lines begin, and how many there are.
+// span returns where lines begin, and how many there are.
 func span(before, count int) string {
 	if count == 0 {
 		return fmt.Sprintf("%d,0", before)

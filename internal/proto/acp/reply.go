@@ -131,7 +131,7 @@ const (
 // Option is one in a question.
 type Option struct{ ID, Name, Kind string }
 
-// Permission is what a client is asked about a call.
+// Permission returns what a client is asked about a call.
 func (e Encoder) Permission(session, title, why string, t *Tool, options []Option) any {
 	list := []object{}
 	for _, o := range options {
@@ -173,7 +173,7 @@ type Field struct {
 	Choices          []Choice
 }
 
-// Form is what a client shows a person to fill in.
+// Form returns what a client shows a person to fill in.
 func Form(session, call, text string, fields []Field) any {
 	properties, required := object{}, []string{}
 	for _, f := range fields {

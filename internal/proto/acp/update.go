@@ -120,7 +120,7 @@ type Encoder struct {
 // object is a JSON object with its members in an order; fields that are nil are left out.
 type object map[string]any
 
-// Update is the lines of one update, none where this client is not told such things.
+// Update returns the lines of one update, none where this client is not told such things.
 func (e Encoder) Update(session string, u Update) [][]byte {
 	var lines [][]byte
 	for _, o := range e.update(u) {
@@ -199,7 +199,7 @@ func message(o object, id string) object {
 	return o
 }
 
-// said is a message of the user: as a whole in version 2, in pieces before.
+// said returns a message of the user: as a whole in version 2, in pieces before.
 func (e Encoder) said(u Update) []object {
 	var all []object
 	for _, b := range u.Blocks {
@@ -244,8 +244,8 @@ func (e Encoder) plan(steps []Step) []object {
 	return []object{{"sessionUpdate": "plan", "entries": entries}}
 }
 
-// tool is a call. What a command prints is told in a terminal where the client makes one of its own: with messages in
-// version 2, with _meta in version 1. Where it does not, the output is text.
+// tool returns a call. What a command prints is told in a terminal where the client makes one of its own: with messages
+// in version 2, with _meta in version 1. Where it does not, the output is text.
 func (e Encoder) tool(t *Tool) []object {
 	o := e.call(t)
 	switch {
@@ -262,7 +262,7 @@ func (e Encoder) tool(t *Tool) []object {
 	return []object{o}
 }
 
-// call is a call without the word that tells what it is an update of.
+// call returns a call without the word that tells what it is an update of.
 func (e Encoder) call(t *Tool) object {
 	o := object{"toolCallId": t.ID}
 	for name, word := range map[string]string{"name": t.Name, "title": t.Title, "kind": t.Kind, "status": t.Status} {
@@ -300,7 +300,7 @@ func (e Encoder) call(t *Tool) object {
 	return o
 }
 
-// terminal is what stands in the call for its terminal, whose id is that of the call.
+// terminal returns what stands in the call for its terminal, whose id is that of the call.
 func (e Encoder) terminal(t *Tool, meta object) []object {
 	term := t.Terminal
 	window := []object{{"type": "terminal", "terminalId": t.ID}}
@@ -384,7 +384,7 @@ func (e Encoder) content(c Content) []object {
 	return []object{o}
 }
 
-// options are the settings of a session, as a client shows them.
+// options returns the settings of a session, as a client shows them.
 func (e Encoder) options(s Options) []object {
 	id := "id"
 	if e.Version == V2 {

@@ -38,7 +38,7 @@ type Flag struct {
 	value func(string) string // of that flag; nil: as it was
 }
 
-// Flags is the table. A flag that is neither in it nor one of ours is refused, since it may be a limit.
+// Flags returns the table. A flag that is neither in it nor one of ours is refused, since it may be a limit.
 // Long because it is a table.
 func Flags() []Flag {
 	list := func(fate Fate, t takes, note string, names ...string) (all []Flag) {
@@ -120,7 +120,7 @@ func Flags() []Flag {
 		"--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
 }
 
-// Speaks says whether a command line is for this dialect.
+// Speaks reports whether a command line is for this dialect.
 func Speaks(argv []string) bool {
 	for i, arg := range argv {
 		if arg == "--" {
@@ -215,7 +215,7 @@ func (t *translation) read(argv []string) error {
 	return nil
 }
 
-// values are what belongs to the flag.
+// values returns what belongs to the flag.
 func (f Flag) values(joined bool, value string, rest []string) ([]string, error) {
 	flag := func(s string) bool { return strings.HasPrefix(s, "-") && s != "-" }
 	switch {

@@ -114,7 +114,7 @@ func Unsupported(subtype string) string {
 	return "Unsupported control request subtype: " + clipped(subtype)
 }
 
-// Ask is a request of ours.
+// Ask returns a request of ours.
 func Ask(id string, c Control) []byte {
 	return encode(struct {
 		Type    string  `json:"type"`
@@ -165,8 +165,8 @@ func NewQuestion(a event.Ask) Question {
 	return Question{a, r}
 }
 
-// suggestions are what the host may offer to remember: this very command, or this tool; of files the mode in which they
-// may be changed.
+// suggestions returns what the host may offer to remember: this very command, or this tool; of files the mode in which
+// they may be changed.
 func suggestions(c *event.Call) []Update {
 	rule := Rule{Tool: c.Name}
 	switch c.Kind {
@@ -181,7 +181,7 @@ func suggestions(c *event.Call) []Update {
 	return []Update{Allow(rule)}
 }
 
-// Verdict is what the host answered. Later is the mode's word, where the answer changes it; Notes are for people.
+// Verdict returns what the host answered. Later is the mode's word, where the answer changes it; Notes are for people.
 func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 	no := func(why string) (event.Reply, *Mode, []string) {
 		return event.Reply{Option: q.option(false), Text: why}, nil, append(notes, why)
@@ -238,7 +238,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 	return a, mode, notes
 }
 
-// reply is the answer to a question that is about no tool.
+// reply returns the answer to a question that is about no tool.
 func (q Question) reply(input json.RawMessage) event.Reply {
 	var filled struct {
 		Answers map[string]json.RawMessage `json:"answers"`
@@ -252,7 +252,7 @@ func (q Question) reply(input json.RawMessage) event.Reply {
 	return event.Reply{Text: words, Input: input}
 }
 
-// option is the word among the question's own that says yes, or no.
+// option returns the word among the question's own that says yes, or no.
 func (q Question) option(yes bool) string {
 	words := []string{"deny", "reject", "no", "cancel"}
 	if yes {
@@ -266,7 +266,7 @@ func (q Question) option(yes bool) string {
 	return words[0]
 }
 
-// same says whether two inputs are one.
+// same reports whether two inputs are one.
 func same(a, b json.RawMessage) bool {
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {

@@ -56,13 +56,13 @@ type called struct {
 // Know takes what is known of the conversation when it is open. Events tell what becomes different.
 func (e *Encoder) Know(id string, f event.Facts) { e.session, e.facts = id, f }
 
-// Session is the conversation's id.
+// Session returns the conversation's id.
 func (e *Encoder) Session() string { return e.session }
 
-// Facts are what was told so far.
+// Facts returns what was told so far.
 func (e *Encoder) Facts() event.Facts { return e.facts }
 
-// Event is what an event looks like: no line, or several.
+// Event returns what an event looks like: no line, or several.
 func (e *Encoder) Event(ev event.Event) [][]byte {
 	if ev.Facts != nil {
 		e.facts.Merge(*ev.Facts)
@@ -99,7 +99,7 @@ func (e *Encoder) begin() {
 	}
 }
 
-// init is the first line of a turn.
+// init returns the first line of a turn.
 func (e *Encoder) init() [][]byte {
 	if !e.due {
 		return nil
@@ -177,7 +177,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 	return nil
 }
 
-// call is a block of the answer that is being told.
+// call returns a block of the answer that is being told.
 func (e *Encoder) call(ev event.Event) [][]byte {
 	c := ev.Call
 	input := c.Object()
@@ -233,7 +233,7 @@ func (e *Encoder) Became(message, state string) []byte {
 	}{"command_lifecycle", message, state, e.session, e.UUID()})
 }
 
-// Repeat is a message of the host as it came, which the host hears again.
+// Repeat returns a message of the host as it came, which the host hears again.
 func (e *Encoder) Repeat(message []byte) []byte {
 	return e.line(said{Type: "user", Message: rawMessage(message), Replay: true})
 }

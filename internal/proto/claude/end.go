@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// fail tells what ends the turn. A model API's own failures are told as Claude Code tells them: as an answer that says
-// so.
+// fail reports what ends the turn. A model API's own failures are told as Claude Code tells them: as an answer that
+// says so.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	e.failure = f
 	lines := e.shutAll(true)
@@ -53,7 +53,7 @@ func (e *Encoder) shutAll(aborted bool) (lines [][]byte) {
 	return lines
 }
 
-// end is the result of a turn.
+// end returns the result of a turn.
 func (e *Encoder) end(ev event.Event) [][]byte {
 	end := ev.End
 	cancelled := !end.OK && end.Reason == event.Cancelled
@@ -153,10 +153,10 @@ func (e *Encoder) words(end *event.End) string {
 	return "the turn failed"
 }
 
-// Refuse is the whole stream of a conversation that cannot begin.
+// Refuse returns the whole stream of a conversation that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte { return e.refuse(f.Sentence()) }
 
-// NoConversation is the whole stream where there is nothing under that id to go on with.
+// NoConversation returns the whole stream where there is nothing under that id to go on with.
 func (e *Encoder) NoConversation(id string) [][]byte { return e.refuse(NoConversation(id)) }
 
 // NoConversation is Claude Code's sentence.

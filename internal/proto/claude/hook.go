@@ -44,7 +44,7 @@ func NewMatcher(text string) (Matcher, error) {
 	return Matcher{pattern: pattern}, nil
 }
 
-// Matches says whether the hook is about that. Claude Code has two names for the tool that begins a sub-agent.
+// Matches reports whether the hook is about that. Claude Code has two names for the tool that begins a sub-agent.
 func (m Matcher) Matches(subject string) bool {
 	switch {
 	case m.pattern != nil:
@@ -55,7 +55,7 @@ func (m Matcher) Matches(subject string) bool {
 	return true
 }
 
-// moments are those at which a host is asked.
+// moments returns those at which a host is asked.
 func moments() []agent.MomentName {
 	return []agent.MomentName{
 		agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins,
@@ -115,7 +115,7 @@ func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) 
 	return hooks, ignored, nil
 }
 
-// Subject is what the matcher of a hook at that moment looks at.
+// Subject returns what the matcher of a hook at that moment looks at.
 func Subject(m agent.Moment) string {
 	switch m.Name {
 	case agent.BeforeTool, agent.AfterTool, agent.AfterFailure:
@@ -131,7 +131,7 @@ func Subject(m agent.Moment) string {
 // Scene is what every hook is told of the conversation.
 type Scene struct{ Session, Dir, Mode string }
 
-// HookRequest is a request of ours that asks for the host's word.
+// HookRequest returns a request of ours that asks for the host's word.
 func HookRequest(callback string, s Scene, m agent.Moment) Control {
 	input := map[string]any{
 		"session_id": s.Session, "transcript_path": "", "cwd": s.Dir, "permission_mode": s.Mode,
@@ -213,7 +213,7 @@ type HookDecision struct {
 	MCP      json.RawMessage `json:"updatedMCPToolOutput,omitempty"`
 }
 
-// Output is a word in the form in which a hook says it at that moment.
+// Output returns a word in the form in which a hook says it at that moment.
 func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 	more := HookDecision{Context: w.Context}
 	if name == agent.BeforeTool {
@@ -234,7 +234,7 @@ func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 	return out
 }
 
-// ReadWord is what the host said.
+// ReadWord returns what the host said.
 // Long because it is one case after the other.
 func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	out := HookOutput{More: &HookDecision{}}
@@ -289,8 +289,8 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	return w, nil
 }
 
-// Failed is the word of a hook that gave none: what it would have decided is asked about, or does not happen where the
-// host said so.
+// Failed returns the word of a hook that gave none: what it would have decided is asked about, or does not happen where
+// the host said so.
 func Failed(h Hook, why string) agent.Word {
 	w := agent.Word{Note: "a hook of the host for " + string(h.Moment) + " failed: " + why}
 	switch {
@@ -302,7 +302,7 @@ func Failed(h Hook, why string) agent.Word {
 	return w
 }
 
-// Together is the word of several: the strictest decision counts, the first of a kind for the rest.
+// Together returns the word of several: the strictest decision counts, the first of a kind for the rest.
 func Together(words []agent.Word) agent.Word {
 	rank := func(d string) int { return slices.Index([]string{"", "allow", "ask", "deny"}, d) }
 	var all agent.Word

@@ -181,7 +181,7 @@ func ReadHelpers(raw []byte) ([]agent.Helper, error) {
 	return list, nil
 }
 
-// Welcome is what a host gets to know in answer to initialize.
+// Welcome returns what a host gets to know in answer to initialize.
 func (e *Encoder) Welcome(models []string, hooks bool) any {
 	type helper struct {
 		Name        string `json:"name"`
@@ -218,7 +218,7 @@ func (e *Encoder) Welcome(models []string, hooks bool) any {
 	return w
 }
 
-// Servers is what a host gets to know of MCP servers.
+// Servers returns what a host gets to know of MCP servers.
 func (e *Encoder) Servers() any {
 	list := []Server{}
 	for _, s := range e.facts.Servers {

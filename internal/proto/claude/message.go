@@ -21,7 +21,7 @@ type message struct {
 	whole             []event.Event // what was told in pieces only, while it is not known how the answer ended
 }
 
-// message is the one that is being told there, or a new one.
+// message returns the one that is being told there, or a new one.
 func (e *Encoder) message(parent string) *message {
 	if m, found := e.open[parent]; found {
 		return m
@@ -37,7 +37,7 @@ func (e *Encoder) message(parent string) *message {
 	return m
 }
 
-// add is a piece of text or thinking, or the whole of it.
+// add returns a piece of text or thinking, or the whole of it.
 func (m *message) add(e *Encoder, ev event.Event) (lines [][]byte) {
 	if m.reason != "" { // that answer has ended
 		lines = e.shut(m.parent, false)
@@ -118,7 +118,7 @@ func (m *message) piece(e *Encoder, kind event.Kind, text string) (lines [][]byt
 	return append(lines, m.told(e, piece{Type: "content_block_delta", Index: m.at(), Delta: d}))
 }
 
-// start is the beginning of the sequence of pieces.
+// start returns the beginning of the sequence of pieces.
 func (m *message) start(e *Encoder) [][]byte {
 	if m.index > 0 {
 		return nil
@@ -126,7 +126,7 @@ func (m *message) start(e *Encoder) [][]byte {
 	return [][]byte{m.told(e, piece{Type: "message_start", Message: m.line([]any{})})}
 }
 
-// addCall is a call as a block.
+// addCall returns a call as a block.
 func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 	lines := append(m.flush(e, false), m.close(e)...)
 	if m.partial {

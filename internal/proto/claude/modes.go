@@ -16,8 +16,8 @@ type Mode struct {
 	Why     string           // there is none
 }
 
-// Modes is the table of modes. Auto is one in which a model of Claude Code's vendor judges each call; a mode of the
-// same name in other dialects lets everything run. So it is refused, wherever it is said.
+// Modes returns the table of modes. Auto is one in which a model of Claude Code's vendor judges each call; a mode of
+// the same name in other dialects lets everything run. So it is refused, wherever it is said.
 func Modes() []Mode {
 	return []Mode{
 		{Word: "default", Mode: setting.Prompt, Flag: "prompt"},

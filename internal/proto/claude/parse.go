@@ -26,7 +26,7 @@ type User struct {
 	UUID     string          // the host's name for it; empty: it has none
 }
 
-// Steers says whether the message is for the turn that runs. Without a priority it is not.
+// Steers reports whether the message is for the turn that runs. Without a priority it is not.
 func (u User) Steers() bool { return u.Priority == "now" || u.Priority == "next" }
 
 // Request is something that the host wants done or to know, and of which it waits for the answer.
@@ -88,7 +88,7 @@ func Parse(data []byte) (Frame, error) {
 	return Frame{}, fmt.Errorf("a line of the unknown type %q", clipped(f.Type))
 }
 
-// clipped is a word of the host's that is repeated to people.
+// clipped returns a word of the host's that is repeated to people.
 func clipped(s string) string { return text.Cut(s, 60) }
 
 func parseRequest(id string, raw json.RawMessage) (Frame, error) {

@@ -58,7 +58,7 @@ type Line struct {
 	Request   json.RawMessage `json:"request"`
 }
 
-// Control is what the CLI asks for, as far as it can be read.
+// Control returns what the CLI asks for, as far as it can be read.
 func (l *Line) Control() (c Control) {
 	_ = json.Unmarshal(l.Request, &c)
 	return c
@@ -105,7 +105,7 @@ func Blocks(raw json.RawMessage) []Block {
 	return list
 }
 
-// Plain is the text of a content, its blocks joined by line ends.
+// Plain returns the text of a content, its blocks joined by line ends.
 func Plain(raw json.RawMessage) string {
 	var parts []string
 	for _, b := range Blocks(raw) {

@@ -27,7 +27,7 @@ type Delta struct {
 	Ignored          []string // members that change nothing here
 }
 
-// Notes are what a person may want to know of it.
+// Notes returns what a person may want to know of it.
 func (d Delta) Notes() (all []string) {
 	for _, name := range d.Ignored {
 		all = append(all, fmt.Sprintf("%s: %s is ignored: it changes nothing here", d.From, name))

@@ -25,7 +25,7 @@ const longestLine = 64 << 20
 // longestObject is how long an object may become that does not end with its line.
 const longestObject = 100_000
 
-// Feed is a part of agent.Decoder.
+// Feed returns a part of agent.Decoder.
 func (d *Decoder) Feed(data []byte) []event.Event {
 	var events []event.Event
 	d.cut.Most = longestLine
@@ -39,7 +39,7 @@ func (d *Decoder) Feed(data []byte) []event.Event {
 	}
 }
 
-// End is a part of agent.Decoder.
+// End returns a part of agent.Decoder.
 func (d *Decoder) End(x agent.Exit) []event.Event {
 	line, _ := d.cut.Last()
 	events := d.line(line.Text)
@@ -198,7 +198,7 @@ func codeOr(code string) fault.Code {
 	return fault.Code(code)
 }
 
-// plainText is a text, or what an object holds under content or output.
+// plainText returns a text, or what an object holds under content or output.
 func plainText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

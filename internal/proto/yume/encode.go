@@ -63,7 +63,7 @@ func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	return e.init()
 }
 
-// init is the first line. Behind it stands that the conversation has another id than the one that the host named.
+// init returns the first line. Behind it stands that the conversation has another id than the one that the host named.
 func (e *Encoder) init() [][]byte {
 	if e.begun {
 		return nil
@@ -94,7 +94,8 @@ func (e *Encoder) init() [][]byte {
 	return lines
 }
 
-// mode is the permission mode in the host's own word, unless another one holds: a session that goes on opens nothing.
+// mode returns the permission mode in the host's own word, unless another one holds: a session that goes on opens
+// nothing.
 func (e *Encoder) mode() string {
 	if asked, ok := setting.ParseApproval(e.Mode); ok && e.facts.Mode != "" && e.facts.Mode != asked {
 		return ModeWord(e.facts.Mode)
@@ -102,8 +103,8 @@ func (e *Encoder) mode() string {
 	return e.Mode
 }
 
-// Event is what an event looks like: no line, or several. Calls that run side by side are written one behind the other,
-// each with its result.
+// Event returns what an event looks like: no line, or several. Calls that run side by side are written one behind the
+// other, each with its result.
 func (e *Encoder) Event(ev event.Event) [][]byte {
 	if ev.Facts != nil {
 		e.facts.Merge(*ev.Facts)
@@ -145,8 +146,8 @@ func (e *Encoder) inOrder(ev event.Event) [][]byte {
 	return lines
 }
 
-// waits says whether something comes too early: while a call has no result only that, and what its sub-agent does, is
-// told.
+// waits reports whether something comes too early: while a call has no result only that, and what its sub-agent does,
+// is told.
 func (e *Encoder) waits(ev event.Event) bool {
 	if e.open == "" {
 		return false
@@ -237,7 +238,7 @@ func (e *Encoder) Queued(turn int64) [][]byte {
 	return append(e.init(), encode(ordered{{"type", "system"}, {"subtype", "queued"}, {"turn", turn}})...)
 }
 
-// textID is a new one: no two lines of text are equal.
+// textID returns a new one: no two lines of text are equal.
 func (e *Encoder) textID() string {
 	e.texts++
 	return "t" + strconv.Itoa(e.texts)
@@ -317,7 +318,7 @@ func of(ev event.Event, o ordered) ordered {
 	return o
 }
 
-// fail tells what ends the turn: a login that failed in front of any answer in its own form, all else as an error.
+// fail reports what ends the turn: a login that failed in front of any answer in its own form, all else as an error.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	if !e.answered && f.Kind() == fault.Auth {
 		return e.systemError(f)
@@ -341,7 +342,7 @@ func (e *Encoder) systemError(f *fault.Fault) [][]byte {
 	})
 }
 
-// Refuse is the whole stream of a conversation that cannot begin.
+// Refuse returns the whole stream of a conversation that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
 	return append(e.systemError(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
 }
@@ -402,7 +403,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	return append(lines, encode(ordered{{"type", "message_stop"}})...)
 }
 
-// words are what the GUI shows: of a failure only a text that begins like an error.
+// words returns what the GUI shows: of a failure only a text that begins like an error.
 func (e *Encoder) words(end *event.End) string {
 	switch {
 	case end.OK:
@@ -419,8 +420,8 @@ func (e *Encoder) words(end *event.End) string {
 	return "Error: the turn failed"
 }
 
-// tokens are those of a turn; nil where there are none, since zero would be taken for a compaction. Cached tokens are
-// not counted twice.
+// tokens returns those of a turn; nil where there are none, since zero would be taken for a compaction. Cached tokens
+// are not counted twice.
 func tokens(u *event.Usage) ordered {
 	if u == nil || u.Input+u.Output == 0 {
 		return nil
@@ -483,7 +484,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON is the part of json.Marshaler.
+// MarshalJSON returns the part of json.Marshaler.
 func (o ordered) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

@@ -26,7 +26,7 @@ type Approval struct {
 	Reason string
 }
 
-// ModeWord is a mode in the words of this dialect.
+// ModeWord returns a mode in the words of this dialect.
 func ModeWord(mode setting.Approval) string {
 	switch mode {
 	case setting.Yolo:
@@ -37,7 +37,7 @@ func ModeWord(mode setting.Approval) string {
 	return string(mode)
 }
 
-// Modes are the permission modes of this dialect: its own words first, then those that all hosts share.
+// Modes returns the permission modes of this dialect: its own words first, then those that all hosts share.
 func Modes() []string {
 	return []string{"default", "interactive", "auto", "deny", "ask", "plan", "prompt", "auto-edit", "yolo"}
 }
@@ -88,7 +88,7 @@ func Parse(data []byte) (Frame, error) {
 	return Frame{}, fmt.Errorf("unknown control frame %q", f.Type)
 }
 
-// content is a text, or a list of blocks as Claude has it, alone or in a message.
+// content returns a text, or a list of blocks as Claude has it, alone or in a message.
 func content(plain, message json.RawMessage) ([]event.Block, error) {
 	if plain == nil && message != nil {
 		var m struct {
