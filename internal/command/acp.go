@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// acpCommand is any agent for an editor.
+// acpCommand declares the command that serves any agent to an editor.
 func acpCommand() *contract.Command {
 	return &contract.Command{
 		Path: "acp", Summary: "be an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
@@ -140,7 +140,7 @@ func modelsOf(list string) []wire.Choice {
 	return models
 }
 
-// hostNative returns what the host knows of our own agent.
+// hostNative sets what the host knows of the native agent.
 func hostNative(h *acp.Host, o opener, home string) error {
 	c := o.call
 	h.NewID = session.NewID
@@ -170,7 +170,7 @@ func choiceOf(m setting.Approval) wire.Choice {
 	return wire.Choice{ID: string(m), Name: name, About: about}
 }
 
-// hostInstalled returns what the host knows of an agent of this machine.
+// hostInstalled sets what the host knows of an installed agent.
 func hostInstalled(h *acp.Host, o opener, _ string) error {
 	all, err := knownAgents(o.call, o.drivers)
 	if err != nil {
@@ -198,7 +198,7 @@ func hostInstalled(h *acp.Host, o opener, _ string) error {
 			continue
 		}
 		choice := choiceOf(m)
-		if !about.Lasting { // the note is about runs in which nobody can be asked
+		if !about.Lasting { // the note is about runs without a person
 			choice.About = cmp.Or(sentence(cell.Note), choice.About)
 		}
 		h.Modes = append(h.Modes, choice)
@@ -207,7 +207,7 @@ func hostInstalled(h *acp.Host, o opener, _ string) error {
 	return nil
 }
 
-// sentence returns a phrase that begins as one.
+// sentence capitalises a phrase.
 func sentence(phrase string) string {
 	if phrase == "" {
 		return ""

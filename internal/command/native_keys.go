@@ -5,7 +5,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// agentKeys returns the settings of the gate in front of agents that programs start through us.
+// agentKeys returns the settings of the gate for agents that programs start through us.
 func agentKeys() []config.Key {
 	return []config.Key{
 		{
@@ -19,8 +19,8 @@ func agentKeys() []config.Key {
 	}
 }
 
-// nativeKeys returns the settings of the native agent. What opens something is the user's alone to say; what closes may
-// come from a project that is trusted, too.
+// nativeKeys returns the settings of the native agent. Only the user may set what allows something; a trusted project
+// may also set what forbids something.
 func nativeKeys() []config.Key {
 	return []config.Key{
 		{
@@ -61,8 +61,8 @@ func nativeKeys() []config.Key {
 	}
 }
 
-// sessionKeys returns the settings of what is kept of conversations. They are the user's alone: no project decides what
-// a person can look up later.
+// sessionKeys returns the settings for kept conversations. Only the user may set them: a project does not decide what a
+// person can look up later.
 func sessionKeys() []config.Key {
 	return []config.Key{
 		{

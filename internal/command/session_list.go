@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/session"
 )
 
-// What the commands of "session" share: the store, and how a session looks in a row.
+// Shared by the commands of "session": the store, and a session as a row.
 
 type sessionRow struct {
 	ID       string    `json:"id"`
@@ -37,7 +37,7 @@ func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	}
 }
 
-// age returns a duration in its largest unit.
+// age formats a duration in its largest unit.
 func age(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -64,8 +64,7 @@ func sessionStore(c *contract.Call) (session.Store, error) {
 		"no home directory is known, so there is no place for sessions").Hint("set HOME")
 }
 
-// sessionCommand adds what they have in common. All of them need a home and files that can be read; those that take an
-// id may not find it.
+// sessionCommand adds the shared declarations. All need a home and readable files; those with an id may not find it.
 func sessionCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
@@ -107,7 +106,7 @@ func sessionFilter(c *contract.Call) session.Filter {
 	return f
 }
 
-// tellSkipped warns of files that are no sessions.
+// tellSkipped warns of files that do not hold a session.
 func tellSkipped(c *contract.Call, skipped []session.Skipped) {
 	for _, s := range skipped {
 		c.Warn("SESSION_UNREADABLE", "%v", s.Err)

@@ -26,14 +26,14 @@ type request struct {
 	notes []string
 }
 
-// requestOf reads the flags. stays says whether the other side can say more than one message.
+// requestOf reads the flags. stays reports whether the other side can send more than one message.
 func requestOf(c *contract.Call, stays bool) (r request, err error) {
 	mode, chosen, err := approvalOf(c)
 	switch {
 	case err != nil:
 		return r, err
 	case chosen != "":
-	case c.String("dialect") == nested: // where nobody can be asked, Claude Code lets nothing run
+	case c.String("dialect") == nested: // without a person, Claude Code allows nothing
 		mode = setting.Prompt
 	default:
 		mode = setting.Default
@@ -85,14 +85,14 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 	case "none":
 		asks = false
 	}
-	if c.String("dialect") != nested { // there the mode may change, and with it whether somebody is asked
+	if c.String("dialect") != nested { // there the mode may change, and with it whether the host is asked
 		asks = asks && !r.host.Unasked
 	}
 	r.Services.CanAsk = asks
 	return r.named()
 }
 
-// with returns the request with what the sources of a host of Claude Code's want.
+// with returns the request with the changes of a Claude Code host's sources.
 func (r request) with(deltas []claude.Delta) (request, error) {
 	notes := slices.Clone(r.notes)
 	for _, d := range deltas {
@@ -108,10 +108,10 @@ func (r request) with(deltas []claude.Delta) (request, error) {
 	return r, err
 }
 
-// named sees that the names of sessions go together.
+// named checks that the names of sessions are consistent.
 func (r request) named() (request, error) {
 	s := &r.Spec
-	if s.Resume != "" && s.Fresh == s.Resume { // a host may name the session both ways
+	if s.Resume != "" && s.Fresh == s.Resume { // a host may pass the id in both flags
 		s.Fresh = ""
 	}
 	if s.Fresh == "" || s.Resume == "" || r.History != "" || s.Terms.Fork {
@@ -122,7 +122,7 @@ func (r request) named() (request, error) {
 		Hint("omniagent session fork makes a session of another")
 }
 
-// termsOf returns what the flags ask for beyond what all agents share.
+// termsOf returns the flags that not all agents share.
 func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
 	t = agent.Terms{
 		Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"),
@@ -145,7 +145,7 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 	return t, err
 }
 
-// deltasOf reads what the flags name in the words of Claude Code.
+// deltasOf reads the flags in Claude Code's words.
 func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	type source struct {
 		flag, value string
@@ -183,7 +183,7 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	return deltas, nil
 }
 
-// filesOf says where Claude Code's files are.
+// filesOf locates Claude Code's files.
 func filesOf(c *contract.Call) claudehost.Files {
 	home, _ := c.Host.Lookup("HOME")
 	own, _ := c.Host.Lookup("CLAUDE_CONFIG_DIR")
@@ -203,7 +203,7 @@ func list(c *contract.Call, name string) (values []string) {
 	return values
 }
 
-// textOr returns a text, as it stands or in a file.
+// textOr returns a text that is given directly or in a file.
 func textOr(c *contract.Call, name string) (string, error) {
 	path := c.Path(name + "-file")
 	switch {

@@ -33,7 +33,7 @@ func (d *Decoder) Feed(data []byte) []event.Event {
 		if !ok {
 			return events
 		}
-		events = append(events, d.line(line.Text)...) // a line that is too long is neither valid JSON nor part of an object
+		events = append(events, d.line(line.Text)...) // a cut line is neither JSON nor part of an object
 		data = rest
 	}
 }
