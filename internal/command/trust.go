@@ -245,7 +245,7 @@ func trustList() *contract.Command {
 // trustedNow reports whether the file has the content that was trusted.
 func trustedNow(c *contract.Call, file string) bool { return trustState(c, file) == "current" }
 
-// trustState returns whether a trusted file is unchanged, changed or gone.
+// trustState returns the state of a trusted file: missing, current, refused or changed.
 func trustState(c *contract.Call, file string) string {
 	content, err := workspace.ReadFile(file, 1<<20)
 	trust := config.OpenTrust(c.TrustFile())
