@@ -27,9 +27,12 @@ func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if judge := special(name); judge != nil {
 		return judge(in)
 	}
-	g, ok := readOnly(name)
-	if !ok {
+	g := grammarOf(name)
+	if g.name == "" {
 		return name + " is not among the commands that are approved by themselves"
+	}
+	if g.exact {
+		return in.exactly(g)
 	}
 	return in.fits(g)
 }
@@ -49,7 +52,7 @@ func plainName(text string) (string, bool) {
 			break
 		}
 	}
-	return text, text != "" && !strings.ContainsAny(text, `/\`)
+	return text, text != "" && !strings.ContainsAny(text, `/\ `)
 }
 
 // transparent gives the command behind those wrappers that may stand in front of an approved one.
@@ -100,29 +103,6 @@ type invocation struct {
 // given is a flag with its value.
 type given struct{ flag, value string }
 
-// operandKind is what the words are that are not flags.
-type operandKind uint8
-
-const (
-	files   operandKind = iota // are read
-	data                       // are only text
-	numbers                    // are numbers
-	pattern                    // the first is text, the rest are read
-)
-
-// grammar is a closed grammar of arguments. Flags are words with what follows them: nothing; :d any text, :n a number,
-// :f a file that is read; ? a value that only = can give, or the rest of the word.
-type grammar struct {
-	flags    string
-	operands operandKind
-	least    int
-	most     int    // 0: any number
-	digits   bool   // -5 is a flag
-	ordered  bool   // flags stand in front of operands: behind them they would be operands, to some versions
-	recurses string // flags that read whole trees; "*": it does anyway
-	script   string // flags that take the place of the first operand of pattern
-}
-
 // fits says why the arguments are not in the grammar.
 func (in *invocation) fits(g grammar) string {
 	if why := in.split(g); why != "" {
@@ -143,7 +123,7 @@ func (in *invocation) fits(g grammar) string {
 		texts, read = len(in.operands), nil
 	case pattern:
 		if !slices.ContainsFunc(in.flags,
-			func(f string) bool { return slices.Contains(strings.Fields(g.script), f) }) && len(in.operands) > 0 {
+			func(f string) bool { return slices.Contains(g.script, f) }) && len(in.operands) > 0 {
 			texts, read = 1, in.operands[1:]
 		}
 	}
@@ -152,8 +132,7 @@ func (in *invocation) fits(g grammar) string {
 			return why
 		}
 	}
-	whole := g.recurses == "*" ||
-		slices.ContainsFunc(in.flags, func(f string) bool { return slices.Contains(strings.Fields(g.recurses), f) })
+	whole := slices.ContainsFunc(append(in.flags, "*"), func(f string) bool { return slices.Contains(g.recurses, f) })
 	if whole && len(read) == 0 {
 		read = []word{{text: ".", known: true}}
 	}
@@ -253,14 +232,7 @@ func hiddenPattern(p string) bool {
 
 // split divides the arguments into flags and operands.
 func (in *invocation) split(g grammar) string {
-	known := map[string]byte{}
-	for f := range strings.FieldsSeq(g.flags) {
-		name, kind := f, byte(0)
-		if i := strings.IndexAny(f, ":?"); i > 0 {
-			name, kind = f[:i], f[len(f)-1]
-		}
-		known[name] = kind
-	}
+	known := g.kinds()
 	for i := 0; i < len(in.args); i++ {
 		a := in.args[i]
 		switch {
@@ -287,7 +259,7 @@ func (in *invocation) split(g grammar) string {
 		if g.digits && strings.Trim(a.text[1:], "0123456789") == "" {
 			continue
 		}
-		used, why := in.flag(a.text, in.args[i+1:], known)
+		used, why := in.flag(a.text, in.args[i+1:], known, g.apart)
 		if why != "" {
 			return why
 		}
@@ -303,7 +275,7 @@ func sameFlag(text string) bool {
 }
 
 // flag reads one word of flags, and says how many words behind it are theirs.
-func (in *invocation) flag(text string, rest []word, known map[string]byte) (used int, why string) {
+func (in *invocation) flag(text string, rest []word, known map[string]byte, apart bool) (used int, why string) {
 	if kind, ok := known[text]; ok { // a long flag, one short flag, or a long one with a single dash
 		in.flags = append(in.flags, text)
 		switch kind {
@@ -323,6 +295,9 @@ func (in *invocation) flag(text string, rest []word, known map[string]byte) (use
 		}
 		in.flags = append(in.flags, name)
 		return 0, in.value(name, word{text: value, known: true}, kind)
+	}
+	if apart {
+		return 0, fmt.Sprintf("%s %s is not among the flags that are approved", in.name, text)
 	}
 	for i := 1; i < len(text); i++ {
 		name := "-" + text[i:i+1]

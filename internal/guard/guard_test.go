@@ -320,3 +320,27 @@ func TestScriptsOfSed(t *testing.T) {
 		}
 	}
 }
+
+// TestGrammars reads all of them: a word of a first line that means nothing would make a grammar wider than it looks.
+func TestGrammars(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(grammars) {
+		names, rest, headed := strings.Cut(line, ":")
+		if line[0] == '#' || line[0] == ' ' {
+			continue
+		}
+		if !headed {
+			t.Errorf("%q begins no grammar", line)
+		}
+		for word := range strings.FieldsSeq(rest) {
+			if !new(grammar).read(word) {
+				t.Errorf("%s: %q means nothing", names, word)
+			}
+		}
+		for name := range strings.SplitSeq(names, ", ") {
+			if grammarOf(name).name != name {
+				t.Errorf("%s is not found", name)
+			}
+		}
+	}
+}
