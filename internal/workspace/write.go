@@ -19,7 +19,7 @@ const (
 	staleAfter      = time.Minute
 
 	// A write looks at no more than this many names for leftovers, so that a directory with a million files costs it
-	// nothing much. Sweep looks at all.
+	// nothing much.
 	sweptPerWrite = 512
 
 	maxLinks = 40 // what Linux allows in one path
@@ -32,15 +32,6 @@ const (
 // The one failure after which the new content is visible is that of the last step, the fsync of the directory.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
 	return realDisk().writeFile(path, data, perm)
-}
-
-// Sweep removes what writers left in dir when they were killed: temporary files older than a minute that no living
-// process holds.
-func Sweep(dir string) error {
-	if err := sweep(dir, -1); err != nil {
-		return refused("sweep", dir, err)
-	}
-	return nil
 }
 
 // disk is every call of WriteFile that can fail, so that a test can fail each of them.
