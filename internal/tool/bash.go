@@ -12,7 +12,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/shell"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 )
 
 // Shell is where commands run. *shell.Shell is one.
@@ -29,40 +28,13 @@ type Shell interface {
 	Kill(id string) (shell.Job, error)
 }
 
-const bashExample = `{"command": "go test ./...", "description": "Run the tests"}`
-
 // Bash runs a command.
 func Bash(env *Env) Tool {
+	s := specOf("Bash")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Bash",
-			Description: "Runs a command in bash and returns what it printed: standard output, then standard error " +
-				"after a line [stderr]. " +
-				"The working directory stays for the next command as long as it is inside the workspace; variables " +
-				"do not. There is no " +
-				"terminal and no input: use the flags that keep programs from asking. A command ends after timeout, " +
-				"and all that it started " +
-				"ends with it, processes with & too; for servers and watchers use run_in_background. Output over " +
-				"30000 characters is cut in " +
-				"the middle, and the whole is in a file that the result names. To read, search and change files use " +
-				"Read, Grep, Glob, Edit " +
-				"and Write rather than commands.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"command":{"type":"string","description":"The command"},` +
-				`"timeout":{"type":"integer","minimum":1,"maximum":600000,"description":"Milliseconds after which it is ended; 120000 if left out"},` +
-				`"description":{"type":"string","description":"What the command does, in five to ten words"},` +
-				`"run_in_background":{"type":"boolean","description":"Return at once; BashOutput reads what it prints, KillShell ends it"}},` +
-				`"required":["command"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := map[string]string{
-				"cmd": "command", "script": "command", "timeout_ms": "timeout",
-				"background": "run_in_background",
-			}
-			in := readInput("Bash", raw, bashExample, []string{
-				"command", "timeout", "description",
-				"run_in_background",
-			}, others)
+			in := s.input(raw)
 			line, description := in.text("command", true), in.text("description", false)
 			milliseconds, background := in.whole("timeout", 0, 0), in.flag("run_in_background")
 			if in.raw("command") != nil && len(in.problems) == 0 && strings.TrimSpace(line) == "" {

@@ -9,25 +9,15 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/shell"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 )
-
-const bashOutputExample = `{"bash_id": "bash_1"}`
 
 // BashOutput reads what a command in the background prints.
 func BashOutput(env *Env) Tool {
+	s := specOf("BashOutput")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "BashOutput",
-			Description: "Returns what a command in the background has printed since it was last asked for, and " +
-				"whether it still runs. With " +
-				"filter only the lines that match the regular expression; the others count as read, too.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"bash_id":{"type":"string","description":"The id that Bash returned"},` +
-				`"filter":{"type":"string","description":"A regular expression"}},"required":["bash_id"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("BashOutput", raw, bashOutputExample, []string{"bash_id", "filter"}, jobNames("bash_id"))
+			in := s.input(raw)
 			id, pattern := in.text("bash_id", true), in.text("filter", false)
 			var filter *regexp.Regexp
 			if pattern != "" {
@@ -59,17 +49,6 @@ func BashOutput(env *Env) Tool {
 			}, nil
 		},
 	}
-}
-
-// jobNames maps what models write to the name of the member that has the id.
-func jobNames(name string) map[string]string {
-	names := map[string]string{}
-	for _, other := range []string{"bash_id", "shell_id", "task_id", "id"} {
-		if other != name {
-			names[other] = name
-		}
-	}
-	return names
 }
 
 // jobState is one line on how a command in the background is.

@@ -11,43 +11,27 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
-const editExample = `{"file_path": "src/main.go", "old_string": "x := 1", "new_string": "x := 2"}`
-
 // Edit replaces a text in a file.
 func Edit(env *Env) Tool {
+	s := specOf("Edit")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Edit",
-			Description: "Replaces old_string by new_string in a file. old_string must be exactly what the file " +
-				"holds, with its indentation " +
-				"and without the line numbers that Read shows, and be there once; give more lines around it to make " +
-				"it unique, or " +
-				"replace_all. Line endings and encoding of the file are kept. An empty old_string makes a new file.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
-				`"old_string":{"type":"string","description":"The text to replace"},` +
-				`"new_string":{"type":"string","description":"What to put in its place; must differ"},` +
-				`"replace_all":{"type":"boolean","description":"Replace every occurrence; false if left out"}},` +
-				`"required":["file_path","old_string","new_string"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			names := append(changeNames(), "file_path")
-			in := readInput("Edit", raw, editExample, names, withNames(pathNames(), changeAliases()))
+			in := s.input(raw)
 			written, c := in.text("file_path", true), readChange(in)
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
-			s, err := newSubject(env, written)
+			file, err := newSubject(env, written)
 			if err != nil {
 				return Action{}, err
 			}
-			e := editor{subject: s, env: env, changes: []change{c}}
+			e := editor{subject: file, env: env, changes: []change{c}}
 			return Action{
-				Kind: event.Write, Changes: true, Paths: s.paths, Title: "Edit " + s.shown, Input: in.json(),
+				Kind: event.Write, Changes: true, Paths: file.paths, Title: "Edit " + file.shown, Input: in.json(),
 				Run: func(ctx context.Context, _ func(string)) Result {
 					run := e // a plan may run more than once
 					spots, text, err := run.run(ctx)
@@ -55,10 +39,10 @@ func Edit(env *Env) Tool {
 						return failed(err)
 					}
 					if !run.existed {
-						return Result{Text: fmt.Sprintf("The file %s has been created", s.shown), Change: run.change}
+						return Result{Text: fmt.Sprintf("The file %s has been created", file.shown), Change: run.change}
 					}
 					return Result{
-						Text:   fmt.Sprintf("The file %s has been updated%s", s.shown, around(text, spots)),
+						Text:   fmt.Sprintf("The file %s has been updated%s", file.shown, around(text, spots)),
 						Change: run.change,
 					}
 				},
@@ -71,22 +55,6 @@ func Edit(env *Env) Tool {
 type change struct {
 	old, new string
 	all      bool
-}
-
-func changeNames() []string { return []string{"old_string", "new_string", "replace_all"} }
-
-func changeAliases() map[string]string {
-	return map[string]string{
-		"old_str": "old_string", "old_text": "old_string", "oldText": "old_string",
-		"new_str": "new_string", "new_text": "new_string", "newText": "new_string",
-	}
-}
-
-func withNames(a, b map[string]string) map[string]string {
-	for k, v := range b {
-		a[k] = v
-	}
-	return a
 }
 
 func readChange(in *input) change {

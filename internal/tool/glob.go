@@ -15,33 +15,18 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
 const globUsual = 100 // paths, where the model gives no limit
 
-const globExample = `{"pattern": "src/**/*.go"}`
-
 // Glob finds files by their names.
 func Glob(env *Env) Tool {
+	s := specOf("Glob")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Glob",
-			Description: "Finds files by name, the newest first. ** is any number of directories: **/*.go finds Go " +
-				"files everywhere, *.go only " +
-				"in the directory itself. Also ? [a-z] {ts,tsx}. Hidden files and those that .gitignore or .ignore " +
-				"names are left out, unless " +
-				"the pattern writes their names out: .github/**, node_modules/x/*.js, **/.env. To search in files " +
-				"use Grep.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"pattern":{"type":"string","description":"Pattern of paths, such as src/**/*.{ts,tsx}"},` +
-				`"path":{"type":"string","description":"Directory to search in; the workspace if left out"},` +
-				`"limit":{"type":"integer","description":"At most so many paths; 100 if left out"}},"required":["pattern"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := map[string]string{"directory": "path", "dir": "path", "file_path": "path", "glob": "pattern"}
-			in := readInput("Glob", raw, globExample, []string{"pattern", "path", "limit"}, others)
+			in := s.input(raw)
 			g := globber{env: env, written: in.text("pattern", true), limit: in.whole("limit", globUsual, 1)}
 			directory := in.text("path", false)
 			var err error

@@ -14,7 +14,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ignore"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
@@ -23,12 +22,10 @@ const (
 	grepLimit  = 20_000 // lines of an answer together with those that are left out before it
 )
 
-const grepExample = `{"pattern": "func \\w+Error\\(", "path": "src", "glob": "*.go"}`
-
 // Grep searches in files.
 func Grep(env *Env) Tool {
 	return Tool{
-		Tool: toolspec.Tool{Name: "Grep", Description: grepDescription(), Input: grepInput()},
+		Tool: specOf("Grep").Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
 			g, in := readGrep(env, raw)
 			if err := in.err(); err != nil {
@@ -47,32 +44,6 @@ func Grep(env *Env) Tool {
 	}
 }
 
-func grepDescription() string {
-	return "Searches the lines of all files for a regular expression and answers path:line:content, sorted by path. " +
-		"Case matters unless -i is " +
-		"true. The syntax is that of ripgrep and RE2: no lookaround, no backreferences; \\w \\d \\s \\b know ASCII " +
-		"only; write \\{ for a brace. " +
-		"Hidden files, those that .gitignore or .ignore names and binary files are left out; a path that is given is " +
-		"searched even so."
-}
-
-func grepInput() json.RawMessage {
-	return json.RawMessage(`{"type":"object","properties":{` +
-		`"pattern":{"type":"string","description":"Regular expression"},` +
-		`"path":{"type":"string","description":"File or directory to search in; the workspace if left out"},` +
-		`"glob":{"type":"string","description":"Only files whose paths match, such as *.{ts,tsx} or src/**/*.go; with ! before it, only others"},` +
-		`"type":{"type":"string","description":"Only files of a type: go js ts py rust java c cpp …"},` +
-		`"output_mode":{"type":"string","enum":["content","files_with_matches","count"],"description":"content if left out"},` +
-		`"-i":{"type":"boolean","description":"Case does not matter"},` +
-		`"-n":{"type":"boolean","description":"Show line numbers; true if left out"},` +
-		`"-A":{"type":"integer","description":"Show so many lines after each match"},` +
-		`"-B":{"type":"integer","description":"Show so many lines before each match"},` +
-		`"-C":{"type":"integer","description":"Show so many lines before and after each match"},` +
-		`"multiline":{"type":"boolean","description":"The pattern may match several lines, and . matches their ends"},` +
-		`"head_limit":{"type":"integer","description":"Show at most so many lines of the answer"},` +
-		`"offset":{"type":"integer","description":"Leave out so many lines of the answer first"}},"required":["pattern"]}`)
-}
-
 // grepper is one call of Grep.
 type grepper struct {
 	env     *Env
@@ -88,15 +59,7 @@ type grepper struct {
 
 // readGrep reads the input. What is wrong stands in it.
 func readGrep(env *Env, raw json.RawMessage) (*grepper, *input) {
-	in := readInput("Grep", raw, grepExample, []string{
-		"pattern", "path", "glob", "type", "output_mode", "-i", "-n", "-A", "-B", "-C", "multiline", "head_limit",
-		"offset",
-	}, map[string]string{
-		"file_path": "path", "directory": "path", "include": "glob", "query": "pattern", "regex": "pattern",
-		"context":          "-C",
-		"case_insensitive": "-i", "ignore_case": "-i", "line_number": "-n", "limit": "head_limit",
-		"mode": "output_mode",
-	})
+	in := specOf("Grep").input(raw)
 	g := &grepper{env: env, written: in.text("pattern", true), path: in.text("path", false)}
 	around := in.whole("-C", 0, 0)
 	g.show = grepShow{

@@ -30,10 +30,9 @@ type member struct {
 	value json.RawMessage
 }
 
-// readInput reads the object. names are the members that the tool knows; others maps further names to them, such as
-// path to file_path.
-func readInput(tool string, raw json.RawMessage, example string, names []string, others map[string]string) *input {
-	in := &input{tool: tool, example: example}
+// input reads the object that a model gave.
+func (s *spec) input(raw json.RawMessage) *input {
+	in := &input{tool: s.Name, example: s.example}
 	raw = bytes.TrimSpace(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 	if len(raw) == 0 || string(raw) == "null" {
 		return in
@@ -56,7 +55,7 @@ func readInput(tool string, raw json.RawMessage, example string, names []string,
 		}
 		in.members = append(in.members, m)
 	}
-	in.rename(names, others)
+	in.rename(s.names, s.others)
 	return in
 }
 

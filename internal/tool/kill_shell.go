@@ -6,22 +6,15 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 )
-
-const killShellExample = `{"shell_id": "bash_1"}`
 
 // KillShell ends a command in the background.
 func KillShell(env *Env) Tool {
+	s := specOf("KillShell")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name:        "KillShell",
-			Description: "Ends a command in the background, and all that it has started.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"shell_id":{"type":"string","description":"The id that Bash returned"}},"required":["shell_id"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("KillShell", raw, killShellExample, []string{"shell_id"}, jobNames("shell_id"))
+			in := s.input(raw)
 			id := in.text("shell_id", true)
 			if err := in.err(); err != nil {
 				return Action{}, err

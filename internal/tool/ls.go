@@ -12,7 +12,6 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 )
 
 const (
@@ -20,23 +19,13 @@ const (
 	lookedEntries = 20_000 // of a larger directory only some are read at all
 )
 
-const lsExample = `{"path": "src"}`
-
 // LS lists a directory.
 func LS(env *Env) Tool {
+	s := specOf("LS")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "LS",
-			Description: "Lists a directory of the workspace: type (d directory, - file, l link), size in bytes and " +
-				"name of each entry, " +
-				"directories first. To find files by name use Glob.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"path":{"type":"string","description":"Directory, relative to the workspace or absolute; the workspace itself if left out"},` +
-				`"ignore":{"type":"array","items":{"type":"string"},"description":"Patterns of names to leave out, such as *.o"}},"required":[]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := map[string]string{"directory": "path", "dir": "path", "file_path": "path", "dir_path": "path"}
-			in := readInput("LS", raw, lsExample, []string{"path", "ignore"}, others)
+			in := s.input(raw)
 			written, ignore := in.text("path", false), readPatterns(in)
 			if err := in.err(); err != nil {
 				return Action{}, err

@@ -14,7 +14,6 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
@@ -26,34 +25,13 @@ const (
 	largestImage = 5 << 20   // what models take
 )
 
-const readExample = `{"file_path": "src/main.go", "offset": 1, "limit": 2000}`
-
-// pathNames maps what models write to the name that hosts know.
-func pathNames() map[string]string {
-	return map[string]string{
-		"path": "file_path", "file": "file_path", "filename": "file_path", "filepath": "file_path",
-		"absolute_path": "file_path",
-		"notebook_path": "file_path", "target_file": "file_path",
-	}
-}
-
 // Read shows a file.
 func Read(env *Env) Tool {
+	s := specOf("Read")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Read",
-			Description: "Reads a file of the workspace. Each line comes after its number and a tab; these are not " +
-				"part of the file. Without " +
-				"offset and limit the first 2000 lines are shown; lines are cut at 2000 characters. Images are shown " +
-				"as images, notebooks " +
-				"as their cells. Other binary files and directories cannot be read.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
-				`"offset":{"type":"integer","minimum":1,"description":"First line to show; lines count from 1"},` +
-				`"limit":{"type":"integer","minimum":1,"description":"How many lines to show"}},"required":["file_path"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("Read", raw, readExample, []string{"file_path", "offset", "limit"}, pathNames())
+			in := s.input(raw)
 			written := in.text("file_path", true)
 			first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)
 			if err := in.err(); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/toolspec"
 )
 
 // Todo is one thing to do.
@@ -47,26 +46,13 @@ const (
 	todoDone    = "completed"
 )
 
-const todoExample = `{"todos": [{"content": "Fix the parser", "status": "in_progress", "activeForm": "Fixing the parser"}]}`
-
 // TodoWrite keeps the list of what is to be done.
 func TodoWrite(env *Env) Tool {
+	s := specOf("TodoWrite")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "TodoWrite",
-			Description: "Replaces the list of what is to be done in this conversation; always give the whole list. " +
-				"Use it for work of " +
-				"three steps or more: one step at a time is in_progress, and it is completed as soon as it is done.",
-			Input: json.RawMessage(
-				`{"type":"object","properties":{"todos":{"type":"array","description":"The whole list",` +
-					`"items":{"type":"object","properties":{` +
-					`"content":{"type":"string","description":"What to do, such as Fix the parser"},` +
-					`"status":{"type":"string","enum":["pending","in_progress","completed"]},` +
-					`"activeForm":{"type":"string","description":"The same while it is done, such as Fixing the parser"}},` +
-					`"required":["content","status","activeForm"]}}},"required":["todos"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			in := readInput("TodoWrite", raw, todoExample, []string{"todos"}, map[string]string{"items": "todos"})
+			in := s.input(raw)
 			list := readTodos(in)
 			if err := in.err(); err != nil {
 				return Action{}, err
@@ -88,7 +74,7 @@ func TodoWrite(env *Env) Tool {
 func readTodos(in *input) []Todo {
 	list, ids, active := []Todo{}, map[string]bool{}, 0
 	for i, raw := range in.list("todos", true) {
-		item := readInput(in.tool, raw, in.example, []string{"id", "content", "status", "activeForm"}, nil)
+		item := (&spec{names: []string{"id", "content", "status", "activeForm"}}).input(raw)
 		todo := Todo{
 			Content: item.text("content", true), Status: item.text("status", true),
 			ActiveForm: item.text("activeForm", false),

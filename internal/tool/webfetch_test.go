@@ -88,7 +88,7 @@ func TestWebFetchPlan(t *testing.T) {
 		`{"url": "https://"}`, `{"url": "http://[::"}`,
 	} {
 		if _, err := WebFetch(d.env).Plan(json.RawMessage(input)); err == nil ||
-			!strings.Contains(err.Error(), webFetchExample) {
+			!strings.Contains(err.Error(), specOf("WebFetch").example) {
 			t.Errorf("%s: %v", input, err)
 		}
 	}

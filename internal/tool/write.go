@@ -12,30 +12,16 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
-	"omniagent/internal/toolspec"
 	"omniagent/internal/workspace"
 )
 
-const writeExample = `{"file_path": "src/main.go", "content": "package main\n"}`
-
 // Write makes or replaces a file.
 func Write(env *Env) Tool {
+	s := specOf("Write")
 	return Tool{
-		Tool: toolspec.Tool{
-			Name: "Write",
-			Description: "Writes a file as a whole, whether it exists or not; directories that lead to it are made. " +
-				"To change part of a file " +
-				"use Edit. A file that has changed since you read it must be read again first.",
-			Input: json.RawMessage(`{"type":"object","properties":{` +
-				`"file_path":{"type":"string","description":"Path of the file, relative to the workspace or absolute"},` +
-				`"content":{"type":"string","description":"All that the file shall hold"}},"required":["file_path","content"]}`),
-		},
+		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
-			others := withNames(pathNames(), map[string]string{
-				"contents": "content", "text": "content",
-				"file_text": "content",
-			})
-			in := readInput("Write", raw, writeExample, []string{"file_path", "content"}, others)
+			in := s.input(raw)
 			written, content := in.text("file_path", true), in.text("content", true)
 			if err := in.err(); err != nil {
 				return Action{}, err
