@@ -77,9 +77,10 @@ func (p *Program) cobra() *cobra.Command {
 func (p *Program) equip(node *cobra.Command, c *Command) {
 	node.Short = c.Summary
 	for _, param := range c.allParams() {
-		node.Flags().VarP(newCollector(param.Kind), param.Name, param.Short, param.Help)
 		if param.Kind == Bool {
-			node.Flags().Lookup(param.Name).NoOptDefVal = "true"
+			node.Flags().BoolP(param.Name, param.Short, false, param.Help)
+		} else {
+			node.Flags().StringP(param.Name, param.Short, "", param.Help)
 		}
 		if len(param.Enum) > 0 {
 			_ = node.RegisterFlagCompletionFunc(param.Name,

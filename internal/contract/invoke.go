@@ -34,19 +34,19 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 		return call.finish(answer{fault: fault.New(fault.Internal, "%v", err), pure: true}, signals)
 	}
 	if command.Serve != nil {
-		return p.serve(ctx, call, words, rest, signals)
+		return p.serve(ctx, call, rest, signals)
 	}
-	return call.finish(p.invoke(ctx, call, words, rest, signals), signals)
+	return call.finish(p.invoke(ctx, call, rest, signals), signals)
 }
 
 // invoke is the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
-func (p *Program) invoke(ctx context.Context, call *Call, words, rest []string, signals <-chan os.Signal) (a answer) {
+func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (a answer) {
 	defer func() { // a Validate may panic as well as a Run
 		if r := recover(); r != nil {
 			a = answer{fault: call.panicked(r, debug.Stack())}
 		}
 	}()
-	if f := p.parse(call, words, rest); f != nil {
+	if f := p.parse(call, rest); f != nil {
 		return answer{fault: f}
 	}
 	if call.Bool("help") {

@@ -42,13 +42,13 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	for _, param := range call.Command.allParams() {
 		call.params[param.Name] = param
 	}
-	if f := p.unknown(call, rest); f != nil && len(words) == 0 && !p.CommandBehind(rest) {
+	if _, _, f := p.flags(call, rest); f != nil && len(words) == 0 && !p.CommandBehind(rest) {
 		return call.finish(answer{fault: f}, nil)
 	}
 	if word, found := p.firstWord(rest); found && !slices.Contains(rest, "--help") {
 		return call.finish(answer{fault: p.noCommand(call, words, word, rest), pure: len(rest) == 0}, nil)
 	}
-	if f := p.parse(call, []string{p.Name}, rest); f != nil {
+	if f := p.parse(call, rest); f != nil {
 		return call.finish(answer{fault: f}, nil)
 	}
 	group := strings.Join(words, " ")

@@ -18,8 +18,8 @@ const blockedNumber = 3
 
 // serve carries out a command whose standard output is its own protocol: no envelope, no clock, no heartbeat. What is
 // wrong with the call is told on standard error and, by the command itself, in its protocol.
-func (p *Program) serve(ctx context.Context, call *Call, words, rest []string, signals <-chan os.Signal) (status int) {
-	f := p.parse(call, words, rest)
+func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (status int) {
+	f := p.parse(call, rest)
 	if f == nil {
 		if call.Bool("help") {
 			return call.finish(call.help(), signals)
