@@ -1,6 +1,7 @@
 package contract
 
 import (
+	_ "embed" // the keys
 	"strconv"
 
 	"omniagent/internal/config"
@@ -55,47 +56,11 @@ type Program struct {
 // prefix begins the names of the program's own variables.
 const prefix = "OMNIAGENT_"
 
+//go:embed keys.txt
+var keyTable string
+
 // Keys are the settings of the framework itself.
-func Keys() []config.Key {
-	return []config.Key{
-		{
-			Name: "output", Type: config.Enum, Enum: []string{"json", "jsonl", "tsv", "plain", "id"},
-			Env: prefix + "OUTPUT", Help: "form of results",
-		},
-		{Name: "timeout", Type: config.Duration, Env: prefix + "TIMEOUT", Help: "time limit of a call"},
-		{
-			Name: "grace", Type: config.Duration, Default: "2s", Env: prefix + "GRACE",
-			Help: "time that a child gets to end by itself",
-		},
-		{
-			Name: "lock_timeout", Type: config.Duration, Default: "10s", Env: prefix + "LOCK_TIMEOUT",
-			Help: "time to wait for another process's lock",
-		},
-		{
-			Name: "max_output_bytes", Type: config.Bytes, Default: "1048576", Env: prefix + "MAX_OUTPUT_BYTES",
-			Help: "size of an answer at most; 0 for any",
-		},
-		{
-			Name: "max_stdin_bytes", Type: config.Bytes, Default: "65536", Env: prefix + "MAX_STDIN_BYTES",
-			Help: "size of standard input at most",
-		},
-		{
-			Name: "current_context", Type: config.String, Env: prefix + "CONTEXT",
-			Help: "context that is used when none is named",
-		},
-		{
-			Name: "scopes", Type: config.List, Env: prefix + "SCOPES",
-			Help: "rights that the configured credentials have",
-		},
-		{Name: "audit.path", Type: config.String, Env: prefix + "AUDIT_PATH", Help: "file of the audit log"},
-		{
-			Name: "audit.max_bytes", Type: config.Bytes, Default: "104857600",
-			Help: "size at which the audit log is rotated",
-		},
-		{Name: "audit.keep", Type: config.Int, Default: "5", Help: "rotated audit logs to keep"},
-		{Name: "audit.max_age_days", Type: config.Int, Default: "30", Help: "days to keep rotated audit logs"},
-	}
-}
+func Keys() []config.Key { return config.ReadKeys(keyTable) }
 
 // ConfigKeys are all settings.
 func (p *Program) ConfigKeys() []config.Key { return p.keys }
