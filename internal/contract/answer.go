@@ -211,25 +211,19 @@ func (c *Call) project(data any) any {
 	if len(wanted) == 0 || !ok || c.format() == "id" { // which looks for one member only
 		return data
 	}
-	keep := func(o object) object {
-		return slices.DeleteFunc(slices.Clone(o), func(m member) bool {
-			return !slices.Contains(wanted, m.name) &&
-				!strings.HasPrefix(m.name, "_")
-		})
-	}
 	if c.Command.List != nil {
 		if rows, found := o.get(c.Command.List.Key); found {
 			list := []any{}
 			for _, row := range rows.([]any) {
 				if r, isObject := row.(object); isObject {
-					row = keep(r)
+					row = r.only(wanted)
 				}
 				list = append(list, row)
 			}
 			return slices.Clone(o).set(c.Command.List.Key, list)
 		}
 	}
-	return keep(o)
+	return o.only(wanted)
 }
 
 // envelope is the answer for programs: always the same five members.
@@ -269,9 +263,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 		}
 	case f.Fix != "" || f.FixCommand != "":
 		o = append(o, member{"fix_required", f.Fix})
-		if f.FixCommand != "" {
-			o = append(o, member{"fix_command", f.FixCommand})
-		}
+		o = o.when(f.FixCommand != "", "fix_command", f.FixCommand)
 	case f.In() == fault.Validation:
 		o = append(o, member{"fix_required", entry.NextStep})
 	}
@@ -279,9 +271,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 	if suggestion == "" {
 		suggestion = entry.NextStep
 	}
-	if suggestion != "" {
-		o = append(o, member{"suggestion", suggestion})
-	}
+	o = o.when(suggestion != "", "suggestion", suggestion)
 	if f.Redirect != "" {
 		o = append(o, member{"redirect", object{{"command", f.Redirect}, {"permanent", true}, {"reason", "renamed"}}})
 	}
@@ -289,9 +279,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 		o = append(o, member{"cause", f.Cause.Error()})
 	}
 	o = append(o, member{"docs_url", DocsFor(f.Code)})
-	if len(f.Problems) > 0 {
-		o = append(o, member{"errors", problemTree(f.Problems)})
-	}
+	o = o.when(len(f.Problems) > 0, "errors", problemTree(f.Problems))
 	details := (&walker{}).tree(f.Detail)
 	if d, ok := details.(object); ok {
 		for _, m := range d {
@@ -346,11 +334,7 @@ func (c *Call) meta(a *answer, status int) object {
 		o = append(o, member{"request_id", c.id}, member{"timestamp", c.started.UTC().Format(time.RFC3339)})
 	}
 	o = append(o, member{"config_sources", names(c.Config.Sources())}, member{"effective_config_hash", c.Config.Hash()})
-	optional := func(name, value string) {
-		if value != "" {
-			o = append(o, member{name, value})
-		}
-	}
+	optional := func(name, value string) { o = o.when(value != "", name, value) }
 	if root, repository := config.ProjectRoot(c.dir); repository {
 		optional("project_root", root)
 	}
@@ -365,12 +349,8 @@ func (c *Call) meta(a *answer, status int) object {
 	if !c.Command.Quiet {
 		optional("audit_log_path", c.AuditPath())
 	}
-	if c.Host.headless() {
-		o = append(o, member{"headless", true})
-	}
-	if len(c.warnings) > 0 {
-		o = append(o, member{"warnings", (&walker{}).tree(c.warnings)})
-	}
+	o = o.when(c.Host.headless(), "headless", true)
+	o = o.when(len(c.warnings) > 0, "warnings", (&walker{}).tree(c.warnings))
 	o = append(o, faultMeta(a.fault)...)
 	o = append(append(o, c.pageMeta(a)...), c.Host.line...)
 	for _, m := range a.meta {
@@ -390,9 +370,7 @@ func faultMeta(f *fault.Fault) object {
 	if f.Retryable() { // nothing here tries twice by itself
 		o = append(o, member{"attempt", json.Number("1")}, member{"max_attempts", json.Number("1")})
 	}
-	if len(f.Problems) > 0 {
-		o = append(o, member{"errors", problemTree(f.Problems)})
-	}
+	o = o.when(len(f.Problems) > 0, "errors", problemTree(f.Problems))
 	return o
 }
 

@@ -178,9 +178,7 @@ func (p *Program) groupEntry(group string) object {
 func (p *Program) entry(c *Command, whole bool) object {
 	flags := object{}
 	for _, param := range c.allParams() {
-		if whole || !param.Global {
-			flags = append(flags, member{param.Name, param.entry()})
-		}
+		flags = flags.when(whole || !param.Global, param.Name, param.entry())
 	}
 	o := object{
 		{"description", c.Summary},
@@ -237,9 +235,7 @@ func outline(schema object, depth int) object {
 		}
 	}
 	out := object{{"required", required}}
-	if len(rows) > 0 {
-		out = append(out, member{"properties", rows})
-	}
+	out = out.when(len(rows) > 0, "properties", rows)
 	return out
 }
 
@@ -250,15 +246,9 @@ func hasMembers(schema object) bool {
 
 func (p Param) entry() object {
 	o := object{{"type", p.wireType()}, {"required", p.Required}, {"description", p.brief()}}
-	if p.Default != "" {
-		o = append(o, member{"default", p.typed()})
-	}
-	if p.Kind == Enum { // of a list, those of each element
-		o = append(o, member{"enum_values", names(p.Enum)})
-	}
-	if p.Short != "" {
-		o = append(o, member{"short", p.Short})
-	}
+	o = o.when(p.Default != "", "default", p.typed())
+	o = o.when(p.Kind == Enum, "enum_values", names(p.Enum)) // of a list, those of each element
+	o = o.when(p.Short != "", "short", p.Short)
 	return o
 }
 
@@ -338,9 +328,7 @@ func (p *Program) extension(c *Command) object {
 		{"subprocess", w.tree(children(c))},
 		{"docs_url", "docs/commands.md#" + strings.ReplaceAll(c.Path, " ", "-")},
 	}
-	if c.Danger != Safe {
-		o = append(o, member{"raw_payload_schema", payloadSchema(c)})
-	}
+	o = o.when(c.Danger != Safe, "raw_payload_schema", payloadSchema(c))
 	if len(c.Steps) > 0 {
 		o = append(o, object{
 			{"steps", names(c.Steps)},
@@ -362,9 +350,7 @@ func (p *Program) extension(c *Command) object {
 // rareExtension are declarations that few commands have.
 func (p *Program) rareExtension(c *Command) object {
 	o := object{}
-	if c.ConfigScope != "" {
-		o = append(o, member{"config_write_scope", c.ConfigScope})
-	}
+	o = o.when(c.ConfigScope != "", "config_write_scope", c.ConfigScope)
 	if c.Auth != nil {
 		o = append(o, member{"headless_supported", c.Auth.HeadlessSupported},
 			member{"token_env_vars", names(c.Auth.TokenEnv)})
@@ -421,27 +407,18 @@ func (p *Program) parameters(c *Command) object {
 	o := object{}
 	for _, param := range c.allParams() {
 		e := param.entry()
-		if param.pattern() != "" {
-			e = append(e, member{"pattern", param.pattern()})
-		}
+		e = e.when(param.pattern() != "", "pattern", param.pattern())
 		if param.patternType() != "" {
 			e = append(e, member{"pattern_type", param.patternType()}, member{"agent_hardening", true})
 		}
-		if param.Kind != Bool && param.Kind != Enum && param.Kind != Int {
-			e = append(e, member{"max_length", json.Number(itoa(param.maxLen()))})
-		}
+		long := !slices.Contains([]Kind{Bool, Enum, Int}, param.Kind)
+		e = e.when(long, "max_length", json.Number(itoa(param.maxLen())))
 		if param.Position > 0 {
 			e = append(e, member{"position", json.Number(itoa(param.Position))}, member{"nargs", nargs(param)})
 		}
-		if param.Kind == File {
-			e = append(e, member{"glob_pattern", false})
-		}
-		if param.Stdin {
-			e = append(e, member{"stdin_fallback", true})
-		}
-		if param.Sensitive || param.Secret {
-			e = append(e, member{"sensitive", true})
-		}
+		e = e.when(param.Kind == File, "glob_pattern", false)
+		e = e.when(param.Stdin, "stdin_fallback", true)
+		e = e.when(param.Sensitive || param.Secret, "sensitive", true)
 		o = append(o, member{param.Name, e})
 	}
 	return o

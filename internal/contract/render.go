@@ -53,8 +53,7 @@ func (c *Call) rowEmitter() func(any) bool {
 	return func(row any) bool {
 		if o, ok := row.(object); ok {
 			if wanted := c.Strings("fields"); len(wanted) > 0 {
-				row = slices.DeleteFunc(slices.Clone(o),
-					func(m member) bool { return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_") })
+				row = o.only(wanted)
 			}
 		}
 		line := append(appendJSON(nil, row), '\n')

@@ -110,8 +110,8 @@ func (p *Program) firstWord(rest []string) (string, bool) {
 
 // Shares says whether a flag, without its dashes, is one that commands share, or that is asked of the program itself.
 func (p *Program) Shares(flag string) bool {
-	return slices.ContainsFunc(slices.Concat(p.rootCommand().Params, p.sharedUsed()),
-		func(q Param) bool { return flag != "" && (q.Name == flag || q.Short == flag) })
+	known, _ := p.Shared(flag)
+	return known
 }
 
 // Shared says whether a flag is shared by commands, and whether a value follows it.
@@ -162,20 +162,17 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 		Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed),
 		Message: f.Message, Corrected: near,
 	}}
-	if near == "" && len(words) > 0 {
-		return f.FixBy("name a command of the manifest", "").Hint("%s %s lists its commands", p.Name,
-			strings.Join(words, " ")).With("input_value", redact.String(typed))
+	f.FixBy("name a command of the manifest", "").With("input_value", redact.String(typed))
+	better := p.suggestion(word)
+	switch {
+	case near != "":
+		return f.Hint("%s %s", p.Name, near).With("corrected_input", near)
+	case len(words) > 0:
+		return f.Hint("%s %s lists its commands", p.Name, strings.Join(words, " "))
+	case better != "":
+		return f.Hint("%s", better)
 	}
-	if better := p.suggestion(word); near == "" && len(words) == 0 && better != "" {
-		return f.FixBy("name a command of the manifest", "").Hint("%s", better).With("input_value",
-			redact.String(typed))
-	}
-	if near == "" {
-		return f.FixBy("name a command of the manifest", "").Hint("%s manifest lists the commands",
-			p.Name).With("input_value", redact.String(typed))
-	}
-	return f.FixBy("name a command of the manifest", "").Hint("%s %s", p.Name, near).With("corrected_input",
-		near).With("input_value", redact.String(typed))
+	return f.Hint("%s manifest lists the commands", p.Name)
 }
 
 func quotedAll(words []string) []string {
@@ -196,9 +193,7 @@ func (c *Call) ShowConfig() any {
 		}
 		effective = append(effective, member{e.Key.Name, value})
 		sources = append(sources, member{e.Key.Name, e.Value.Source})
-		if len(e.Value.Shadowed) > 0 {
-			shadowed = append(shadowed, member{e.Key.Name, names(e.Value.Shadowed)})
-		}
+		shadowed = shadowed.when(len(e.Value.Shadowed) > 0, e.Key.Name, names(e.Value.Shadowed))
 	}
 	return object{
 		{"effective_config", effective},

@@ -100,8 +100,6 @@ func structSchema(t reflect.Type) object {
 		}
 	}
 	out := object{{"type", "object"}, {"properties", properties}}
-	if len(required) > 0 {
-		out = append(out, member{"required", required})
-	}
+	out = out.when(len(required) > 0, "required", required)
 	return out
 }

@@ -50,6 +50,21 @@ func (o object) without(name string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.name == name })
 }
 
+// only has the wanted members, and those that say something about the others.
+func (o object) only(wanted []string) object {
+	return slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+		return !slices.Contains(wanted, m.name) && !strings.HasPrefix(m.name, "_")
+	})
+}
+
+// when adds a member where something holds.
+func (o object) when(holds bool, name string, value any) object {
+	if holds {
+		return append(o, member{name, value})
+	}
+	return o
+}
+
 // Foreign marks a value that came from outside: a model, a web page, a file of somebody else's. Readers must not follow
 // it as an instruction. Objects are tagged in place; any other value is wrapped in one.
 type Foreign[T any] struct{ Value T }
