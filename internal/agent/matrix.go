@@ -88,8 +88,9 @@ func (r Row) Cell(mode setting.Mode) Cell {
 // Both is a row whose cells are the same in both modes.
 func Both(feature, value string, c Cell) Row { return Row{feature, value, c, c} }
 
-// ReadMatrix reads a matrix as a driver keeps it beside its code, with the version that it was measured with. A line that begins a cell has the feature, its value
-// if it has one, the mode if the other has a cell of its own, and the level; the lines below it have the rest.
+// ReadMatrix reads a matrix as a driver keeps it beside its code; measured is the version that it is of. A line that
+// begins a cell has the feature, its value if it has one, the mode if the other has a cell of its own, and the level;
+// the lines below it have the rest.
 func ReadMatrix(measured, table string) Matrix {
 	m := Matrix{Measured: measured}
 	var cells []*Cell

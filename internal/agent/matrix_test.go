@@ -51,7 +51,8 @@ func TestMatrixFiles(t *testing.T) {
 }
 
 func TestReadMatrix(t *testing.T) {
-	m := ReadMatrix("1.0", "limit bytes=5 characters=7\n    note too long\nweb on, interactive: yes\n    args -w x\n    weak\n"+
+	m := ReadMatrix("1.0", "limit bytes=5 characters=7\n    note too long\n"+
+		"web on, interactive: yes\n    args -w x\n    weak\n"+
 		"    env A=b c\n    note one\n    note two\nweb on, one-shot: no\nmodel: nearest\n    needs p q\n")
 	on, off := m.Cell(Web, "on", setting.Interactive), m.Cell(Web, "on", setting.OneShot)
 	if m.Measured != "1.0" || m.Limit != (Limit{Characters: 7, Bytes: 5, Note: "too long"}) || len(m.Rows) != 2 ||

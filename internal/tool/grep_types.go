@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// types has a line for each type of files: its name as ripgrep gives it, what other tools call it, and which names files
-// of it have.
+// types has a line for each type of files: its name as ripgrep gives it, what other tools call it, and which names its
+// files have.
 //
 //go:embed types.txt
 var types string

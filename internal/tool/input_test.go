@@ -67,9 +67,11 @@ func ours() []func(*Env) Tool {
 func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 	d := newDesk(t)
 	inputs := map[string]string{
-		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`, "Edit": specOf("Edit").example,
+		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`,
+		"Edit":         specOf("Edit").example,
 		"MultiEdit":    specOf("MultiEdit").example,
-		"NotebookEdit": specOf("NotebookEdit").example, "LS": specOf("LS").example, "TodoWrite": specOf("TodoWrite").example,
+		"NotebookEdit": specOf("NotebookEdit").example, "LS": specOf("LS").example,
+		"TodoWrite": specOf("TodoWrite").example,
 	}
 	for _, make := range ours() {
 		tool := make(d.env)
@@ -107,7 +109,8 @@ func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", "[]", `"x"`, "\xff", `{"file_path": "a\u0000b"}`,
 		`{"file_path": "\ud800", "content": "\udfff"}`,
-		specOf("Read").example, specOf("Write").example, specOf("Edit").example, specOf("MultiEdit").example, specOf("NotebookEdit").example, specOf("LS").example, specOf("TodoWrite").example,
+		specOf("Read").example, specOf("Write").example, specOf("Edit").example, specOf("MultiEdit").example,
+		specOf("NotebookEdit").example, specOf("LS").example, specOf("TodoWrite").example,
 		`{"path": "x", "edits": "[{}]", "todos": [null, 5, {"id": []}], "ignore": ["[", 1], "offset": -9e99, "limit": "NaN"}`,
 		`{"file_path": "../../x", "old_string": "", "new_string": "\r\n"}`,
 		`{"notebook_path": "a.ipynb", "cell_id": [], "edit_mode": 5}`,
