@@ -166,14 +166,13 @@ func jsonOrText(s string) JSON {
 
 // responsesEncoder writes answers of the Responses API.
 type responsesEncoder struct {
+	usual
 	r   *Request
 	o   Options
 	id  string
 	at  int64
 	seq int
 }
-
-func (e *responsesEncoder) contentType() string { return "text/event-stream; charset=utf-8" }
 
 func (e *responsesEncoder) prefix(kind BlockKind) string {
 	switch kind {
@@ -354,14 +353,14 @@ func (e *responsesEncoder) end(s *said) [][]byte {
 func (e *responsesEncoder) whole(s *said) []byte { return e.completed(s) }
 
 func (e *responsesEncoder) refuse(f Failure) []byte {
-	return object("error", openAIError(f, e.r.Model, "input"))
+	return object("error", openAIError(f, e.r.Model, "responses", "input"))
 }
 
 // late: that a request is too long is only found out after the stream has begun.
 func (e *responsesEncoder) late(f Failure) bool { return f.ContextFull }
 
 func (e *responsesEncoder) fail(f Failure) [][]byte {
-	whole := openAIError(f, e.r.Model, "input")
+	whole := openAIError(f, e.r.Model, "responses", "input")
 	var problem struct {
 		Message string `json:"message"`
 		Type    string `json:"type"`
