@@ -135,7 +135,6 @@ type Answer struct {
 	Stop   Stop
 	Reason string // the API's own word for Stop
 	Usage  Usage
-	Limits Limits
 }
 
 // Text is what it said, without thinking and calls.
@@ -176,6 +175,3 @@ func (u Usage) Add(o Usage) Usage {
 
 // Context is how many tokens the model had in front of it.
 func (u Usage) Context() int64 { return u.Input + u.CacheRead + u.CacheWrite }
-
-// Limits are what the API says is left until it refuses. -1: it does not say.
-type Limits struct{ Requests, Tokens int64 }

@@ -96,7 +96,7 @@ func (c *client) Close() error { return c.api.Close() }
 
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := reader{api: c.api, build: model.Builder{Hear: hear, Wire: Wire}, open: map[int]*part{}}
-	header, err := c.api.Stream(ctx, "/messages", c.request(q), r.event)
+	_, err := c.api.Stream(ctx, "/messages", c.request(q), r.event)
 	var a *model.Answer
 	if err == nil {
 		a, err = r.answer()
@@ -105,7 +105,6 @@ func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece
 		return nil, r.failure(err)
 	}
 	a.Complete(q, "call")
-	a.Limits = wire.Limits(header)
 	return a, nil
 }
 

@@ -102,12 +102,11 @@ func (c *client) whole() string {
 // Ask asks once.
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := &reader{client: c, b: &model.Builder{Hear: hear, Wire: wireName}}
-	header, err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
+	_, err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err
 	}
-	a.Limits = wire.Limits(header)
 	a.Complete(q, "call_gemini")
 	return a, nil
 }

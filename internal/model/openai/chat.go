@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"omniagent/internal/model"
-	"omniagent/internal/model/wire"
 )
 
 // chatWire is the name that Opaque carries.
@@ -137,12 +136,11 @@ func unknownMember(message, name string) bool {
 
 func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(model.Piece)) (*model.Answer, error) {
 	r := &chatReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: chatWire}}
-	header, err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
+	_, err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err
 	}
-	a.Limits = wire.Limits(header)
 	a.Complete(q, "call_openai")
 	return a, nil
 }

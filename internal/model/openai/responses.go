@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"omniagent/internal/model"
-	"omniagent/internal/model/wire"
 )
 
 // responsesWire is the name that Opaque carries.
@@ -81,12 +80,11 @@ func (k responsesKept) MarshalJSON() ([]byte, error) { return k.item, nil }
 // Ask asks once.
 func (c *responses) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := &responsesReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: responsesWire}}
-	header, err := c.api.Stream(ctx, "/responses"+c.query, c.request(q), r.event)
+	_, err := c.api.Stream(ctx, "/responses"+c.query, c.request(q), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err
 	}
-	a.Limits = wire.Limits(header)
 	a.Complete(q, "call_openai")
 	return a, nil
 }

@@ -303,16 +303,3 @@ func span(seconds float64) time.Duration {
 	const year = 365 * 24 * 3600
 	return time.Duration(min(seconds, year) * float64(time.Second))
 }
-
-// Limits is what the headers of an answer say is left.
-func Limits(h http.Header) model.Limits {
-	left := func(what string) int64 {
-		for _, name := range []string{"X-Ratelimit-Remaining-" + what, "Anthropic-Ratelimit-" + what + "-Remaining"} {
-			if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil {
-				return n
-			}
-		}
-		return -1
-	}
-	return model.Limits{Requests: left("Requests"), Tokens: left("Tokens")}
-}
