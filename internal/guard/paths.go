@@ -1,27 +1,22 @@
 package guard
 
 import (
+	_ "embed" // the names
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 )
 
+//go:embed protected.txt
+var protected string
+
+//go:embed credentials.txt
+var credentials string
+
 // Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later,
 // by git, by an editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
-func Protected() []string {
-	return []string{
-		".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules", ".git/worktrees",
-		".gitconfig", ".gitmodules", ".husky",
-		".omniagent", ".eidolon", ".yume", ".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".opencode",
-		"opencode.json", "opencode.jsonc", ".cursor", ".mcp.json",
-		".vscode", ".idea", ".devcontainer", ".envrc", ".ripgreprc",
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc",
-		".zshenv", ".zprofile", ".zlogin", ".zlogout",
-		".kshrc", ".cshrc", ".tcshrc", ".login", ".config/fish", ".xprofile", ".xinitrc",
-		".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg",
-	}
-}
+func Protected() []string { return strings.Fields(protected) }
 
 // Credentials lists, beneath the home directory, the files and folders that no tool reads. A folder stands for all
 // beneath it.
@@ -29,34 +24,9 @@ func Credentials(home string) []string {
 	if home == "" {
 		return nil
 	}
-	names := []string{
-		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml",
-		".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
-		".vault-token", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials",
-		".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
-		".gradle/gradle.properties", ".composer/auth.json", ".password-store", ".boto", ".s3cfg", ".databrickscfg",
-		".oci", ".fly", ".rclone.conf",
-		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".config/op",
-		".config/sops", ".config/rclone", ".config/containers/auth.json",
-		".config/doctl", ".config/heroku", ".config/netlify", ".config/github-copilot",
-		".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".eidolon", ".yume", ".config/omniagent",
-		".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
-		".local/share/opencode", ".config/opencode", ".config/claude",
-		".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
-		".config/microsoft-edge", ".config/vivaldi", ".config/opera",
-		"snap/firefox", "snap/chromium", ".var/app", ".local/share/keyrings", ".local/share/kwalletd",
-		".config/keepassxc", ".config/1Password", ".config/Bitwarden",
-		"Library/Keychains", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
-		"Library/Application Support/BraveSoftware",
-		"Library/Application Support/Microsoft Edge", "Library/Application Support/Claude", "Library/Safari",
-		"Library/Cookies",
-		"AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Local/Google/Chrome",
-		"AppData/Roaming/Mozilla", "AppData/Roaming/gcloud",
-		"AppData/Roaming/GitHub CLI",
-	}
-	paths := make([]string, len(names))
-	for i, name := range names {
-		paths[i] = filepath.Join(home, filepath.FromSlash(name))
+	var paths []string
+	for name := range strings.Lines(credentials) {
+		paths = append(paths, filepath.Join(home, filepath.FromSlash(strings.TrimSuffix(name, "\n"))))
 	}
 	return paths
 }
