@@ -3,7 +3,6 @@ package contract
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -174,10 +173,9 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		}
 		lines := strings.Fields(text)
 		if len(lines) == 0 {
-			return invalid(c.Program, c, []fault.Problem{{
-				Param: p.Name, Code: fault.StdinEmpty, Value: "-",
-				Message: fmt.Sprintf("--%s - reads standard input, and it is empty", p.Name),
-			}})
+			return invalid(c.Program, c,
+				[]fault.Problem{wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
+					p.Name)})
 		}
 		c.given[p.Name] = lines
 	}

@@ -212,10 +212,9 @@ func (p *Program) place(call *Call, args []string) *fault.Fault {
 		args = args[1:]
 	}
 	if len(args) > 0 {
-		return invalid(p, call, []fault.Problem{{
-			Param: "argument", Code: fault.ArgError, Value: redact.String(args[0]),
-			Message: fmt.Sprintf("%s takes no further argument, got %q", call.Command.Path, redact.String(args[0])),
-		}})
+		return invalid(p, call,
+			[]fault.Problem{wrong("argument", fault.ArgError, redact.String(args[0]),
+				"%s takes no further argument, got %q", call.Command.Path, redact.String(args[0]))})
 	}
 	return p.payload(call)
 }
@@ -232,10 +231,8 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	}
 	for name, own := range call.params {
 		if !own.Global && call.Given(name) {
-			call.misgiven = append(call.misgiven, fault.Problem{
-				Param: name, Code: fault.ArgError, Value: redact.String(call.String(name)),
-				Message: fmt.Sprintf("--%s and --raw-payload exclude each other", name),
-			})
+			call.misgiven = append(call.misgiven, wrong(name, fault.ArgError, redact.String(call.String(name)),
+				"--%s and --raw-payload exclude each other", name))
 		}
 	}
 	v, _ := literal.ParseJSON5([]byte(raw[0]))
