@@ -10,9 +10,6 @@ package opening
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -24,6 +21,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/ident"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -74,6 +72,7 @@ type Request struct {
 	Spec     agent.Spec // Resume and Fresh are names of sessions; what belongs to the machine is filled in here
 	Services agent.Services
 	Mode     bool          // the mode was chosen for this conversation, and is not merely a default
+	Rejoin   bool          // a session that exists under the name Fresh is resumed
 	Forget   bool          // nothing of it stays on disk
 	First    []event.Block // the first message, where it is known already; nil: none
 	Patience time.Duration // for an answer; 0: the conversation's own
@@ -107,9 +106,14 @@ func (e Env) Plan(r Request) (*Plan, error) {
 		r.Agent = native.Name
 	}
 	p := &Plan{env: e, request: r, agent: r.Agent, keep: e.Keep && !r.Forget}
-	if !p.keep && (r.Spec.Resume != "" || r.Spec.Terms.Continue) {
+	resumes := r.Spec.Resume != "" || r.Spec.Terms.Continue
+	if !p.keep && resumes {
 		return nil, fault.New(fault.ArgError, "a session that is on disk cannot be resumed without keeping it").
 			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
+	}
+	s := &p.request.Spec
+	if r.Rejoin && p.keep && !resumes && s.Fresh != "" && r.History == "" && e.Store().Has(s.Fresh) {
+		s.Resume, s.Fresh = s.Fresh, ""
 	}
 	if r.Agent == native.Name {
 		return p, p.own()
@@ -177,22 +181,12 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if err != nil {
 		return nil, err
 	}
-	var random [12]byte
-	_, _ = rand.Read(random[:]) // it never fails
 	if s.Fresh == "" {
-		s.Fresh = UUID()
+		s.Fresh = ident.UUID()
 	}
-	s.Temp = filepath.Join(e.Temp, "omniagent-"+hex.EncodeToString(random[:]))
+	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
 	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
 	return a.Driver, nil
-}
-
-// UUID is a random one, version 4.
-func UUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // typed is a value that somebody chose; an empty one is nobody's choice.

@@ -29,7 +29,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 	for _, h := range helpers {
 		said += "\n- " + h.Name + ": " + h.Description
 	}
-	return encode(said)
+	return text.JSON(said)
 }
 
 // HandOver is the tool Task: it hands a piece of work to a sub-agent.
@@ -42,10 +42,13 @@ func HandOver(env *Env) Tool {
 		Tool: s.Tool,
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := s.input(raw)
-			description, kind, prompt := in.text("description", false), in.text("subagent_type",
-				false), in.text("prompt", true)
-			if in.raw("prompt") != nil && strings.TrimSpace(prompt) == "" {
-				in.problem("%q is empty", "prompt")
+			description, kind := in.text("description", false), in.text("subagent_type", false)
+			prompt := in.text("prompt", false)
+			if strings.TrimSpace(prompt) == "" {
+				prompt = description
+			}
+			if strings.TrimSpace(prompt) == "" && len(in.problems) == 0 {
+				in.problem("%q is missing: it must say what to do", "prompt")
 			}
 			if len(env.Helpers) > 0 && kind != "" && kind != GeneralHelper &&
 				!slices.ContainsFunc(env.Helpers, func(h Helper) bool { return h.Name == kind }) {
