@@ -46,7 +46,7 @@ func TestWordsFindsPhrasesAcrossLines(t *testing.T) {
 		`a/a.go:9: "is no id" is not plain English`,
 		"c: has no rejected phrase any more: take it off the list of pending places",
 		`page.md:3: "beside it" is not plain English`,
-		`scripts/script:2: "for who" is not plain English`,
+		`scripts/script:1: "for who" is not plain English`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
