@@ -231,7 +231,7 @@ func (c *Conversation) Events(from int64) *Events { return &Events{c.o.Journal.R
 // everything that happens in it.
 func (c *Conversation) Opened() int64 { return c.opened }
 
-// First is the turn of the message that the conversation was opened with; 0: there was none.
+// First is the turn of the message that the conversation was opened with; or 0.
 func (c *Conversation) First() int64 { return c.firstTurn }
 
 // Last is the number of the last record.

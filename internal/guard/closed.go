@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// closed says why a simple command is not approved by itself; nothing means that it is. What it reads is added to the
-// piece.
+// closed returns why a simple command is not approved by itself, or "". It adds to the piece which files the command
+// reads.
 func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if !argv[0].literal() {
 		return "the program is not known before it runs: " + orText(argv[0].why, "its name is a pattern")
@@ -41,7 +41,8 @@ func orText(s, other string) string {
 	return s
 }
 
-// plainName is the name of a program that stands by itself, or where the system keeps its programs.
+// plainName returns the name of a program that is given without a directory, or with a directory of the system's
+// programs.
 func plainName(text string) (string, bool) {
 	for _, dir := range []string{"/bin/", "/usr/bin/"} {
 		if rest, found := strings.CutPrefix(text, dir); found {
@@ -52,7 +53,7 @@ func plainName(text string) (string, bool) {
 	return text, text != "" && !strings.ContainsAny(text, `/\`)
 }
 
-// transparent gives the command behind those wrappers that may stand in front of an approved one.
+// transparent returns the command behind a wrapper that may precede an approved command.
 func transparent(name string, argv []word) (rest []word, is bool) {
 	switch name {
 	case "nice":
@@ -74,7 +75,7 @@ func transparent(name string, argv []word) (rest []word, is bool) {
 		return nil, true
 	}
 	if slices.Contains([]string{"cd", "set", "exit"}, rest[0].text) {
-		return nil, true // what changes the shell stands by itself, where the walk sees it
+		return nil, true // what changes the shell has to be a command of its own, which the walker sees
 	}
 	return rest, true
 }
@@ -84,7 +85,7 @@ func seconds(s string) bool {
 	return s != "" && len(s) < 10 && strings.Trim(s, "0123456789.") == ""
 }
 
-// invocation is one simple command against a grammar.
+// invocation is one simple command, to be compared with a grammar.
 type invocation struct {
 	walker *walker
 	piece  *piece
@@ -100,30 +101,30 @@ type invocation struct {
 // given is a flag with its value.
 type given struct{ flag, value string }
 
-// operandKind is what the words are that are not flags.
+// operandKind is the meaning of words that are not flags.
 type operandKind uint8
 
 const (
-	files   operandKind = iota // are read
-	data                       // are only text
-	numbers                    // are numbers
-	pattern                    // the first is text, the rest are read
+	files   operandKind = iota // files that are read
+	data                       // only text
+	numbers                    // numbers
+	pattern                    // the first is text, the rest are files that are read
 )
 
-// grammar is a closed grammar of arguments. Flags are words with what follows them: nothing; :d any text, :n a number,
-// :f a file that is read; ? a value that only = can give, or the rest of the word.
+// grammar is a closed grammar of arguments. Each flag is followed by the kind of its value: nothing; :d any text, :n a
+// number, :f a file that is read; ? a value that only = or the rest of the word can give.
 type grammar struct {
 	flags    string
 	operands operandKind
 	least    int
 	most     int    // 0: any number
 	digits   bool   // -5 is a flag
-	ordered  bool   // flags stand in front of operands: behind them they would be operands, to some versions
-	recurses string // flags that read whole trees; "*": it does anyway
-	script   string // flags that take the place of the first operand of pattern
+	ordered  bool   // flags precede operands: after an operand, some versions take a flag for an operand
+	recurses string // flags that read whole trees; "*": it always does
+	script   string // flags that replace the first operand of kind pattern
 }
 
-// fits says why the arguments are not in the grammar.
+// fits returns why the arguments do not match the grammar, or "".
 func (in *invocation) fits(g grammar) string {
 	if why := in.split(g); why != "" {
 		return why
@@ -165,7 +166,7 @@ func (in *invocation) fits(g grammar) string {
 	return ""
 }
 
-// plainText says why a word is not a plain text.
+// plainText returns why a word is not plain text, or "".
 func plainText(o word, number bool) string {
 	if !o.literal() {
 		return "an argument is not known before it runs: " +
@@ -177,7 +178,7 @@ func plainText(o word, number bool) string {
 	return ""
 }
 
-// file says why a word may not be read as the name of a file.
+// file returns why a word may not name a file that is read, or "".
 func (in *invocation) file(o word, whole bool) string {
 	if o.known && o.text == "-" && !o.pattern {
 		return ""
@@ -198,7 +199,7 @@ func (in *invocation) file(o word, whole bool) string {
 	return ""
 }
 
-// reading says where a word leads that names a file which is read, and whether that may be.
+// reading resolves a word that names a file to read, and returns why it may not be read.
 func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Word) {
 	switch {
 	case !o.known:
@@ -241,7 +242,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 	return paths, why, worst
 }
 
-// hiddenPattern says whether an element of a pattern begins with a dot: .* is .. too.
+// hiddenPattern reports whether an element of a pattern begins with a dot: .* matches .. too.
 func hiddenPattern(p string) bool {
 	for e := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(e, ".") && strings.ContainsAny(e, "*?[") {
@@ -251,7 +252,7 @@ func hiddenPattern(p string) bool {
 	return false
 }
 
-// split divides the arguments into flags and operands.
+// split separates flags from operands.
 func (in *invocation) split(g grammar) string {
 	known := map[string]byte{}
 	for f := range strings.FieldsSeq(g.flags) {
@@ -296,15 +297,15 @@ func (in *invocation) split(g grammar) string {
 	return ""
 }
 
-// sameFlag says whether every name that matches a pattern is the same flag with a value: --include=*.go.
+// sameFlag reports whether every name that matches a pattern is the same flag with a value: --include=*.go.
 func sameFlag(text string) bool {
 	fixed := text[:strings.IndexAny(text+"*", "*?[")]
 	return strings.HasPrefix(text, "--") && strings.Contains(fixed, "=")
 }
 
-// flag reads one word of flags, and says how many words behind it are theirs.
+// flag reads one word of flags and returns how many of the words behind it are values.
 func (in *invocation) flag(text string, rest []word, known map[string]byte) (used int, why string) {
-	if kind, ok := known[text]; ok { // a long flag, one short flag, or a long one with a single dash
+	if kind, ok := known[text]; ok { // a long flag, one short flag, or a long flag with a single dash
 		in.flags = append(in.flags, text)
 		switch kind {
 		case 0, '?':

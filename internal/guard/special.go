@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// special gives the judge of a command whose arguments are a language of their own.
+// special returns the judge of a command whose arguments are a language of their own.
 func special(name string) func(*invocation) string {
 	switch name {
 	case "echo", ":", "true", "false":
@@ -49,7 +49,7 @@ func special(name string) func(*invocation) string {
 	return nil
 }
 
-// exactly approves these argument lists only, written with single spaces.
+// exactly approves only these argument lists, written with single spaces.
 func (in *invocation) exactly(lists ...string) string {
 	texts := make([]string, len(in.args))
 	for i, a := range in.args {
@@ -64,7 +64,7 @@ func (in *invocation) exactly(lists ...string) string {
 	return fmt.Sprintf("%s is not approved with these arguments", in.name)
 }
 
-// echo prints: what its arguments become does not matter, as long as becoming it does nothing and tells no secret.
+// echo prints: the values of its arguments do not matter, if expanding them has no effect and reveals no secret.
 func (in *invocation) echo() string {
 	for _, a := range in.args {
 		if !a.known && !a.data {
@@ -79,7 +79,7 @@ func (in *invocation) echo() string {
 	return ""
 }
 
-// printf prints by a format that is known: -v and %n assign, and an assignment can run what is in a subscript.
+// printf needs a known format: -v and %n assign, and an assignment can run what is in a subscript.
 func (in *invocation) printf() string {
 	args := in.args
 	if len(args) > 0 && args[0].literal() && args[0].text == "--" {
@@ -108,7 +108,7 @@ func (in *invocation) printf() string {
 	return in.echo()
 }
 
-// test compares. -v and -R look names up, and a subscript in a name is evaluated.
+// test compares. -v and -R look names up, and bash evaluates a subscript in a name.
 func (in *invocation) test() string {
 	args := in.args
 	if in.name == "[" {
@@ -148,7 +148,7 @@ func (in *invocation) sleep() string {
 	return ""
 }
 
-// lookup says what a name is: type, and command with -v or -V.
+// lookup reports what a name is: type, and command with -v or -V.
 func (in *invocation) lookup() string {
 	flags := "-a -f -p -P -t"
 	if in.name == "command" {
@@ -171,7 +171,7 @@ func (in *invocation) cd() string {
 	return in.file(args[0], false)
 }
 
-// date prints the time; an operand without + would set it.
+// date prints the time; an operand without + would set the clock.
 func (in *invocation) date() string {
 	g, _ := readOnly("date")
 	if why := in.fits(g); why != "" {
@@ -268,7 +268,7 @@ func (in *invocation) sed() string {
 	}
 	var scripts []string
 	for _, v := range in.values {
-		scripts = append(scripts, v.value) // only scripts are values here
+		scripts = append(scripts, v.value) // all values here are scripts
 	}
 	read := in.operands
 	if len(scripts) == 0 {
@@ -290,8 +290,7 @@ func (in *invocation) sed() string {
 	return ""
 }
 
-// printsOnly says whether a script of sed is made of addresses and p, = and q. A script that is not of this strict form
-// may write or execute.
+// printsOnly reports whether a sed script has only addresses and p, = and q. Any other script may write or execute.
 func printsOnly(script string) bool {
 	for command := range strings.SplitSeq(script, ";") {
 		rest, ok := address(strings.TrimSpace(command))
@@ -311,7 +310,7 @@ func printsOnly(script string) bool {
 	return true
 }
 
-// address takes a line number, $ or a plain expression from the front.
+// address reads a line number, $ or a plain expression.
 func address(s string) (rest string, ok bool) {
 	if after, found := strings.CutPrefix(s, "$"); found {
 		return after, true
@@ -329,7 +328,7 @@ func address(s string) (rest string, ok bool) {
 // jq is approved with filters that name neither the environment nor other files.
 func (in *invocation) jq() string {
 	var args []word
-	for i := 0; i < len(in.args); i++ { // --arg takes two values: out with them
+	for i := 0; i < len(in.args); i++ { // --arg takes two values: remove them
 		a := in.args[i]
 		if a.text == "--" {
 			return "jq is not approved with --"
@@ -363,7 +362,7 @@ func (in *invocation) jq() string {
 	return ""
 }
 
-// xxd prints; its second operand would be written, and so would a flag behind the first.
+// xxd prints; a second operand would be written to, and so would a flag after the first.
 func (in *invocation) xxd() string {
 	i := 0
 	for i < len(in.args) && in.args[i].literal() && strings.HasPrefix(in.args[i].text, "-") {

@@ -1,7 +1,7 @@
 package guard
 
-// readOnly is the table of programs that only read, with those flags that leave it so. What is left out writes, runs a
-// program, reads a list of further names, or waits without end.
+// readOnly is the table of programs that only read, with the flags that keep it so. Flags that write, run a program,
+// read a list of names, or wait without end are left out.
 //
 // Long because it is one table.
 func readOnly(name string) (grammar, bool) {

@@ -15,8 +15,8 @@ import (
 
 var errNoSelf = errors.New("not tried: there is no command to try it with")
 
-// try starts the command and waits for its end. It has no input, no output and no environment; the null
-// device was opened by the caller, because a restricted thread may not.
+// try runs the command to its end, without input, output and environment. The caller opened the null device, because a
+// restricted thread may not.
 func try(ctx context.Context, argv []string, null *os.File, attr *syscall.SysProcAttr) error {
 	if len(argv) == 0 {
 		return errNoSelf
@@ -35,7 +35,7 @@ func try(ctx context.Context, argv []string, null *os.File, attr *syscall.SysPro
 	case err != nil && ctx.Err() != nil:
 		return notTried(ctx.Err())
 	case errors.As(err, &start):
-		return start.Err // without the path of Self, which is no part of the fact
+		return start.Err // without the path of Self, which does not matter here
 	}
 	return err
 }
