@@ -108,7 +108,6 @@ func pending() []string {
 		"internal/config",
 		"internal/conformance",
 		"internal/contract",
-		"internal/conversation",
 		"internal/delegate",
 		"internal/demo",
 		"internal/enclosure",

@@ -14,12 +14,12 @@ func dieWithParent(*syscall.SysProcAttr) {}
 
 func markAllDescriptors() error { return errors.ErrUnsupported }
 
-// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not
-// given away.
+// waitLeader waits until the leader has exited and leaves it to be reaped: while it is a zombie, its number is not
+// reused.
 func (g *group) waitLeader() {
 	queue, err := unix.Kqueue()
 	if err != nil {
-		return // the caller then kills the group: better than waiting for something that cannot be seen
+		return // the caller then kills the group: better than waiting for an event that cannot come
 	}
 	defer unix.Close(queue)
 	unix.CloseOnExec(queue)
@@ -28,19 +28,19 @@ func (g *group) waitLeader() {
 	exit.Fflags = unix.NOTE_EXIT
 	happened := make([]unix.Kevent_t, 1)
 	for {
-		// A leader that is a zombie already is reported as an error of the registration, which is as good.
+		// If the leader is a zombie already, the registration fails, which is as good.
 		if _, err := unix.Kevent(queue, []unix.Kevent_t{exit}, happened, nil); !errors.Is(err, unix.EINTR) {
 			return
 		}
 	}
 }
 
-// groupRuns believes kill, which does not count zombies here.
+// groupRuns relies on kill, which ignores zombies here.
 func groupRuns(id int) bool { return syscall.Kill(-id, 0) == nil }
 
 const zombie = 5 // SZOMB
 
-// identity tells a process from every other that ever has its number.
+// identity returns a text that no other process with this number ever has.
 func identity(pid int) (string, bool) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(info.Proc.P_pid) != pid || info.Proc.P_stat == zombie {
@@ -58,5 +58,5 @@ func parentOf(pid int) int {
 	return int(info.Eproc.Ppid)
 }
 
-// withMark finds nobody: the environment of another process cannot be relied on to be readable here.
+// withMark returns nil: the environment of another process may not be readable here.
 func withMark(string) []*os.Process { return nil }

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is a running child with all that it starts.
+// group is a running child with everything that it starts.
 type group struct{ leader int }
 
-// startGroup starts the child in a session of its own. That makes a group, as Setpgid would, and takes the terminal
-// away too: a program that asks for a password on /dev/tty fails at once instead of being stopped for ever.
+// startGroup starts the child in its own session. That makes a group, as Setpgid would, and also takes the terminal
+// away: a program that asks for a password on /dev/tty fails at once instead of being stopped for ever.
 func startGroup(cmd *exec.Cmd) (*group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	dieWithParent(cmd.SysProcAttr)
@@ -26,8 +26,8 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 	return &group{cmd.Process.Pid}, nil
 }
 
-// keepDescriptors keeps what we inherited ourselves from going on to the child. Go marks what it opens, but not what
-// was open when we began: a lock or the write end of a pipe that a careless parent left would live as long as the
+// keepDescriptors keeps descriptors that we inherited from going on to the child. Go marks what it opens, but not what
+// was open at the start: a lock or the write end of a pipe that a careless parent left open would live as long as the
 // child.
 func keepDescriptors() {
 	if markAllDescriptors() == nil {
@@ -46,21 +46,21 @@ func keepDescriptors() {
 
 func (g *group) kill() { _ = syscall.Kill(-g.leader, syscall.SIGKILL) }
 
-// terminate asks the group to end. One that is stopped would not hear it, so it is continued.
+// terminate asks the group to end. It also continues it, because a stopped process would not handle the signal.
 func (g *group) terminate() {
 	_ = syscall.Kill(-g.leader, syscall.SIGTERM)
 	_ = syscall.Kill(-g.leader, syscall.SIGCONT)
 }
 
-// othersAlive says whether the group has members that run. Zombies do not: where process 1 collects nobody they stay
-// for ever.
+// othersAlive reports whether other members of the group run. Zombies do not count: if process 1 does not reap them,
+// they stay for ever.
 func (g *group) othersAlive() bool {
 	return syscall.Kill(-g.leader, 0) == nil && groupRuns(g.leader)
 }
 
 func (g *group) release() {}
 
-// ending reads how a process ended.
+// ending returns how a process ended.
 func ending(state *os.ProcessState) (code int, signal string) {
 	if state == nil {
 		return -1, ""
@@ -73,7 +73,7 @@ func ending(state *os.ProcessState) (code int, signal string) {
 
 func allowedToExecute(path string) bool { return unix.Access(path, unix.X_OK) == nil }
 
-// leadsItsGroup keeps a damaged record from naming somebody else's group, or ours.
+// leadsItsGroup keeps a damaged record from naming another group, or ours.
 func leadsItsGroup(pid int) bool {
 	id, err := syscall.Getpgid(pid)
 	return err == nil && id == pid && pid > 1 && pid != syscall.Getpgrp()

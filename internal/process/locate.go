@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/fault"
 )
 
-// locate finds the program of argv. A name without a separator is looked for in the absolute directories of PATH, as
-// env has it: a relative one would mean another program in every directory. A name with a separator is seen from dir.
+// locate finds the program of argv. It looks for a name without a separator in the absolute directories of PATH in env:
+// a relative one would mean another program in every directory. A name with a separator is relative to dir.
 func locate(argv []string, dir string, env []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", fault.New(fault.MissingArgument, "no program was given")
@@ -52,7 +52,7 @@ func locate(argv []string, dir string, env []string) (string, error) {
 	return "", missing(argv, searched)
 }
 
-// missing tells a program that is not there from a whole command line in place of a program.
+// missing tells a program that does not exist from a whole command line in place of a program.
 func missing(argv, searched []string) error {
 	if name := argv[0]; len(argv) == 1 && strings.ContainsAny(name, " \t\r\n|&;<>()$`\"'*?[]{}~#!") {
 		return fault.New(fault.ShellString, "%q is a command for a shell, and no program has that name", name).
@@ -63,8 +63,8 @@ func missing(argv, searched []string) error {
 		With("program", argv[0]).With("searched", searched)
 }
 
-// executable returns path, on Windows with the extension that makes it a program, if it can be run. denied: it is a
-// file, but not for us.
+// executable returns path, on Windows with its extension, if it can be executed. denied: it is a file, but we may not
+// execute it.
 func executable(path string, env []string) (found string, denied bool) {
 	for _, extension := range extensions(path, env) {
 		info, err := os.Stat(path + extension)
@@ -79,7 +79,7 @@ func executable(path string, env []string) (found string, denied bool) {
 	return "", denied
 }
 
-// extensions are what may follow the name of a program.
+// extensions returns what may follow the name of a program.
 func extensions(path string, env []string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}

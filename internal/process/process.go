@@ -1,14 +1,14 @@
 // Package process runs other programs to their end.
 //
-// It promises that a program gets exactly the arguments that it was given, as a list and never as a string for a shell;
-// that its input is a given text or nothing, so that it cannot wait for somebody to type; that its output is drained
-// however much there is, and kept up to a limit; and that when Run returns, the program and all that it started in its
-// process group (on Windows: its job) is dead and reaped.
+// It promises: a program gets exactly the arguments that it was given, as a list and never as a string for a shell; its
+// input is a given text or nothing, so it cannot wait for somebody to type; its output is drained however much there
+// is, and kept up to a limit; and when Run returns, the program and everything that it started in its process group (on
+// Windows: its job) is dead and reaped.
 //
-// It refuses to leave a child behind, to run without an end once the context has ended, and to look for programs in
-// directories that depend on where it runs. What it does not see is a descendant that makes a session of its own: on
-// Linux such a one is found by a mark in its environment when the Spec names a PIDFile, else it escapes. Containing
-// programs that try to is the guard's work.
+// It never leaves a child behind, never runs on after the context has ended, and never looks for programs in
+// directories that depend on where it runs. It does not see a descendant that makes its own session: on Linux such a
+// process is found by a mark in its environment if the Spec names a PIDFile; otherwise it escapes. Start has a guard
+// that contains such programs.
 package process
 
 import (
@@ -31,41 +31,41 @@ const (
 	defaultMaxOutput = 1 << 20
 	defaultGrace     = 5 * time.Second
 
-	// How long a pipe that somebody outside the group keeps open is read after the group is dead. What the group itself
-	// wrote is in the pipe by then and is read at once.
+	// How long a pipe is read that a process outside the group keeps open after the group is dead. What the group
+	// itself wrote is in the pipe by then and is read at once.
 	drainFor = time.Second
 
-	// How long the kernel gets to take away what was killed. A process in an uninterruptible call may need longer;
+	// How long the kernel may take to remove a killed process. A process in an uninterruptible call may need longer;
 	// nothing helps then.
 	deathTakes = 2 * time.Second
 )
 
-// Spec is a program to run.
+// Spec describes a program to run.
 type Spec struct {
 	Argv      []string      // the program and its arguments; the program is looked up in the PATH of Env
 	Dir       string        // empty: ours
 	Env       []string      // complete; nil: Environment(os.Environ(), EnvOptions{})
 	Stdin     []byte        // nil: the null device
-	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is read and counted
-	Grace     time.Duration // from the request to end to the kill, when ctx ends; 0: 5 s
-	PIDFile   string        // where the child is on record while it runs, for Sessions and EndSession; empty: nowhere
+	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is counted only
+	Grace     time.Duration // when ctx ends: from the request to end to the kill; 0: 5 s
+	PIDFile   string        // where the running child is recorded, for Sessions and EndSession; empty: nowhere
 }
 
-// Result is what a program that ran left behind.
+// Result is the outcome of a program.
 type Result struct {
 	Stdout, Stderr  []byte        // the first MaxOutput bytes
-	StdoutBytes     int64         // what it wrote, kept or not
+	StdoutBytes     int64         // written, kept or not
 	StderrBytes     int64         //
-	ExitCode        int           // -1 when a signal ended it
+	ExitCode        int           // -1 if a signal ended it
 	Signal          string        // that signal, such as SIGKILL
 	Duration        time.Duration //
-	OutputTruncated bool          // Stdout or Stderr is not all that was written
+	OutputTruncated bool          // Stdout or Stderr is not complete
 	PID             int           //
 }
 
 // Run runs a program to its end. A non-zero exit is a Result, not an error. An error means that the program could not
-// be started, or that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end, killed after Grace, and
-// the Result is what there is.
+// be started, or that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end and killed after Grace,
+// and the Result has what there was.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	if s.Env == nil {
 		s.Env = Environment(os.Environ(), EnvOptions{})
@@ -116,8 +116,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	return r, nil
 }
 
-// runGroup starts the child and returns when nothing of it is left. stopped says that ctx ended it. The error is a
-// fault, or what cmd.Wait says.
+// runGroup starts the child and returns when nothing of it is left. stopped reports that ctx ended it. The error is a
+// fault, or the error of cmd.Wait.
 func runGroup(ctx context.Context, s Spec, cmd *exec.Cmd) (stopped bool, err error) {
 	// The kernel sends the parent-death signal when the thread that started the child ends, so this thread has to stay.
 	runtime.LockOSThread()
@@ -139,7 +139,7 @@ func runGroup(ctx context.Context, s Spec, cmd *exec.Cmd) (stopped bool, err err
 		forget, unrecorded = record(s.PIDFile, s.Argv[0], cmd.Process.Pid, mark)
 	}
 	if unrecorded != nil {
-		g.kill() // nobody could find it later
+		g.kill() // it could not be found later
 	}
 	stopped = g.waitOrEnd(ctx, s.Grace)
 	g.kill()
@@ -154,9 +154,9 @@ func runGroup(ctx context.Context, s Spec, cmd *exec.Cmd) (stopped bool, err err
 	return stopped, err
 }
 
-// waitOrEnd returns when the leader has exited, and says whether ctx had ended it. The leader is not reaped yet, so its
-// number and that of the group belong to nobody else. When ctx ended it, the rest of the group gets what is left of the
-// grace: a shell dies of SIGTERM long before the git beneath it has removed its lock.
+// waitOrEnd returns when the leader has exited, and reports whether ctx ended it. It does not reap the leader, so the
+// number of the leader and of the group stays reserved. If ctx ended the leader, the rest of the group gets the rest of
+// the grace period: a shell dies of SIGTERM long before a git that it started has removed its lock.
 func (g *group) waitOrEnd(ctx context.Context, grace time.Duration) (stopped bool) {
 	exited, watched := make(chan struct{}), make(chan bool)
 	go func() {
@@ -167,7 +167,7 @@ func (g *group) waitOrEnd(ctx context.Context, grace time.Duration) (stopped boo
 		case <-ctx.Done():
 		}
 		select {
-		case <-exited: // both at once: it ended by itself
+		case <-exited: // both happened: it ended by itself
 			watched <- false
 			return
 		default:
@@ -188,7 +188,7 @@ func (g *group) waitOrEnd(ctx context.Context, grace time.Duration) (stopped boo
 	return <-watched
 }
 
-// reap collects the leader of a group that was killed and waits for the others to be gone.
+// reap reaps the leader of a killed group and waits for the others to be gone.
 func (g *group) reap(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	over := time.NewTimer(deathTakes)
@@ -198,8 +198,8 @@ func (g *group) reap(cmd *exec.Cmd) error {
 	return err
 }
 
-// pollUntil asks until the answer is yes or time is up. Nothing tells a process that a group is empty, so it has to
-// ask.
+// pollUntil calls yes until it returns true or time is up. The kernel does not report that a group is empty, so this
+// has to poll.
 func pollUntil(yes func() bool, over <-chan time.Time) {
 	for gap := time.Millisecond; !yes(); gap = min(2*gap, 25*time.Millisecond) {
 		select {
@@ -210,8 +210,8 @@ func pollUntil(yes func() bool, over <-chan time.Time) {
 	}
 }
 
-// head keeps the beginning of a stream and counts the rest. os/exec writes to it from one goroutine and ends before it
-// is read.
+// head keeps the beginning of a stream and counts the rest. os/exec writes to it from one goroutine, which ends before
+// it is read.
 type head struct {
 	max  int64
 	kept []byte
@@ -243,7 +243,7 @@ func endedBy(ctx context.Context, program string) error {
 	return fault.New(code, "%s %s", program, what).With("program", program).Because(context.Cause(ctx))
 }
 
-// notStarted says why the system did not start a program that is there.
+// notStarted says why the system did not start an existing program.
 func notStarted(s Spec, err error) error {
 	code, program := fault.Internal, s.Argv[0]
 	switch {
@@ -262,8 +262,8 @@ func notStarted(s Spec, err error) error {
 	return fault.New(code, "cannot start %s", program).With("program", program).Because(err)
 }
 
-// passableArguments refuses what a Windows batch file would not get as it was given: cmd.exe reads its whole command
-// line as code (CVE-2024-24576), and there is no way of quoting that holds for every batch file.
+// passableArguments refuses what a Windows batch file would not get unchanged: cmd.exe reads its whole command line as
+// code (CVE-2024-24576), and no way of quoting works for every batch file.
 func passableArguments(program string, argv []string) error {
 	if extension := strings.ToLower(filepath.Ext(program)); runtime.GOOS != "windows" || extension != ".bat" &&
 		extension != ".cmd" {

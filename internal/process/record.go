@@ -21,37 +21,37 @@ import (
 )
 
 const (
-	// The mark is a random value in the environment of a recorded child. What the child starts inherits it, also after
-	// it has left the group or its parent is dead.
+	// The mark is a random value in the environment of a recorded child. What the child starts inherits it, even after
+	// leaving the group or losing its parent.
 	markVariable = "OMNIAGENT_CHILD_MARK"
 
 	maxPIDFile    = 1 << 20
 	settledSuffix = ".settled-"
 )
 
-// SessionChild is a child on record in a PID file.
+// SessionChild is a child recorded in a PID file.
 type SessionChild struct {
 	File    string    // the PID file
 	PID     int       //
 	Argv0   string    //
 	Started time.Time //
-	Alive   bool      // it, or on Linux something that it started, runs; another process with its number does not count
+	Alive   bool      // the child, or on Linux something that it started, runs; another process with its number does not count
 
 	entry entry
 }
 
-// entry is one line of a PID file. A child that ended has a second line, with Ended.
+// entry is one line of a PID file. A child that has ended has a second line, with Ended.
 type entry struct {
 	PID      int       `json:"pid"`
 	Argv0    string    `json:"argv0"`
 	Started  time.Time `json:"started"`
-	Identity string    `json:"identity,omitempty"` // tells it from later processes with its number
+	Identity string    `json:"identity,omitempty"` // tells the child from later processes with its number
 	Mark     string    `json:"mark,omitempty"`
 	Ended    bool      `json:"ended,omitempty"`
 }
 
-// Sessions lists the children on record in the PID files of dir that are not recorded as ended. A dir that does not
-// exist has none; what is no PID file is passed over.
+// Sessions lists the children in the PID files of dir that are not recorded as ended. A dir that does not exist has
+// none. It ignores files that are not PID files.
 func Sessions(dir string) ([]SessionChild, error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,9 +77,9 @@ func Sessions(dir string) ([]SessionChild, error) {
 	return children, nil
 }
 
-// EndSession ends the children on record in pidFile that still run, and what they started: asked first, killed after
-// grace or when ctx ends. It returns those that it ended and removes the file. Should one survive, the file stays and
-// the fault names it.
+// EndSession ends the children in pidFile that still run, and what they started. It asks first, and kills after grace
+// or when ctx ends. It returns the children that it ended and removes the file. If one survives, the file stays and the
+// fault names it.
 func EndSession(ctx context.Context, pidFile string, grace time.Duration) ([]SessionChild, error) {
 	entries, err := readEntries(pidFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func pollUntilDone(ctx context.Context, yes func() bool) {
 	pollUntil(yes, over)
 }
 
-// leaderAlive says whether the very process that was recorded runs.
+// leaderAlive reports whether the very process that was recorded runs.
 func (e entry) leaderAlive() bool {
 	if e.PID <= 1 || e.PID == os.Getpid() || e.Identity == "" {
 		return false
@@ -144,8 +144,7 @@ func (e entry) alive() bool {
 	return len(heirs) > 0
 }
 
-// heirs are the processes that carry the mark. A line that has none, or not one of ours, must not match half the
-// machine.
+// heirs returns the processes that carry the mark. An entry without a valid mark must not match half the machine.
 func (e entry) heirs() []*os.Process {
 	if raw, err := hex.DecodeString(e.Mark); err != nil || len(raw) != markBytes {
 		return nil
@@ -153,7 +152,7 @@ func (e entry) heirs() []*os.Process {
 	return withMark(e.Mark)
 }
 
-// askToEnd asks once each: for some programs the second signal means to drop everything.
+// askToEnd signals each process once: for some programs a second signal means to drop everything.
 func (e entry) askToEnd() {
 	if e.leaderAlive() {
 		terminateRecorded(e.PID)
@@ -183,8 +182,7 @@ func newMark() string {
 	return hex.EncodeToString(random[:])
 }
 
-// marked adds the mark to those of the runs that we are ourselves part of, so that an outer one still finds what we
-// start.
+// marked adds the mark to the marks of the runs that we are part of, so that an outer run still finds what we start.
 func marked(env []string, mark string) []string {
 	if outer := valueOf(env, markVariable); outer != "" {
 		mark = outer + "," + mark
@@ -192,7 +190,7 @@ func marked(env []string, mark string) []string {
 	return once(append(slices.Clone(env), markVariable+"="+mark))
 }
 
-// killMarked kills those that left the group, again and again because one may fork while we look.
+// killMarked kills processes that left the group, repeatedly, because one may fork meanwhile.
 func killMarked(mark string) {
 	over := time.NewTimer(deathTakes)
 	defer over.Stop()
@@ -206,7 +204,7 @@ func killMarked(mark string) {
 	}, over.C)
 }
 
-// recordable fails before a child is started that could not be put on record.
+// recordable fails if a child could not be recorded, before it is started.
 func recordable(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err == nil {
@@ -226,9 +224,9 @@ func unrecorded(path string, err error) error {
 	return fault.New(code, "cannot record the child in %s", path).With("path", path).Because(err)
 }
 
-// record puts a child on record and returns what takes it off again.
+// record records a child and returns the function that removes the record.
 func record(path, argv0 string, pid int, mark string) (forget func(), err error) {
-	id, _ := identity(pid) // none: it has exited already
+	id, _ := identity(pid) // empty: it has exited already
 	e := entry{PID: pid, Argv0: argv0, Started: time.Now().UTC(), Identity: id, Mark: mark}
 	if err := e.write(path); err != nil {
 		return func() {}, unrecorded(path, err)
@@ -241,7 +239,7 @@ func record(path, argv0 string, pid int, mark string) (forget func(), err error)
 	}, nil
 }
 
-// write appends the entry, and does so again when the file was settled between open and write.
+// write appends the entry. It writes again if the file was settled between open and write.
 func (e entry) write(path string) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -265,8 +263,8 @@ func (e entry) write(path string) error {
 	}
 }
 
-// settle removes the file when all in it have ended. There is no lock: the file is moved away first, which makes a
-// writer who has it open see that it must write again, and what was written before the move goes back.
+// settle removes the file when all its children have ended. There is no lock. It moves the file away first, so that a
+// writer who has it open notices that it must write again; anything written before the move goes back.
 func settle(path string) {
 	if open, err := readEntries(path); err != nil || len(open) > 0 {
 		return
@@ -286,7 +284,8 @@ func settle(path string) {
 	}
 }
 
-// readEntries returns the entries that have not ended. Lines that are none, such as a torn last one, are passed over.
+// readEntries returns the entries that have not ended. It ignores lines that are not entries, such as a truncated last
+// line.
 func readEntries(path string) ([]entry, error) {
 	info, err := os.Stat(path)
 	if err != nil {
