@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// conditions are what must hold of the surroundings before a command may run: a person where one is needed, an editor
-// or its substitute, the right system. What is merely odd becomes a warning.
+// conditions checks what a command needs from its surroundings: a person, an editor or its substitute, the right
+// system. What is merely unusual becomes a warning.
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
 	if command.NeedsPerson && (c.Host.nobody() || c.Bool("non-interactive")) {
@@ -35,7 +35,7 @@ func (c *Call) conditions() *fault.Fault {
 			strings.Join(command.Platforms, ", "), runtime.GOOS)
 	}
 	active := c.Config.List("scopes")
-	// none configured: nothing is known of the rights
+	// none configured: the rights are not known
 	if missing := lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
 		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path,
 			strings.Join(missing, ", ")).
@@ -51,12 +51,12 @@ func (c *Call) conditions() *fault.Fault {
 	return nil
 }
 
-// lacking are the needed rights that are not among those there are.
+// lacking returns the needed rights that are not active.
 func lacking(needed, active []string) []string {
 	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return slices.Contains(active, s) })
 }
 
-// oneShot is what to run instead of a conversation.
+// oneShot returns what to run instead of a conversation.
 func oneShot(c *Call) string {
 	if c.Command.Replacement != "" {
 		return c.Program.Name + " " + c.Command.Replacement
@@ -64,7 +64,7 @@ func oneShot(c *Call) string {
 	return c.Program.Name + " --help lists the commands that need no terminal"
 }
 
-// deprecations tells once, as a line that programs can read, what will go and what takes its place.
+// deprecations reports once, as a line that programs can read, what will be removed and what replaces it.
 func (c *Call) deprecations() {
 	say := func(what, replacement, removed string) {
 		c.Warn("DEPRECATED", "%s is deprecated; use %s", what, replacement)
@@ -92,8 +92,7 @@ func (c *Call) deprecations() {
 	}
 }
 
-// unconfirmed is the answer to a call that would destroy something and was not confirmed: what it would touch is found
-// by a dry run.
+// unconfirmed answers a destructive call that was not confirmed. A dry run finds out what it would touch.
 func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer {
 	c.preview = true
 	tried := c.supervise(ctx, signals)
@@ -111,17 +110,17 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) answer
 		command).With("would_affect", target)}
 }
 
-// shellCharacters have a meaning to shells. Ours never see a shell, but what a caller gives to a child as a name or a
-// path has no use for them.
+// shellCharacters have a meaning to shells. We never use a shell, but a name or a path that the caller passes to a
+// child does not need them.
 const shellCharacters = ";|&$()<>`\n\r"
 
-// forChild says whether a parameter's value becomes an argument of a child.
+// forChild reports whether a parameter's value becomes an argument of a child.
 func (c *Command) forChild(p Param) bool {
 	return p.Kind != Text &&
 		slices.ContainsFunc(c.Children, func(s Subprocess) bool { return slices.Contains(s.CallerArgs, p.Name) })
 }
 
-// systemFault gives failures of the system that have no fault of their own the code that callers can act on.
+// systemFault gives failures of the system without a fault of their own the code that callers can act on.
 func systemFault(f *fault.Fault) *fault.Fault {
 	if f != nil && f.Code == fault.Internal && diskFull(f) {
 		f.Code = fault.DiskFull
@@ -129,7 +128,7 @@ func systemFault(f *fault.Fault) *fault.Fault {
 	return f
 }
 
-// readyForChildren makes the place where children are recorded.
+// readyForChildren creates the directory where children are recorded.
 func (c *Call) readyForChildren() error {
 	if file := c.pidFile(); file != "" {
 		return workspace.MkdirAll(filepath.Dir(file))

@@ -15,9 +15,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// Parsing has two steps. First the command's words are found, so that options may stand between and after them; then
-// cobra parses the rest against the flags of that one command. Every value arrives as text: what is wrong with it is
-// found later, all at once.
+// Parsing has two steps. First split finds the command, so that options may come between and after its words. Then
+// cobra parses the rest with the flags of that command. Every value is text at first; all problems with values are
+// reported later, together.
 
 // split finds the command that args begin with. rest is everything else, in order.
 func (p *Program) split(args []string) (words, rest []string) {
@@ -43,7 +43,7 @@ func (p *Program) split(args []string) (words, rest []string) {
 	return words, rest
 }
 
-// begins says whether a command's path is, or starts with, these words.
+// begins reports whether a command's path is, or starts with, these words.
 func (p *Program) begins(path string) bool {
 	return slices.ContainsFunc(p.Commands, func(c *Command) bool {
 		return c.Path == path ||
@@ -51,7 +51,7 @@ func (p *Program) begins(path string) bool {
 	})
 }
 
-// takesNext says whether the flag in arg has its value in the next argument. Registration made sure that the answer is
+// takesNext reports whether the flag in arg has its value in the next argument. Registration ensures that the answer is
 // the same for every command.
 func (p *Program) takesNext(arg string) bool {
 	name := strings.TrimLeft(arg, "-")
@@ -69,7 +69,7 @@ func (p *Program) takesNext(arg string) bool {
 	return false
 }
 
-// parse reads the arguments of a known command into call. The fault lists everything that keeps it from being read.
+// parse reads the arguments of a known command into call. The fault lists everything that cannot be parsed.
 func (p *Program) parse(call *Call, words, rest []string) *fault.Fault {
 	call.params = map[string]Param{}
 	for _, param := range call.Command.allParams() {
@@ -112,7 +112,7 @@ func (p *Program) parse(call *Call, words, rest []string) *fault.Fault {
 	return p.place(call, positional)
 }
 
-// collector keeps every value as it was typed.
+// collector keeps every value as typed.
 type collector struct {
 	list []string
 	kind Kind // cobra looks at the type of its help flag
@@ -137,7 +137,7 @@ func flagIn(message string) string {
 	return ""
 }
 
-// unknown finds every flag that the command does not have.
+// unknown returns every flag that the command does not have.
 func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 	call.early(rest)
 	var problems []fault.Problem
@@ -167,8 +167,8 @@ func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 	return invalid(p, call, problems)
 }
 
-// early takes what decides how a failure is told: --quiet, --stable-output and --output hold even where the arguments
-// cannot be read as a whole.
+// early reads the flags that decide how a failure is reported: --quiet, --stable-output and --output apply even if the
+// arguments cannot be parsed.
 func (c *Call) early(rest []string) {
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
 		form, given := strings.CutPrefix(rest[i], "--output=")
@@ -186,7 +186,7 @@ func (c *Call) early(rest []string) {
 	}
 }
 
-// named is the parameter of a long flag, or of the last of a cluster of short ones.
+// named returns the parameter of a long flag, or of the last in a cluster of short ones.
 func (c *Call) named(arg, name string) (Param, bool) {
 	if strings.HasPrefix(arg, "--") {
 		p, ok := c.params[name]
@@ -210,7 +210,7 @@ func (c *Call) named(arg, name string) (Param, bool) {
 	return last, name != ""
 }
 
-// unknownFlag explains a flag that the command does not have, as it was typed.
+// unknownFlag explains a flag that the command does not have, as typed.
 func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: typed}
 	if redact.Name(name) {
@@ -241,7 +241,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	return problem
 }
 
-// place gives the positional arguments to the parameters that were not named as flags.
+// place assigns the positional arguments to the parameters that were not given as flags.
 func (p *Program) place(call *Call, args []string) *fault.Fault {
 	for _, param := range call.Command.positionals() {
 		if len(args) == 0 {
@@ -267,7 +267,7 @@ func (p *Program) place(call *Call, args []string) *fault.Fault {
 	return p.payload(call)
 }
 
-// payload takes the arguments from --raw-payload, which excludes giving them any other way.
+// payload reads the arguments from --raw-payload, which excludes giving them any other way.
 func (p *Program) payload(call *Call) *fault.Fault {
 	raw, given := call.given["raw-payload"]
 	if !given {
@@ -298,10 +298,10 @@ func (p *Program) payload(call *Call) *fault.Fault {
 		}
 		call.given[m.Key] = texts(m.Value)
 	}
-	return nil // validation tells these problems together with its own
+	return nil // validation reports these problems together with its own
 }
 
-// texts turns a payload's value into what would have been typed.
+// texts returns a payload's value as it would be typed.
 func texts(v literal.Value) []string {
 	switch v.Kind {
 	case literal.Null:

@@ -21,9 +21,8 @@ func New(app App) (*Program, error) {
 	return p, nil
 }
 
-// Open returns a program whose declarations are checked when they are used: each command before it runs. So a start
-// pays for one command and not for all (0.7 ms for twenty, once the caches are warm), and there is still no way to run
-// one that does not hold.
+// Open returns a program that checks each command before it runs. So a start pays for one command and not for all (0.7
+// ms for twenty, with warm caches), and an invalid command still cannot run.
 func Open(app App) *Program {
 	return &Program{App: app, keys: append(Keys(), app.Keys...)}
 }
@@ -62,8 +61,8 @@ func (r *registrar) result() error {
 type registrar struct {
 	program  *Program
 	mistakes []string
-	// flag name to whether it takes no value: the same everywhere, so that argv can be split before its command is
-	// known
+	// flag name to whether it takes no value: the same in every command, so that argv can be split before the command
+	// is known
 	bools map[string]bool
 }
 
@@ -244,7 +243,7 @@ func (r *registrar) danger(c *Command) {
 	}
 }
 
-// needs checks what the command declares to use of the world.
+// needs checks what the command declares that it uses.
 func (r *registrar) needs(c *Command) {
 	if n := c.Network; n != nil {
 		r.need(c, n.Timeout > 0 && n.Connect > 0, "a connection without a time limit is not allowed")

@@ -2,8 +2,8 @@ package contract
 
 import "slices"
 
-// Flags that more than one command has are declared here, once: what they are, which commands get them, and why. They
-// are ordinary parameters for everything else: parsed, checked, documented and read like a command's own.
+// Flags that several commands have are declared here, once, with the commands that get them and the reason. Otherwise
+// they are ordinary parameters: parsed, checked, documented and read like a command's own.
 
 type sharedParam struct {
 	Param
@@ -17,8 +17,7 @@ func lists(c *Command) bool    { return c.List != nil }
 func networks(c *Command) bool { return c.Network != nil && c.Class == Envelope }
 func recurses(c *Command) bool { return c.Recursive }
 
-// sharedParams are the flags that more than one command has, each with the commands that have it. Long because it is a
-// table.
+// sharedParams are the flags that several commands have, each with its commands. Long because it is a table.
 func sharedParams() []sharedParam {
 	return []sharedParam{
 		{Param{Name: "help", Short: "h", Kind: Bool, Help: "show how the command is used"}, always, "F-068"},
@@ -158,7 +157,7 @@ func sharedParams() []sharedParam {
 	}
 }
 
-// sharedUsed are the shared flags that at least one command has.
+// sharedUsed returns the shared flags that at least one command has.
 func (p *Program) sharedUsed() []Param {
 	var list []Param
 	for _, s := range sharedParams() {
@@ -169,7 +168,7 @@ func (p *Program) sharedUsed() []Param {
 	return list
 }
 
-// sharedFor are the shared flags of one command.
+// sharedFor returns the shared flags of one command.
 func sharedFor(c *Command) []Param {
 	var list []Param
 	for _, s := range sharedParams() {
@@ -186,7 +185,7 @@ func sharedFor(c *Command) []Param {
 	return list
 }
 
-// allParams are the command's own parameters, secrets in their two forms, and the shared ones.
+// allParams returns the command's own parameters, secrets in their two forms, and the shared ones.
 func (c *Command) allParams() []Param {
 	var list []Param
 	for _, p := range c.Params {

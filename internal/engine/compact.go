@@ -39,7 +39,7 @@ func (l *loop) fit(ctx context.Context) error {
 	if err := l.shorten(ctx, "auto"); !errors.Is(err, errLeftWhole) {
 		return err
 	}
-	return nil // there is still room, so a refusal of the host is no error
+	return nil // there is still room, so a refusal of the host does not fail the turn
 }
 
 // errLeftWhole: the host refuses to have the conversation shortened.

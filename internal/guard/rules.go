@@ -214,8 +214,8 @@ func Stricter(w Word, written, source string) (Rule, bool) {
 // Contradiction is an allow rule that never applies, and the rule that overrides it.
 type Contradiction struct{ Allow, Against Rule }
 
-// Contradictions lists the allow rules whose calls are all covered by a deny or ask rule. If only some calls are
-// covered, that is no contradiction: Bash(git:*) next to a deny of Bash(git push:*) is how a policy is written. The
+// Contradictions lists the allow rules whose calls are all covered by a deny or ask rule. A rule of which only some
+// calls are covered is not listed: Bash(git:*) next to a deny of Bash(git push:*) is how a policy is written. The
 // stricter rule counts in either case.
 func (r Rules) Contradictions() []Contradiction {
 	var all []Contradiction

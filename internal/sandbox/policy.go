@@ -50,7 +50,7 @@ func (n Network) name() string {
 	return "off"
 }
 
-// Limits apply to one command and everything that it starts. Zero is the default; negative is no limit.
+// Limits apply to one command and everything that it starts. Zero is the default; negative is unlimited.
 type Limits struct {
 	Processes int // at a time, including threads; 0: 4096
 	// bytes of data per process, at least some 200 MB; 0: none, because programs built with an address sanitizer
