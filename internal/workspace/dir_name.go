@@ -9,13 +9,14 @@ import (
 	"omniagent/internal/fault"
 )
 
-// longestName is what Linux takes as one path. Without a limit a path of a million directories would be made, one after
-// the other.
+// longestName is the longest path that Linux accepts. Without a limit, a path of a million directories would be created
+// one by one.
 const longestName = 4096
 
-// Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further
-// directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are
-// no part of it: a file whose name begins or ends in one is ./ a or a /. It does not look whether the file exists.
+// Name returns the name for a path that a model wrote: relative to the root, or absolute and inside the root or a
+// further directory. `~` has no special meaning, `..` goes up by name and not from the target of a link, and
+// surrounding blanks are ignored: a file whose name begins or ends in one is ./ a or a /. Name does not check whether
+// the file exists.
 //
 // On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
 func (d *Dir) Name(written string) (string, error) {
@@ -64,8 +65,8 @@ func (d *Dir) absolute(written, abs string) (string, error) {
 	return "", d.outside(written)
 }
 
-// spell rewrites a path in the way of the system: goos with the workspace at root. It is "" for a path of Windows where
-// there is none.
+// spell rewrites a path for the system goos with the workspace at root. It returns "" for a Windows path on a system
+// without drives.
 func spell(goos, root, written string) string {
 	slashed := strings.ReplaceAll(written, `\`, "/")
 	drive := len(slashed) >= 3 && isLetter(slashed[0]) && slashed[1] == ':' && slashed[2] == '/'
@@ -86,7 +87,7 @@ func spell(goos, root, written string) string {
 	return written
 }
 
-// mountedDrive says whether p lies where a Linux beside Windows mounts its drives: /mnt/c.
+// mountedDrive reports whether p is where Linux under Windows mounts the drives: /mnt/c.
 func mountedDrive(p string) bool {
 	return len(p) >= 6 && strings.HasPrefix(p, "/mnt/") && isLetter(p[5]) && (len(p) == 6 || p[6] == '/')
 }

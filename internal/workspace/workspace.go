@@ -1,17 +1,16 @@
-// Package workspace reads and changes files the way a tool must that others kill at any moment.
+// Package workspace reads and changes files safely, although other programs change them too and the process may be
+// killed at any moment.
 //
-// It promises that a file written by WriteFile holds the old bytes or the new ones at every point where the process can
-// die; that a line written by Append is whole or is recognisably torn and never glued to the next one; that a lock is
-// free the moment its holder is dead; and that RemoveTree deletes only beneath the root that it was given, whatever
-// links lie in the tree.
+// It promises: a file written by WriteFile has the old bytes or the new ones at every point where the process can die;
+// a line written by Append is whole, or is recognisably truncated and never joined to the next one; a lock is free the
+// moment its holder is dead; RemoveTree deletes only beneath its root, whatever links are in the tree.
 //
-// It refuses to wait without an end: a FIFO or a device where a file belongs is a failure, not a read that blocks, and
-// a lock is awaited for as long as the caller said. It refuses to follow a link in order to delete. Every failure is a
-// fault.
+// It never waits without a limit: a FIFO or a device in place of a file is an error, not a read that blocks, and a lock
+// is awaited as long as the caller wants. It never follows a link in order to delete. Every error is a fault.
 //
-// Dir is for names that somebody else chose, in a directory where somebody else moves links. There nothing is looked at
-// by a path and then used by it: everything happens in open directories, and what is written goes through no link that
-// came after the decision. What it cannot hold, and does not promise:
+// Dir is for names that somebody else chose, in a directory where somebody else moves links. It never checks a path and
+// then uses the same path: it works in open directories, and never writes through a link that appeared after the
+// decision. What it cannot ensure, and does not promise:
 //
 //   - What is mounted in the workspace belongs to it. Whoever may mount has decided so; a bind mount of / would be /. A
 //     single file that is mounted can be read, and not replaced: that would need to write in place.
@@ -28,7 +27,7 @@
 //   - An absolute path that a model wrote is looked up to see whether links above the root lead it back in; that may
 //     touch a server or mount something. What is found is not told. Where a link in the workspace leads is judged by
 //     its text alone.
-//   - Directories that Replace has made stay when the write fails then, and extended attributes, access lists and
+//   - Directories that Replace created stay if the write fails, and extended attributes, access lists and
 //     capabilities of the old file are lost. What a killed process leaves is a file whose name says so, and the next
 //     write beside it takes it away after a minute.
 //   - A file system that is mounted over a network may hang every call for as long as it likes.
@@ -45,11 +44,11 @@ import (
 	"omniagent/internal/fault"
 )
 
-// ReadFile reads a regular file of at most max bytes. Anything else than a regular file is fault.Unsafe, more bytes are
-// fault.FieldTooLarge, and neither blocks nor is read.
+// ReadFile reads a regular file of at most max bytes. Anything else is fault.Unsafe, and more bytes are
+// fault.FieldTooLarge; neither blocks nor is read.
 func ReadFile(path string, max int64) ([]byte, error) {
-	// Looking first keeps us from opening a FIFO at all (which would wake its writer); the second look, at what was
-	// opened, is the one that counts.
+	// The first check keeps us from opening a FIFO at all (which would wake its writer); the second one, of the
+	// opened file, is the one that counts.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, refused("read", path, err)
@@ -82,7 +81,8 @@ func ReadFile(path string, max int64) ([]byte, error) {
 	return data, nil
 }
 
-// MkdirAll makes the directory and those above it. What it makes is open to the user alone; what exists keeps its mode.
+// MkdirAll creates the directory and its parents. New ones are only accessible by the user; existing ones keep their
+// mode.
 func MkdirAll(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return refused("create", path, err)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executable asks the system rather than the mode bits: a file that only its owner may execute is passed over by the
-// shells of others.
+// executable asks the system instead of reading the mode bits: a shell ignores a file that only another user may
+// execute.
 func executable(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
 }

@@ -2,8 +2,8 @@ package cli
 
 import "os"
 
-// executable is true: on Windows the extension decides, and find tries no others.
+// executable returns true: on Windows the extension decides, and find tries no other files.
 func executable(string) bool { return true }
 
-// inode is not known there; size and time of the file tell it from another.
+// inode returns 0: size and time tell the file from another.
 func inode(os.FileInfo) uint64 { return 0 }

@@ -68,7 +68,7 @@ func TestEnds(t *testing.T) {
 		{"exit 0", "failed!; " + failedTurn, 0, ""},
 		{"garbage", strings.Repeat("notice=a line that cannot be read; ", 4) + "failed!; " + failedTurn, 0, ""},
 		{"cut", "end=done", 0, ""},
-		{"twice", "text=more; notice=the agent went on after an end; text=trailing; end=second", 0, ""},
+		{"twice", "text=more; notice=the agent continued after an end; text=trailing; end=second", 0, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.message, func(t *testing.T) {
