@@ -69,7 +69,7 @@ func PerTurn(h Host) Subject {
 // Direct drives a conversation in this process.
 func Direct() Host { return Host{Name: "direct", open: openDirect} }
 
-// stub says whether the agent is one of ours.
+// stub reports whether the agent is one of ours.
 func (s Subject) stub() bool { return s.Driver != nil && !s.installed }
 
 // Installed is an agent of this machine, driven directly. env is its environment beside HOME, for a model at
@@ -98,7 +98,7 @@ func Installed(d agent.Driver, base string, rehearsal func(url, home string) age
 	return s
 }
 
-// live says whether the agent takes changes while a turn runs.
+// live reports whether the agent takes changes while a turn runs.
 func (s Subject) live() bool { return s.Driver == nil || s.Agent == "live" || s.Agent == "claude" }
 
 // modes is a mode in which files are written unasked.

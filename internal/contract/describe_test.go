@@ -192,7 +192,7 @@ func testSchemaOfCommand(t *testing.T) {
 	}
 }
 
-// isPath says whether a key of the manifest is made of a command's words.
+// isPath reports whether a key of the manifest is made of a command's words.
 var isPath = regexp.MustCompile(`^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)*$`)
 
 // manifestOf decodes the manifest of a program.

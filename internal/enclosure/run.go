@@ -9,18 +9,18 @@ import (
 	"omniagent/internal/process"
 )
 
-// Program is one to run behind walls with the streams of who asks for it.
+// Program is a program to run in the sandbox with the caller's streams.
 type Program struct {
-	Argv     []string // the first is looked up in PATH of Env
+	Argv     []string // the first is searched for in PATH of Env
 	Dir      string
 	Env      []string
 	Streams  [3]*os.File
-	Terminal *os.File // where a person sits in front of it
+	Terminal *os.File // if a person uses it
 	Signals  <-chan os.Signal
 }
 
-// Run runs it to its end, with everything it started, and returns its exit status, 128 and the number for a signal. An
-// error means that it was not started.
+// Run runs the program to its end, with everything it started, and returns its exit status, or 128 plus the number of a
+// signal. An error means that it was not started.
 func (e *Enclosure) Run(p Program) (int, error) {
 	path, err := find(p.Argv[0], p.Dir, p.Env)
 	if err != nil {
@@ -54,8 +54,8 @@ func (e *Enclosure) Run(p Program) (int, error) {
 	return ending.ExitCode, nil
 }
 
-// find looks a program up as a shell would: a name with a slash is a path, any other is in PATH, of which only absolute
-// entries count.
+// find finds a program as a shell would: a name with a slash is a path, any other is in PATH, of which only absolute
+// directories count.
 func find(name, dir string, env []string) (string, error) {
 	runs := func(path string) bool {
 		info, err := os.Stat(path)
@@ -67,7 +67,7 @@ func find(name, dir string, env []string) (string, error) {
 			path = filepath.Join(dir, path)
 		}
 		if !runs(path) {
-			return "", fault.New(fault.NotInstalled, "%s is no program that can be run",
+			return "", fault.New(fault.NotInstalled, "%s is not an executable program",
 				name).Hint("Give the path of an executable file.")
 		}
 		return path, nil

@@ -70,7 +70,7 @@ func (b *Builder) Opaque(key any, kind Kind, data json.RawMessage) {
 	p.block.Opaque, p.block.Wire = data, b.Wire
 }
 
-// Heard says whether Hear was told something.
+// Heard reports whether Hear was told something.
 func (b *Builder) Heard() bool { return b.heard }
 
 // Said are the blocks of text and thinking so far; calls that may be half are left out.

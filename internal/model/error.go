@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Again says whether the same request may succeed later.
+// Again reports whether the same request may succeed later.
 func (e *Error) Again() bool {
 	switch e.Trouble {
 	case Limited, Overloaded, Broken, Offline, Cut, Stalled:

@@ -130,7 +130,7 @@ func (r *retrying) after(wait time.Duration, e *Error) time.Duration {
 	return wait
 }
 
-// pause says whether the whole time went by.
+// pause reports whether the whole time went by.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

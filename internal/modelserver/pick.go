@@ -87,7 +87,7 @@ func (c *conversation) structured() (Tool, bool) {
 	return Tool{}, false
 }
 
-// hostedSearch says whether the model's side is to search.
+// hostedSearch reports whether the model's side is to search.
 func (c *conversation) hostedSearch() bool {
 	return slices.ContainsFunc(c.r.Tools,
 		func(t Tool) bool { return t.Hosted() && strings.HasPrefix(t.Kind, "web_search") })
@@ -320,9 +320,9 @@ type schema struct {
 	LeastItems int                `json:"minItems"`
 }
 
-// Offers says whether the model could call an agent's own tool for a step of a script, such as "shell", "write", "web"
-// or "search": at once, after asking for a tool that is kept back, from a program, or, of a search, on the model's
-// side.
+// Offers reports whether the model could call an agent's own tool for a step of a script, such as "shell", "write",
+// "web" or "search": at once, after asking for a tool that is kept back, from a program, or, of a search, on the
+// model's side.
 func (r *Request) Offers(step string) bool {
 	c, do := converse(r, ""), action(step)
 	if do == search && c.hostedSearch() {

@@ -51,7 +51,7 @@ func parseResponses(body []byte) (*Request, error) {
 	var choice struct {
 		Name string `json:"name"`
 	}
-	if decode(in.Choice, "tool_choice", &choice) == nil { // a word is no forced tool
+	if decode(in.Choice, "tool_choice", &choice) == nil { // a word does not force a tool
 		r.Forced = choice.Name
 	}
 	return r, nil

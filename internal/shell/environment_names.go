@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Handed is a group of variables that programs get, and why they do.
+// Handed is a group of variables that programs get, with the reason.
 type Handed struct {
-	Names []string // LC_* stands for all that begin so
+	Names []string // LC_* stands for all names with that prefix
 	Why   string
 }
 
@@ -19,8 +19,7 @@ func (h Handed) is(name string) bool {
 	})
 }
 
-// HandedOn is what programs get of an environment, decided one by one. What is not here is kept back; these are
-// deliberately not:
+// HandedOn lists the variables that programs inherit. All others are dropped, among them deliberately:
 //
 //   - what makes a program load or run something: NODE_OPTIONS, NODE_PATH, PYTHONPATH, PYTHONSTARTUP, PERL5OPT,
 //     PERL5LIB, RUBYOPT, RUBYLIB, JAVA_TOOL_OPTIONS, GOFLAGS (-toolexec), RUSTC_WRAPPER, MAKEFLAGS, LD_*, DYLD_*, GIT_*

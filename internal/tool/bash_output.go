@@ -33,14 +33,14 @@ func BashOutput(env *Env) Tool {
 			if pattern != "" {
 				var err error
 				if filter, err = regexp.Compile(pattern); err != nil {
-					in.problem("%q is no regular expression: %v", "filter", err)
+					in.problem("%q is not a regular expression: %v", "filter", err)
 				}
 			}
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
 			return Action{
-				// It reads what a command has printed that was allowed, so nobody has to be asked.
+				// The command was allowed, so reading its output needs no question.
 				Kind: event.Other, Title: "Read the output of " + text.Name(clip(id)), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {
@@ -61,7 +61,7 @@ func BashOutput(env *Env) Tool {
 	}
 }
 
-// jobNames maps what models write to the name of the member that has the id.
+// jobNames maps what models write to the name of the member with the id.
 func jobNames(name string) map[string]string {
 	names := map[string]string{}
 	for _, other := range []string{"bash_id", "shell_id", "task_id", "id"} {
@@ -72,7 +72,7 @@ func jobNames(name string) map[string]string {
 	return names
 }
 
-// jobState is one line on how a command in the background is.
+// jobState describes the state of a background command in one line.
 func jobState(job shell.Job) string {
 	o := job.Outcome
 	switch {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// grepTypes is which names files of a type have. The types have the names that ripgrep gives them.
-// Long because it is a table.
+// grepTypes returns the file name patterns of each type. The types have ripgrep's names. Long because it is a table.
 func grepTypes() map[string]string {
 	return map[string]string{
 		"asciidoc": "*.adoc *.asc *.asciidoc",
@@ -102,7 +101,7 @@ func grepTypes() map[string]string {
 	}
 }
 
-// grepType is the names of a type. Other tools call some of them otherwise.
+// grepType returns the patterns of a type, also under the names of other tools.
 func grepType(name string) []string {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "."))
 	others := map[string]string{

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// The names of the tools that ask a person.
+// Names of the tools that ask a person.
 const (
 	QuestionName = "AskUserQuestion"
 	PlanName     = "ExitPlanMode"
@@ -20,7 +20,7 @@ const (
 const questionExample = `{"questions": [{"question": "Which database?", "header": "Database", "options": [{"label": "SQLite", "description": "a file"}, ` +
 	`{"label": "Postgres", "description": "a server"}], "multiSelect": false}]}`
 
-// question is one that is asked, in the form that Claude's hosts show.
+// question is one question, in the form that Claude's hosts show.
 type question struct {
 	Question string `json:"question"`
 	Header   string `json:"header"`
@@ -53,7 +53,7 @@ func AskUserQuestion() Tool {
 			for i, one := range in.list("questions", true) {
 				var q question
 				if json.Unmarshal(one, &q) != nil || strings.TrimSpace(q.Question) == "" {
-					in.problem("question %d has not the form of one", i+1)
+					in.problem("question %d is not a valid question", i+1)
 				}
 				questions = append(questions, q)
 			}
@@ -78,7 +78,7 @@ func AskUserQuestion() Tool {
 	}
 }
 
-// asked is the questions as a person reads them.
+// asked renders the questions for a person.
 func asked(questions []question) string {
 	var b strings.Builder
 	for i, q := range questions {
@@ -96,12 +96,12 @@ func asked(questions []question) string {
 	return b.String()
 }
 
-// answers tells the model what a person said. Answers are found by the words of their questions.
+// answers tells the model what a person said. It finds answers by the text of their questions.
 func answers(questions []question, filled json.RawMessage, said string) (Result, bool) {
 	var form struct {
 		Answers map[string]json.RawMessage `json:"answers"`
 	}
-	_ = json.Unmarshal(filled, &form) // what has not that form has no answers
+	_ = json.Unmarshal(filled, &form) // anything else has no answers
 	var b strings.Builder
 	for _, q := range questions {
 		var one string
@@ -129,7 +129,7 @@ func answers(questions []question, filled json.RawMessage, said string) (Result,
 
 const planExample = `{"plan": "1. Add a test that shows the fault.\n2. Mend the parser."}`
 
-// ExitPlanMode hands over a plan. Who agrees to it ends the mode that only plans.
+// ExitPlanMode submits a plan. Approval ends the mode plan.
 func ExitPlanMode() Tool {
 	return Tool{
 		Tool: toolspec.Tool{

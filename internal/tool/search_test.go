@@ -263,8 +263,8 @@ func TestGlobFindsWhatFdFinds(t *testing.T) {
 	t.Logf("%d files", total)
 }
 
-// inGit says whether a line is of a repository's own files. Where a rule such as !*/ takes back all hidden directories
-// ripgrep and fd look into .git too; we do not.
+// inGit reports whether a line is of a repository's own files. Where a rule such as !*/ takes back all hidden
+// directories ripgrep and fd look into .git too; we do not.
 func inGit(line string) bool {
 	return strings.HasPrefix(line, ".git/") || strings.Contains(line, "/.git/")
 }

@@ -13,19 +13,19 @@ import (
 
 const taskExample = `{"description": "find the parser", "prompt": "Find the file in which expressions are parsed. Report its path and the names of its functions."}`
 
-// TaskName is the tool that hands work to a sub-agent, and GeneralHelper the kind that there always is.
+// TaskName is the tool that gives work to a sub-agent, and GeneralHelper the kind that always exists.
 const (
 	TaskName      = "Task"
 	GeneralHelper = "general-purpose"
 )
 
-// Named says whether a name that somebody wrote means a tool: its own, or the server that it is of.
+// Named reports whether a written name means a tool: its own name, or that of its server.
 func Named(written, name string) bool {
 	return written == name || written == "*" ||
 		strings.HasPrefix(written, "mcp__") && strings.HasPrefix(name, strings.TrimSuffix(written, "__*")+"__")
 }
 
-// kinds tells the model which sub-agents there are.
+// kinds tells the model which sub-agents exist.
 func kinds(helpers []Helper) (json.RawMessage, error) {
 	said := "general-purpose; there is no other"
 	if len(helpers) > 0 {
@@ -37,7 +37,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 	return encode(said)
 }
 
-// HandOver is the tool Task: it hands a piece of work to a sub-agent.
+// HandOver returns the tool Task, which gives a piece of work to a sub-agent.
 func HandOver(env *Env) Tool {
 	known, err := kinds(env.Helpers)
 	if err != nil {

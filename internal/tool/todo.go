@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Todo is one thing to do.
+// Todo is one task.
 type Todo struct {
 	ID         string `json:"id,omitempty"`
 	Content    string `json:"content"`
@@ -21,13 +21,13 @@ type Todo struct {
 	ActiveForm string `json:"activeForm"`
 }
 
-// Todos is the list of a conversation. It may be used from several goroutines; the zero value is the empty list.
+// Todos is the list of a conversation. Several goroutines may use it; the zero value is empty.
 type Todos struct {
 	mu   sync.Mutex
 	list []Todo
 }
 
-// Get is a copy of the list.
+// Get returns a copy of the list.
 func (t *Todos) Get() []Todo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +49,7 @@ const (
 
 const todoExample = `{"todos": [{"content": "Fix the parser", "status": "in_progress", "activeForm": "Fixing the parser"}]}`
 
-// TodoWrite keeps the list of what is to be done.
+// TodoWrite replaces the list of tasks.
 func TodoWrite(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
@@ -94,7 +94,7 @@ func readTodos(in *input) []Todo {
 			ActiveForm: item.text("activeForm", false),
 		}
 		if value := item.raw("id"); value != nil && json.Unmarshal(value, &todo.ID) != nil {
-			todo.ID = string(value) // numbers are usual
+			todo.ID = string(value) // models often write numbers
 		}
 		switch {
 		case len(item.problems) > 0:

@@ -15,7 +15,7 @@ import (
 // slowly, on FAT every other second.
 const racy = 2 * time.Second
 
-// Fingerprint tells whether a file is still the one that was read. The zero value stands for a file that does not
+// Fingerprint reports whether a file is still the one that was read. The zero value stands for a file that does not
 // exist.
 type Fingerprint struct {
 	Hash     [sha256.Size]byte

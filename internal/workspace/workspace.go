@@ -135,7 +135,7 @@ func tooLarge(path string, size, max int64) error {
 		With("path", path).With("size", size).With("max", max)
 }
 
-// typeOf names what a directory entry is.
+// typeOf names the type of a directory entry.
 func typeOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
@@ -154,7 +154,7 @@ func typeOf(mode fs.FileMode) string {
 	return "special file"
 }
 
-// SyncDir makes the entries of a directory survive the machine: files that were made, renamed or removed in it.
+// SyncDir makes the entries of a directory durable: files that were created, renamed or removed in it.
 func SyncDir(dir string) error {
 	if err := syncDir(dir); err != nil {
 		return refused("sync", dir, err)

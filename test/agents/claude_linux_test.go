@@ -335,7 +335,7 @@ func claudeRequest(b *bench, list []modelserver.Request) modelserver.Request {
 	return modelserver.Request{}
 }
 
-// claudeOffers says whether the model could call that tool, at once or after asking for it.
+// claudeOffers reports whether the model could call that tool, at once or after asking for it.
 func claudeOffers(r modelserver.Request, tool string) bool {
 	if slices.ContainsFunc(r.Tools, func(t modelserver.Tool) bool { return t.Name == tool }) {
 		return true

@@ -66,7 +66,7 @@ func points(d agent.Driver) []string {
 	)
 }
 
-// covered says whether a list has a point. "pair *" stands for all that begin so.
+// covered reports whether a list has a point. "pair *" stands for all that begin so.
 func covered(list []string, point string) bool {
 	return slices.ContainsFunc(list, func(c string) bool {
 		begin, all := strings.CutSuffix(c, "*")

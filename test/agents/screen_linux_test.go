@@ -198,7 +198,7 @@ func (s *screen) presses(key string, every time.Duration, what string, holds fun
 	}
 }
 
-// shows says whether a text is there, after the last one that was seen. Blanks do not count.
+// shows reports whether a text is there, after the last one that was seen. Blanks do not count.
 func (s *screen) shows(text string) bool {
 	all := s.letters()
 	return strings.Contains(all[min(s.seen, len(all)):], letters(text))

@@ -307,8 +307,8 @@ func childLeakage(p *probe) {
 		"session cleanup ends what outlived a killed parent: it comes with the commands that start agents")
 }
 
-// gone says that no process runs any more. One that is killed takes a moment to end, which nobody but its parent can
-// wait for.
+// gone reports whether no process runs any more. One that is killed takes a moment to end, which nobody but its parent
+// can wait for.
 func gone(pids ...string) bool {
 	look, late := time.NewTicker(5*time.Millisecond), time.After(time.Second)
 	defer look.Stop()
@@ -322,7 +322,7 @@ func gone(pids ...string) bool {
 	return true
 }
 
-// alive says whether a process runs. One that has ended and was not collected by its parent does not.
+// alive reports whether a process runs. One that has ended and was not collected by its parent does not.
 func alive(pid string) bool {
 	n := 0
 	_, _ = fmt.Sscan(pid, &n)

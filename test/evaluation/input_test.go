@@ -69,8 +69,8 @@ func runtimeMismatch(p *probe) {
 	p.note("so no RUNTIME_VERSION can occur")
 }
 
-// selfContained says that the program names no interpreter. Where programs are no ELF files that cannot be told, and go
-// by the build.
+// selfContained reports whether the program names no interpreter. Where programs are no ELF files that cannot be told,
+// and go by the build.
 func selfContained(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -389,7 +389,7 @@ func hallucination(p *probe) {
 		"a placeholder is refused, and no value invented for it")
 }
 
-// quick says whether a call that may not wait ended within a second.
+// quick reports whether a call that may not wait ended within a second.
 func (p *probe) quick(args ...string) (*result, bool) {
 	r := p.fastest(time.Second, call{args: args})
 	return r, r.exit >= 0 && r.took <= time.Second

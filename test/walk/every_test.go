@@ -209,7 +209,7 @@ func checkSurplusArgument(t *testing.T, c *command) {
 	}
 }
 
-// anyWords says whether a command takes any number of words, whatever they are: those of another program's call.
+// anyWords reports whether a command takes any number of words, whatever they are: those of another program's call.
 func (c *command) anyWords() bool {
 	for name, p := range c.ext.Parameters {
 		if (p.Nargs == "*" || p.Nargs == "+") && p.Pattern == "" &&

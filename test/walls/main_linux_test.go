@@ -178,7 +178,7 @@ func inNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// unshares says whether a weaker place can be made here.
+// unshares reports whether a weaker place can be made here.
 func unshares() bool {
 	cmd := exec.Command("/bin/true")
 	cmd.SysProcAttr = inNamespace()

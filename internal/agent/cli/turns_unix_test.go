@@ -336,7 +336,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// lateFault says whether a fault is one of an agent that gave no sign of life, in full.
+// lateFault reports whether a fault is one of an agent that gave no sign of life, in full.
 func lateFault(f *fault.Fault, parts ...string) bool {
 	if f == nil || f.Code != fault.TimedOut || !strings.Contains(f.Suggestion, "--connect-timeout") {
 		return false

@@ -123,8 +123,8 @@ func (m *message) write() {
 	}
 }
 
-// mayThink says whether thinking can be asked for: not while calls wait that were made without, as another model or an
-// earlier setting may have made them.
+// mayThink reports whether thinking can be asked for: not while calls wait that were made without, as another model or
+// an earlier setting may have made them.
 func (r *request) mayThink() bool {
 	last := len(r.Messages) - 1
 	if last < 1 || r.Messages[last].blocks[0].Type != "tool_result" {

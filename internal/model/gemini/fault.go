@@ -92,7 +92,7 @@ func fault(status int, _ http.Header, body []byte) *model.Error {
 	return e
 }
 
-// spent says whether a quota is one that waiting does not mend soon.
+// spent reports whether a quota is one that waiting does not mend soon.
 func spent(quota string) bool {
 	quota = strings.ToLower(quota)
 	return strings.Contains(quota, "perday") || strings.Contains(quota, "permonth")

@@ -257,8 +257,8 @@ func (r *reader) end(err error) (*model.Answer, error) {
 	return &r.a, nil
 }
 
-// wrong says whether the reason for the end is an error. A call that the API itself could not read is one of those: the
-// model writes it anew when asked again.
+// wrong reports whether the reason for the end is an error. A call that the API itself could not read is one of those:
+// the model writes it anew when asked again.
 func (r *reader) wrong() error {
 	e := &model.Error{Code: r.reason, Message: "the API ended the answer: " + r.reason}
 	if r.message != "" {
@@ -275,5 +275,5 @@ func (r *reader) wrong() error {
 	return e
 }
 
-// absent says whether a member is missing or null.
+// absent reports whether a member is missing or null.
 func absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }

@@ -126,7 +126,7 @@ func (c *chat) learn(s spelling, err error) spelling {
 	return s
 }
 
-// unknownMember says whether the message says that no such member is known, rather than that its value is wrong.
+// unknownMember reports whether the message says that no such member is known, rather than that its value is wrong.
 func unknownMember(message, name string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, name) &&

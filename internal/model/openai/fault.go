@@ -109,7 +109,7 @@ func sort(code string) model.Trouble {
 	return ""
 }
 
-// tooLong says whether the request is longer than the model's context, for servers that have no code for it. Only a
+// tooLong reports whether the request is longer than the model's context, for servers that have no code for it. Only a
 // refusal of the request itself can mean that, and an error without a status of its own within a stream. OpenAI words
 // one with status 429 so, too: a request above the limit of a minute never gets through, however long one waits.
 func tooLong(status int, sort model.Trouble, message string) bool {

@@ -36,7 +36,7 @@ func (t *tally) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// absent says whether a member is missing or null.
+// absent reports whether a member is missing or null.
 func absent(data json.RawMessage) bool { return len(data) == 0 || string(data) == "null" }
 
 // texts is the text and the thinking of content, which is a string or a list of parts.

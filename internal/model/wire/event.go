@@ -159,7 +159,7 @@ func (p *parser) end() error {
 	return &model.Error{Trouble: model.Cut, Message: "the answer ended before it was whole"}
 }
 
-// beginning says whether a line of a stream may begin so.
+// beginning reports whether a line of a stream may begin so.
 func beginning(line []byte) bool {
 	field, _, whole := strings.Cut(string(line[:min(len(line), 16)]), ":")
 	return slices.ContainsFunc(fields(), func(f string) bool {

@@ -94,7 +94,8 @@ func (x *exchange) broken(err error) *model.Error {
 	return e
 }
 
-// foreign says whether something else than HTTP came, which net/http tells in words only; half a line of HTTP is none.
+// foreign reports whether something else than HTTP came, which net/http tells in words only; half a line of HTTP is
+// none.
 func foreign(said string) bool {
 	_, line, ok := strings.Cut(said, `malformed HTTP response "`)
 	line = strings.TrimSuffix(line, `"`)
