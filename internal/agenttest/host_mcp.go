@@ -29,7 +29,7 @@ func Delegate(built *Built) Host {
 			13: "its client gets the answer with the end of the call, so there is nothing to read meanwhile",
 			14: "nothing waits: a call is a turn", 17: "its client hears nothing between calls",
 			18: "the protocol has no request for steering",
-			19: "a server goes on with the sessions that it began, and it is another one behind the end of its input",
+			19: "a server continues the sessions that it began, and after the end of its input it is another server",
 		},
 		open: func(t *testing.T, s Subject, w wish) side {
 			args := []string{"mcp", "--allow-mode", "yolo"}

@@ -37,7 +37,7 @@ func all() []law {
 		{16, "a host that is killed leaves a journal", killed},
 		{17, "a turn that nobody asked for has its own id", wakes},
 		{18, "steering reaches the turn or becomes a message", steers},
-		{19, "resuming goes on with the same id", resumes},
+		{19, "resuming keeps the id", resumes},
 		{20, "an agent forges nothing", forges},
 	}
 }

@@ -175,7 +175,7 @@ func steers(t *testing.T, s Subject) {
 		k.stopTurn(false)
 		next := k.prompts("say over")
 		if len(next) != 1 || next[0].Turn != turn+1 {
-			t.Fatalf("it reached nothing, and it is no message\n%s", told(k.events()))
+			t.Fatalf("it reached nothing, and did not become a message\n%s", told(k.events()))
 		}
 		if e := k.endOf(next[0].Turn); !e.End.OK || k.text(next[0].Turn) != "over" {
 			t.Errorf("%+v, said %q", e.End, k.text(next[0].Turn))

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/setting"
 )
 
-// place of an event among others; -1: there is none.
+// index returns the place of an event among others, or -1.
 func index(all []event.Event, match func(event.Event) bool) int {
 	for i, e := range all {
 		if match(e) {
@@ -28,7 +28,7 @@ func changesMode(mode setting.Approval) func(event.Event) bool {
 	return func(e event.Event) bool { return e.Kind == event.Changed && e.Facts != nil && e.Facts.Mode == mode }
 }
 
-// announces: a change is an event that precedes the first event that it affects, whoever caused it.
+// announces: a change is an event that precedes the first event that it affects, whatever caused it.
 func announces(t *testing.T, s Subject) {
 	t.Run("by the host", func(t *testing.T) {
 		t.Parallel()
@@ -132,7 +132,7 @@ func sets(t *testing.T, s Subject) {
 		t.Errorf("set in a turn of an agent that cannot: %v", err)
 	}
 	if err == nil && !s.Host.soft {
-		t.Error("set in a turn of an agent that cannot is no error")
+		t.Error("Set during a turn of an agent that cannot do it returned no error")
 	}
 	repeated := index(k.events()[before:], changesMode(stricter))
 	if repeated >= 0 && !s.Host.soft {
@@ -143,8 +143,8 @@ func sets(t *testing.T, s Subject) {
 	}
 }
 
-// restarts: what an agent takes only when it is started is changed between turns, by a restart that goes on
-// with the same conversation.
+// restarts: a change that an agent takes only when it starts is made between turns, by a restart that continues the
+// conversation.
 func restarts(t *testing.T, s Subject) {
 	k := s.open(t, wish{mode: setting.Prompt, mute: s.Host.mute})
 	first := k.say("where")

@@ -99,7 +99,7 @@ func killHost(t *testing.T, s Subject, i int, after time.Duration) {
 		t.Fatalf("%s: left alive:\n%s", when, left)
 	}
 	before := k.events()
-	if s.Host.mute { // who calls goes on with what this process began, so it is opened directly
+	if s.Host.mute { // the caller continues what this process began, so it is opened directly
 		s.Host = Direct()
 	}
 	again := s.open(t, wish{in: k.p, resume: k.id()})

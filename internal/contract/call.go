@@ -203,8 +203,8 @@ func (c *Call) cleanup() {
 	}
 }
 
-// left returns a copy of the call for making the answer. An abandoned handler goes on with the original, and its
-// changes have no effect any more.
+// left returns a copy of the call for making the answer. An abandoned handler keeps the original, and its changes have
+// no effect any more.
 func (c *Call) left() *Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -223,7 +223,7 @@ func TestManifest(t *testing.T) {
 			commands := m["commands"].(map[string]any)
 			for key := range commands {
 				if !isPath.MatchString(key) {
-					t.Errorf("the key %q is no dot path", key)
+					t.Errorf("the key %q is not a dotted path", key)
 				}
 			}
 			for _, c := range program.Commands {
@@ -354,7 +354,7 @@ func testManifestIsEnough(t *testing.T, p *Program, commands map[string]any) {
 				}
 			}
 			for i := 0; i < len(rest); i++ {
-				if rest[i] == "--" { // what follows is no flag
+				if rest[i] == "--" { // no flags follow
 					arguments += len(rest) - i - 1
 					break
 				}

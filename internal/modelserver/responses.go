@@ -156,7 +156,7 @@ func (i responsesItem) addMessage(r *Request) error {
 	return nil
 }
 
-// jsonOrText is JSON as it stands, and anything else as a JSON text.
+// jsonOrText returns JSON unchanged, and anything else as a JSON string.
 func jsonOrText(s string) JSON {
 	if json.Valid([]byte(s)) {
 		return JSON(s)

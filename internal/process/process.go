@@ -248,7 +248,7 @@ func notStarted(s Spec, err error) error {
 	code, program := fault.Internal, s.Argv[0]
 	switch {
 	case s.Dir != "" && !isDirectory(s.Dir):
-		return fault.New(fault.FileMissing, "%s is no directory to run %s in", s.Dir, program).With("path",
+		return fault.New(fault.FileMissing, "%s is not a directory to run %s in", s.Dir, program).With("path",
 			s.Dir).Because(err)
 	case errors.Is(err, fs.ErrPermission):
 		code = fault.PermissionDenied

@@ -211,7 +211,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(p.Network.Open, "what listens on this machine, and everything that the network reaches")
 	add(len(p.Hidden) > 0, "hidden files that have a second name, by a hard link or another mount")
 	add(true,
-		"repositories that a command makes elsewhere in the workspace, and what git runs when a person goes on with "+
+		"repositories that a command makes elsewhere in the workspace, and what git runs when a person continues "+
 			"a rebase that a command began")
 	add(os.Geteuid() == 0,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")

@@ -224,7 +224,7 @@ func asciiLike(r rune) byte {
 func (n *near) difference(text []byte) string {
 	for i, want := range n.wanted {
 		if len(text) == 0 {
-			return fmt.Sprintf("The file ends where old_string goes on with %q.", shorten([]byte(want)))
+			return fmt.Sprintf("The file ends where old_string continues with %q.", shorten([]byte(want)))
 		}
 		var have []byte
 		have, text = nextLine(text)

@@ -78,7 +78,7 @@ func grepSyntax(pattern string, err error) error {
 				", are not supported: search for more than is wanted, and read the lines")
 		}
 	}
-	return errors.New(what + `; put a backslash before each of . * + ? ( ) [ ] { } | ^ $ \ that is meant as it stands`)
+	return errors.New(what + `; put a backslash before each of . * + ? ( ) [ ] { } | ^ $ \ that is meant literally`)
 }
 
 // withinLines removes what could match the end of a line, so that whole files can be searched in memory.

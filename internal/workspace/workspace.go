@@ -12,24 +12,24 @@
 // then uses the same path: it works in open directories, and never writes through a link that appeared after the
 // decision. What it cannot ensure, and does not promise:
 //
-//   - What is mounted in the workspace belongs to it. Whoever may mount has decided so; a bind mount of / would be /. A
-//     single file that is mounted can be read, and not replaced: that would need to write in place.
-//   - A hard link is a file of the workspace. Nobody can tell whether it has another name outside, so it is read; it is
-//     never written in place, so the other name keeps what it has. Append and Lock do write in place: they are for our
-//     own journals, never for a name of a model.
-//   - A directory that somebody carries out of the workspace while it is open is still the one that was opened. What
-//     was about to be written in it is written there. It takes somebody who may write outside.
-//   - Between the last look at a file and the rename there is a moment in which another program can write it, and its
-//     change is lost. Others of this process wait for each other; a file that was expected not to be there is never
-//     overwritten, where the file system has hard links.
-//   - Of a file that changes while it is read, the reader may get some old and some new bytes. The fingerprint is that
-//     of what was read.
-//   - An absolute path that a model wrote is looked up to see whether links above the root lead it back in; that may
-//     touch a server or mount something. What is found is not told. Where a link in the workspace leads is judged by
-//     its text alone.
-//   - Directories that Replace created stay if the write fails, and extended attributes, access lists and
-//     capabilities of the old file are lost. What a killed process leaves is a file whose name says so, and the next
-//     write beside it takes it away after a minute.
+//   - What is mounted in the workspace belongs to it, because a user who can mount decided that; a bind mount of /
+//     would be /. A single mounted file can be read, but not replaced: it would have to be written in place.
+//   - A hard link is a file of the workspace. It may have another name outside, which cannot be known, so it is read.
+//     It is never written in place, so the other name keeps its content. Append and Lock do write in place: they are
+//     for our own journals, never for a name from a model.
+//   - A directory that is moved out of the workspace while it is open is still the opened one: a write in progress
+//     goes there. Only a program that may write outside can do that.
+//   - Between the last check of a file and the rename there is a moment in which another program can write it, and
+//     that change is lost. Writers in this process wait for each other. A file that was expected not to exist is never
+//     overwritten, if the file system has hard links.
+//   - If a file changes while it is read, the reader may get some old and some new bytes. The fingerprint is that of
+//     the bytes that were read.
+//   - An absolute path from a model is looked up to see whether links above the root lead it back in, which may touch
+//     a server or mount something. The result is not reported. The target of a link in the workspace is judged by its
+//     text alone.
+//   - Directories that Replace created stay if the write fails, and extended attributes, access lists and capabilities
+//     of the old file are lost. A killed process leaves a file with a recognisable name, which a later write in that
+//     directory removes after a minute.
 //   - A file system that is mounted over a network may hang every call for as long as it likes.
 package workspace
 

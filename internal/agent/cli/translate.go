@@ -119,7 +119,7 @@ func parenthesis(note string) string {
 }
 
 // Here returns the cell as it applies on this machine: it does not without a program that it needs. An unspecified cell
-// is None.
+// becomes None.
 func Here(c agent.Cell, m agent.Machine) agent.Cell {
 	if c.Level == "" {
 		c.Level = agent.None

@@ -375,7 +375,7 @@ func TestPromptAsArgument(t *testing.T) {
 	if err := m.Turn(within(t), []event.Block{{Text: "--yolo"}}); !errors.Is(err, fault.ArgError) {
 		t.Errorf("a message that would be a flag: %v", err)
 	}
-	// Nothing stands on standard input, so the stub says nothing: that is no answer.
+	// Standard input is empty, so the stub prints nothing, which does not count as an answer.
 	if got := told(m.turn(t, "hello world")); got != "failed!; "+failedTurn {
 		t.Error(got)
 	}

@@ -16,7 +16,7 @@ import (
 // answer is valid as long as the program is the very same file.
 type Versions struct{ File string }
 
-// mostVersions bounds the file; nobody has so many agents.
+// mostVersions bounds the file, generously.
 const mostVersions = 1 << 20
 
 // seenFile identifies a program as it was when it was asked.

@@ -99,7 +99,7 @@ func (p *parser) take(line []byte) (bool, error) {
 	case "id", "retry":
 	default:
 		if !p.known {
-			return false, garbage("what came is no stream of events", line)
+			return false, garbage("the response is not a stream of events", line)
 		}
 	}
 	p.known = true
@@ -128,7 +128,7 @@ func (p *parser) keep(line, value []byte) {
 	p.some = true
 }
 
-// dispatch gives an event away. One without data is none.
+// dispatch passes an event on. It ignores one without data.
 func (p *parser) dispatch() (bool, error) {
 	e := Event{Name: p.name, Data: p.data}
 	some := len(p.data) > 0
@@ -141,15 +141,15 @@ func (p *parser) dispatch() (bool, error) {
 	return done, err
 }
 
-// end is told that no more comes, and that nobody broke the connection. The last event may lack its blank line, and
-// then counts if it is not half.
+// end is called when the connection has ended without an error. The last event may lack its blank line, and then counts
+// if it is complete.
 func (p *parser) end() error {
 	line := p.first(p.line)
 	switch value, ok := bytes.CutPrefix(line, []byte("data:")); {
 	case ok:
 		p.keep(line, bytes.TrimPrefix(value, []byte(" ")))
 	case len(line) > 0 && !p.known && !beginning(line):
-		return garbage("what came is no stream of events", line)
+		return garbage("the response is not a stream of events", line)
 	}
 	if d := bytes.TrimSpace(p.data); string(d) == "[DONE]" || len(d) > 0 && d[0] == '{' && json.Valid(d) {
 		if done, err := p.dispatch(); done || err != nil {

@@ -74,7 +74,7 @@ func (a *API) begin(ctx context.Context, method, path, accept string, body any) 
 	if x.asked.Err() != nil {
 		return x, x.failure(err)
 	}
-	// what did not come of its body is no other error
+	// a truncated body does not change the error
 	return x, x.failure(a.Refused(x.resp.StatusCode, x.resp.Header, head))
 }
 
@@ -83,7 +83,7 @@ func (a *API) begin(ctx context.Context, method, path, accept string, body any) 
 func (x *exchange) request(method, path, accept string, body any) (*http.Request, *payload, error) {
 	at, err := url.Parse(x.api.Base + path)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is no http or https URL"}
+		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is not an http or https URL"}
 	}
 	x.host = at.Host
 	sent := &payload{}

@@ -94,8 +94,8 @@ func (x *exchange) broken(err error) *model.Error {
 	return e
 }
 
-// foreign reports whether something else than HTTP came, which net/http tells in words only; half a line of HTTP is
-// none.
+// foreign reports whether the response was not HTTP, which net/http only says in words. A truncated line of HTTP does
+// not count.
 func foreign(said string) bool {
 	_, line, ok := strings.Cut(said, `malformed HTTP response "`)
 	line = strings.TrimSuffix(line, `"`)
