@@ -84,7 +84,7 @@ func TestEveryPointIsTried(t *testing.T) {
 			claims = append(claims, one.covers...)
 			for _, c := range one.covers {
 				if !slices.ContainsFunc(all, func(p string) bool { return covered([]string{c}, p) }) {
-					t.Errorf("%s: %s covers %q, which is no point", s.driver.Name(), one.name, c)
+					t.Errorf("%s: %s covers %q, which is not a point", s.driver.Name(), one.name, c)
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// screenTakes is how long a text may take to appear. It is no measurement: the machine may be slow and busy.
+// screenTakes is how long a text may take to appear. It is not a measurement: the machine may be slow and busy.
 const screenTakes = 60 * time.Second
 
 // screen is a terminal with a program in it. It answers what programs ask a terminal, and remembers what they wrote.

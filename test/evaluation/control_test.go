@@ -103,7 +103,7 @@ func timeouts(p *probe) {
 func idempotency(p *probe) {
 	args := []string{"config", "set", "grace", "3s", "--idempotency-key", "order-1"}
 	first, again := p.run(args...), p.run(args...)
-	p.need(1, first.succeeded() && again.exit == 0, "the same call twice is no error")
+	p.need(1, first.succeeded() && again.exit == 0, "the same call twice is not an error")
 	p.need(2, first.str("data/effect") == "created" && again.str("data/effect") == "noop", "the second has effect noop")
 	p.run("config", "set", "grace", "9s")
 	third := p.run(args...)

@@ -105,7 +105,7 @@ func destructive(p *probe) {
 	}), "the schema says which commands need it")
 }
 
-// A secret nobody has: it has the form of a key, and is made here so that no scanner finds one in the source.
+// An invented secret: it has the form of a key, and is made here so that no scanner finds one in the source.
 func madeUpSecret() string { return "sk-" + strings.Repeat("aB3dE6gH", 6) }
 
 func secrets(p *probe) {

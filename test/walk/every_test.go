@@ -86,7 +86,7 @@ func checkHelp(t *testing.T, c *command) {
 	long := b.run(t, call{args: append(c.words(), "--help")})
 	e := c.judge(t, long)
 	if long.code != 0 || e.Meta["help"] != true {
-		t.Errorf("--help is no help\n%s", long)
+		t.Errorf("--help is not the help\n%s", long)
 	}
 	for _, want := range []string{
 		"Usage: omniagent " + strings.Join(c.words(), " "), "Examples:", "Exit codes:",

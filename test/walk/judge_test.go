@@ -178,7 +178,7 @@ func (c *command) plain(t *testing.T, more ...string) call {
 	}
 	words := shellWords(c.Examples[0].Command)
 	if words[0] != "omniagent" || strings.ContainsAny(c.Examples[0].Command, `"|$`) {
-		t.Fatalf("the first example of %s is no plain call: %s", c.key, c.Examples[0].Command)
+		t.Fatalf("the first example of %s is not a plain call: %s", c.key, c.Examples[0].Command)
 	}
 	if i := slices.Index(words, "--output"); i > 0 { // the form of the result is the walk's to choose
 		words = slices.Delete(words, i, i+2)
