@@ -68,7 +68,8 @@ func Words(root string, pending []string) ([]string, error) {
 	})
 	for _, place := range pending {
 		if !unclean[place] {
-			problems = append(problems, place+": has no rejected phrase any more: take it off the list of pending places")
+			problems = append(problems,
+				place+": has no rejected phrase any more: take it off the list of pending places")
 		}
 	}
 	sort.Strings(problems)

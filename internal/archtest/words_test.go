@@ -77,7 +77,6 @@ func pending() []string {
 		"internal/fault",
 		"internal/literal",
 		"internal/mcp",
-		"internal/model/wire",
 		"internal/page",
 		"internal/proto/acp",
 		"internal/proto/claude",

@@ -112,7 +112,8 @@ func option(m literal.Member) ([]string, bool) {
 	name := "--" + strings.ReplaceAll(m.Key, "_", "-")
 	switch m.Value.Kind {
 	case literal.Bool:
-		return []string{fmt.Sprintf("%s=%t", name, m.Value.Bool)}, true // also for false, which overrides what is forwarded
+		// also for false, which overrides what is forwarded
+		return []string{fmt.Sprintf("%s=%t", name, m.Value.Bool)}, true
 	case literal.String:
 		return []string{name + "=" + m.Value.Str}, true
 	case literal.Number:

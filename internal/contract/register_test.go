@@ -83,7 +83,10 @@ func brokenDeclarations() []broken {
 			"child_argument", "takes --nothing, which does not exist",
 			func(c *Command) { c.Children = []Subprocess{{Binary: "git", CallerArgs: []string{"nothing"}}} },
 		},
-		{"child_argument", "is not a program name", func(c *Command) { c.Children = []Subprocess{{Binary: "git log"}} }},
+		{
+			"child_argument", "is not a program name",
+			func(c *Command) { c.Children = []Subprocess{{Binary: "git log"}} },
+		},
 		{"child_argument", "is not a program name", func(c *Command) { c.Children = []Subprocess{{Binary: ""}} }},
 		{"child_argument", "is not a program name", func(c *Command) { c.Children = []Subprocess{{Binary: "a;b"}} }},
 		{

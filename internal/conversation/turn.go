@@ -77,7 +77,8 @@ func (c *Conversation) accept(blocks []event.Block) (int64, error) {
 func (c *Conversation) fits(blocks []event.Block) error {
 	for _, b := range blocks {
 		if b.Media != "" && !c.able.Images {
-			return fault.New(fault.Unsupported, "%s takes only text in a conversation, not %s", c.Facts().Agent, b.Media).
+			return fault.New(fault.Unsupported, "%s takes only text in a conversation, not %s", c.Facts().Agent,
+				b.Media).
 				Hint("save it as a file and name the file in the message")
 		}
 	}

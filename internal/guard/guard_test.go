@@ -291,7 +291,8 @@ func TestListsAreFreshAndPlain(t *testing.T) {
 func TestEachConstructSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"cat <(ls)": "runs in parallel", "ls @(a|b)": "extended pattern", "echo $'x'": "$'", "echo $\"x\"": "translated",
+		"cat <(ls)": "runs in parallel", "ls @(a|b)": "extended pattern", "echo $'x'": "$'",
+		"echo $\"x\"":            "translated",
 		"case x in x) ls;; esac": "case", "export x": "variables", "coproc ls": "background", "ls &": "background",
 		"time ls": "keyword", "f() { ls; }": "function", "for i in a; do ls; done": "loop",
 		"while true; do ls; done": "loop", "((1))": "arithmetic", "let 1": "arithmetic", "echo $((x))": "arithmetic",

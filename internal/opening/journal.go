@@ -69,7 +69,8 @@ func (p *Plan) resumeMode(state session.State) {
 	}
 	if p.request.Mode {
 		p.env.Log(
-			"the session is in mode %s, which stays, because resuming never loosens it. Change the mode in the conversation, "+
+			"the session is in mode %s, which stays, because resuming never loosens it. Change the mode in the "+
+				"conversation, "+
 				"or begin another",
 			mode,
 		)

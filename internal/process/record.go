@@ -35,7 +35,8 @@ type SessionChild struct {
 	PID     int       //
 	Argv0   string    //
 	Started time.Time //
-	Alive   bool      // the child, or on Linux something that it started, runs; another process with its number does not count
+	// the child, or on Linux something that it started, runs; another process with its number does not count
+	Alive bool
 
 	entry entry
 }
