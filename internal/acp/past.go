@@ -193,7 +193,7 @@ func pastCall(b model.Block) *event.Call {
 		"Task": event.Agent,
 	}
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
-	in := texts(b.Input, "command", "file_path", "path", "notebook_path")
+	in := event.Texts(b.Input, "command", "file_path", "path", "notebook_path")
 	if kind, ok := kinds[b.Name]; ok {
 		c.Kind = kind
 	} else if strings.HasPrefix(b.Name, "mcp__") {

@@ -5,8 +5,8 @@
 // Names lists is the one that counts; and that everything wrong with it is reported at once, each thing with its line
 // and column.
 //
-// It refuses what is no regular file, what is larger than 1 MiB, and a member that it needs and that is code. It does
-// not know which agents exist, and it does not decide whether the content is trusted: nothing of it may be started
+// It refuses what is not a regular file, what is larger than 1 MiB, and code in place of a literal. It
+// does not know which agents exist, and it does not decide whether the content is trusted: nothing of it may be started
 // before somebody did.
 package agentsdir
 
@@ -164,18 +164,24 @@ func unreadable(path string, err error) error {
 func Parse(path string, data []byte) (*File, error) {
 	var v literal.Value
 	var err error
+	js := false
 	switch filepath.Ext(path) {
 	case ".json":
 		v, err = literal.ParseJSON5(data)
 	case ".toml":
 		v, err = literal.ParseTOML(data)
 	default:
+		js = true
 		v, err = literal.ParseJS(data)
 	}
 	p := problems{path: path}
 	if err != nil {
 		p.syntax(err)
-		return nil, p.fault("Correct " + clean(path) + " at that place")
+		remedy := "Correct " + clean(path) + " at that place"
+		if js {
+			remedy += ", or write it as omniagent.config.json or omniagent.config.toml"
+		}
+		return nil, p.fault(remedy)
 	}
 	if v.Kind == literal.Null {
 		return nil, nil

@@ -44,15 +44,10 @@ func member(v literal.Value, key string) (literal.Value, bool) {
 
 // is notes when a value is of another kind than it must be.
 func (r *reader) is(v literal.Value, kind literal.Kind, name, what string) bool {
-	switch v.Kind {
-	case kind:
-		return true
-	case literal.Code:
-		r.syntax(v.NotLiteral(name))
-	default:
+	if v.Kind != kind {
 		r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s", name, what, kindName(v.Kind)), v.Str+v.Num, "")
 	}
-	return false
+	return v.Kind == kind
 }
 
 func kindName(k literal.Kind) string {

@@ -67,8 +67,7 @@ func (r *reader) cli(v literal.Value, name string) *CLI {
 	r.keys(v, name, "modes", "prompt", "flags", "passthrough", "translate")
 	if m, ok := member(v, "translate"); ok {
 		r.add(m.Pos,
-			name+".translate is code; this program reads configuration without running it: say the same with modes, "+
-				"prompt and flags", "", "")
+			name+".translate has no effect here: say the same with modes, prompt and flags", "", "")
 	}
 	if m, ok := r.need(v, name, "modes"); ok && r.is(m, literal.Object, name+".modes", "an object") {
 		r.keys(m, name+".modes", Interactive, OneShot)

@@ -2,11 +2,12 @@
 // against the habits that a compiler does not check.
 //
 // Check promises to report, on every platform's files alike: a package without a row and a row without a package; an
-// import of the same or a higher floor; a package without a doc comment or with a name that says nothing; func init; a
-// variable of a package that can be changed (this one as the running platform builds it); a call that changes the
-// directory of the process, a child that is a shell, and os/exec where children have no guard; a file reached by its
-// path where only a workspace.Dir may; a long file or function without its reason; a module linked into a program but
-// not listed in testdata/dependencies.txt, or listed and not linked; a direct requirement in go.mod without a reason.
+// import of the same or a higher floor, or of demo or rehearsal by another room than command; a package without a doc
+// comment or with a name that says nothing; func init; a variable of a package that can be changed (this one as the
+// running platform builds it); a call that changes the directory of the process, a child that is a shell, and os/exec
+// where children have no guard; a file reached by its path where only a workspace.Dir may; a long file or function
+// without its reason; a module linked into a program but not listed in testdata/dependencies.txt, or listed and not
+// linked; a direct requirement in go.mod without a reason.
 // It refuses to judge a tree that does not parse; a package that does not build is a problem.
 package archtest
 

@@ -99,6 +99,10 @@ func (t *tree) checkRooms() {
 	}
 }
 
+// apart reports the rooms that show or try the product and are no part of it: only the command line, which declares
+// their commands, may import them.
+func apart(name string) bool { return name == "demo" || name == "rehearsal" }
+
 // checkImports compares the imports of a package with the floors. Test files are free.
 func (t *tree) checkImports(p *pkg) {
 	from, ok := t.room(p.name)
@@ -129,6 +133,8 @@ func (t *tree) checkImports(p *pkg) {
 				t.problem(t.at(spec), "%s imports %s, which serves only tests", p.name, name)
 			case to.floor >= from.floor:
 				t.problem(t.at(spec), "%s on floor %d imports %s on floor %d", p.name, from.floor, name, to.floor)
+			case apart(name) && p.name != "command":
+				t.problem(t.at(spec), "%s imports %s, which only command may", p.name, name)
 			}
 		}
 	}

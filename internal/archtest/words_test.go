@@ -73,7 +73,6 @@ func pending() []string {
 		"internal/conformance",
 		"internal/delegate",
 		"internal/demo",
-		"internal/event",
 		"internal/fault",
 		"internal/literal",
 		"internal/mcp",

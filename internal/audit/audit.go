@@ -9,10 +9,9 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +22,9 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -132,12 +133,13 @@ func isLog(path string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	lines := bufio.NewReaderSize(f, 4<<10)
-	if begin, _ := lines.Peek(len(entryStart)); len(begin) == 0 || string(begin) == entryStart {
+	in := lines.NewReader(f, maxLine)
+	if !in.Next() || bytes.HasPrefix(in.Text, []byte(entryStart)) {
 		return true
 	}
-	_, ours := firstEntry(lines)
-	return ours
+	_, err = f.Seek(0, io.SeekStart)
+	_, ours := firstEntry(lines.NewReader(f, maxLine))
+	return err == nil && ours
 }
 
 // entryStart is how every line of ours begins; a torn one as well.
@@ -199,13 +201,11 @@ func (l *Log) line(e Entry) ([]byte, error) {
 		*field = cut(redact.String(*field), maxField)
 	}
 	e.Args = limit(redact.Args(e.Args))
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // the log is read by people and by grep
-	if err := encoder.Encode(e); err != nil {
+	line, err := text.JSON(e)
+	if err != nil {
 		return nil, fault.New(fault.Internal, "the audit entry cannot be encoded").Because(err)
 	}
-	return b.Bytes(), nil
+	return append(line, '\n'), nil
 }
 
 // limit cuts the arguments to size. They are redacted already: a secret that was cut in two would not be recognised.

@@ -48,10 +48,10 @@ func start() *contract.Command {
 // startParams are the flags; those of a host of Claude Code's are put into them before.
 func startParams() []contract.Param {
 	return []contract.Param{
-		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: openai, codex, gemini or anthropic"},
+		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: openai, codex, gemini, anthropic"},
 		{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
-		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "id of a new session"},
+		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "session to begin or go on with"},
 		{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 8 << 20, Help: "the message"},
 		{Name: "resume", Short: "r", Kind: contract.Text, Help: "session to go on with"},
 		{

@@ -11,8 +11,9 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/opening"
+	"omniagent/internal/ident"
 	"omniagent/internal/proto/claude"
+	"omniagent/internal/proto/yume"
 	"omniagent/internal/setting"
 	"omniagent/internal/stream"
 )
@@ -25,7 +26,7 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	if c.String("dialect") != nested {
 		return stream.NewYume(id, modeWord(c))
 	}
-	e := claude.Encoder{UUID: opening.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
+	e := claude.Encoder{UUID: ident.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
 	e.Know(id, event.Facts{})
 	d := stream.NewClaude(e)
 	d.Repeats = c.Bool("replay-user-messages")
@@ -37,16 +38,8 @@ func modeWord(c *contract.Call) string {
 	if word := c.String("permission-mode"); word != "" {
 		return word
 	}
-	switch mode, _, _ := approvalOf(c); mode { // what is wrong with the flags is told later
-	case "":
-		return string(setting.Default)
-	case setting.Yolo:
-		return "auto"
-	case setting.AskAll:
-		return "interactive"
-	default:
-		return string(mode)
-	}
+	mode, _, _ := approvalOf(c) // what is wrong with the flags is told later
+	return yume.ModeWord(cmp.Or(mode, setting.Default))
 }
 
 // refuseStart tells in the stream that there is none.
@@ -124,7 +117,7 @@ func greet(
 ) (_ request, open bool, err error) {
 	d.Encoder.Limits = claude.Limits{Turns: r.Spec.Terms.MaxTurns, USD: r.Spec.Terms.MaxUSD}
 	if s := &r.Spec; s.Fresh == "" && (s.Resume == "" && !s.Terms.Continue || s.Terms.Fork) {
-		s.Fresh = opening.UUID()
+		s.Fresh = ident.UUID()
 	}
 	if host.Stays {
 		g, err := attended(ctx, signals,

@@ -10,10 +10,14 @@ import (
 // projectPath is where a project keeps its file, beneath its directory.
 func projectPath(dir string) string { return filepath.Join(dir, ".omniagent", "config.toml") }
 
-// ProjectRoot is the repository around dir, or dir itself where there is none.
+// ProjectRoot is the repository around dir, or dir itself where there is none. It does not look in a directory that
+// everybody shares, such as /tmp: anybody could put a repository there, around the directories of everybody else.
 func ProjectRoot(dir string) (root string, repository bool) {
 	dir = filepath.Clean(dir)
 	for at := dir; ; at = filepath.Dir(at) {
+		if at != dir && shared(at) {
+			return dir, false
+		}
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			return at, true
 		}
@@ -21,6 +25,12 @@ func ProjectRoot(dir string) (root string, repository bool) {
 			return dir, false
 		}
 	}
+}
+
+// shared reports whether everybody may make files in a directory and nobody may remove those of others.
+func shared(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.Mode()&os.ModeSticky != 0 && info.Mode().Perm()&0o002 != 0
 }
 
 // Project is where a directory's project keeps its configuration.

@@ -89,7 +89,6 @@ func misbehavingArguments() []*Command {
 	return []*Command{
 		with("echo", func(c *Command) { c.Params = kinds() }),
 		with("group echo", func(c *Command) { c.Params = kinds() }),
-		with("strict", func(c *Command) { c.Params, c.Strict = kinds(), true }),
 		quick(changing(Command{Path: "put", Danger: Mutating, DryRun: true, Params: append(named, kinds()[2:]...)},
 			Created)),
 		quick(changing(Command{Path: "wipe", Danger: Destructive, DryRun: true, Params: named}, Deleted)),
@@ -143,7 +142,7 @@ func misbehavingArguments() []*Command {
 			},
 		}),
 		with("elsewhere", func(c *Command) {
-			c.Platforms, c.Tools = []string{"plan9"}, map[string]string{"git": "2.20"}
+			c.Tools = map[string]string{"git": "2.20"}
 		}),
 		with("scoped", func(c *Command) { c.Scopes = []string{"repo:read", "repo:write"} }),
 		with("starts", func(c *Command) {
@@ -216,9 +215,9 @@ func everything() *Command {
 	return quick(changing(Command{
 		Path: "everything", Danger: Destructive, DryRun: true, SafeDefault: true, Params: append(kinds(),
 			Param{Name: "key", Kind: Text, Secret: true, Help: "the key"}),
-		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Resumable: true, Rollback: true,
-		Recursive: true, Cache: true,
-		Stdin: &Stdin{Format: "text"}, Network: &Network{Timeout: 5 * time.Second, Connect: time.Second},
+		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Resumable: true,
+		Recursive: true,
+		Stdin:     &Stdin{Format: "text"}, Network: &Network{Timeout: 5 * time.Second, Connect: time.Second},
 		Children: []Subprocess{{
 			Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id"},
 			PreserveLocale: true,
@@ -226,16 +225,13 @@ func everything() *Command {
 		Background: &Background{CleanupCommand: "oatest wipe", MaxLifetime: time.Hour},
 		Job:        &Job{Descriptor: TypeOf[jobData]()},
 		Auth:       &Auth{TokenEnv: []string{"OMNIAGENT_TEST_TOKEN"}}, Scopes: []string{"repo:read"},
-		Editor: &Editor{Alternatives: []string{"text"}},
-		GUI:    []GUI{{"open a page", "skip"}}, Interactive: true, Reversible: true, ConfigScope: "local",
-		Files:     []FileEffect{{Path: "~/.cache/oatest", Type: "cache", TTLSeconds: 60, ClearableWith: "oatest wipe"}},
-		Platforms: []string{"linux"},
-		Tools:     map[string]string{"git": "2.20"}, Strict: true, Rules: []Rule{{
+		Interactive: true, Reversible: true, ConfigScope: "local",
+		Files: []FileEffect{{Path: "~/.cache/oatest", Type: "cache", TTLSeconds: 60, ClearableWith: "oatest wipe"}},
+		Tools: map[string]string{"git": "2.20"}, Rules: []Rule{{
 			If: "level", Is: "high",
 			Then: []string{"text"},
 		}},
-		Volatile: []string{"values"}, IntroducedIn: "0.1.0", DeprecatedIn: "0.2.0", RemovedIn: "0.3.0",
-		Replacement: "put",
+		Volatile: []string{"values"},
 	}, Deleted))
 }
 

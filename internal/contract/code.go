@@ -176,7 +176,7 @@ func shared130(c *Command) []Exit {
 	if len(c.Scopes) > 0 {
 		list = append(list, Exit{Code: AuthRequired, When: "the configured rights do not cover it; nothing was done"})
 	}
-	if c.Stdin != nil || c.Editor != nil || slices.ContainsFunc(c.Params, func(p Param) bool { return p.Stdin }) {
+	if c.Stdin != nil || slices.ContainsFunc(c.Params, func(p Param) bool { return p.Stdin }) {
 		list = append(list, Exit{Code: PreconditionFailed, When: "what it reads is missing"})
 	}
 	if c.Class == Envelope {

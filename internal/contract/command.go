@@ -73,7 +73,6 @@ type Command struct {
 	Batch     bool         // handles several things and reports each
 	Steps     []string     // in order, if the work can stop between them
 	Resumable bool         // --resume-from
-	Rollback  bool         // --rollback-on-failure
 	Stdin     *Stdin       // reads standard input
 	Network   *Network     // talks to other machines
 	Children  []Subprocess // starts programs
@@ -83,12 +82,9 @@ type Command struct {
 
 	Auth        *Auth             // logs in
 	Scopes      []string          // rights that the credentials must have; never nil
-	Editor      *Editor           // would open an editor
-	GUI         []GUI             // would open a window or a browser
 	Interactive bool              // may ask
 	NeedsPerson bool              // is a conversation, which needs a terminal
 	Recursive   bool              // walks directory trees
-	Cache       bool              // keeps results
 	Streaming   bool              // can print rows as they are produced
 	StreamsRows bool              // does so by default
 	DryRun      bool              // Run checks Call.DryRun before it changes anything
@@ -96,14 +92,7 @@ type Command struct {
 	Reversible  bool              // its effect can be undone
 	ConfigScope string            // scope of the configuration it writes: local, global, session
 	Files       []FileEffect      // files that it leaves on disk
-	Platforms   []string          // systems it runs on; empty: all
 	Tools       map[string]string // programs it needs, with the minimum version
-	Strict      bool              // options must come before positional arguments
-
-	IntroducedIn string
-	DeprecatedIn string
-	RemovedIn    string
-	Replacement  string // the command to run instead
 
 	Validate func(*Call) []fault.Problem                  // must have no effects; returns all problems
 	Run      func(context.Context, *Call) (Result, error) //
@@ -178,16 +167,6 @@ type Job struct {
 type Auth struct {
 	HeadlessSupported bool
 	TokenEnv          []string
-}
-
-// Editor declares how to give the text without an editor.
-type Editor struct {
-	Alternatives []string
-}
-
-// GUI declares a window, and what happens without a screen: emit_in_output, skip or error.
-type GUI struct {
-	Operation, Headless string
 }
 
 // FileEffect declares a file that the command leaves on disk.

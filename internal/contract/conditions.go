@@ -2,37 +2,21 @@ package contract
 
 import (
 	"context"
-	"io"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/workspace"
 )
 
-// conditions checks what a command needs from its surroundings: a person, an editor or its substitute, the right
-// system. What is merely unusual becomes a warning.
+// conditions are what must hold of the surroundings before a command may run: a person where one is needed, the
+// configured rights. What is merely odd becomes a warning.
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
 	if command.NeedsPerson && (c.Host.nobody() || c.Bool("non-interactive")) {
 		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal",
-			command.Path).FixBy("run it on a terminal", "").Hint("%s", oneShot(c))
-	}
-	if e := command.Editor; e != nil && c.Host.nobody() && !slices.ContainsFunc(e.Alternatives, c.Given) {
-		list := []any{}
-		for _, name := range e.Alternatives {
-			p, _ := command.param(name)
-			list = append(list, object{{"flag", "--" + name}, {"description", p.Help}})
-		}
-		return fault.New(fault.EditorRequired, "%s would open an editor, and there is no terminal", command.Path).
-			FixBy("give the text with --"+strings.Join(e.Alternatives, " or --"), "").With("alternatives", list)
-	}
-	if len(command.Platforms) > 0 && !slices.Contains(command.Platforms, runtime.GOOS) {
-		c.Warn("PLATFORM_UNSUPPORTED", "%s is made for %s, not for %s", command.Path,
-			strings.Join(command.Platforms, ", "), runtime.GOOS)
+			command.Path).FixBy("run it on a terminal", "").
+			Hint("%s --help lists the commands that need no terminal", c.Program.Name)
 	}
 	active := c.Config.List("scopes")
 	// none configured: the rights are not known
@@ -47,49 +31,12 @@ func (c *Call) conditions() *fault.Fault {
 			command.Path, strings.Join(command.Scopes, ", "))
 	}
 	c.unknownFields(c.Strings("fields"))
-	c.deprecations()
 	return nil
 }
 
 // lacking returns the needed rights that are not active.
 func lacking(needed, active []string) []string {
 	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return slices.Contains(active, s) })
-}
-
-// oneShot returns what to run instead of a conversation.
-func oneShot(c *Call) string {
-	if c.Command.Replacement != "" {
-		return c.Program.Name + " " + c.Command.Replacement
-	}
-	return c.Program.Name + " --help lists the commands that need no terminal"
-}
-
-// deprecations reports once, as a line that programs can read, what will be removed and what replaces it.
-func (c *Call) deprecations() {
-	say := func(what, replacement, removed string) {
-		c.Warn("DEPRECATED", "%s is deprecated; use %s", what, replacement)
-		if c.Bool("quiet") {
-			return
-		}
-		line := object{
-			{"level", "warn"},
-			{"code", "DEPRECATED"},
-			{"message", what + " is deprecated; use " + replacement},
-			{"replacement", replacement},
-		}
-		if removed != "" {
-			line = append(line, member{"removed_in", removed})
-		}
-		_, _ = io.WriteString(c.Host.Stderr, string(appendJSON(nil, line))+"\n")
-	}
-	if c.Command.DeprecatedIn != "" {
-		say(c.Program.Name+" "+c.Command.Path, c.Program.Name+" "+c.Command.Replacement, c.Command.RemovedIn)
-	}
-	for _, p := range c.Command.Params {
-		if p.Replacement != "" && c.Given(p.Name) {
-			say("--"+p.Name, "--"+p.Replacement, "")
-		}
-	}
 }
 
 // unconfirmed answers a destructive call that was not confirmed. A dry run finds out what it would touch.
@@ -126,12 +73,4 @@ func systemFault(f *fault.Fault) *fault.Fault {
 		f.Code = fault.DiskFull
 	}
 	return f
-}
-
-// readyForChildren creates the directory where children are recorded.
-func (c *Call) readyForChildren() error {
-	if file := c.pidFile(); file != "" {
-		return workspace.MkdirAll(filepath.Dir(file))
-	}
-	return nil
 }

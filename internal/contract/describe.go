@@ -312,8 +312,8 @@ func (p *Program) extension(c *Command) object {
 		{"reversible", c.Reversible},
 		{"interactive", c.Interactive},
 		{"requires_interactive", c.NeedsPerson},
-		{"requires_editor", c.Editor != nil},
-		{"gui_operations", w.tree(orEmpty(c.GUI))},
+		{"requires_editor", false},
+		{"gui_operations", []any{}},
 		{"has_network_io", c.Network != nil},
 		{"async", c.Job != nil},
 		{"spawns_background_process", c.Background != nil},
@@ -330,7 +330,7 @@ func (p *Program) extension(c *Command) object {
 		{"streaming_default", c.StreamsRows},
 		{"safe_default", c.SafeDefault},
 		{"requires_confirmation", c.Danger == Destructive},
-		{"option_placement", placement(c)},
+		{"option_placement", "any"},
 		{"filesystem_side_effects", w.tree(orEmpty(c.Files))},
 		{"requires", w.tree(orEmpty(c.Rules))},
 		{"arg_groups", argGroups(c)},
@@ -345,7 +345,6 @@ func (p *Program) extension(c *Command) object {
 		o = append(o, object{
 			{"steps", names(c.Steps)},
 			{"resumable", c.Resumable},
-			{"rollback_available", c.Rollback},
 		}...)
 	}
 	if c.Stdin != nil {
@@ -370,9 +369,6 @@ func (p *Program) rareExtension(c *Command) object {
 		o = append(o, member{"headless_supported", c.Auth.HeadlessSupported},
 			member{"token_env_vars", names(c.Auth.TokenEnv)})
 	}
-	if c.Editor != nil {
-		o = append(o, member{"non_interactive_alternatives", names(c.Editor.Alternatives)})
-	}
 	if c.Job != nil {
 		o = append(o, member{"job_descriptor_schema", schemaOf(c.Job.Descriptor)})
 	}
@@ -384,24 +380,7 @@ func (p *Program) rareExtension(c *Command) object {
 		o = append(o, member{"network_timeout_ms", number(float64(n.Timeout.Milliseconds()))},
 			member{"connect_timeout_ms", number(float64(n.Connect.Milliseconds()))})
 	}
-	for _, m := range [][2]string{
-		{"introduced_in", c.IntroducedIn},
-		{"deprecated_in", c.DeprecatedIn},
-		{"removed_in", c.RemovedIn},
-		{"replacement", c.Replacement},
-	} {
-		if m[1] != "" {
-			o = append(o, member{m[0], m[1]})
-		}
-	}
 	return o
-}
-
-func placement(c *Command) string {
-	if c.Strict {
-		return "strict"
-	}
-	return "any"
 }
 
 func orEmpty[T any](list []T) []T {
@@ -426,16 +405,12 @@ func children(c *Command) []object {
 
 // requirements returns what the command needs from the machine.
 func (p *Program) requirements(c *Command) object {
-	platforms := c.Platforms
-	if len(platforms) == 0 {
-		platforms = []string{"darwin", "linux", "windows"}
-	}
 	tools := c.Tools
 	if tools == nil {
 		tools = map[string]string{}
 	}
 	return object{
-		{"platform", names(platforms)},
+		{"platform", names([]string{"darwin", "linux", "windows"})},
 		{"required_tools", (&walker{}).tree(tools)},
 		{"runtime", "none: one static binary"},
 	}

@@ -123,19 +123,18 @@ func testSchemaOfCommand(t *testing.T) {
 	a := w.run(t, "everything", "--schema")
 	a.succeeded(t)
 	for path, want := range map[string]any{
-		"description": "a command of the tests", "danger_level": "destructive", "option_placement": "strict",
+		"description": "a command of the tests", "danger_level": "destructive", "option_placement": "any",
 		"required_scopes": []any{"repo:read"}, "requires_auth": true,
 		"output_class": "envelope", "read_only": false, "reversible": true, "interactive": true,
-		"requires_interactive": false, "requires_editor": true,
-		"non_interactive_alternatives": []any{"text"}, "has_network_io": true, "network_timeout_ms": 5000.0,
+		"requires_interactive": false, "requires_editor": false,
+		"gui_operations": []any{}, "has_network_io": true, "network_timeout_ms": 5000.0,
 		"connect_timeout_ms": 1000.0, "async": true,
 		"spawns_background_process": true, "cleanup_command": "oatest wipe", "max_lifetime_seconds": 3600.0,
 		"timeout_ms": 60000.0, "safe_default": true,
-		"requires_confirmation": true, "steps": []any{"one", "two"}, "resumable": true, "rollback_available": true,
+		"requires_confirmation": true, "steps": []any{"one", "two"}, "resumable": true,
 		"config_write_scope": "local", "headless_supported": false,
-		"token_env_vars": []any{"OMNIAGENT_TEST_TOKEN"}, "platform": []any{"linux"}, "introduced_in": "0.1.0",
-		"deprecated_in": "0.2.0", "removed_in": "0.3.0",
-		"replacement": "put", "supports_streaming": false, "volatile_fields": []any{"values"},
+		"token_env_vars": []any{"OMNIAGENT_TEST_TOKEN"}, "platform": []any{"darwin", "linux", "windows"},
+		"supports_streaming": false, "volatile_fields": []any{"values"},
 		"contract_version": "1.0.0", "stdin_input.format": "text", "stdin_input.required": false,
 		"stdin_input.file_flag": "--input-file",
 		"filesystem_side_effects": []any{map[string]any{

@@ -34,9 +34,6 @@ func (p *Program) helpText(c *Command) string {
 	if c.Detail != "" {
 		fmt.Fprintf(&b, "\n%s\n", c.Detail)
 	}
-	if c.DeprecatedIn != "" {
-		fmt.Fprintf(&b, "\nDeprecated since %s: use %s %s.\n", c.DeprecatedIn, p.Name, c.Replacement)
-	}
 	if c.StreamsRows {
 		fmt.Fprint(&b, "\nPrints JSON lines as they come; --no-stream gives one envelope.\n")
 	}

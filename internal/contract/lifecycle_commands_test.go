@@ -106,24 +106,12 @@ func endingCommands() []*Command {
 			Params: []Param{{Name: "id", Kind: ID, Position: 1, Variadic: true, Stdin: true, Help: "ids"}},
 		}),
 		quick(Command{
-			Path: "conversation", Class: Terminal, NeedsPerson: true, Replacement: "ok",
+			Path: "conversation", Class: Terminal, NeedsPerson: true,
 			Run: func(context.Context, *Call) (Result, error) {
 				_, _ = os.Stdin.Read(make([]byte, 1))
 				return Result{}, nil
 			},
 		}),
-		quick(Command{
-			Path: "old", IntroducedIn: "1.0.0", DeprecatedIn: "2.0.0", RemovedIn: "3.0.0",
-			Replacement: "ok",
-		}),
-		quick(Command{Path: "old-flag", Params: []Param{
-			{Name: "colour", Kind: Text, Help: "old name", Replacement: "color"}, {
-				Name: "color", Kind: Text,
-				Help: "new name",
-			},
-		}, Run: func(_ context.Context, c *Call) (Result, error) {
-			return Result{Data: anyData{c.String("colour") + c.String("color")}}, nil
-		}}),
 	}
 }
 
@@ -180,7 +168,7 @@ func runStuck(ctx context.Context, c *Call) (Result, error) {
 		c.Progress("late")
 		c.OnCleanup(func() {})
 		_, _ = c.Temp()
-		_ = c.Step(ctx, "none", nil, nil)
+		_ = c.Step(ctx, "none", nil)
 		runtime.Gosched()
 	}
 }

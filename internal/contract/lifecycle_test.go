@@ -255,6 +255,9 @@ func modeOf(t *testing.T, path string) fs.FileMode {
 }
 
 func TestTimeoutEndsHungHandler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	t.Parallel()
 	t.Run("hung", func(t *testing.T) {
 		t.Parallel()

@@ -49,8 +49,6 @@ type Param struct {
 	Stdin     bool   // "-" reads it from standard input
 	Global    bool   // shared by the commands it applies to; once in the manifest
 	Repeat    bool   // may be given several times
-
-	Replacement string // deprecated: the flag to use instead
 }
 
 const (

@@ -87,7 +87,6 @@ func (p *Program) parse(call *Call, words, rest []string) *fault.Fault {
 	leaf.SetHelpFunc(func(*cobra.Command, []string) {})
 	leaf.CompletionOptions.DisableDefaultCmd = true
 	flags := leaf.Flags()
-	flags.SetInterspersed(!call.Command.Strict)
 	for name, param := range call.params {
 		flags.VarP(newCollector(param.Kind), name, param.Short, "")
 		values[name] = flags.Lookup(name)
@@ -144,9 +143,6 @@ func (p *Program) unknown(call *Call, rest []string) *fault.Fault {
 	for i := 0; i < len(rest) && rest[i] != "--"; i++ {
 		arg := rest[i]
 		if !strings.HasPrefix(arg, "-") || arg == "-" {
-			if call.Command.Strict {
-				break
-			}
 			continue
 		}
 		typed, _, _ := strings.Cut(arg, "=")

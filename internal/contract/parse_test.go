@@ -58,14 +58,12 @@ func TestSharedFlags(t *testing.T) {
 			{"heartbeat-ms heartbeat-interval", func(c *Command) { c.LongRunning = true }},
 			{"", func(c *Command) { c.Steps = []string{"a"} }},
 			{"resume-from", func(c *Command) { c.Steps, c.Resumable = []string{"a"}, true }},
-			{"rollback-on-failure", func(c *Command) { c.Steps, c.Rollback = []string{"a"}, true }},
 			{
 				"connect-timeout proxy no-proxy retries retry-delay",
 				func(c *Command) { c.Network = &Network{Timeout: 1, Connect: 1} },
 			},
 			{"max-depth no-follow-symlinks", func(c *Command) { c.Recursive = true }},
 			{"headless token-env-var", func(c *Command) { c.Auth = &Auth{HeadlessSupported: true} }},
-			{"no-cache cache-ttl", func(c *Command) { c.Cache = true }},
 		} {
 			c := quick(Command{Path: "base"})
 			row.field(c)
@@ -113,7 +111,7 @@ func testSharedAccepted(t *testing.T) {
 		"idempotency-key": "k", "raw-payload": `{"id":"a","text":"t"}`, "input-file": "c.toml", "heartbeat-ms": "0",
 		"heartbeat-interval": "5", "resume-from": "two",
 		"connect-timeout": "1s", "proxy": "http://127.0.0.1:1", "retries": "1", "retry-delay": "1s", "max-depth": "3",
-		"token-env-var": "TOKEN_NAME", "cache-ttl": "9",
+		"token-env-var": "TOKEN_NAME",
 	}
 	seen := map[string]bool{}
 	for _, c := range misbehavingArguments() {
@@ -139,8 +137,7 @@ func testSharedAccepted(t *testing.T) {
 				args[len(args)-1] = `--raw-payload={"name":"x"}`
 			}
 			// they have reason to complain
-			if c.Path == "checked" || param.Name == "warnings-as-errors" &&
-				(c.DeprecatedIn != "" || c.Platforms != nil) {
+			if c.Path == "checked" {
 				continue
 			}
 			a := w.inside(t, nil, append(args, "--validate-only"))
@@ -159,9 +156,6 @@ func testSharedAccepted(t *testing.T) {
 // requiredOf are the arguments that the command cannot do without.
 func requiredOf(c *Command) []string {
 	args := []string{}
-	if c.Editor != nil {
-		args = append(args, "--text=t")
-	}
 	for _, p := range c.Params {
 		if p.Required {
 			args = append(args, "--"+p.Name+"=x")
@@ -223,16 +217,6 @@ func TestFlagPlacement(t *testing.T) {
 			}
 			again.succeeded(t)
 			same(t, corrected, again.value(t, "id"), "a")
-		}
-	})
-	t.Run("strict", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		w.inside(t, nil, []string{"strict", "--count", "5", "a", "b.txt"}).succeeded(t)
-		late := w.run(t, "strict", "a", "--count", "5")
-		late.refused(t, fault.Invalid)
-		for path, want := range map[string]string{"strict": "strict", "echo": "any"} {
-			same(t, path, w.inside(t, nil, []string{path, "--schema"}).at(t, "data.option_placement"), want)
 		}
 	})
 }
@@ -393,7 +377,6 @@ func FuzzParse(f *testing.F) {
 		{"--"},
 		{""},
 		{"=", "--=", "-="},
-		{"strict", "a", "-n", "1"},
 		{"echo", "--"},
 		{"echo", "-n"},
 		{"echo", "--output"},

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // Every call writes one line to the audit log, failures too, except help, the version and similar calls without
@@ -94,7 +95,7 @@ func (c *Call) RecordAlso(e audit.Entry) error {
 func Operator(h Host) string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
 		if v := h.env(name); v != "" {
-			return cleanLine(v)
+			return text.Flat(v)
 		}
 	}
 	return itoa(os.Getuid())

@@ -101,11 +101,6 @@ func (r *registrar) words(c *Command) {
 		r.need(c, strings.HasPrefix(e.Command, r.program.Name+" "+c.Path) ||
 			strings.Contains(e.Command, "| "+r.program.Name+" "+c.Path), "the example %q does not call it", e.Command)
 	}
-	if c.Replacement != "" {
-		_, known := r.program.Find(c.Replacement)
-		r.need(c, known, "the replacement %q does not exist", c.Replacement)
-	}
-	r.need(c, c.DeprecatedIn == "" || c.Replacement != "", "a deprecated command must name its replacement")
 }
 
 func (r *registrar) params(c *Command) {
@@ -272,21 +267,10 @@ func (r *registrar) needs(c *Command) {
 	if a := c.Auth; a != nil {
 		r.need(c, a.HeadlessSupported || len(a.TokenEnv) > 0, "a login without a screen needs a variable for the token")
 	}
-	if e := c.Editor; e != nil {
-		r.need(c, len(e.Alternatives) > 0, "what opens an editor must name a flag that does without")
-		for _, name := range e.Alternatives {
-			_, known := c.param(name)
-			r.need(c, known, "the alternative --%s does not exist", name)
-		}
-	}
-	for _, g := range c.GUI {
-		r.need(c, slices.Contains([]string{"emit_in_output", "skip", "error"}, g.Headless),
-			"%s: say what happens without a screen", g.Operation)
-	}
 }
 
 func (r *registrar) needs2(c *Command) {
-	r.need(c, !c.Resumable && !c.Rollback || len(c.Steps) > 0, "only steps can be resumed or undone")
+	r.need(c, !c.Resumable || len(c.Steps) > 0, "only steps can be resumed")
 	for i, step := range c.Steps {
 		r.need(c, regexp.MustCompile(idPattern).MatchString(step) && slices.Index(c.Steps, step) == i,
 			"the step %q is not a name, or occurs twice", step)
@@ -298,9 +282,6 @@ func (r *registrar) needs2(c *Command) {
 	r.need(c, c.Job != nil || !hasField(schema, "job_id"), "its data has a job_id: declare the Job")
 	r.need(c, c.Background != nil || !hasField(schema, "background_pid"),
 		"its data has a background_pid: declare the Background")
-	for _, f := range c.Files {
-		r.need(c, c.Cache || f.Type != "cache", "it leaves the cache %s: declare Cache", f.Path)
-	}
 	r.need(c, !c.Batch || c.Output == nil || c.Output.Kind() == reflect.Struct &&
 		hasField(schemaOf(c.Output), "results") && hasField(schemaOf(c.Output), "summary"),
 		"a batch reports summary and results")

@@ -78,7 +78,6 @@ func brokenDeclarations() []broken {
 			c.Batch, c.Output = true,
 				TypeOf[onlySummary]()
 		}},
-		{"cache_file_without_cache", "cache", func(c *Command) { c.Files = []FileEffect{{Path: "x", Type: "cache"}} }},
 		{
 			"child_argument", "takes --nothing, which does not exist",
 			func(c *Command) { c.Children = []Subprocess{{Binary: "git", CallerArgs: []string{"nothing"}}} },
@@ -95,15 +94,8 @@ func brokenDeclarations() []broken {
 		},
 		{"config_scope", "a safe command writes no configuration", func(c *Command) { c.ConfigScope = "local" }},
 		{"destructive_without_dry_run", "must have a dry run", func(c *Command) { c.Danger = Destructive }},
-		{"editor_without_alternative", "a flag that does without", func(c *Command) { c.Editor = &Editor{} }},
-		{
-			"editor_without_alternative", "--nothing does not exist",
-			func(c *Command) { c.Editor = &Editor{Alternatives: []string{"nothing"}} },
-		},
 		{"file_effect", "has no type", func(c *Command) { c.Files = []FileEffect{{Path: "x"}} }},
 		{"file_effect", "has no type", func(c *Command) { c.Files = []FileEffect{{Path: "x", Type: "odd"}} }},
-		{"gui_without_headless", "without a screen", func(c *Command) { c.GUI = []GUI{{Operation: "open"}} }},
-		{"gui_without_headless", "without a screen", func(c *Command) { c.GUI = []GUI{{"open", "hope"}} }},
 		{"job_id_without_job", "job", func(c *Command) { c.Output = TypeOf[withJobID]() }},
 		{"job_without_descriptor", "has no job_id", func(c *Command) { c.Job = &Job{} }},
 		{"list_without_order", `its rows have no "age"`, func(c *Command) {
@@ -146,7 +138,6 @@ func brokenDeclarations() []broken {
 			"retryable_with_effects", "must not have changed anything",
 			mutating(exit(Exit{Code: TimedOut, When: "it is late", Retryable: true})),
 		},
-		{"rollback_without_steps", "only steps can be resumed or undone", func(c *Command) { c.Rollback = true }},
 		{"safe_default_without_dry_run", "needs a dry run", mutating(func(c *Command) { c.SafeDefault = true })},
 		{"secret_flag", "declare it Secret", param(Param{Name: "token"})},
 		{"secret_flag", "declare it Secret", param(Param{Name: "password"})},
@@ -174,8 +165,6 @@ func moreBroken() []broken {
 		{"run", "there is no run function", func(c *Command) { c.Run = nil }},
 		{"example", "there is no example", func(c *Command) { c.Examples = nil }},
 		{"example", "does not call it", func(c *Command) { c.Examples = []Example{{"Other", "oatest other"}} }},
-		{"replacement", "does not exist", func(c *Command) { c.Replacement = "nothing" }},
-		{"replacement", "must name its replacement", func(c *Command) { c.DeprecatedIn = "1.0.0" }},
 		{"version", "MAJOR.MINOR.PATCH", func(c *Command) { c.Version = "1" }},
 		{"safe_dry_run", "nothing to try out", func(c *Command) { c.DryRun = true }},
 		{"quiet", "must leave a trace", func(c *Command) { c.Danger, c.Quiet = Mutating, true }},

@@ -112,10 +112,6 @@ func sharedParams() []sharedParam {
 			func(c *Command) bool { return c.Resumable }, "O-010",
 		},
 		{
-			Param{Name: "rollback-on-failure", Kind: Bool, Help: "undo the finished steps when one fails"},
-			func(c *Command) bool { return c.Rollback }, "O-011",
-		},
-		{
 			Param{Name: "connect-timeout", Kind: Duration, Default: "10s", Help: "time limit of a connection"},
 			networks,
 			"C-012",
@@ -145,14 +141,6 @@ func sharedParams() []sharedParam {
 		{
 			Param{Name: "token-env-var", Kind: ID, Help: "variable that holds the credential"},
 			func(c *Command) bool { return c.Auth != nil }, "O-033",
-		},
-		{
-			Param{Name: "no-cache", Kind: Bool, Help: "ask again instead of using what was kept"},
-			func(c *Command) bool { return c.Cache }, "O-018",
-		},
-		{
-			Param{Name: "cache-ttl", Kind: Int, Max: 1 << 31, Help: "seconds that kept results are good for"},
-			func(c *Command) bool { return c.Cache }, "O-018",
 		},
 	}
 }

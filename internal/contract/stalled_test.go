@@ -49,6 +49,9 @@ func stalling() []*Command {
 // TestStalledReaders: a reader that holds its pipe open and reads nothing cannot keep a call alive beyond its clock or
 // a signal.
 func TestStalledReaders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args   []string

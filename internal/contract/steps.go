@@ -17,14 +17,12 @@ type stepLog struct {
 	skipped   []string
 	current   string
 	failed    string
-	undo      []func(context.Context) error
-	err       error  // error of the failed step
-	rollback  string // completed, failed, not_attempted
+	err       error // of the failed step
 }
 
 // Step runs one declared step. It skips steps before --resume-from; none begins after one has failed or the call has
-// ended. undo may be nil.
-func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Context) error) error {
+// ended.
+func (c *Call) Step(ctx context.Context, name string, do func(context.Context) error) error {
 	if !slices.Contains(c.Command.Steps, name) {
 		return c.undeclared("the step " + name)
 	}
@@ -51,16 +49,10 @@ func (c *Call) Step(ctx context.Context, name string, do, undo func(context.Cont
 		if ctx.Err() == nil {
 			c.withSteps(func(s *stepLog) { s.failed, s.err, s.current = name, err, "" })
 			c.stepEvent("step_failed", name)
-			c.rollback(ctx)
 		}
 		return err
 	}
-	c.withSteps(func(s *stepLog) {
-		s.completed, s.current = append(s.completed, name), ""
-		if undo != nil {
-			s.undo = append(s.undo, undo)
-		}
-	})
+	c.withSteps(func(s *stepLog) { s.completed, s.current = append(s.completed, name), "" })
 	c.stepEvent("step_completed", name)
 	return nil
 }
@@ -112,25 +104,6 @@ func (c *Call) stepEvent(event, step string) {
 	}
 }
 
-// rollback undoes the finished steps, last first, if the caller asked for that.
-func (c *Call) rollback(ctx context.Context) {
-	if !c.Command.Rollback {
-		return
-	}
-	status, undo := "not_attempted", []func(context.Context) error(nil)
-	if c.Bool("rollback-on-failure") {
-		status = "completed"
-		c.withSteps(func(s *stepLog) { undo = s.undo })
-	}
-	for i := len(undo) - 1; i >= 0; i-- {
-		if err := undo[i](ctx); err != nil {
-			status = "failed"
-			c.Warn("ROLLBACK_FAILED", "%v", err)
-		}
-	}
-	c.withSteps(func(s *stepLog) { s.rollback = status })
-}
-
 // stepMembers adds the state of the steps to the data, whatever the outcome.
 func (c *Call) stepMembers(o object, failed *fault.Fault) object {
 	if len(c.Command.Steps) == 0 {
@@ -155,9 +128,6 @@ func (c *Call) stepMembers(o object, failed *fault.Fault) object {
 	}
 	if c.Command.Resumable && len(pending) > 0 {
 		o = o.set("resume_from", pending[0])
-	}
-	if s.rollback != "" {
-		o = o.set("rollback_status", s.rollback)
 	}
 	return o
 }

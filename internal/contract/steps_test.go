@@ -14,7 +14,7 @@ import (
 
 func steppedCommands() []*Command {
 	stepped := Command{
-		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true, Rollback: true,
+		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true,
 		Run: runSteps,
 		Exits: []Exit{
 			{Code: Success, When: "all steps are done"},
@@ -25,12 +25,11 @@ func steppedCommands() []*Command {
 			{Name: "fail-at", Kind: ID, Help: "step that fails"},
 			{Name: "hang-at", Kind: ID, Help: "step that waits for the end"},
 			{Name: "stuck", Kind: Bool, Help: "even longer"},
-			{Name: "undo-fails", Kind: Bool, Help: "so does the undoing"},
 			{Name: "go-on", Kind: Bool, Help: "do not look at failures"},
 		},
 	}
 	plain := stepped
-	plain.Path, plain.Resumable, plain.Rollback = "plain-steps", false, false
+	plain.Path, plain.Resumable = "plain-steps", false
 	return []*Command{quick(stepped), quick(plain)}
 }
 
@@ -49,12 +48,6 @@ func runSteps(ctx context.Context, c *Call) (Result, error) {
 					select {}
 				}
 				return context.Cause(ctx)
-			}
-			return nil
-		}, func(context.Context) error {
-			note(c, "log", "undo "+name)
-			if c.Bool("undo-fails") {
-				return fault.New(fault.FileMissing, "%s cannot be undone", name)
 			}
 			return nil
 		})
@@ -108,10 +101,10 @@ func runDoor(ctx context.Context, c *Call) (Result, error) {
 			_, _ = io.Copy(io.Discard, r)
 		}
 	case "step":
-		err = c.Step(ctx, "unlisted", nothing, nil)
+		err = c.Step(ctx, "unlisted", nothing)
 	case "twice":
-		if err = c.Step(ctx, "one", nothing, nil); err == nil {
-			err = c.Step(ctx, "one", nothing, nil)
+		if err = c.Step(ctx, "one", nothing); err == nil {
+			err = c.Step(ctx, "one", nothing)
 		}
 	}
 	return Result{Data: anyData{"passed"}}, err
@@ -183,7 +176,7 @@ func TestSteps(t *testing.T) {
 		a.wantAt(t, map[string]any{
 			"error.code": "PARTIAL_FAILURE", "data.completed_steps": list("fetch"), "data.failed_step": "build",
 			"data.skipped_steps": list(),
-			"data.resume_from":   "build", "data.rollback_status": "not_attempted", "error.retryable": false,
+			"data.resume_from":   "build", "error.retryable": false,
 		})
 		if got := w.read(t, "log"); got != "do fetch\ndo build\n" { // none begins after one has failed
 			t.Errorf("done: %q", got)
@@ -214,22 +207,6 @@ func TestSteps(t *testing.T) {
 		without.wantEnd(t, 2)
 		if got := without.at(t, "error.errors").([]any)[0].(map[string]any)["code"]; got != "UNKNOWN_FLAG" {
 			t.Errorf("without Resumable: %v", got)
-		}
-	})
-	t.Run("rollback", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		a := w.run(t, "steps", "--fail-at", "publish", "--rollback-on-failure")
-		a.wantEnd(t, 3)
-		a.wantAt(t, map[string]any{"data.rollback_status": "completed", "data.failed_step": "publish"})
-		if got := w.read(t, "log"); got != "do fetch\ndo build\ndo publish\nundo build\nundo fetch\n" {
-			t.Errorf("done: %q", got)
-		}
-		failed := newWorld(t).run(t, "steps", "--fail-at", "publish", "--rollback-on-failure", "--undo-fails")
-		failed.wantEnd(t, 3)
-		failed.wantAt(t, map[string]any{"data.rollback_status": "failed"})
-		if without := newWorld(t).run(t, "plain-steps", "--rollback-on-failure"); without.code != 2 {
-			t.Errorf("without Rollback: exit %d", without.code)
 		}
 	})
 	t.Run("timeout", func(t *testing.T) {

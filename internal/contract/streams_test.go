@@ -206,7 +206,6 @@ func TestVerbosity(t *testing.T) {
 			{"warns"},
 			{"fail"},
 			{"panic"},
-			{"old"},
 			{"hooks", "hang"},
 			{
 				"hang", "--timeout",
@@ -311,50 +310,4 @@ func TestWarningsAsErrors(t *testing.T) {
 	if entries := w.audit(t); entries[1]["exit_code"] != 1.0 {
 		t.Errorf("%v", entries)
 	}
-}
-
-func TestDeprecated(t *testing.T) {
-	t.Parallel()
-	said := func(t *testing.T, a answered) map[string]any {
-		t.Helper()
-		a.wantEnd(t, 0)
-		var lines []string
-		for line := range strings.Lines(a.stderr) {
-			if strings.Contains(line, "DEPRECATED") {
-				lines = append(lines, line)
-			}
-		}
-		if len(lines) != 1 {
-			t.Fatalf("%q", a.stderr)
-		}
-		l := decode(t, lines[0])
-		if l["level"] != "warn" || l["code"] != "DEPRECATED" || l["message"] == "" {
-			t.Errorf("%v", l)
-		}
-		return l
-	}
-	t.Run("command", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		a := w.run(t, "old")
-		if l := said(t, a); l["replacement"] != "oatest ok" || l["removed_in"] != "3.0.0" {
-			t.Errorf("%v", l)
-		}
-		a.wantAt(t, map[string]any{"data.value": "done"})
-		w.run(t, "old", "--schema").wantAt(t, map[string]any{
-			"data.introduced_in": "1.0.0", "data.deprecated_in": "2.0.0", "data.removed_in": "3.0.0",
-			"data.replacement": "ok",
-		})
-	})
-	t.Run("flag", func(t *testing.T) {
-		t.Parallel()
-		a := newWorld(t).run(t, "old-flag", "--colour", "red")
-		if l := said(t, a); l["replacement"] != "--color" {
-			t.Errorf("%v", l)
-		}
-		a.wantAt(t, map[string]any{"data.value": "red"})
-		if b := newWorld(t).run(t, "old-flag", "--color", "red"); strings.Contains(b.stderr, "DEPRECATED") {
-			t.Errorf("%q", b.stderr)
-		}
-	})
 }

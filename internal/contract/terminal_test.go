@@ -123,14 +123,14 @@ func TestNonInteractive(t *testing.T) {
 		a.wantEnd(t, 4)
 		a.wantAt(t, map[string]any{
 			"error.code": "REPL_MODE_PROHIBITED", "error.retryable": false,
-			"error.suggestion": "oatest ok",
+			"error.suggestion": "oatest --help lists the commands that need no terminal",
 		})
 	})
 	t.Run("flag", func(t *testing.T) {
 		t.Parallel()
 		a := newWorld(t).onTerminal(t, "conversation", "--non-interactive")
 		want(t, a)
-		if !strings.Contains(a.stderr, "oatest ok") {
+		if !strings.Contains(a.stderr, "oatest --help") {
 			t.Errorf("the other way is not told: %q", a.stderr)
 		}
 		w := newWorld(t)

@@ -267,7 +267,7 @@ func (w *walker) text(s, path string, foreign bool) string {
 	if w.literal {
 		return redact.String(clean)
 	}
-	masked, found := redact.HighEntropy(clean)
+	masked, found := redact.Summaries(clean)
 	safe := redact.String(masked)
 	w.masked = w.masked || found || safe != masked
 	return safe

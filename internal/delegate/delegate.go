@@ -12,18 +12,19 @@
 package delegate
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"omniagent/internal/conversation"
+	"omniagent/internal/lines"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
 
@@ -95,35 +96,12 @@ const (
 	beat       = 5 * time.Second  // between two signs of life
 )
 
-// The codes of JSON-RPC.
-const (
-	noJSON       = -32700
-	noRequest    = -32600
-	noSuchMethod = -32601
-	wrongParams  = -32602
-)
-
 func versions() []string { return []string{"2025-06-18", "2025-03-26", "2024-11-05"} }
-
-type message struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  json.RawMessage `json:"params,omitempty"`
-	Result  any             `json:"result,omitempty"`
-	Error   *refusal        `json:"error,omitempty"`
-}
-
-type refusal struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
 
 type server struct {
 	o     Options
 	slots chan struct{}
-	lines chan []byte
-	dead  chan struct{} // closed when nobody reads any more
+	out   *lines.Writer
 	life  context.Context
 	begun bool // a client has said hello
 
@@ -146,7 +124,7 @@ var errCancelled = errors.New("the call was cancelled")
 // that standard output could not be written.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{
-		o: o, slots: make(chan struct{}, maxAtOnce), lines: make(chan []byte, 64), dead: make(chan struct{}),
+		o: o, slots: make(chan struct{}, maxAtOnce),
 		running: map[string]context.CancelCauseFunc{}, sessions: map[string]begun{},
 	}
 	s.o.Reads = cmp.Or(s.o.Reads, setting.Prompt)
@@ -156,177 +134,89 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s.life = life
-	written := make(chan error, 1)
-	go func() {
-		for line := range s.lines {
-			if _, err := out.Write(line); err != nil {
-				close(s.dead)
-				written <- err
-				return
-			}
-		}
-		written <- nil
-	}()
-	heard, quit := make(chan heardLine), make(chan struct{})
+	s.out = lines.NewWriter(out)
+	heard, quit := make(chan lines.Line), make(chan struct{})
 	defer close(quit)
 	go listen(in, heard, quit)
 	over := false
 	for !over {
 		select {
-		case h := <-heard:
-			if over = h.err != nil; !over {
-				s.hear(life, h)
+		case line, more := <-heard:
+			if over = !more; more {
+				s.hear(life, line)
 			}
 		case <-life.Done():
 			over = true
-		case <-s.dead:
+		case <-s.out.Written():
 			over = true
 		}
 	}
 	end(errors.New("the other side is gone"))
 	s.calls.Wait()
-	close(s.lines)
+	s.out.Finish()
 	select {
-	case err := <-written:
-		return err
+	case <-s.out.Written():
+		return s.out.Err()
 	case <-time.After(leaving):
 		return nil
 	}
 }
 
-// heardLine is a line of the other side, or that it has ended.
-type heardLine struct {
-	text []byte
-	long bool
-	err  error
-}
-
-// listen reads lines. Of one that is too long nothing is kept.
-func listen(in io.Reader, to chan<- heardLine, quit <-chan struct{}) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	var h heardLine
-	for {
-		part, err := r.ReadSlice('\n')
-		if h.long = h.long || len(h.text)+len(part) > maxLine; h.long {
-			h.text = nil
-		} else {
-			h.text = append(h.text, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if len(h.text) > 0 || h.long { // also one whose end never came
-			select {
-			case to <- h:
-			case <-quit:
-				return
-			}
-		}
-		if err != nil {
-			select {
-			case to <- heardLine{err: err}:
-			case <-quit:
-			}
+// listen reads lines, until the input ends.
+func listen(in io.Reader, to chan<- lines.Line, quit <-chan struct{}) {
+	defer close(to)
+	for r := lines.NewReader(in, maxLine); r.Next(); {
+		line := r.Line
+		line.Text = bytes.Clone(line.Text)
+		select {
+		case to <- line:
+		case <-quit:
 			return
 		}
-		h = heardLine{}
 	}
 }
 
-// say sends a message. Where nobody reads it waits, as long as the other side is there and we are wanted.
-func (s *server) say(m message) {
-	m.Version = "2.0"
-	line, err := json.Marshal(m)
-	if err != nil {
-		s.o.Log("an answer is no JSON: %v", err)
-		line, _ = json.Marshal(message{
-			Version: "2.0", ID: m.ID,
-			Error: &refusal{-32603, "the answer could not be written"},
-		})
-	}
-	line = append(line, '\n')
-	select {
-	case s.lines <- line: // also when it is over: what has an answer gets it
-		return
-	default:
-	}
-	select {
-	case s.lines <- line:
-	case <-s.dead:
-	case <-s.life.Done():
-	}
+// say sends a line. Where nobody reads it waits, as long as the other side is there and we are wanted.
+func (s *server) say(line []byte) {
+	s.out.Send(line, s.life.Done()) // also when it is over: what has an answer gets it, if there is room
 }
 
 // murmur sends what may be lost.
-func (s *server) murmur(m message) {
-	m.Version = "2.0"
-	if line, err := json.Marshal(m); err == nil {
-		select {
-		case s.lines <- append(line, '\n'):
-		default:
-		}
-	}
-}
+func (s *server) murmur(line []byte) { s.out.Offer(line) }
 
 func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
-	s.say(message{ID: id, Error: &refusal{code, fmt.Sprintf(format, args...)}})
+	s.say(jsonrpc.Failure(id, jsonrpc.Errorf(code, format, args...)))
 }
 
 // hear takes a line.
-func (s *server) hear(ctx context.Context, h heardLine) {
-	if h.long {
-		s.refuse(nil, noRequest, "a message has at most %d bytes", maxLine)
+func (s *server) hear(ctx context.Context, line lines.Line) {
+	if line.Long {
+		s.refuse(nil, jsonrpc.InvalidRequest, "a message has at most %d bytes", maxLine)
 		return
 	}
-	var m struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  *string         `json:"method"`
-		Params  json.RawMessage `json:"params"`
-		Result  json.RawMessage `json:"result"`
-		Error   json.RawMessage `json:"error"`
+	if len(bytes.TrimSpace(line.Text)) == 0 {
+		return
 	}
-	var any json.RawMessage
+	m := jsonrpc.Parse(line.Text)
 	switch {
-	case len(trim(h.text)) == 0:
-		return
-	case json.Unmarshal(h.text, &any) != nil:
-		s.refuse(nil, noJSON, "that is no JSON")
-		return
-	case json.Unmarshal(h.text, &m) != nil:
-		s.refuse(nil, noRequest, "that is no request")
-		return
-	case m.Method == nil && (m.Result != nil || m.Error != nil):
-		return // an answer: we ask nothing
-	case m.Method == nil || m.Version != "2.0":
-		s.refuse(usable(m.ID), noRequest, "that is no request of JSON-RPC 2.0")
-		return
-	case len(m.ID) == 0:
-		s.notified(*m.Method, m.Params)
-		return
+	case m.Method == "" && (m.Result != nil || m.Error != nil): // a response: we ask nothing
+	case m.Wrong != nil:
+		s.refuse(usable(m.ID), m.Wrong.Code, "%s", m.Wrong.Message)
+	case m.ID == nil:
+		s.notified(m.Method, m.Params)
 	case usable(m.ID) == nil:
-		s.refuse(nil, noRequest, "an id is a text or a number")
-		return
+		s.refuse(nil, jsonrpc.InvalidRequest, "an id is a text or a number")
+	default:
+		s.asked(ctx, m.ID, m.Method, m.Params)
 	}
-	s.asked(ctx, m.ID, *m.Method, m.Params)
 }
 
-// usable is an id that can be one.
+// usable returns an id that can be one, and nil in place of any other.
 func usable(id json.RawMessage) json.RawMessage {
 	if len(id) == 0 || len(id) > 1000 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 		return nil
 	}
 	return id
-}
-
-func trim(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
-		b = b[1:]
-	}
-	return b
 }
 
 func (s *server) notified(method string, params json.RawMessage) {
@@ -350,17 +240,17 @@ func (s *server) notified(method string, params json.RawMessage) {
 func (s *server) asked(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
 	switch {
 	case method == "ping":
-		s.say(message{ID: id, Result: struct{}{}})
+		s.say(jsonrpc.Result(id, struct{}{}))
 	case method == "initialize":
 		s.greet(id, params)
 	case !s.begun:
-		s.refuse(id, noRequest, "the first request is initialize")
+		s.refuse(id, jsonrpc.InvalidRequest, "the first request is initialize")
 	case method == "tools/list":
-		s.say(message{ID: id, Result: map[string]any{"tools": s.tools()}})
+		s.say(jsonrpc.Result(id, map[string]any{"tools": s.tools()}))
 	case method == "tools/call":
 		s.call(ctx, id, params)
 	default:
-		s.refuse(id, noSuchMethod, "there is no method %.100q", method)
+		s.refuse(id, jsonrpc.MethodNotFound, "there is no method %.100q", method)
 	}
 }
 
@@ -369,7 +259,7 @@ func (s *server) greet(id, params json.RawMessage) {
 		Version string `json:"protocolVersion"`
 	}
 	if json.Unmarshal(params, &p) != nil || p.Version == "" {
-		s.refuse(id, wrongParams, "initialize needs a protocolVersion")
+		s.refuse(id, jsonrpc.InvalidParams, "initialize needs a protocolVersion")
 		return
 	}
 	version := versions()[0]
@@ -377,11 +267,11 @@ func (s *server) greet(id, params json.RawMessage) {
 		version = p.Version
 	}
 	s.begun = true
-	s.say(message{ID: id, Result: map[string]any{
+	s.say(jsonrpc.Result(id, map[string]any{
 		"protocolVersion": version,
 		"capabilities":    map[string]any{"tools": struct{}{}},
 		"serverInfo":      map[string]any{"name": s.o.Name, "title": "Other coding agents", "version": s.o.Version},
 		"instructions": "list_agents tells which coding agents can be asked here; ask_agent asks one and waits " +
 			"for its answer.",
-	}})
+	}))
 }

@@ -1,13 +1,13 @@
 package enclosure
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"omniagent/internal/guard"
+	"omniagent/internal/lines"
 )
 
 // Credentials returns where credentials are: in the home directory of the environment, and in that of the account,
@@ -28,8 +28,8 @@ func accountHome(list string, uid int) string {
 		return ""
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Split(lines.Text(), ":")
+	for in := lines.NewReader(f, 64<<10); in.Next(); {
+		fields := strings.Split(string(in.Text), ":")
 		if len(fields) < 7 || fields[2] != strconv.Itoa(uid) {
 			continue
 		}

@@ -43,7 +43,6 @@ const (
 	StdinRequired  Code = "STDIN_REQUIRED"
 	InputRequired  Code = "INPUT_REQUIRED"
 	ReplProhibited Code = "REPL_MODE_PROHIBITED"
-	EditorRequired Code = "EDITOR_REQUIRED"
 	LockHeld       Code = "LOCK_HELD"
 	SymlinkLoop    Code = "SYMLINK_LOOP"
 	DepthExceeded  Code = "DEPTH_EXCEEDED"
@@ -218,10 +217,6 @@ func Catalogue() []Entry {
 			ReplProhibited, Precondition, false, "A conversation needs a terminal.",
 			"Use the one-shot form that the message names.",
 		},
-		{
-			EditorRequired, Precondition, false, "The command would open an editor, and there is no terminal.",
-			"Give the value with one of the named flags.",
-		},
 		{LockHeld, Precondition, true, "Another process holds the lock.", "Wait retry_after_ms and call again."},
 		{
 			SymlinkLoop, Precondition, false, "A symbolic link leads back to a directory above it.",
@@ -267,7 +262,7 @@ func Catalogue() []Entry {
 		},
 
 		{AuthRequired, Auth, false, "No credentials were found.", "Set one of auth_methods."},
-		{CredentialsExpired, Auth, false, "The credentials have expired.", "Run reauth_command."},
+		{CredentialsExpired, Auth, false, "The credentials have expired.", "Log in again, or set a new key."},
 		{
 			MissingScopes, Auth, false, "The configured scopes do not cover the command.",
 			"Add missing_scopes to the configuration key scopes.",

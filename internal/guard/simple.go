@@ -211,11 +211,8 @@ func agentOf(name string, argv []word) string {
 	default:
 		return ""
 	}
-	for i := start; i < len(argv) || i == 1 && start == 2; i++ {
-		if i >= len(argv) {
-			break
-		}
-		text := strings.ToLower(argv[i].text)
+	for _, argument := range argv[min(start, len(argv)):] {
+		text := strings.ToLower(argument.text)
 		if strings.HasPrefix(text, "-") {
 			_, text, _ = strings.Cut(text, "=")
 		}

@@ -2,31 +2,18 @@ package literal
 
 import (
 	"fmt"
-	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
-const (
-	// within ParseJS only: a member that has it overrides one of the same name, and is then left out
-	undefined Kind = 255
-
-	// maxExpansion bounds what references add to the text: each may repeat all that stands before it.
-	maxExpansion = 1 << 20
-)
-
-// ParseJS reads what a module of JavaScript or TypeScript exports as its default, or as module.exports, without running
-// it. Literals are read, whatever types say of them, and names of literals further up; so is the argument of a function
-// that was imported, as in export default defineConfig({…}). All else is a Value of the kind Code: Str is the beginning
-// of its first line, Pos where it stands, and NotLiteral says so in words. null and undefined are Null; a member that
-// is undefined is left out.
+// ParseJS reads the one literal that a module of JavaScript or TypeScript exports, without running the module: the
+// value of export default, of export =, or of module.exports. The literal may stand in parentheses, be the argument of
+// defineConfig, and have a type behind it (as const, satisfies Config). Imports and require in front of it are skipped.
 //
-// It refuses what would have to be run to be known: a statement that could change what is exported. The error is a
-// *SyntaxError.
+// It refuses everything else, because a program that follows names and calls would have to run them to know. undefined
+// reads as Null. The error is a *SyntaxError.
 func ParseJS(data []byte) (Value, error) {
-	p := &js{
-		json5:    json5{data: data, locate: newLocator(data), script: true},
-		bindings: map[string]*binding{}, imported: map[string]bool{}, functions: map[string][]string{},
-		noTypes: map[int]bool{},
-	}
+	p := &js{json5{data: data, locate: newLocator(data), script: true}}
 	v, err := p.module()
 	if err != nil {
 		return Value{}, err
@@ -34,240 +21,344 @@ func ParseJS(data []byte) (Value, error) {
 	return v, nil
 }
 
-// NotLiteral is the error for the first code in v, nil when there is none. The name says what v is the value of.
-func (v Value) NotLiteral(name string) error {
-	if code, at, ok := v.code(name); ok {
-		return &SyntaxError{
-			Pos: code.Pos,
-			Message: fmt.Sprintf(
-				"the value of %s is code (%s), not a literal; this program reads configuration without running it", at,
-				code.Str),
-		}
-	}
-	return nil
-}
-
-func (v Value) code(name string) (Value, string, bool) {
-	if v.Kind == Code {
-		return v, name, true
-	}
-	for i, item := range v.Items {
-		if code, at, ok := item.code(fmt.Sprintf("%s[%d]", name, i)); ok {
-			return code, at, true
-		}
-	}
-	for _, m := range v.Members {
-		if code, at, ok := m.Value.code(name + "." + shorten(m.Key)); ok {
-			return code, at, true
-		}
-	}
-	return Value{}, "", false
-}
-
-// js reads a module from the top to its end, once. A name has a value from the end of its declaration on, as in
-// JavaScript.
-type js struct {
-	json5
-	bindings  map[string]*binding
-	imported  map[string]bool
-	functions map[string][]string // the names that a function uses
-	uses      []use
-	words     []string // names in code, in the order of the text
-	used      []string // names whose literals were read
-	actors    []actor
-	nesting   int // of what is passed over
-	copies    int
-	noTypes   map[int]bool // where < begins no arguments that are types, so that it is not tried again and again
-	compared  int          // up to here, each < and > compares
-
-	whole      *Value // export default, export =, module.exports
-	wholePos   int
-	modern     bool // export default
-	common     bool // module.exports or exports
-	exported   members
-	commonPos  int
-	reexported use // export { name as default }
-}
-
-// binding is a name of the module itself.
-type binding struct {
-	value  Value
-	call   bool // the value is the argument of an imported function
-	fixed  bool // it is not given another value: a const
-	offset int
-}
-
-// use is a name where a value belongs, before it had one.
-type use struct {
-	name   string
-	offset int
-}
-
-// actor is code that runs when the module is loaded.
-type actor struct {
-	offset int
-	words  []string
-}
+// js is a module; its values are those of json5 with script set.
+type js struct{ json5 }
 
 func (p *js) module() (Value, *SyntaxError) {
-	p.exported = members{index: map[string]int{}}
-	if err := p.hashbang(); err != nil {
-		return Value{}, err
+	if strings.HasPrefix(strings.TrimPrefix(string(p.data[:min(len(p.data), 5)]), byteOrderMark), "#!") {
+		p.lineComment()
 	}
 	for {
 		if err := p.space(); err != nil {
 			return Value{}, err
 		}
+		start := p.at
 		if p.ended() {
-			break
+			return Value{}, p.fail(start, "expected export default {…} or module.exports = {…}, found end of input")
 		}
-		if err := p.topStatement(); err != nil {
+		var err *SyntaxError
+		switch {
+		case p.skip("'use strict'"), p.skip(`"use strict"`):
+			err = p.statementEnd()
+		case p.skip("import"):
+			err = p.importStatement()
+		case p.skip("const"), p.skip("let"), p.skip("var"):
+			err = p.requireStatement(start)
+		case p.skip("export", "default"), p.skip("export", "="), p.skip("module", ".", "exports", "="):
+			return p.exported()
+		default:
+			return Value{}, p.code(start)
+		}
+		if err != nil {
 			return Value{}, err
 		}
 	}
-	v, err := p.result()
+}
+
+// skip passes the tokens if they all come next. A word must end where the token does.
+func (p *js) skip(tokens ...string) bool {
+	start := p.at
+	for _, token := range tokens {
+		if p.space() != nil || !strings.HasPrefix(string(p.data[p.at:min(len(p.data), p.at+len(token))]), token) {
+			p.at = start
+			return false
+		}
+		p.at += len(token)
+		if wordByte(token[len(token)-1]) && !p.ended() && wordByte(p.data[p.at]) {
+			p.at = start
+			return false
+		}
+	}
+	return true
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c == '$' || isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf
+}
+
+// importStatement skips the names between import and the quoted name of a module.
+func (p *js) importStatement() *SyntaxError {
+	for {
+		if err := p.space(); err != nil {
+			return err
+		}
+		switch {
+		case p.skip("="), p.skip("*"), p.skip("{"), p.skip("}"), p.skip(","):
+		case p.skip("require", "("):
+			return p.requireEnd()
+		case p.ended():
+			return p.fail(p.at, "expected the name of a module in quotes, found end of input")
+		case p.data[p.at] == '"' || p.data[p.at] == '\'':
+			return p.moduleName()
+		case p.identifier() == "":
+			return p.fail(p.at, "expected the name of a module in quotes, found %s", found(p.data, p.at))
+		}
+	}
+}
+
+// moduleName skips the name, the attributes behind it and the end of the statement.
+func (p *js) moduleName() *SyntaxError {
+	if _, err := p.text(); err != nil {
+		return err
+	}
+	if p.skip("with") {
+		if err := p.space(); err != nil {
+			return err
+		}
+		if _, err := p.value(); err != nil {
+			return err
+		}
+	}
+	return p.statementEnd()
+}
+
+// requireStatement skips const {name} = require("…"); any other declaration is code.
+func (p *js) requireStatement(start int) *SyntaxError {
+	for !p.skip("=", "require", "(") {
+		if p.space() != nil || !p.skip("{") && !p.skip("}") && !p.skip(",") && !p.skip(":") && p.identifier() == "" {
+			return p.code(start)
+		}
+	}
+	return p.requireEnd()
+}
+
+func (p *js) requireEnd() *SyntaxError {
+	if err := p.space(); err != nil {
+		return err
+	}
+	if p.ended() || p.data[p.at] != '"' && p.data[p.at] != '\'' {
+		return p.fail(p.at, "expected the name of a module in quotes, found %s", found(p.data, p.at))
+	}
+	if _, err := p.text(); err != nil {
+		return err
+	}
+	if err := p.expect(")", "the name of the module"); err != nil {
+		return err
+	}
+	return p.statementEnd()
+}
+
+// expect skips the token.
+func (p *js) expect(token, after string) *SyntaxError {
+	if !p.skip(token) {
+		_ = p.space() // what is wrong with a comment is told by the next message
+		return p.fail(p.at, "expected '%s' after %s, found %s", token, after, found(p.data, p.at))
+	}
+	return nil
+}
+
+// exported reads the value and requires that the module ends behind it.
+func (p *js) exported() (Value, *SyntaxError) {
+	if err := p.space(); err != nil {
+		return Value{}, err
+	}
+	call := p.skip("defineConfig")
+	if call {
+		if p.skip("<") {
+			if err := p.typeArguments(); err != nil {
+				return Value{}, err
+			}
+		}
+		if err := p.expect("(", "defineConfig"); err != nil {
+			return Value{}, err
+		}
+		if err := p.space(); err != nil {
+			return Value{}, err
+		}
+	}
+	v, err := p.value()
 	if err != nil {
 		return Value{}, err
 	}
-	if err := p.checkUses(); err != nil {
+	if call {
+		p.skip(",")
+		if err := p.expect(")", "the value"); err != nil {
+			return Value{}, err
+		}
+		if err := p.typed(); err != nil {
+			return Value{}, err
+		}
+	}
+	p.skip(";")
+	if err := p.space(); err != nil {
 		return Value{}, err
 	}
-	if err := p.checkActors(); err != nil {
-		return Value{}, err
-	}
-	budget := 2*len(p.data) + maxExpansion
-	return p.finish(v, 0, &budget)
-}
-
-func (p *js) hashbang() *SyntaxError {
-	if len(p.data) >= 3 && string(p.data[:3]) == byteOrderMark {
-		p.at = 3
-	}
-	if p.at+1 < len(p.data) && p.data[p.at] == '#' && p.data[p.at+1] == '!' {
-		p.lineComment()
-	}
-	return nil
-}
-
-// result is what the module exports.
-func (p *js) result() (Value, *SyntaxError) {
-	switch {
-	case p.modern && p.common:
-		return Value{}, p.fail(max(p.wholePos, p.commonPos),
-			"the module exports twice: by export and by module.exports")
-	case p.reexported.name != "":
-		b, ok := p.bindings[p.reexported.name]
-		if !ok {
-			return p.unknownName(p.reexported), nil
-		}
-		p.used = append(p.used, p.reexported.name)
-		return b.value, nil
-	case p.common:
-		return p.commonResult(), nil
-	case p.whole == nil:
-		return Value{}, p.fail(len(p.data), "expected export default {…} or module.exports = {…}, found end of input")
-	}
-	return *p.whole, nil
-}
-
-func (p *js) unknownName(u use) Value {
-	return Value{Kind: Code, Pos: p.locate.pos(u.offset), End: u.offset + len(u.name), Str: shorten(u.name)}
-}
-
-// commonResult is module.exports, or its member default where a module was translated from the other kind.
-func (p *js) commonResult() Value {
-	v := Value{Kind: Object, Pos: p.locate.pos(p.commonPos), End: p.commonPos, Members: []Member{}}
-	if p.whole != nil {
-		v = *p.whole
-	}
-	if v.Kind == Object {
-		all := members{index: map[string]int{}}
-		for _, m := range slices.Concat(v.Members, p.exported.list) {
-			all.set(m)
-		}
-		v.Members = slices.DeleteFunc(all.list, func(m Member) bool { return m.Key == "__esModule" })
-	}
-	if m, ok := (Value{Members: p.exported.list}).Member("default"); ok {
-		return m.Value
-	}
-	if m, ok := v.Member("default"); ok {
-		return m.Value
-	}
-	return v
-}
-
-// checkUses finds names that get their literal only further down, their own declaration included.
-func (p *js) checkUses() *SyntaxError {
-	for _, u := range p.uses {
-		if b, ok := p.bindings[u.name]; ok && b.offset >= 0 && u.offset < b.offset {
-			return p.fail(u.offset, "%s is used before it has its value, at %v", shorten(u.name),
-				p.locate.pos(b.offset))
-		}
-	}
-	return nil
-}
-
-// checkActors finds code that runs when the module is loaded and that names what is exported, itself or through a
-// function of the module: whether it changes it cannot be known without running it.
-func (p *js) checkActors() *SyntaxError {
-	exposed := map[string]bool{"module": p.common, "exports": p.common}
-	for _, name := range p.used {
-		b := p.bindings[name]
-		exposed[name] = !b.fixed || b.value.Kind == Object || b.value.Kind == Array
-	}
-	seen := map[string]bool{}
-	for _, a := range p.actors {
-		for queue := a.words; len(queue) > 0; queue = queue[1:] {
-			name := queue[0]
-			if exposed[name] {
-				return p.fail(a.offset,
-					"this statement is code that may change %s, which is exported; this program reads configuration "+
-						"without running it", name)
-			}
-			if !seen[name] {
-				seen[name] = true
-				queue = slices.Concat(queue, p.functions[name])
-			}
-		}
-	}
-	return nil
-}
-
-// finish takes out what is undefined and holds the value against the bounds that the text alone cannot pass.
-func (p *js) finish(v Value, depth int, budget *int) (Value, *SyntaxError) {
-	if *budget -= 1 + len(v.Str) + len(v.Num); *budget < 0 {
-		return Value{}, &SyntaxError{Pos: v.Pos, Message: "references make the value much larger than the file"}
-	}
-	if v.Kind == Object || v.Kind == Array {
-		if depth++; depth > maxDepth {
-			return Value{}, &SyntaxError{Pos: v.Pos, Message: fmt.Sprintf("nested deeper than %d levels", maxDepth)}
-		}
-	}
-	var err *SyntaxError
-	switch v.Kind {
-	case undefined:
-		v.Kind = Null
-	case Array:
-		items := make([]Value, len(v.Items))
-		for i, item := range v.Items {
-			if items[i], err = p.finish(item, depth, budget); err != nil {
-				return Value{}, err
-			}
-		}
-		v.Items = items
-	case Object:
-		kept := make([]Member, 0, len(v.Members))
-		for _, m := range v.Members {
-			if m.Value.Kind == undefined {
-				continue
-			}
-			*budget -= len(m.Key)
-			if m.Value, err = p.finish(m.Value, depth, budget); err != nil {
-				return Value{}, err
-			}
-			kept = append(kept, m)
-		}
-		v.Members = kept
+	if !p.ended() {
+		return Value{}, p.fail(p.at, "expected nothing after the exported value, found %s", found(p.data, p.at))
 	}
 	return v, nil
+}
+
+// statementEnd skips a semicolon, or requires a new line or the end.
+func (p *js) statementEnd() *SyntaxError {
+	before := p.at
+	if p.skip(";") {
+		return nil
+	}
+	if err := p.space(); err != nil {
+		return err
+	}
+	if p.ended() || strings.ContainsAny(string(p.data[before:p.at]), "\r\n\u2028\u2029") {
+		return nil
+	}
+	return p.fail(p.at, "expected ';' or the end of the line, found %s", found(p.data, p.at))
+}
+
+// code is the error for a text that would have to be run.
+func (p *json5) code(start int) *SyntaxError {
+	if r, _ := utf8.DecodeRune(p.data[start:]); r < 0x20 || r == utf8.RuneError {
+		return p.fail(start, "expected JavaScript, found %s", found(p.data, start))
+	}
+	line := strings.ToValidUTF8(string(p.data[start:min(len(p.data), start+400)]), "\uFFFD")
+	if end := strings.IndexAny(line, "\r\n\u2028\u2029"); end >= 0 {
+		line = line[:end]
+	}
+	return p.fail(start, "this is code, not a literal (%s); configuration is read without running it",
+		shorten(strings.TrimSpace(line)))
+}
+
+// scriptValue reads what JavaScript has beyond JSON5: templates, parentheses and undefined.
+func (p *json5) scriptValue() (v Value, err *SyntaxError) {
+	start := p.at
+	switch p.data[start] {
+	case '`':
+		v.Kind = String
+		v.Str, err = p.template()
+		return v, err
+	case '(':
+		if err = p.enter(')'); err != nil {
+			return Value{}, err
+		}
+		if v, err = p.value(); err != nil {
+			return Value{}, err
+		}
+		if err = p.space(); err != nil {
+			return Value{}, err
+		}
+		if p.ended() || p.data[p.at] != ')' {
+			return Value{}, p.fail(p.at, "expected ')' after the value, found %s", found(p.data, p.at))
+		}
+		p.leave()
+		return v, nil
+	}
+	switch p.identifier() {
+	case "true", "false", "null":
+		p.at = start
+		return p.word()
+	case "undefined":
+		return v, nil
+	}
+	if strings.IndexByte(",;:)]}", p.data[start]) >= 0 {
+		return Value{}, p.fail(start, "expected a value, found %s", found(p.data, start))
+	}
+	return Value{}, p.code(start)
+}
+
+// template reads a string in backquotes that has no ${…}.
+func (p *json5) template() (string, *SyntaxError) {
+	start := p.at
+	var out []byte
+	for p.at++; !p.ended(); {
+		switch c := p.data[p.at]; {
+		case c == '`':
+			p.at++
+			return string(out), nil
+		case c == '$' && p.at+1 < len(p.data) && p.data[p.at+1] == '{':
+			return "", p.code(start)
+		case c == '\\':
+			var err *SyntaxError
+			if out, err = p.escape(out); err != nil {
+				return "", err
+			}
+		case c == '\r':
+			out = append(out, '\n')
+			if p.at++; !p.ended() && p.data[p.at] == '\n' {
+				p.at++
+			}
+		default:
+			r, size := utf8.DecodeRune(p.data[p.at:])
+			if r == utf8.RuneError && size == 1 {
+				return "", p.fail(p.at, "byte 0x%02X is not UTF-8", c)
+			}
+			out = append(out, p.data[p.at:p.at+size]...)
+			p.at += size
+		}
+	}
+	return "", p.fail(p.at, "expected ` to close the template of %v, found end of input", p.locate.pos(start))
+}
+
+// typed skips as T and satisfies T behind a value.
+func (p *json5) typed() *SyntaxError {
+	for {
+		before := p.at
+		if err := p.space(); err != nil {
+			return err
+		}
+		if word := p.identifier(); word != "as" && word != "satisfies" {
+			p.at = before
+			return nil
+		}
+		if err := p.typ(); err != nil {
+			return err
+		}
+	}
+}
+
+// typ skips a type: a name with members, arguments and brackets, as in a.B<C, D[]>.
+func (p *json5) typ() *SyntaxError {
+	for {
+		if err := p.space(); err != nil {
+			return err
+		}
+		if p.identifier() == "" {
+			return p.fail(p.at, "expected the name of a type, found %s", found(p.data, p.at))
+		}
+		if p.ended() || p.data[p.at] != '.' {
+			break
+		}
+		p.at++
+	}
+	if !p.ended() && p.data[p.at] == '<' {
+		p.at++
+		if err := p.typeArguments(); err != nil {
+			return err
+		}
+	}
+	for p.at+1 < len(p.data) && p.data[p.at] == '[' && p.data[p.at+1] == ']' {
+		p.at += 2
+	}
+	return nil
+}
+
+// typeArguments skips the types behind '<' and the '>'.
+func (p *json5) typeArguments() *SyntaxError {
+	if len(p.open) >= maxDepth {
+		return p.fail(p.at, "nested deeper than %d levels", maxDepth)
+	}
+	p.open = append(p.open, '>')
+	for {
+		if err := p.typ(); err != nil {
+			return err
+		}
+		if err := p.space(); err != nil {
+			return err
+		}
+		switch {
+		case !p.ended() && p.data[p.at] == ',':
+			p.at++
+		case !p.ended() && p.data[p.at] == '>':
+			p.leave()
+			return nil
+		default:
+			return p.fail(p.at, "expected ',' or '>' after a type, found %s", found(p.data, p.at))
+		}
+	}
+}
+
+// inherits refuses the key __proto__, which in JavaScript is not a member.
+func (p *json5) inherits(m Member) *SyntaxError {
+	if p.script && m.Key == "__proto__" {
+		return &SyntaxError{Pos: m.KeyPos, Message: fmt.Sprintf("the key %s cannot be configured", m.Key)}
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ type json5 struct {
 	at     int
 	locate *locator
 	open   []byte // the closing bracket of everything that is open
-	script bool   // JavaScript's own forms of numbers and escapes are allowed as well
+	script bool   // JavaScript: templates, parentheses and types are read as well
 }
 
 func (p *json5) fail(offset int, format string, args ...any) *SyntaxError {
@@ -125,14 +125,21 @@ func (p *json5) value() (Value, *SyntaxError) {
 	case c == '+' || c == '-' || c == '.' || isDigit(c):
 		v.Kind = Number
 		v.Num, err = p.number()
+	case p.script:
+		v, err = p.scriptValue()
 	default:
 		v, err = p.word()
 	}
 	if err != nil {
 		return Value{}, err
 	}
-	v.Pos, v.End = p.locate.pos(start), p.at
-	return v, nil
+	if v.End == 0 { // a value in parentheses keeps its own place
+		v.Pos, v.End = p.locate.pos(start), p.at
+	}
+	if p.script {
+		err = p.typed()
+	}
+	return v, err
 }
 
 func (p *json5) word() (Value, *SyntaxError) {
@@ -251,6 +258,9 @@ func (p *json5) member() (Member, *SyntaxError) {
 		err = p.fail(start, "expected a key or '}', found %s", found(p.data, start))
 	}
 	if err != nil {
+		return Member{}, err
+	}
+	if err = p.inherits(m); err != nil {
 		return Member{}, err
 	}
 	if err = p.space(); err != nil {

@@ -20,19 +20,10 @@ func (p *json5) number() (string, *SyntaxError) {
 	} else if name != "" {
 		return "", p.fail(start, "expected a number, found %s", shorten(string(p.data[start:p.at])))
 	}
-	base := byte(0)
-	if p.at+1 < len(p.data) && p.data[p.at] == '0' {
-		base = p.data[p.at+1] | 0x20
-	}
 	var err *SyntaxError
-	switch {
-	case base == 'x':
-		err = p.based(start, isHexDigit, "a hexadecimal digit")
-	case base == 'o' && p.script:
-		err = p.based(start, func(c byte) bool { return c >= '0' && c <= '7' }, "an octal digit")
-	case base == 'b' && p.script:
-		err = p.based(start, func(c byte) bool { return c == '0' || c == '1' }, "a binary digit")
-	default:
+	if p.at+1 < len(p.data) && p.data[p.at] == '0' && p.data[p.at+1]|0x20 == 'x' {
+		err = p.hexadecimal(start)
+	} else {
 		err = p.decimal()
 	}
 	if err != nil {
@@ -45,11 +36,10 @@ func (p *json5) number() (string, *SyntaxError) {
 	return string(p.data[start:end]), nil
 }
 
-// based reads a number that says its base.
-func (p *json5) based(start int, is func(byte) bool, digit string) *SyntaxError {
+func (p *json5) hexadecimal(start int) *SyntaxError {
 	p.at += 2
-	if p.digits(is) == 0 {
-		return p.fail(p.at, "expected %s, found %s", digit, found(p.data, p.at))
+	if p.digits(isHexDigit) == 0 {
+		return p.fail(p.at, "expected a hexadecimal digit, found %s", found(p.data, p.at))
 	}
 	if _, err := strconv.ParseInt(string(p.data[start:p.at]), 0, 64); err != nil {
 		return p.fail(start, "the number does not fit in 64 bits")
@@ -83,20 +73,13 @@ func (p *json5) decimal() *SyntaxError {
 	return nil
 }
 
-// digits counts what it passes, without the separators that JavaScript allows between two of them.
+// digits counts what it passes.
 func (p *json5) digits(is func(byte) bool) int {
-	count := 0
-	for ; !p.ended(); p.at++ {
-		separator := p.script && count > 0 && p.data[p.at] == '_' && is(p.data[p.at-1]) && p.at+1 < len(p.data) &&
-			is(p.data[p.at+1])
-		switch {
-		case is(p.data[p.at]):
-			count++
-		case !separator:
-			return count
-		}
+	start := p.at
+	for !p.ended() && is(p.data[p.at]) {
+		p.at++
 	}
-	return count
+	return p.at - start
 }
 
 // text reads a string in either kind of quotes.
@@ -181,9 +164,6 @@ func (p *json5) escape(out []byte) ([]byte, *SyntaxError) {
 
 // codePoint reads what follows \u. Half of a surrogate pair becomes U+FFFD, as in encoding/json.
 func (p *json5) codePoint(start int) (rune, *SyntaxError) {
-	if p.script && !p.ended() && p.data[p.at] == '{' {
-		return p.longCodePoint(start)
-	}
 	high, err := p.hexCode(start, 4)
 	if err != nil || !utf16.IsSurrogate(high) {
 		return high, err
@@ -201,24 +181,6 @@ func (p *json5) codePoint(start int) (rune, *SyntaxError) {
 		p.at = second
 	}
 	return utf8.RuneError, nil
-}
-
-// longCodePoint reads \u{1F600}, which JSON5 does not have.
-func (p *json5) longCodePoint(start int) (rune, *SyntaxError) {
-	p.at++
-	begin := p.at
-	for !p.ended() && isHexDigit(p.data[p.at]) {
-		p.at++
-	}
-	code, err := strconv.ParseUint(string(p.data[begin:p.at]), 16, 64)
-	if err != nil || code > utf8.MaxRune || p.ended() || p.data[p.at] != '}' {
-		return 0, p.fail(start, "the escape needs a hexadecimal code point up to 10FFFF in braces")
-	}
-	p.at++
-	if utf16.IsSurrogate(rune(code)) {
-		return utf8.RuneError, nil
-	}
-	return rune(code), nil
 }
 
 func (p *json5) hexCode(start, count int) (rune, *SyntaxError) {

@@ -41,7 +41,6 @@ const (
 	Date
 	Array
 	Object
-	Code // only from ParseJS: what would have to be run to know its value
 )
 
 func (k Kind) String() string {
@@ -60,8 +59,6 @@ func (k Kind) String() string {
 		return "array"
 	case Object:
 		return "table"
-	case Code:
-		return "code"
 	}
 	return "unknown"
 }
@@ -70,8 +67,8 @@ func (k Kind) String() string {
 type Value struct {
 	Kind    Kind
 	Pos     Pos
-	End     int    // offset of the first byte after it
-	Str     string // of code the beginning, for a message
+	End     int // offset of the first byte after it
+	Str     string
 	Num     string // a number as it was written: 0x1F, 1_000 and 1e3 stay what they are
 	Bool    bool
 	Items   []Value
@@ -151,7 +148,7 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil (code too), int64 for whole
+// Any is the value in Go's terms: map[string]any, []any, string (dates too), bool, nil, int64 for whole
 // numbers, float64 for others, and json.Number for those that neither can hold without loss.
 func (v Value) Any() any {
 	switch v.Kind {
@@ -189,7 +186,7 @@ func (v Value) number() any {
 }
 
 // JSON is the value as strict JSON on one line, keys in the order of the text. Dates and TOML's inf and nan become
-// strings, code null.
+// strings.
 func (v Value) JSON() []byte { return v.appendJSON(nil) }
 
 func (v Value) appendJSON(out []byte) []byte {

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -18,6 +17,9 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 )
 
 const (
@@ -154,7 +156,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 		}
 		r.conn.receive(body)
 	default:
-		return fmt.Errorf("it answered with %q, which is no answer of this protocol", clean(kind, 60))
+		return fmt.Errorf("it answered with %q, which is no answer of this protocol", text.OneLine(kind, 60))
 	}
 	if r.conn.waits(id) {
 		return errors.New("its answer is to something else")
@@ -235,7 +237,7 @@ func (r *remote) refused(response *http.Response) error {
 			to = at.Scheme + "://" + at.Host + at.Path
 		}
 		return fault.New(fault.Down, "the MCP server %s has moved to %s", name,
-			clean(to, 300)).Hint("Put that address into its configuration, if you trust it.")
+			text.OneLine(to, 300)).Hint("Put that address into its configuration, if you trust it.")
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return fault.New(fault.AuthRequired, "the MCP server %s wants a login (HTTP %d)", name, status).With("server",
@@ -243,8 +245,7 @@ func (r *remote) refused(response *http.Response) error {
 			Hint(`Put a token into its configuration: "headers": {"Authorization": "Bearer ${VARIABLE}"}.`)
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxStderr))
-	var m message
-	if json.Unmarshal(body, &m) == nil && m.Error != nil {
+	if m, ok := jsonrpc.Read(body); ok && m.Error != nil {
 		return m.Error
 	}
 	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server",
@@ -279,8 +280,7 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	r.mu.Lock()
 	r.protocol = hello.ProtocolVersion
 	r.mu.Unlock()
-	line, _ := json.Marshal(message{Version: "2.0", Method: "notifications/initialized"})
-	return r.post(ctx, 0, line, false)
+	return r.post(ctx, 0, jsonrpc.Notification("notifications/initialized", nil), false)
 }
 
 // answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its
@@ -378,21 +378,15 @@ func (r *remote) settled() string {
 
 // stream reads server-sent events until enough, or their end.
 func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough func() bool) error {
-	in := bufio.NewReaderSize(body, 16<<10)
+	in := lines.NewReader(body, maxMessage+peek)
 	var data []byte
 	large := false
-	for {
-		line, whole, err := readLine(in)
-		if err != nil {
-			if err == io.EOF {
-				return nil
-			}
-			return err
-		}
+	for in.Next() && !in.Torn {
+		line := bytes.TrimRight(in.Text, "\r")
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch {
-		case !whole:
+		case in.Long:
 			large = true
 			r.conn.log(fmt.Sprintf("an event of more than %d MiB is passed over", maxMessage>>20))
 		case len(line) == 0:
@@ -422,25 +416,7 @@ func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough
 			}
 		}
 	}
-}
-
-// readLine is a line without its end. Of one that is too long nothing is kept, and whole is false.
-func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
-	whole = true
-	for {
-		piece, err := in.ReadSlice('\n')
-		if whole = whole && len(line)+len(piece) <= maxMessage+peek; whole {
-			line = append(line, piece...)
-		} else {
-			line = nil
-		}
-		switch {
-		case err == nil:
-			return bytes.TrimRight(line, "\r\n"), whole, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, whole, err
-		}
-	}
+	return in.Err()
 }
 
 // close ends the session and all that is under way.

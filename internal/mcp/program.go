@@ -2,11 +2,11 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -40,8 +40,8 @@ func startProgram(c *Conn) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = set(env, name, s.Env[name])
 	}
-	dir := first(s.Dir, o.Dir)
-	path, err := find(s.Command[0], dir, env)
+	dir := cmp.Or(s.Dir, o.Dir)
+	path, err := process.Locate(s.Command, dir, env)
 	if err != nil {
 		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,
 			s.Command[0]).
@@ -59,10 +59,10 @@ func startProgram(c *Conn) error {
 	if start == nil {
 		start = func(p process.Plan) (Child, error) { return process.Start(p) }
 	}
-	errs := &tail{}
+	errs := &process.Tail{Most: maxStderr}
 	c.wire = p // the server may speak before Start returns
 	p.child, err = start(process.Plan{
-		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &lines{conn: c}, Stderr: errs,
+		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
 		Grace: o.Rest,
 	})
 	_ = theirs.Close()
@@ -74,7 +74,7 @@ func startProgram(c *Conn) error {
 	go p.write()
 	go func() {
 		end := p.child.Wait()
-		c.fail(ending(s.Name, end, errs.String()))
+		c.fail(ending(s.Name, end, printed(errs)))
 		close(p.ended)
 	}()
 	return nil
@@ -99,7 +99,7 @@ func (p *program) ready(string) {}
 // send puts a message into the queue of a server that may not read.
 func (p *program) send(ctx context.Context, _ int64, m []byte) error {
 	select {
-	case p.queue <- append(m, '\n'):
+	case p.queue <- m:
 		return nil
 	case <-p.ended:
 		return p.conn.Err()
@@ -158,9 +158,9 @@ func (p *program) close() {
 	}
 }
 
-// lines cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its end
-// are looked at, for the id of what it answers.
-type lines struct {
+// messages cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its
+// end are looked at, for the id of what it answers: that is why it is no lines.Cutter.
+type messages struct {
 	conn *Conn
 	part []byte
 	last []byte // the end of a line that is too long
@@ -169,7 +169,7 @@ type lines struct {
 
 const peek = 256
 
-func (l *lines) Write(data []byte) (int, error) {
+func (l *messages) Write(data []byte) (int, error) {
 	all := len(data)
 	for len(data) > 0 {
 		piece, rest, whole := bytes.Cut(data, []byte("\n"))
@@ -234,26 +234,9 @@ func idIn(part []byte) (int64, bool) {
 	return number(rest[:n])
 }
 
-// tail keeps the end of what was written.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, data[max(0, len(data)-maxStderr):]...)
-	if len(t.kept) > 2*maxStderr {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-maxStderr:]...)
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	said, _ := text.Clean(strings.ToValidUTF8(string(t.kept[max(0, len(t.kept)-maxStderr):]), ""))
+// printed returns the end of what a server wrote to its standard error, fit to print.
+func printed(t *process.Tail) string {
+	said, _ := text.Clean(strings.ToValidUTF8(string(t.Bytes()), ""))
 	return redact.String(strings.TrimSpace(said))
 }
 
@@ -286,48 +269,4 @@ func set(env []string, name, value string) []string {
 		return have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)
 	}
 	return append(slices.DeleteFunc(slices.Clone(env), same), name+"="+value)
-}
-
-func get(env []string, name string) string {
-	for _, entry := range slices.Backward(env) {
-		if have, value, ok := strings.Cut(entry, "="); ok && (have == name || runtime.GOOS == "windows" &&
-			strings.EqualFold(have, name)) {
-			return value
-		}
-	}
-	return ""
-}
-
-// find is the file of a program: a path, seen from dir, or a name in an absolute directory of PATH.
-func find(name, dir string, env []string) (string, error) {
-	candidates := []string{}
-	if filepath.Base(name) != name {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		abs, err := filepath.Abs(name)
-		if err != nil {
-			return "", err
-		}
-		candidates = append(candidates, abs)
-	} else {
-		for _, at := range filepath.SplitList(get(env, "PATH")) {
-			if filepath.IsAbs(at) {
-				candidates = append(candidates, filepath.Join(at, name))
-			}
-		}
-	}
-	endings := []string{""}
-	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
-		endings = []string{".exe", ".cmd", ".bat", ".com"}
-	}
-	for _, path := range candidates {
-		for _, ending := range endings {
-			info, err := os.Stat(path + ending)
-			if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
-				return path + ending, nil
-			}
-		}
-	}
-	return "", os.ErrNotExist
 }

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
@@ -142,10 +143,10 @@ func isUUID(id string) bool {
 func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {
 	s := &p.request.Spec
 	if !isUUID(s.Fresh) {
-		s.Fresh = UUID()
+		s.Fresh = ident.UUID()
 	}
 	b := session.Begin{ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir}
-	kept, err := store.New(ctx, b, p.keep)
+	kept, err := store.New(ctx, b, p.keep, p.env.Log)
 	if err == nil && own != "" {
 		if _, err = kept.Append(session.Changed{Session: own}); err != nil {
 			_ = kept.Close()
@@ -185,11 +186,11 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	case s.Resume == "": // the agent has no session yet
 		s.Terms.Fork = false
 		if !isUUID(s.Fresh) {
-			s.Fresh = UUID()
+			s.Fresh = ident.UUID()
 		}
 	case forked:
 	case shared(store, kept.State()):
-		s.Terms.Fork, s.Fresh = true, UUID()
+		s.Terms.Fork, s.Fresh = true, ident.UUID()
 	default:
 		s.Fresh = ""
 	}
@@ -213,7 +214,7 @@ func shared(store session.Store, state session.State) bool {
 // forkID returns the id of the fork.
 func (p *Plan) forkID() string {
 	if p.request.Spec.Fresh == "" {
-		p.request.Spec.Fresh = UUID()
+		p.request.Spec.Fresh = ident.UUID()
 	}
 	return p.request.Spec.Fresh
 }

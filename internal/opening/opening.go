@@ -13,9 +13,6 @@ package opening
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -27,6 +24,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/ident"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -76,10 +74,11 @@ type Request struct {
 	Agent    string     // name of the agent; empty: the native agent
 	Spec     agent.Spec // Resume and Fresh are session ids; this package fills in what depends on the machine
 	Services agent.Services
-	Mode     bool          // the mode was chosen for this conversation, and is not a default
-	Forget   bool          // keep nothing on disk
-	First    []event.Block // the first message, if it is already known; nil: none
-	Patience time.Duration // time to answer a question; 0: the default
+	Mode     bool          // the mode was chosen for this conversation, and is not merely a default
+	Rejoin   bool          // a session that exists under the name Fresh is resumed
+	Forget   bool          // nothing of it stays on disk
+	First    []event.Block // the first message, where it is known already; nil: none
+	Patience time.Duration // for an answer; 0: the conversation's own
 
 	// For the native agent only: the model API, its address, a file with an earlier conversation, and rules that ask.
 	Provider, Base, History string
@@ -109,9 +108,14 @@ func (e Env) Plan(r Request) (*Plan, error) {
 		r.Agent = native.Name
 	}
 	p := &Plan{env: e, request: r, agent: r.Agent, keep: e.Keep && !r.Forget}
-	if !p.keep && (r.Spec.Resume != "" || r.Spec.Terms.Continue) {
+	resumes := r.Spec.Resume != "" || r.Spec.Terms.Continue
+	if !p.keep && resumes {
 		return nil, fault.New(fault.ArgError, "a session on disk cannot be resumed without keeping it").
 			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
+	}
+	s := &p.request.Spec
+	if r.Rejoin && p.keep && !resumes && s.Fresh != "" && r.History == "" && e.Store().Has(s.Fresh) {
+		s.Resume, s.Fresh = s.Fresh, ""
 	}
 	if r.Agent == native.Name {
 		return p, p.own()
@@ -179,22 +183,12 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if err != nil {
 		return nil, err
 	}
-	var random [12]byte
-	_, _ = rand.Read(random[:]) // never fails
 	if s.Fresh == "" {
-		s.Fresh = UUID()
+		s.Fresh = ident.UUID()
 	}
-	s.Temp = filepath.Join(e.Temp, "omniagent-"+hex.EncodeToString(random[:]))
+	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
 	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
 	return a.Driver, nil
-}
-
-// UUID is a random one, version 4.
-func UUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // typed marks a value as chosen, unless it is empty.

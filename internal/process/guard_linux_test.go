@@ -172,6 +172,9 @@ func eventually(t *testing.T, cookie string) {
 }
 
 func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	t.Parallel()
 	bystander := newCookie()
 	other := exec.Command("/bin/sleep", "1000")

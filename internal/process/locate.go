@@ -1,55 +1,102 @@
 package process
 
 import (
-	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
 )
 
-// locate finds the program of argv. It looks for a name without a separator in the absolute directories of PATH in env:
-// a relative one would mean another program in every directory. A name with a separator is relative to dir.
-func locate(argv []string, dir string, env []string) (string, error) {
+// Lookup reads a variable of an environment.
+type Lookup = func(name string) (value string, ok bool)
+
+// In returns the Lookup of an environment in the form of a list.
+func In(env []string) Lookup {
+	return func(name string) (string, bool) { return Value(env, name) }
+}
+
+// Directories returns the absolute elements of PATH: a relative or empty one would mean another program in every
+// directory.
+func Directories(lookup Lookup) []string {
+	var all []string
+	path, _ := lookup("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		if filepath.IsAbs(dir) {
+			all = append(all, dir)
+		}
+	}
+	return all
+}
+
+// Candidates returns the files that a name could stand for, in the order of PATH, whether they exist or not; none for a
+// name with a separator.
+func Candidates(name string, lookup Lookup) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if name == "" || hasSeparator(name) {
+			return
+		}
+		for _, dir := range Directories(lookup) {
+			for _, extension := range extensions(name, lookup) {
+				if !yield(filepath.Join(dir, name+extension)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Find returns the file of a program in PATH, or "".
+func Find(name string, lookup Lookup) string {
+	for path := range Candidates(name, lookup) {
+		if Runs(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// Runs reports whether a path is a file that we may execute. On Windows the extension decides, which the caller has
+// added.
+func Runs(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && MayExecute(path)
+}
+
+// Locate finds the program of argv: a name without a separator in PATH of env, and a name with a separator relative to
+// dir.
+func Locate(argv []string, dir string, env []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", fault.New(fault.MissingArgument, "no program was given")
 	}
-	name := argv[0]
-	if hasSeparator(name) {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
+	name, lookup := argv[0], In(env)
+	if !hasSeparator(name) {
+		if path := Find(name, lookup); path != "" {
+			return path, nil
 		}
-		if !filepath.IsAbs(path) {
-			abs, err := filepath.Abs(path)
-			if err != nil {
-				return "", fault.New(fault.NoHome, "the working directory is gone").Because(err)
-			}
-			path = abs
-		}
-		found, denied := executable(path, env)
-		if found != "" {
-			return found, nil
-		}
-		if denied {
-			return "", fault.New(fault.PermissionDenied, "%s may not be executed", path).With("program",
-				name).With("path", path)
-		}
-		return "", missing(argv, []string{filepath.Dir(path)})
+		return "", missing(argv, Directories(lookup))
 	}
-	searched := []string{}
-	for _, dir := range filepath.SplitList(valueOf(env, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		searched = append(searched, dir)
-		if found, _ := executable(filepath.Join(dir, name), env); found != "" {
-			return found, nil
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fault.New(fault.NoHome, "the working directory is gone").Because(err)
+	}
+	for _, extension := range extensions(path, lookup) {
+		if Runs(path + extension) {
+			return path + extension, nil
 		}
 	}
-	return "", missing(argv, searched)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return "", fault.New(fault.NotInstalled, "%s is not a program that can be run", name).
+			With("program", name).With("path", path).Hint("Give the path of an executable file.")
+	}
+	return "", missing(argv, []string{filepath.Dir(path)})
 }
 
 // missing tells a program that does not exist from a whole command line in place of a program.
@@ -60,46 +107,35 @@ func missing(argv, searched []string) error {
 				name).Hint("Give the program and each argument by itself: [\"git\", \"status\"], not [\"git status\"].")
 	}
 	return fault.New(fault.NotInstalled, "%s is not installed, or not on PATH", argv[0]).
-		With("program", argv[0]).With("searched", searched)
+		With("program", argv[0]).With("searched", searched).Hint("Install it, or give its path.")
 }
 
-// executable returns path, on Windows with its extension, if it can be executed. denied: it is a file, but we may not
-// execute it.
-func executable(path string, env []string) (found string, denied bool) {
-	for _, extension := range extensions(path, env) {
-		info, err := os.Stat(path + extension)
-		if err != nil || info.IsDir() {
-			continue
-		}
-		if runtime.GOOS == "windows" || info.Mode().IsRegular() && mayExecute(path, info) {
-			return path + extension, false
-		}
-		denied = true
-	}
-	return "", denied
-}
-
-// extensions returns what may follow the name of a program.
-func extensions(path string, env []string) []string {
+// extensions returns what may follow the name of a program. On Windows a file without an extension is not a program;
+// npm writes one for POSIX shells next to NAME.cmd.
+func extensions(path string, lookup Lookup) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
 	}
-	list := valueOf(env, "PATHEXT")
-	if list == "" {
-		list = ".com;.exe;.bat;.cmd"
-	}
-	var all []string
-	for _, extension := range strings.Split(strings.ToLower(list), ";") {
-		if extension != "" && strings.HasSuffix(strings.ToLower(path), extension) {
-			return []string{""}
-		}
-		all = append(all, extension)
+	list, _ := lookup("PATHEXT")
+	all, path := executables(list), strings.ToLower(path)
+	if slices.ContainsFunc(all, func(extension string) bool { return strings.HasSuffix(path, extension) }) {
+		return []string{""}
 	}
 	return all
 }
 
-func mayExecute(path string, info fs.FileInfo) bool {
-	return info.Mode().Perm()&0o111 != 0 && allowedToExecute(path)
+// executables returns the extensions of PATHEXT in order, each with its dot.
+func executables(pathext string) []string {
+	var all []string
+	for extension := range strings.SplitSeq(strings.ToLower(pathext), ";") {
+		if extension = strings.TrimSpace(extension); extension != "" {
+			all = append(all, "."+strings.TrimPrefix(extension, "."))
+		}
+	}
+	if all == nil {
+		return []string{".com", ".exe", ".bat", ".cmd"} // what exec.LookPath assumes
+	}
+	return all
 }
 
 func hasSeparator(name string) bool {

@@ -2,13 +2,11 @@
 //
 // It promises: a program gets exactly the arguments that it was given, as a list and never as a string for a shell; its
 // input is a given text or nothing, so it cannot wait for somebody to type; its output is drained however much there
-// is, and kept up to a limit; and when Run returns, the program and everything that it started in its process group (on
-// Windows: its job) is dead and reaped.
+// is, and kept up to a limit; and when Run returns, the program and everything that it started is dead and reaped, on
+// Linux also what has made its own session. A guard, a second process, ensures that even if we die.
 //
 // It never leaves a child behind, never runs on after the context has ended, and never looks for programs in
-// directories that depend on where it runs. It does not see a descendant that makes its own session: on Linux such a
-// process is found by a mark in its environment if the Spec names a PIDFile; otherwise it escapes. Start has a guard
-// that contains such programs.
+// directories that depend on where it runs. It does not contain programs that try to escape.
 package process
 
 import (
@@ -17,7 +15,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -48,7 +45,7 @@ type Spec struct {
 	Stdin     []byte        // nil: the null device
 	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is counted only
 	Grace     time.Duration // when ctx ends: from the request to end to the kill; 0: 5 s
-	PIDFile   string        // where the running child is recorded, for Sessions and EndSession; empty: nowhere
+	Register  *Register     // where the running child is listed; nil: nowhere
 }
 
 // Result is the outcome of a program.
@@ -70,132 +67,42 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if s.Env == nil {
 		s.Env = Environment(os.Environ(), EnvOptions{})
 	}
-	program, err := locate(s.Argv, s.Dir, s.Env)
-	if err == nil {
-		err = passableArguments(program, s.Argv)
-	}
+	program, err := Locate(s.Argv, s.Dir, s.Env)
 	if err == nil && ctx.Err() != nil {
 		err = endedBy(ctx, s.Argv[0])
 	}
-	if err == nil && s.PIDFile != "" {
-		err = recordable(s.PIDFile)
-	}
 	if err != nil {
 		return Result{}, err
 	}
-	if s.Grace == 0 {
-		s.Grace = defaultGrace
+	place, err := s.Register.reserve()
+	if err != nil {
+		return Result{}, err
 	}
+	defer place.leave()
 	out, errOut := keeper(s.MaxOutput), keeper(s.MaxOutput)
-	cmd := &exec.Cmd{
-		Path: program, Args: s.Argv, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, WaitDelay: drainFor,
+	plan := Plan{
+		Argv: s.Argv, Path: program, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, Grace: s.Grace,
 	}
 	if s.Stdin != nil {
-		cmd.Stdin = bytes.NewReader(s.Stdin)
+		plan.Stdin = bytes.NewReader(s.Stdin)
 	}
-	began := time.Now()
-	stopped, err := runGroup(ctx, s, cmd)
-	if cmd.Process == nil {
+	child, err := Start(plan)
+	if err != nil {
 		return Result{}, err
 	}
-	r := Result{
+	if err = place.take(s.Argv[0], child.PID()); err != nil {
+		child.End(os.Kill) // it could not be found later
+	}
+	defer context.AfterFunc(ctx, func() { child.End(syscall.SIGTERM) })()
+	end := child.Wait()
+	if end.Ended && err == nil {
+		err = endedBy(ctx, s.Argv[0])
+	}
+	return Result{
 		Stdout: out.kept, Stderr: errOut.kept, StdoutBytes: out.seen, StderrBytes: errOut.seen,
-		OutputTruncated: out.truncated() || errOut.truncated() || errors.Is(err, exec.ErrWaitDelay),
-		Duration:        time.Since(began), PID: cmd.Process.Pid,
-	}
-	r.ExitCode, r.Signal = ending(cmd.ProcessState)
-	var failed *fault.Fault
-	switch {
-	case errors.As(err, &failed):
-		return r, err
-	case stopped:
-		return r, endedBy(ctx, s.Argv[0])
-	case cmd.ProcessState == nil:
-		return r, fault.New(fault.Internal, "the end of %s could not be observed", s.Argv[0]).Because(err)
-	}
-	return r, nil
-}
-
-// runGroup starts the child and returns when nothing of it is left. stopped reports that ctx ended it. The error is a
-// fault, or the error of cmd.Wait.
-func runGroup(ctx context.Context, s Spec, cmd *exec.Cmd) (stopped bool, err error) {
-	// The kernel sends the parent-death signal when the thread that started the child ends, so this thread has to stay.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var mark string
-	if s.PIDFile != "" {
-		mark = newMark()
-		cmd.Env = marked(s.Env, mark)
-	}
-	g, err := startGroup(cmd)
-	if err != nil {
-		if s.PIDFile != "" {
-			settle(s.PIDFile)
-		}
-		return false, notStarted(s, err)
-	}
-	forget, unrecorded := func() {}, error(nil)
-	if s.PIDFile != "" {
-		forget, unrecorded = record(s.PIDFile, s.Argv[0], cmd.Process.Pid, mark)
-	}
-	if unrecorded != nil {
-		g.kill() // it could not be found later
-	}
-	stopped = g.waitOrEnd(ctx, s.Grace)
-	g.kill()
-	if mark != "" {
-		killMarked(mark)
-	}
-	err = g.reap(cmd)
-	forget()
-	if unrecorded != nil {
-		err = unrecorded
-	}
-	return stopped, err
-}
-
-// waitOrEnd returns when the leader has exited, and reports whether ctx ended it. It does not reap the leader, so the
-// number of the leader and of the group stays reserved. If ctx ended the leader, the rest of the group gets the rest of
-// the grace period: a shell dies of SIGTERM long before a git that it started has removed its lock.
-func (g *group) waitOrEnd(ctx context.Context, grace time.Duration) (stopped bool) {
-	exited, watched := make(chan struct{}), make(chan bool)
-	go func() {
-		select {
-		case <-exited:
-			watched <- false
-			return
-		case <-ctx.Done():
-		}
-		select {
-		case <-exited: // both happened: it ended by itself
-			watched <- false
-			return
-		default:
-		}
-		g.terminate()
-		over := time.NewTimer(grace)
-		defer over.Stop()
-		select {
-		case <-exited:
-			pollUntil(func() bool { return !g.othersAlive() }, over.C)
-		case <-over.C:
-			g.kill()
-		}
-		watched <- true
-	}()
-	g.waitLeader()
-	close(exited)
-	return <-watched
-}
-
-// reap reaps the leader of a killed group and waits for the others to be gone.
-func (g *group) reap(cmd *exec.Cmd) error {
-	err := cmd.Wait()
-	over := time.NewTimer(deathTakes)
-	defer over.Stop()
-	pollUntil(func() bool { return !g.othersAlive() }, over.C)
-	g.release()
-	return err
+		ExitCode: end.ExitCode, Signal: end.Signal, Duration: end.Duration, PID: child.PID(),
+		OutputTruncated: out.truncated() || errOut.truncated() || end.Lost != nil,
+	}, err
 }
 
 // pollUntil calls yes until it returns true or time is up. The kernel does not report that a group is empty, so this
@@ -210,8 +117,8 @@ func pollUntil(yes func() bool, over <-chan time.Time) {
 	}
 }
 
-// head keeps the beginning of a stream and counts the rest. os/exec writes to it from one goroutine, which ends before
-// it is read.
+// head keeps the beginning of a stream and counts the rest. It is written to from one goroutine, which ends before it
+// is read.
 type head struct {
 	max  int64
 	kept []byte
@@ -244,12 +151,12 @@ func endedBy(ctx context.Context, program string) error {
 }
 
 // notStarted says why the system did not start an existing program.
-func notStarted(s Spec, err error) error {
-	code, program := fault.Internal, s.Argv[0]
+func notStarted(p Plan, err error) error {
+	code, program := fault.Internal, p.Name
 	switch {
-	case s.Dir != "" && !isDirectory(s.Dir):
-		return fault.New(fault.FileMissing, "%s is not a directory to run %s in", s.Dir, program).With("path",
-			s.Dir).Because(err)
+	case p.Dir != "" && !isDirectory(p.Dir):
+		return fault.New(fault.FileMissing, "%s is not a directory to run %s in", p.Dir, program).With("path",
+			p.Dir).Because(err)
 	case errors.Is(err, fs.ErrPermission):
 		code = fault.PermissionDenied
 	case errors.Is(err, syscall.E2BIG):

@@ -169,6 +169,9 @@ func (s *slow) Write(p []byte) (int, error) {
 }
 
 func TestSlowReaderLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	t.Parallel()
 	gate := make(chan struct{})
 	s := &slow{wait: gate}

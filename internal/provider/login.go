@@ -3,9 +3,11 @@ package provider
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 )
 
 // credential returns the first one for the provider that may be sent to the endpoint. A server on this machine needs
@@ -180,7 +182,7 @@ func (o Options) wellKnown() string {
 	dir := ""
 	if value, ok := o.get("CLOUDSDK_CONFIG"); ok {
 		dir = value
-	} else if value, ok := o.get("APPDATA"); ok && len(extensions()) > 1 {
+	} else if value, ok := o.get("APPDATA"); ok && runtime.GOOS == "windows" {
 		dir = filepath.Join(value, "gcloud")
 	} else if o.Home != "" {
 		dir = filepath.Join(o.Home, ".config", "gcloud")
@@ -195,20 +197,5 @@ func (o Options) wellKnown() string {
 	return path
 }
 
-// program returns the file of a program on PATH, or "". It ignores directories that depend on the current one.
-func (o Options) program(name string) string {
-	value, _ := o.get("PATH")
-	for _, dir := range filepath.SplitList(value) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		for _, extension := range extensions() {
-			path := filepath.Join(dir, name+extension)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
-				(extension != "" || info.Mode().Perm()&0o111 != 0) {
-				return path
-			}
-		}
-	}
-	return ""
-}
+// program is the file of a program on PATH, "" where there is none.
+func (o Options) program(name string) string { return process.Find(name, o.get) }

@@ -10,7 +10,6 @@ package provider
 import (
 	"cmp"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +26,9 @@ const (
 	Gemini    = "gemini"
 	Anthropic = "anthropic"
 )
+
+// Copilot is a word for a program, which a caller may drive in place of a model API. Choose refuses it.
+const Copilot = "copilot"
 
 // Names returns the values of --provider, in the order in which they are listed.
 func Names() []string { return []string{OpenAI, Codex, Gemini, Anthropic} }
@@ -164,14 +166,9 @@ func (o Options) word(given string) (string, error) {
 		return Anthropic, nil
 	case "google":
 		return Gemini, nil
-	case "copilot":
-		if !o.onPath("copilot") {
-			return "", fault.New(fault.NotInstalled, "copilot is a program, not a model API, and it is not installed").
-				With("program",
-					"copilot").Hint("Install it with: npm install -g @github/copilot; then use --agent copilot.")
-		}
-		return "", fault.New(fault.ArgError,
-			"copilot is a program, not a model API").Hint("Drive the installed program with --agent copilot.")
+	case Copilot:
+		return "", fault.New(fault.ArgError, "copilot is a program, not a model API").
+			Hint("Drive the installed program: omniagent start --agent copilot")
 	default:
 		f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.",
 			strings.Join(Names(), ", "))
@@ -245,16 +242,4 @@ func (o Options) get(name string) (string, bool) {
 	value, ok := o.Lookup(name)
 	value = strings.TrimSpace(value)
 	return value, ok && value != ""
-}
-
-// onPath reports whether a program of that name exists. It does not run it.
-func (o Options) onPath(name string) bool {
-	return o.program(name) != ""
-}
-
-func extensions() []string {
-	if runtime.GOOS == "windows" {
-		return []string{".exe", ".cmd", ".bat"}
-	}
-	return []string{""}
 }

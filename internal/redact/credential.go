@@ -2,17 +2,20 @@ package redact
 
 import "strings"
 
-// Credentials masks what is a credential by its own look, for texts that somebody works with: program text, settings,
-// differences. It is String, but a name or a place beside a value is not enough; the value must look like a key, too:
-// long, without blanks, letters and digits mixed, no placeholder. So `password: hunter2` in a file and `token = next()`
-// in a program stay as they are. n is how many were masked.
+// Credentials masks credentials in texts that somebody works with: program text, settings, differences. It is String,
+// but a name or a place beside a value is not enough; the value must look like a secret, too. Beside any secret name
+// that is a key: long, without blanks, letters and digits mixed. Beside a name that says password or secret, in an
+// Authorization header and in an assignment to a name in capitals, a short word is enough that cannot be program
+// text: `PASSWORD=hunter2secret`, `password: "correct-horse"`. `password: string` and `token = next()` stay as they
+// are, and so do placeholders. n is how many were masked.
 func Credentials(s string) (masked string, n int) { return mask(s, fits) }
 
-// How long a value must be to look like a key, by what says that it is one.
+// How long a value must be to look like a secret, by what says that it is one.
 const (
 	leastPassword = 8  // of an address
 	leastBearer   = 12 // behind the word
 	leastNamed    = 20 // beside a name, which may be that of a variable
+	leastPlain    = 6  // beside a name that is no variable's
 )
 
 // fits judges the value of a span that was found at the byte i.
@@ -24,7 +27,7 @@ func fits(s string, i int, found span) bool {
 	case c == 'B' || c == 'b':
 		return keyLike(value, leastBearer)
 	case c == ':' || c == '=':
-		return keyLike(value, leastNamed)
+		return keyLike(value, leastNamed) || plainSecret(s, i, found)
 	case c == '-' && strings.HasPrefix(s[i:], "--") && found.start > i:
 		return keyLike(value, leastNamed)
 	}
@@ -47,4 +50,77 @@ func keyLike(value string, least int) bool {
 		letters, digits = letters || upper(word[i]) || lower(word[i]), digits || digit(word[i])
 	}
 	return letters && digits
+}
+
+// plainSecret judges a value that does not look like a key, by the name before the sign at i and by how it is written.
+func plainSecret(s string, i int, found span) bool {
+	name, value := nameBefore(s, i), s[found.start:found.end]
+	quoted := found.start > 0 && isQuote(s[found.start-1])
+	if strings.EqualFold(name, "authorization") || strings.EqualFold(name, "proxy-authorization") {
+		words := strings.Fields(value)
+		if len(words) != 2 || len(words[1]) < leastPlain || placeholder(words[1]) {
+			return false
+		}
+		switch strings.ToLower(words[0]) {
+		case "bearer", "basic", "token", "apikey", "key", "negotiate":
+			return true
+		}
+		return false
+	}
+	adjoins := found.start == i+1 || quoted && found.start == i+2
+	shell := s[i] == '=' && adjoins && i > 0 && nameByte(s[i-1]) && name == strings.ToUpper(name)
+	switch {
+	case !shell && !namesPassword(name), len(value) < leastPlain, strings.ContainsAny(value, " \t\n"):
+		return false
+	case placeholder(value), strings.Contains(strings.ToLower(value), strings.ToLower(name)):
+		return false
+	}
+	if quoted || shell {
+		return true
+	}
+	return strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ".:/,;")
+}
+
+// nameBefore is the name before the sign at i, without its quotes.
+func nameBefore(s string, i int) string {
+	end := i
+	for end > 0 && strings.IndexByte(" \t\"'`\\", s[end-1]) >= 0 {
+		end--
+	}
+	start := end
+	for start > 0 && end-start < maxName && nameByte(s[start-1]) {
+		start--
+	}
+	return s[start:end]
+}
+
+// namesPassword reports whether the last word of a name says that the value is a secret. A key or a token may be
+// something else in program text.
+func namesPassword(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{
+		"password", "passwd", "passphrase", "secret", "_pass", "apikey", "api_key", "api-key",
+	} {
+		if strings.HasSuffix(name, word) {
+			return true
+		}
+	}
+	return name == "pass"
+}
+
+// placeholder reports whether a value stands for a secret that is not there, or is program text.
+func placeholder(value string) bool {
+	if strings.ContainsAny(value, "$<>{}()[]%*") || strings.Trim(value, "xX.-_") == "" {
+		return true
+	}
+	value = strings.ToLower(value)
+	for _, word := range []string{
+		"your", "example", "changeme", "change-me", "change_me", "placeholder", "redacted", "password", "passwd",
+		"secret", "string", "process.env", "required", "optional", "missing", "invalid",
+	} {
+		if strings.HasPrefix(value, word) && (len(value) <= len(word)+6 || word == "your" || word == "process.env") {
+			return true
+		}
+	}
+	return false
 }

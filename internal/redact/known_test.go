@@ -171,8 +171,28 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%q stays", text)
 		}
 	}
+	for text, want := range map[string]string{
+		"PASSWORD=hunter2secret":                    "PASSWORD=[REDACTED]",
+		"export DB_PASS=letmein\nX=1":               "export DB_PASS=[REDACTED]\nX=1",
+		"API_TOKEN='letmein'":                       "API_TOKEN='[REDACTED]'",
+		`password: "correct-horse"`:                 `password: "[REDACTED]"`,
+		`"password": "letmein",`:                    `"password": "[REDACTED]",`,
+		"password: hunter2":                         "password: [REDACTED]",
+		"Authorization: Bearer abcdef":              "Authorization: [REDACTED]",
+		"curl -H 'Authorization: Basic dXNlcjpw' x": "curl -H 'Authorization: [REDACTED]' x",
+		"     7\tclient_secret = \"letmein\"\n":     "     7\tclient_secret = \"[REDACTED]\"\n",
+	} {
+		if masked, n := Credentials(text); n != 1 || masked != want {
+			t.Errorf("%q becomes %q", text, masked)
+		} else if again, _ := Credentials(masked); again != masked {
+			t.Errorf("%q becomes %q", masked, again)
+		}
+	}
 	for _, text := range []string{
-		"password: hunter2", "token = next()", "const token = lexer.scanIdentifierOrKeyword", "if token == other {",
+		"password: string", "password = user.password2", "password = password", "password: \"changeme\"",
+		"PASSWORD=$SECRET", "PASSWORD=", "PASSWORD=your-password-here", "label: \"Password: please type it\"",
+		"Password: \"Enter your password\"", "password=getpass()", "secret: required", "PASSWORD=xxxxxxxx",
+		"Authorization: Bearer $TOKEN", "# Keep Authorization: headers here", "Authorization: Bearer YOUR_TOKEN", "token = \"letmein\"", "f(API_KEY=settings.API_KEY)", "token = next()", "const token = lexer.scanIdentifierOrKeyword", "if token == other {",
 		"--token TOKEN", "api_key: ${API_KEY}",
 		"postgres://postgres:postgres@localhost/db", "https://user:%s@host/", "the bearer of news",
 		"Authorization: Bearer <your token here>", "secret := os.Getenv(\"SECRET_NAME_2\")",

@@ -8,8 +8,8 @@
 // What somebody knows to be a secret is found by its value (Known), whatever stands around it and in the usual
 // encodings.
 //
-// It refuses to guess: entropy alone is a reason only in HighEntropy, which is for output fields and can be turned off
-// by the caller. It never changes what it is given, and it is no proof that a text is clean.
+// It refuses to guess: a random string with nothing beside it stays. It never changes what it is given, and it is no
+// proof that a text is clean.
 package redact
 
 import "strings"

@@ -64,12 +64,12 @@ func TestFormats(t *testing.T) {
 			if again := String(out); again != out {
 				t.Errorf("String(%q) = %q", out, again)
 			}
-			masked, found := HighEntropy(in)
+			masked, found := Summaries(in)
 			if !found || strings.Contains(masked, secret) {
-				t.Errorf("HighEntropy(%q) = %q, %v", in, masked, found)
+				t.Errorf("Summaries(%q) = %q, %v", in, masked, found)
 			}
-			if again, found := HighEntropy(masked); found {
-				t.Errorf("HighEntropy(%q) = %q", masked, again)
+			if again, found := Summaries(masked); found {
+				t.Errorf("Summaries(%q) = %q", masked, again)
 			}
 		}
 	}
@@ -242,8 +242,8 @@ func TestCleanTextCostsNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { String(text) }); n != 0 {
 			t.Errorf("String: %v allocations", n)
 		}
-		if n := testing.AllocsPerRun(100, func() { HighEntropy(text) }); n != 0 {
-			t.Errorf("HighEntropy: %v allocations", n)
+		if n := testing.AllocsPerRun(100, func() { Summaries(text) }); n != 0 {
+			t.Errorf("Summaries: %v allocations", n)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func TestTimeIsLinear(t *testing.T) {
 			for range 3 {
 				start := time.Now()
 				String(s)
-				HighEntropy(s)
+				Summaries(s)
 				best = min(best, time.Since(start))
 			}
 			return best
@@ -308,12 +308,12 @@ func BenchmarkStringSecret(b *testing.B) {
 	}
 }
 
-func BenchmarkHighEntropyClean(b *testing.B) {
+func BenchmarkSummariesClean(b *testing.B) {
 	s := cleanKiB()
 	b.SetBytes(int64(len(s)))
 	b.ReportAllocs()
 	for b.Loop() {
-		HighEntropy(s)
+		Summaries(s)
 	}
 }
 

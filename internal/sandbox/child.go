@@ -15,8 +15,8 @@ import (
 
 var errNoSelf = errors.New("not tried: there is no command to try it with")
 
-// try runs the command to its end, without input, output and environment. The caller opened the null device, because a
-// restricted thread may not.
+// try starts the command and waits for its end. It has no input, no output and no environment; the null
+// device was opened by the caller, because a restricted thread may not; nor may it start a guard, as process.Run would.
 func try(ctx context.Context, argv []string, null *os.File, attr *syscall.SysProcAttr) error {
 	if len(argv) == 0 {
 		return errNoSelf

@@ -54,7 +54,8 @@ type Options struct {
 	// Tier is a weaker tier for Open than the report offers. None: what the report offers.
 	Tier Tier
 
-	// State is the user's directory in which Open records what it creates. Needed where namespaces work.
+	// State is the user's directory in which Open keeps on record what it makes. One that cannot be written is replaced
+	// by a directory of the user's beneath the temporary one.
 	State string
 }
 

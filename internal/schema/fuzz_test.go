@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"os"
-	"regexp"
 	"testing"
 )
 
@@ -52,7 +51,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzValidate: the answer is the same with and without somebody who asks why, and the reason has words.
+// FuzzValidate: whatever is checked, the check comes back, and an error has words.
 func FuzzValidate(f *testing.F) {
 	for _, seed := range seeds(f) {
 		f.Add(seed, []byte(`{"n":{"n":{}},"a":[1,[null,1]]}`))
@@ -63,45 +62,8 @@ func FuzzValidate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		decoded, err := decode(value)
-		if err != nil {
-			return
-		}
-		quiet := validation{dynamic: s.dynamic, work: mostWork}
-		told := problems{most: mostTold}
-		loud := validation{dynamic: s.dynamic, work: mostWork}
-		a, b := quiet.fits(s.root, decoded, nil, nil), loud.fits(s.root, decoded, nil, &told)
-		if quiet.over != nil || loud.over != nil {
-			return
-		}
-		if a != b || b != (len(told.list) == 0) || len(loud.at) != 0 || loud.frames != 0 || len(loud.scope) != 0 ||
-			loud.trials != 0 {
-			t.Fatalf("%v, %v, %v", a, b, &told)
-		}
-		if err := s.Validate(value); (err == nil) != a || err != nil && err.Error() == "" {
-			t.Fatalf("%v, %v", a, err)
-		}
-	})
-}
-
-// FuzzPattern: what is not refused compiles, and what is given to Go means what it says where both have the same words.
-func FuzzPattern(f *testing.F) {
-	for _, seed := range []string{
-		`^a+$`, `[^\d-z]{2,}`, `\u{1F600}\cA|(?<x>\p{L})`, `[]|[^]`, `a{,2}]}`, `\0[\b]\S`,
-		`(?=x)`, `\1`,
-	} {
-		f.Add(seed, "aé\n")
-	}
-	plain := regexp.MustCompile(`^[a-z0-9*+?|()]*$`)
-	f.Fuzz(func(t *testing.T, source, text string) {
-		p, err := newPattern(source)
-		if err != nil || len(text)*p.size > 1<<16 { // Validate counts it, and stops
-			return
-		}
-		if plain.MatchString(source) {
-			if again := regexp.MustCompile(source); again.MatchString(text) != p.match.MatchString(text) {
-				t.Fatalf("%q on %q", source, text)
-			}
+		if err := s.Validate(value); err != nil && (err.Error() == "" || len(err.Error()) > 2*maxMessage) {
+			t.Fatalf("%q", err)
 		}
 	})
 }

@@ -1,14 +1,11 @@
 // Package schema checks JSON values against JSON schemas, of draft 2020-12 and draft-07.
 //
-// It promises exact answers: numbers are compared as they are written, lengths count code points, references and
-// annotations behave as the official test suite wants. What is wrong is told in words that help to correct it, with its
-// place as a JSON pointer. Neither a schema nor a value can make it hang, exhaust the memory or overflow the stack:
-// depth, steps and the size of patterns are bounded.
+// google/jsonschema-go does the checking. This package adds what a schema and a value from elsewhere need: schemas that
+// refer to themselves without a step into the value are refused, as are values that would take too many steps;
+// multipleOf is exact for decimal fractions; and errors are short enough to print.
 //
-// It refuses schemas that it could not apply to the letter: other drafts, references to other documents, references
-// that come back to themselves without a step into the value, and patterns of ECMA 262 that Go's regular expressions
-// cannot express (lookaround and back references). Numbers beyond 10,000 digits or powers of ten are refused on both
-// sides. format and content* are annotations and are not checked.
+// It refuses other drafts, references to other documents, and patterns that Go's regular expressions cannot express.
+// format and content* are annotations and are not checked.
 package schema
 
 import (
@@ -17,63 +14,162 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"omniagent/internal/text"
 )
 
 const (
-	usualWork  = 4 << 20 // steps that any check may take
-	workByByte = 8       // more of them for each byte of the value
-	mostWork   = 100 << 20
-	mostFrames = 50_000 // schemas within schemas while a value is checked
-	mostTold   = 5      // problems
+	maxNesting  = 200      // levels of a schema
+	maxPatterns = 64 << 10 // bytes of all its patterns
+	maxMessage  = 2000     // bytes of an error
+	maxExact    = 10_000   // numbers of a value that are held against multipleOf
 )
 
 // Schema is a schema that was found to be right. It may be used by several goroutines at once.
 type Schema struct {
-	root    *node
-	dynamic bool // there is a $dynamicRef, for which one has to know the way
+	data     []byte
+	resolved *jsonschema.Resolved
+	root     *node
+	multiple bool // there is a multipleOf
 }
 
-// Parse reads a schema. The error says where it is wrong, as a JSON pointer, and why.
+// Parse reads a schema. The error says why it cannot be used.
 func Parse(data []byte) (*Schema, error) {
 	value, err := decode(data)
 	if err != nil {
 		return nil, err
 	}
-	c := compiler{resources: map[string]*resource{}}
-	root, err := c.compile(value)
+	if depth(value) > maxNesting {
+		return nil, fmt.Errorf("it is nested deeper than %d levels", maxNesting)
+	}
+	parsed, g, err := compile(data)
 	if err != nil {
 		return nil, clean(err)
 	}
-	return &Schema{root: root, dynamic: c.dynamic}, nil
+	if err := g.connect(); err != nil {
+		return nil, clean(err)
+	}
+	resolved, err := parsed.Resolve(nil)
+	if err != nil {
+		return nil, clean(err)
+	}
+	s := &Schema{data: data, resolved: resolved, root: g.nodes[0]}
+	for _, n := range g.nodes {
+		s.multiple = s.multiple || n.schema.MultipleOf != nil
+	}
+	return s, nil
 }
 
-// Validate checks a JSON text. The error says what is wrong, the first few problems, each with its place as a JSON
-// pointer.
+// compile reads the schema and finds its parts.
+func compile(data []byte) (*jsonschema.Schema, *graph, error) {
+	parsed := &jsonschema.Schema{}
+	if err := json.Unmarshal(data, parsed); err != nil {
+		return nil, nil, err
+	}
+	g := newGraph(parsed)
+	switch _, draft, _ := strings.Cut(strings.TrimSuffix(parsed.Schema, "#"), "://"); draft {
+	case "", "json-schema.org/draft/2020-12/schema":
+		for _, n := range g.nodes { // many schemas that name no draft still have the older keyword
+			if s := n.schema; s.DependentRequired == nil && s.DependentSchemas == nil {
+				s.DependentRequired, s.DependentSchemas = s.DependencyStrings, s.DependencySchemas
+				s.DependencyStrings, s.DependencySchemas = nil, nil
+			}
+		}
+	case "json-schema.org/draft-07/schema":
+		parsed.Schema = "http://json-schema.org/draft-07/schema#"
+	default:
+		return nil, nil, fmt.Errorf("$schema %q is neither draft 2020-12 nor draft-07", parsed.Schema)
+	}
+	patterns := 0
+	for _, n := range g.nodes {
+		if err := n.check(); err != nil {
+			return nil, nil, err
+		}
+		patterns += len(n.schema.Pattern)
+		for pattern := range n.schema.PatternProperties {
+			patterns += len(pattern)
+		}
+	}
+	if patterns > maxPatterns {
+		return nil, nil, fmt.Errorf("its patterns are longer than %d bytes together", maxPatterns)
+	}
+	return parsed, g, nil
+}
+
+// check refuses what the library takes in silence.
+func (n *node) check() error {
+	if m := n.schema.MultipleOf; m != nil && *m <= 0 {
+		return fmt.Errorf("%s: multipleOf must be greater than 0", n)
+	}
+	for _, kind := range append(n.schema.Types, n.schema.Type) {
+		switch kind {
+		case "", "array", "boolean", "integer", "null", "number", "object", "string":
+		default:
+			return fmt.Errorf("%s: there is no type %q", n, kind)
+		}
+	}
+	return nil
+}
+
+// Validate checks a JSON text. The error says what is wrong, and names the part of the schema that says so.
 func (s *Schema) Validate(data []byte) error {
 	value, err := decode(data)
 	if err != nil {
 		return err
 	}
-	v := validation{dynamic: s.dynamic, work: min(usualWork+workByByte*len(data), mostWork)}
-	fits := v.fits(s.root, value, nil, nil)
-	if v.over != nil {
-		return v.over
+	var numbers []json.Number
+	if value, err = plain(value, &numbers); err != nil {
+		return clean(err)
 	}
-	if fits {
+	w := weight{left: leastSteps + stepsByByte*len(data)}
+	if !w.fits(s.root, value, 0) {
+		return errors.New("checking it takes too long: it is nested too deeply for this schema")
+	}
+	err = s.resolved.Validate(value)
+	if err == nil {
 		return nil
 	}
-	// once more, for the words
-	v = validation{dynamic: s.dynamic, work: 2 * min(usualWork+workByByte*len(data), mostWork)}
-	told := problems{most: mostTold}
-	v.fits(s.root, value, nil, &told)
-	runtime.KeepAlive(value) // trials know its parts by where they are
-	if len(told.list) == 0 {
-		return errors.New("it does not fit the schema")
+	if s.multiple && strings.Contains(err.Error(), "multipleOf: ") && len(numbers) <= maxExact &&
+		s.exactly(value, numbers) {
+		return nil
 	}
-	return clean(&told)
+	return clean(err)
+}
+
+// exactly checks the value once more, with each multipleOf replaced by the list of those numbers in the value that are
+// multiples: the library divides floats, for which 0.3 is no multiple of 0.1.
+func (s *Schema) exactly(value any, numbers []json.Number) bool {
+	parsed, g, err := compile(s.data)
+	if err != nil {
+		return false
+	}
+	for _, n := range g.nodes {
+		if n.schema.MultipleOf == nil {
+			continue
+		}
+		factor, ok := new(big.Rat).SetString(strconv.FormatFloat(*n.schema.MultipleOf, 'g', -1, 64))
+		if !ok {
+			return false
+		}
+		multiples := []any{}
+		for _, written := range numbers {
+			if x, ok := new(big.Rat).SetString(string(written)); ok && x.Quo(x, factor).IsInt() {
+				multiple, _ := number(written) // it has been read before
+				multiples = append(multiples, multiple)
+			}
+		}
+		n.schema.MultipleOf = nil
+		other := &jsonschema.Schema{Not: &jsonschema.Schema{Type: "number"}}
+		n.schema.AllOf = append(n.schema.AllOf,
+			&jsonschema.Schema{AnyOf: []*jsonschema.Schema{other, {Enum: multiples}}})
+	}
+	resolved, err := parsed.Resolve(nil)
+	return err == nil && resolved.Validate(value) == nil
 }
 
 // decode reads one JSON text. What it makes of numbers is how they are written.
@@ -85,50 +181,100 @@ func decode(data []byte) (any, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("there is no JSON in it")
 		}
-		return nil, fmt.Errorf("it is no JSON: %w", err)
+		return nil, fmt.Errorf("invalid JSON: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it is no JSON: more follows the first value")
-	}
-	var at path
-	if err := checkNumbers(value, &at); err != nil {
-		return nil, clean(err)
+		return nil, errors.New("invalid JSON: more follows the first value")
 	}
 	return value, nil
 }
 
-// checkNumbers refuses numbers that cannot be worked with.
-func checkNumbers(value any, at *path) error {
+func depth(value any) int {
+	deepest := 0
+	switch x := value.(type) {
+	case []any:
+		for _, item := range x {
+			deepest = max(deepest, depth(item))
+		}
+	case map[string]any:
+		for _, member := range x {
+			deepest = max(deepest, depth(member))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}
+
+// plain makes Go's numbers of those that are written, in place, and gathers the written ones.
+func plain(value any, numbers *[]json.Number) (any, error) {
+	var err error
 	switch x := value.(type) {
 	case json.Number:
-		if _, err := parseNumber(string(x)); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
-		}
+		*numbers = append(*numbers, x)
+		return number(x)
 	case []any:
 		for i, item := range x {
-			at.push(step{index: i})
-			if err := checkNumbers(item, at); err != nil {
-				return err
+			if x[i], err = plain(item, numbers); err != nil {
+				return nil, err
 			}
-			at.pop()
 		}
 	case map[string]any:
 		for name, member := range x {
-			at.push(step{name: name, named: true})
-			if err := checkNumbers(member, at); err != nil {
-				return err
+			if x[name], err = plain(member, numbers); err != nil {
+				return nil, err
 			}
-			at.pop()
 		}
 	}
-	return nil
+	return value, nil
 }
 
-// clean is an error whose text can be printed: names and strings in it come from elsewhere.
-func clean(err error) error {
-	said := err.Error()
-	if clean, _ := text.Clean(said); clean != said {
-		return errors.New(clean)
+func number(written json.Number) (any, error) {
+	if i, err := strconv.ParseInt(string(written), 10, 64); err == nil {
+		return i, nil
 	}
-	return err
+	if u, err := strconv.ParseUint(string(written), 10, 64); err == nil {
+		return u, nil
+	}
+	f, err := written.Float64()
+	if err != nil {
+		return nil, fmt.Errorf("the number %s is out of range", cut(string(written), 100))
+	}
+	return f, nil
+}
+
+// clean is an error that can be printed: the places in the schema and what is wrong there, on one line, cut where it is
+// long.
+func clean(err error) error {
+	message := err.Error()
+	var places []string
+	for {
+		rest, found := strings.CutPrefix(message, "validating ")
+		place, words, ended := strings.Cut(rest, ": ")
+		if !found || !ended {
+			break
+		}
+		if last := len(places) - 1; last >= 0 && strings.HasPrefix(place, places[last]+"/") {
+			places = places[:last] // the longer place says it all
+		}
+		if place != "root" {
+			places = append(places, cut(place, maxMessage/10))
+		}
+		message = words
+	}
+	if len(places) > 4 {
+		places = append([]string{places[0], "…"}, places[len(places)-3:]...)
+	}
+	plainer := strings.NewReplacer("\nvalidating ", "; ", "\n", "; ", "<invalid reflect.Value>", "null", "<nil>",
+		"null")
+	printable, _ := text.Clean(strings.Join(append(places, plainer.Replace(message)), ": "))
+	return errors.New(cut(printable, maxMessage))
+}
+
+// cut keeps at most so many bytes, of whole characters.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

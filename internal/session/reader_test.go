@@ -122,6 +122,9 @@ func from(all string, number int64) string {
 // TestReadersAgree: a reader in the writer's process, one that reads the file, and one that was there before anything
 // was written get the same, from any record on, while the session is open and when it is closed. Numbers have no gaps.
 func TestReadersAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	base, rounds := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
 		rounds++
@@ -177,7 +180,7 @@ func TestReadersAgree(t *testing.T) {
 // TestAnUnlinkedJournalCanBeReadToItsEnd: it has no name, and its readers outlive its writer.
 func TestAnUnlinkedJournalCanBeReadToItsEnd(t *testing.T) {
 	s := store(t)
-	own, err := s.New(t.Context(), Begin{Provider: "p", Model: "m"}, false)
+	own, err := s.New(t.Context(), Begin{Provider: "p", Model: "m"}, false, t.Logf)
 	check(t, err)
 	for n := range 3000 {
 		add(t, own, told(strings.Repeat("x", 200)+itoa(int64(n)), 1))
@@ -204,6 +207,9 @@ func TestAnUnlinkedJournalCanBeReadToItsEnd(t *testing.T) {
 // TestASlowReaderCostsLittle: while 100 MB are appended, readers that stand still cost less than 1 MiB. It fails
 // without the limits of recent.
 func TestASlowReaderCostsLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	s := store(t)
 	own := create(t, s, "x")
 	add(t, own, told("first", 1))

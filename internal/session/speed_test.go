@@ -22,6 +22,9 @@ const longMessages = 10_000
 // are some five million tokens, and no model takes them), is ready for the next request in at most twice the time of
 // reading its file.
 func TestResumeIsAsFastAsReading(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	s := store(t)
 	path := long(t, s, "long", longMessages, 40)
 	if info, err := os.Stat(path); err != nil || info.Size() < 15<<20 {
@@ -161,6 +164,9 @@ func conversed(t testing.TB, s Store, messages int) (path string) {
 // TestAConversationWithItsEventsIsReadyAsFast: 10,000 messages with all their events, for whom the agent keeps its own
 // history, so that the journal is read and its messages are not decoded.
 func TestAConversationWithItsEventsIsReadyAsFast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	s := store(t)
 	path := conversed(t, s, longMessages)
 	const limit = 2.0

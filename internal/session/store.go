@@ -3,8 +3,6 @@ package session
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/workspace"
 )
 
@@ -44,9 +43,7 @@ func (s Store) file(id, ending string) string { return filepath.Join(s.dir, id+e
 
 // NewID is an id that nobody has.
 func NewID() string {
-	random := make([]byte, 4)
-	_, _ = rand.Read(random) // it never fails
-	return "sess-" + hex.EncodeToString(random)
+	return "sess-" + ident.Hex(4)
 }
 
 // CheckID says what is wrong with an id that somebody chose: it becomes the name of a file.
@@ -133,11 +130,17 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	return own, nil
 }
 
-// New begins a session for a conversation: on disk, or with keep being false in a file without a name.
-func (s Store) New(ctx context.Context, b Begin, keep bool) (*Session, error) {
-	if keep {
-		return s.Create(ctx, b)
+// New begins a session for a conversation: on disk, or with keep being false in a file without a name. A directory that
+// cannot be written keeps nobody from talking: told gets the reason, and the session has no name.
+func (s Store) New(ctx context.Context, b Begin, keep bool, told func(string, ...any)) (*Session, error) {
+	if !keep {
+		return s.Unlinked(b)
 	}
+	kept, err := s.Create(ctx, b)
+	if err == nil || errors.Is(err, fault.AlreadyExists) || errors.Is(err, fault.ArgError) {
+		return kept, err
+	}
+	told("nothing of the conversation is kept: %v", err)
 	return s.Unlinked(b)
 }
 

@@ -185,15 +185,9 @@ func (a *Arguments) positional(rest []string) error {
 func printable(s string) string {
 	clean, _ := text.Clean(s)
 	if runes := []rune(clean); len(runes) > 80 {
-		return string(runes[:80]) + "…"
+		return string(runes[:40]) + "…" + string(runes[len(runes)-39:]) // a long path says most at its end
 	}
 	return clean
-}
-
-// printableLine is one line that may be long.
-func printableLine(s string) string {
-	clean, _ := text.Clean(s)
-	return strings.Join(strings.Fields(strings.ReplaceAll(clean, "\n", " ")), " ")
 }
 
 // set stores a value. given is false for a flag that stands alone.

@@ -17,7 +17,7 @@ func (c *call) chooseAgent() error {
 	configuredAgent, isSet := c.settings.Set.Lookup("agent")
 	fromEnvironment := isSet && strings.HasPrefix(configuredAgent.Source, "env:")
 	// The file is read where it decides, or where its targets could be what --agent names.
-	file, err := c.agentsFile()
+	file, err := c.agentsFile(c.args.Agent != "" || fromEnvironment)
 	if err != nil {
 		return err
 	}
@@ -34,13 +34,18 @@ func (c *call) chooseAgent() error {
 	return c.nothingChosen()
 }
 
-// agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted.
-func (c *call) agentsFile() (*agentsdir.File, error) {
+// agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted. Where
+// the agent is named, but not the directory, a repository's file that cannot be read is only a warning.
+func (c *call) agentsFile(named bool) (*agentsdir.File, error) {
 	given := ""
 	if c.args.AgentsDir != nil {
 		given = strings.TrimSpace(*c.args.AgentsDir)
 	}
 	file, err := agentsdir.Read(agentsdir.Resolve(c.dir, given), given != "")
+	if err != nil && named && given == "" {
+		c.warn("%v; it is ignored, since an agent is named", err)
+		return nil, nil
+	}
 	if err != nil || file == nil {
 		return nil, err
 	}

@@ -18,7 +18,8 @@ import (
 const needsN = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 
 func TestConforming(t *testing.T) {
-	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	deep := strings.Repeat("[", 900) + strings.Repeat("]", 900)
+	deeper := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
 	tooDeep := strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)
 	tree := `{"$defs":{"t":{"type":"array","items":{"$ref":"#/$defs/t"}}},"$ref":"#/$defs/t"}`
 	tests := []struct {
@@ -59,12 +60,15 @@ func TestConforming(t *testing.T) {
 			"many digits stay", `{"type":"number"}`, `123456789012345678901234567890.5`,
 			`123456789012345678901234567890.5`,
 		},
+		{"a fraction", `{"items":{"multipleOf":0.01}}`, `[0.07,19.99]`, `[0.07,19.99]`},
+		{"no such fraction", `{"items":{"multipleOf":0.01}}`, `[0.075]`, "!multipleOf"},
 		{"a number that is out of range", `{"type":"number"}`, `1e999999999`, "!1e999999999"},
 		{"a key twice", needsN, `{"n":"x","n":1}`, `!"n" stands twice`},
 		{"a key twice, inside", `{}`, `[{"a":{"b":1,"c":[{}],"\u0062":2}}]`, `!"b" stands twice`},
 		{"a key in several objects", `{}`, `[{"a":1},{"a":{"a":[{"a":2}]}}]`, `[{"a":1},{"a":{"a":[{"a":2}]}}]`},
 		{"a value like a key", `{}`, `{"a":"b","b":"a"}`, `{"a":"b","b":"a"}`},
 		{"deep", tree, deep, deep},
+		{"deeper", tree, deeper, "!nested too deeply"},
 		{"too deep", tree, tooDeep, "!there is no JSON"},
 		{
 			"a reference",
@@ -234,7 +238,7 @@ func TestEndless(t *testing.T) {
 		`{"$anchor":"a","$ref":"#a"}`:                                                                  true,
 		`{"$dynamicAnchor":"a","$dynamicRef":"#a"}`:                                                    true,
 		`{"$id":"https://example.com/a","$defs":{"b":{"$id":"b","$ref":"a"}},"$ref":"b"}`:              true,
-		`{"$REF":"#"}`:            false,
+		`{"$REF":"#"}`:            true, // the library reads keywords in any case
 		`{"enum":[{"$ref":"#"}]}`: false,
 		`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}},"required":["left"]}`: false,
 		`{"items":{"$ref":"#"}}`: false,

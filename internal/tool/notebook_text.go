@@ -2,14 +2,15 @@ package tool
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"omniagent/internal/ident"
+	"omniagent/internal/text"
 )
 
 // notebook is the text of a .ipynb file, with the positions of its cells. Changes are made in the text, so that
@@ -154,9 +155,7 @@ func (n *notebook) newCell(kind, source string) []member {
 		cell = append(cell, member{"execution_count", json.RawMessage("null")})
 	}
 	if n.minor {
-		var random [4]byte
-		_, _ = rand.Read(random[:])
-		cell = append(cell, member{"id", quoted(hex.EncodeToString(random[:]))})
+		cell = append(cell, member{"id", quoted(ident.Hex(4))})
 	}
 	cell = append(cell, member{"metadata", json.RawMessage("{}")})
 	if kind == "code" {
@@ -301,6 +300,6 @@ func (n *notebook) remove(i int) []byte {
 
 // quoted returns s as JSON. It cannot fail.
 func quoted(s string) json.RawMessage {
-	data, _ := encode(s)
+	data, _ := text.JSON(s)
 	return data
 }

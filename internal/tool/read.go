@@ -236,6 +236,8 @@ type page struct {
 // errLongLine means a line without an end, such as the hole of a sparse file.
 var errLongLine = errors.New("a line is too long")
 
+// fill differs from a lines.Reader: it counts what it does not keep, and continues after a line that is too long for a
+// page.
 func (p *page) fill(b *bufio.Reader) error {
 	var current []byte
 	met := 0

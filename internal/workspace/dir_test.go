@@ -213,6 +213,9 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 
 // TestALinkThatMoves has somebody turn a directory into a link out of the workspace and back, as fast as it goes.
 func TestALinkThatMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	y := newYard(t)
 	y.link(t, "sub", "a")
 	y.link(t, y.out, "b")
@@ -309,5 +312,27 @@ func TestReadDirInParts(t *testing.T) {
 		if len(entries) != want || more != (want < 20) || !sorted {
 			t.Errorf("limit %d: got %d entries, more=%v, sorted=%v", limit, len(entries), more, sorted)
 		}
+	}
+}
+
+// TestBackslashes: a path written in the way of Windows is the one with slashes, unless the backslash is part of a name
+// that there is.
+func TestBackslashes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a backslash is never part of a name here")
+	}
+	y := newYard(t)
+	check(t, os.MkdirAll(filepath.Join(y.in, `odd\dir`), 0o700))
+	for written, want := range map[string]string{
+		`sub\deep\file`: "sub/deep/file", `.\sub\deep`: "sub/deep", `sub\new`: "sub/new", `sub\..\file`: "file",
+		y.in + `\sub\deep`: "sub/deep", `odd\dir`: `odd\dir`, `odd\dir/new`: `odd\dir/new`, `odd\other`: "odd/other",
+	} {
+		if got, err := y.Name(written); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", written, got, err, want)
+		}
+	}
+	for _, written := range []string{`..\out\secret`, `sub\..\..\out`, y.in + `\..\out`} {
+		_, err := y.Name(written)
+		wantReason(t, written, err, "outside")
 	}
 }

@@ -109,6 +109,9 @@ func TestProtectedFilesAreWrittenUnderTheirOwnNameOnly(t *testing.T) {
 
 // TestALinkThatMovesOpensNoHiddenFile: between the look at a name and its use the link is somebody else's.
 func TestALinkThatMovesOpensNoHiddenFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time")
+	}
 	d := estate(t)
 	link := filepath.Join(d.Path(), "flip")
 	over := make(chan struct{})

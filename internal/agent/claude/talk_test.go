@@ -94,8 +94,8 @@ func brief(events []event.Event) string {
 	return strings.Join(words, "; ")
 }
 
-// lines divides pieces behind each line as well: the other side waits for answers.
-func lines(pieces [][]byte) (all [][]byte) {
+// divided cuts pieces behind each line as well: the other side waits for answers.
+func divided(pieces [][]byte) (all [][]byte) {
 	for _, p := range pieces {
 		all = append(all, bytes.SplitAfter(p, []byte("\n"))...)
 	}
@@ -107,7 +107,7 @@ func TestTranslated(t *testing.T) {
 	out, _ := captured(t)
 	w := greeted(t, options{mode: setting.Prompt})
 	var events []event.Event
-	for _, p := range lines([][]byte{out}) {
+	for _, p := range divided([][]byte{out}) {
 		for _, e := range w.Feed(p).Events {
 			e.Raw = nil
 			events = append(events, e)
@@ -126,7 +126,7 @@ func TestReplay(t *testing.T) {
 	play := func(pieces ...[]byte) string {
 		w := greeted(t, options{mode: setting.Prompt})
 		var events []event.Event
-		for _, p := range lines(pieces) {
+		for _, p := range divided(pieces) {
 			for _, e := range w.Feed(p).Events {
 				if e.Kind == event.Question {
 					step, err := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
@@ -186,7 +186,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"rules",
 			event.Reply{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}},
-			[]string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`},
+			[]string{`{"toolName":"Bash","ruleContent":"git:*"}`, `{"toolName":"Read"}`},
 			"",
 		},
 		{"mode", event.Reply{Option: "allow", Mode: setting.AutoEdit}, []string{`"setMode"`, `"acceptEdits"`}, ""},
@@ -449,7 +449,7 @@ func TestUnwilling(t *testing.T) {
 	}
 }
 
-// TestPieces: what was told by pieces is not told again, and calls come behind the answer that they belong to.
+// TestPieces: what was told by pieces alone is not told again, and calls come behind the answer that they belong to.
 func TestPieces(t *testing.T) {
 	w := greeted(t, options{})
 	said := strings.Join([]string{
@@ -462,7 +462,7 @@ func TestPieces(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}}`, "",
 	}, "\n")
 	events := w.Feed([]byte(said)).Events
-	if got := brief(events); got != "text=hel; text=lo; answered; tool_call=Bash; tool_result=x" {
+	if got := brief(events); got != "text=hel; text=hello; answered; tool_call=Bash; tool_result=x" {
 		t.Fatal(got)
 	}
 	if a := events[2].Answer; a.ID != "a1" || a.Reason != "tool_use" || a.Usage.Output != 2 {

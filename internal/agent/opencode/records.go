@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/sqlite"
 )
 
 const (
@@ -88,12 +89,12 @@ func database(env []string) string {
 
 // read is one attempt. It fails where the database cannot be read as one.
 func (o observer) read(path string) (agent.Evidence, bool) {
-	s, err := openStore(path)
+	s, err := sqlite.Open(path)
 	if err != nil {
 		return agent.Evidence{}, false
 	}
-	defer s.close()
-	all, err := s.places()
+	defer s.Close()
+	all, err := s.Tables()
 	if err != nil {
 		return agent.Evidence{}, false
 	}
@@ -104,28 +105,28 @@ func (o observer) read(path string) (agent.Evidence, bool) {
 		}
 	}
 	if e.Session == "" {
-		return agent.Evidence{}, s.valid()
+		return agent.Evidence{}, s.Valid()
 	}
 	r := reading{store: s, all: all, since: o.began.Add(-clockSlack).UnixMilli(), evidence: &e}
 	if err := r.session(e.Session, 4); err != nil {
 		return agent.Evidence{Session: e.Session}, false
 	}
-	return e, s.valid()
+	return e, s.Valid()
 }
 
 // find looks for the session that was created with our title. Its title is another by now, but the event that created
 // it has the first. Two of them would be none.
-func (o observer) find(s *store, all map[string]place) (string, error) {
+func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, error) {
 	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
 	var mine []string
 	left := maxSessions
-	err := s.newest(sessions.root, func(r []any) bool {
+	err := s.Newest(sessions, func(r []any) bool {
 		left--
-		id, at := sessions.text(r, "id"), sessions.number(r, "time_created")
-		if at < o.began.Add(-clockSlack).UnixMilli() || sessions.text(r, "parent_id") != "" {
+		id, at := sessions.Text(r, "id"), sessions.Number(r, "time_created")
+		if at < o.began.Add(-clockSlack).UnixMilli() || sessions.Text(r, "parent_id") != "" {
 			return left > 0
 		}
-		if sessions.text(r, "title") == o.title || o.created(s, events, index, id) {
+		if sessions.Text(r, "title") == o.title || o.created(s, events, index, id) {
 			mine = append(mine, id)
 		}
 		return left > 0
@@ -136,23 +137,23 @@ func (o observer) find(s *store, all map[string]place) (string, error) {
 	return mine[0], nil
 }
 
-func (o observer) created(s *store, events, index place, id string) bool {
-	numbers, err := s.under(index.root, id, int64(0))
+func (o observer) created(s *sqlite.File, events, index sqlite.Table, id string) bool {
+	numbers, err := s.Under(index, id, int64(0))
 	if err != nil || len(numbers) != 1 {
 		return false
 	}
-	r, err := s.row(events.root, numbers[0])
+	r, err := s.Row(events, numbers[0])
 	if err != nil {
 		return false
 	}
 	var data struct{ Info struct{ Title string } }
-	return json.Unmarshal([]byte(events.text(r, "data")), &data) == nil && data.Info.Title == o.title
+	return json.Unmarshal([]byte(events.Text(r, "data")), &data) == nil && data.Info.Title == o.title
 }
 
 // reading collects the evidence of one session and of those that its agents began.
 type reading struct {
-	store    *store
-	all      map[string]place
+	store    *sqlite.File
+	all      map[string]sqlite.Table
 	since    int64
 	evidence *agent.Evidence
 }
@@ -168,16 +169,16 @@ func (g reading) session(id string, depth int) error {
 	if err := g.parts(id); err != nil || depth == 0 {
 		return err
 	}
-	children, err := g.store.under(g.all["session_parent_idx"].root, id)
+	children, err := g.store.Under(g.all["session_parent_idx"], id)
 	if err != nil {
 		return err
 	}
 	for _, number := range children {
-		r, err := g.store.row(g.all["session"].root, number)
+		r, err := g.store.Row(g.all["session"], number)
 		if err != nil {
 			return err
 		}
-		if child := g.all["session"].text(r, "id"); child != "" {
+		if child := g.all["session"].Text(r, "id"); child != "" {
 			if err := g.session(child, depth-1); err != nil {
 				return err
 			}
@@ -200,18 +201,18 @@ type message struct {
 
 func (g reading) messages(id string) error {
 	e, table := g.evidence, g.all["message"]
-	numbers, err := g.store.under(g.all["message_session_time_created_id_idx"].root, id)
+	numbers, err := g.store.Under(g.all["message_session_time_created_id_idx"], id)
 	if err != nil {
 		return err
 	}
 	e.Answered = agent.No
 	for _, number := range numbers {
-		r, err := g.store.row(table.root, number)
+		r, err := g.store.Row(table, number)
 		if err != nil {
 			return err
 		}
 		var m message
-		if table.number(r, "time_created") < g.since || !read([]byte(table.text(r, "data")), &m) ||
+		if table.Number(r, "time_created") < g.since || !read([]byte(table.Text(r, "data")), &m) ||
 			m.Role != "assistant" {
 			continue
 		}
@@ -241,21 +242,21 @@ func take(e *agent.Evidence, m message) {
 // parts looks for tools that were refused. A part that is too large to read makes it uncertain whether there are more.
 func (g reading) parts(id string) error {
 	e, table := g.evidence, g.all["part"]
-	numbers, err := g.store.under(g.all["part_session_idx"].root, id)
+	numbers, err := g.store.Under(g.all["part_session_idx"], id)
 	if err != nil {
 		return err
 	}
 	for _, number := range numbers {
-		r, err := g.store.row(table.root, number)
+		r, err := g.store.Row(table, number)
 		if err != nil {
 			return err
 		}
 		var p part
-		data := table.text(r, "data")
-		if len(data) >= maxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
+		data := table.Text(r, "data")
+		if len(data) >= sqlite.MaxPayload/2 && strings.HasPrefix(data, `{"type":"tool"`) && !json.Valid([]byte(data)) {
 			e.DenialsTold = false
 		}
-		if table.number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
+		if table.Number(r, "time_created") < g.since || !strings.Contains(data, `"error"`) || !read([]byte(data), &p) ||
 			p.Type != "tool" {
 			continue
 		}

@@ -95,7 +95,7 @@ func runs() []recorded {
 }
 
 func TestEvidence(t *testing.T) {
-	dir := home(t, unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz"))
+	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
 	for _, r := range runs() {
 		x := agent.Exit{Code: r.exit}
 		e := observed(dir, r.title, r.began, x)
@@ -118,7 +118,7 @@ func TestEvidence(t *testing.T) {
 
 // Runs in the same directory at the same moment are told apart by their titles alone.
 func TestOthersAreNotTaken(t *testing.T) {
-	db, wal := unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz")
+	db, wal := unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz")
 	dir := home(t, db, wal)
 	first := runs()[0]
 	for name, e := range map[string]agent.Evidence{
@@ -140,7 +140,7 @@ func TestOthersAreNotTaken(t *testing.T) {
 
 // With two sessions of the same title neither is taken.
 func TestTwoOfATitle(t *testing.T) {
-	db, wal := unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz")
+	db, wal := unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz")
 	one, two := runs()[0], runs()[1]
 	db = bytes.ReplaceAll(db, []byte(two.title), []byte(one.title))
 	if e := observed(home(t, db, wal), one.title, one.began, agent.Exit{}); e.Session != "" {
@@ -149,7 +149,7 @@ func TestTwoOfATitle(t *testing.T) {
 }
 
 func TestNamedSession(t *testing.T) {
-	dir := home(t, unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz"))
+	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
 	r := runs()[0]
 	o := observer{
 		launch: agent.Launch{Env: []string{"HOME=" + dir}, Session: r.session},
@@ -192,7 +192,7 @@ func TestStderrIsNoEvidence(t *testing.T) {
 		t.Errorf("without a database: %+v", e)
 	}
 	r := runs()[1]
-	dir := home(t, unzip(t, "testdata/opencode.db.gz"), unzip(t, "testdata/opencode.db-wal.gz"))
+	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
 	if e := observed(dir, r.title, r.began, x); len(e.Denials) != 0 || !e.DenialsTold || cli.Judge(x, e) != nil {
 		t.Errorf("with one that knows of none: %+v", e)
 	}
@@ -217,21 +217,9 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-func TestColumns(t *testing.T) {
-	got := columns(
-		"CREATE TABLE `x` (`id` text PRIMARY KEY, \"n\" integer DEFAULT (1+2) NOT NULL,\n d text, CONSTRAINT `a` " +
-			"FOREIGN KEY (`d`) REFERENCES `y`(`id`), PRIMARY KEY(`id`, `n`)) WITHOUT ROWID")
-	if len(got) != 3 || got["id"] != 0 || got["n"] != 1 || got["d"] != 2 {
-		t.Errorf("%v", got)
-	}
-	if got := columns("CREATE"); len(got) != 0 {
-		t.Errorf("%v", got)
-	}
-}
-
 // A damaged database is read wrongly at worst, never for ever and never with a panic.
 func FuzzStore(f *testing.F) {
-	db, wal := unzip(f, "testdata/opencode.db.gz"), unzip(f, "testdata/opencode.db-wal.gz")
+	db, wal := unzip(f, "../../sqlite/testdata/opencode.db.gz"), unzip(f, "../../sqlite/testdata/opencode.db-wal.gz")
 	for _, at := range []int{0, 16, 20, 100, 103, 108, 1024, 1027, 5000, 20000} {
 		f.Add(at, byte(0xff), at/2, byte(0))
 	}

@@ -1,0 +1,5 @@
+// Package demo stands apart.
+package demo
+
+// Zero is zero.
+const Zero = 0
