@@ -75,7 +75,7 @@ func announces(t *testing.T, s Subject) {
 	})
 }
 
-// change changes the mode, which has to hold.
+// change changes the mode and requires that the change is made.
 func (k *talk) change(mode setting.Approval) {
 	k.t.Helper()
 	if err := k.set(agent.Change{Mode: mode}); err != nil {
@@ -92,8 +92,8 @@ func (k *talk) reply(q event.Event, option string) {
 	}
 }
 
-// sets: a change in the middle of a turn holds for the next call, also for one that the same answer of the model has
-// made already; or it fails, and nothing has changed.
+// sets: a change during a turn applies to the next call, even to one that the same answer of the model contains; or it
+// fails, and nothing has changed.
 func sets(t *testing.T, s Subject) {
 	k := s.open(t, wish{mode: setting.Yolo, mute: s.Host.mute})
 	go1, made := k.p.file("go1"), k.p.file("made")
@@ -193,7 +193,7 @@ func restarts(t *testing.T, s Subject) {
 	}
 }
 
-// facts reads what the step where says.
+// facts reads the reply to the step where.
 func facts(text string) map[string]string {
 	all := map[string]string{}
 	for word := range strings.FieldsSeq(text) {
@@ -204,14 +204,14 @@ func facts(text string) map[string]string {
 	return all
 }
 
-// pixel is the smallest image that everything accepts.
+// pixel is the smallest image that every agent accepts.
 func pixel() event.Block {
 	data, _ := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m" +
 		"NkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
 	return event.Block{Media: "image/png", Data: data}
 }
 
-// abilities: each is exercised, and each absence is refused by name.
+// abilities: each ability works, and each missing one is refused by name.
 func abilities(t *testing.T, s Subject) {
 	k := s.open(t, wish{})
 	d, ok := k.side.(direct)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Trouble is what sort of failure it is.
+// Trouble is the kind of a failure.
 type Trouble string
 
 // The sorts.

@@ -17,7 +17,7 @@ type RetryOptions struct {
 	Limit  time.Duration // if the API asks for a longer wait, return the error instead; 2m
 }
 
-// Retry is a wait before asking again.
+// Retry is a wait before a retry.
 type Retry struct {
 	Attempt int // the one that failed, from 1
 	Of      int
@@ -81,7 +81,7 @@ func (r *retrying) Count(ctx context.Context, q Request) (tokens int64, exact bo
 	return tokens, exact, err
 }
 
-// Close closes the client that is asked, where it can be closed.
+// Close closes the underlying client, if it can be closed.
 func (r *retrying) Close() error {
 	if c, ok := r.Client.(io.Closer); ok {
 		return c.Close()
@@ -130,7 +130,7 @@ func (r *retrying) after(wait time.Duration, e *Error) time.Duration {
 	return wait
 }
 
-// pause reports whether the whole time went by.
+// pause reports whether the whole time passed.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

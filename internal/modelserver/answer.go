@@ -364,7 +364,7 @@ func (a *answer) send(frames [][]byte) error {
 	return nil
 }
 
-// release sends the first half of what was held back, and breaks.
+// release sends the first half of the held frames, and breaks.
 func (a *answer) release() error {
 	if a.brk.At != Middle {
 		return nil
@@ -435,5 +435,5 @@ func pieces(s string) []string {
 	return out
 }
 
-// randomName makes an id that no other call of a conversation has.
+// randomName returns an id that no other call of a conversation has.
 func randomName(prefix string) string { return prefix + "_" + ident.Hex(12) }

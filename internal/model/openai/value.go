@@ -73,7 +73,7 @@ func texts(content json.RawMessage) (text, thinking string) {
 	return said.String(), thought.String()
 }
 
-// arguments is what a call's arguments are when they come as they should, as a string, or as the object itself.
+// arguments returns a call's arguments, which come as a string or as the object itself.
 func arguments(raw json.RawMessage) string {
 	if raw = bytes.TrimSpace(raw); absent(raw) {
 		return ""
@@ -89,7 +89,7 @@ func garbage(what string, err error) *model.Error {
 	return &model.Error{Trouble: model.Garbage, Message: what, Cause: err}
 }
 
-// input is a call's arguments for the API, which wants a string.
+// input returns a call's arguments for the API, which wants a string.
 func input(b model.Block) string {
 	if !json.Valid(b.Input) {
 		return "{}"
@@ -97,7 +97,7 @@ func input(b model.Block) string {
 	return string(b.Input)
 }
 
-// schema is what a tool takes; a tool that does not say takes nothing.
+// schema returns the schema of a tool; a tool without one takes no arguments.
 func schema(input json.RawMessage) json.RawMessage {
 	if absent(input) {
 		return json.RawMessage(`{"type":"object","properties":{}}`)

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/model"
 )
 
-// parser takes server-sent events apart. It does no I/O: bytes come in pieces of any size, events go out.
+// parser parses server-sent events. It does no I/O: bytes come in pieces of any size, events go out.
 type parser struct {
 	each func(Event) (bool, error)
 
@@ -28,7 +28,7 @@ const mark = "\ufeff"
 
 func fields() []string { return []string{"data", "event", "id", "retry"} }
 
-// feed takes the next bytes.
+// feed parses the next bytes.
 func (p *parser) feed(chunk []byte) (done bool, err error) {
 	for len(chunk) > 0 {
 		if p.feedCR {
@@ -68,7 +68,7 @@ func (p *parser) size(more int) error {
 	return nil
 }
 
-// kept is a buffer for the next time; a large one is given back.
+// kept returns a buffer for reuse, unless it is large.
 func kept(b []byte) []byte {
 	if cap(b) > 1<<20 {
 		return nil
@@ -76,7 +76,7 @@ func kept(b []byte) []byte {
 	return b[:0]
 }
 
-// take reads a line.
+// take parses a line.
 func (p *parser) take(line []byte) (bool, error) {
 	line = p.first(line)
 	if len(line) == 0 {
@@ -106,7 +106,7 @@ func (p *parser) take(line []byte) (bool, error) {
 	return false, nil
 }
 
-// first takes a byte order mark off the first line.
+// first removes a byte order mark from the first line.
 func (p *parser) first(line []byte) []byte {
 	if !p.begun {
 		p.begun = true
@@ -115,7 +115,7 @@ func (p *parser) first(line []byte) []byte {
 	return line
 }
 
-// keep adds a line of data. A large line is not copied: it was put together in p.line, and is taken from there.
+// keep adds a line of data. It does not copy a large line: that was put together in p.line, and is taken from there.
 func (p *parser) keep(line, value []byte) {
 	switch {
 	case p.some:
