@@ -13,25 +13,25 @@ type App struct {
 	Version     string
 	Summary     string
 	Detail      string
-	Groups      map[string]string // summaries of words that only hold commands, such as "config"
+	Groups      map[string]string // summaries of groups of commands, such as "config"
 	Commands    []*Command
-	Keys        []config.Key   // beside those of Keys()
-	Environment []Variable     // beside those that the keys name
+	Keys        []config.Key   // in addition to Keys()
+	Environment []Variable     // in addition to the variables of the keys
 	Direct      func() *Direct // what a call without a command does; nil: nothing
 }
 
-// Direct is a call that names no command. It is parsed and carried out elsewhere; here it is only described.
+// Direct describes a call that names no command. Other code parses it and carries it out.
 type Direct struct {
 	Usage   string  // what follows the program's name
 	Summary string  // one line, no period
 	Detail  string  // further paragraphs of the help
 	Params  []Param //
 	Exits   []DirectExit
-	// what somebody wanted who typed a word that is no command; empty: nothing is known
+	// what was probably meant by a word that names no command, or ""
 	Suggest func(word string) string
 }
 
-// DirectExit is one of its exit codes.
+// DirectExit is one exit code of such a call.
 type DirectExit struct {
 	Number string
 	Name   string
@@ -39,14 +39,14 @@ type DirectExit struct {
 	Effect string // none, partial or complete
 }
 
-// Variable is an environment variable that is read.
+// Variable is an environment variable that the program reads.
 type Variable struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Program is an App whose declarations hold.
+// Program is an App whose declarations are valid.
 type Program struct {
 	App
 	keys    []config.Key
@@ -62,7 +62,7 @@ var keyTable string
 // Keys are the settings of the framework itself.
 func Keys() []config.Key { return config.ReadKeys(keyTable) }
 
-// ConfigKeys are all settings.
+// ConfigKeys returns all settings.
 func (p *Program) ConfigKeys() []config.Key { return p.keys }
 
 // variables lists every environment variable that has an effect.
@@ -93,7 +93,7 @@ func (p *Program) variables() []Variable {
 	return list
 }
 
-// Find is the command of that path.
+// Find returns the command with that path.
 func (p *Program) Find(path string) (*Command, bool) {
 	for _, c := range p.Commands {
 		if c.Path == path {

@@ -39,7 +39,7 @@ func (p *Program) split(args []string) (words, rest []string) {
 	return words, rest
 }
 
-// begins says whether a command's path is, or starts with, these words.
+// begins reports whether a command's path is, or starts with, these words.
 func (p *Program) begins(path string) bool {
 	return slices.ContainsFunc(p.Commands, func(c *Command) bool {
 		return c.Path == path ||
@@ -47,7 +47,7 @@ func (p *Program) begins(path string) bool {
 	})
 }
 
-// takesNext says whether the flag in arg has its value in the next argument. Registration made sure that the answer is
+// takesNext reports whether the flag in arg has its value in the next argument. Registration ensures that the answer is
 // the same for every command.
 func (p *Program) takesNext(arg string) bool {
 	name := strings.TrimLeft(arg, "-")
@@ -163,7 +163,7 @@ func (c *Call) named(arg string) []typed {
 	return found
 }
 
-// unknownFlag explains a flag that the command does not have, as it was typed.
+// unknownFlag explains a flag that the command does not have, as typed.
 func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: typed}
 	if redact.Name(name) {
@@ -194,7 +194,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	return problem
 }
 
-// place gives the positional arguments to the parameters that were not named as flags.
+// place assigns the positional arguments to the parameters that were not given as flags.
 func (p *Program) place(call *Call, args []string) *fault.Fault {
 	for _, param := range call.Command.positionals() {
 		if len(args) == 0 {
@@ -219,7 +219,7 @@ func (p *Program) place(call *Call, args []string) *fault.Fault {
 	return p.payload(call)
 }
 
-// payload takes the arguments from --raw-payload, which excludes giving them any other way.
+// payload reads the arguments from --raw-payload, which excludes giving them any other way.
 func (p *Program) payload(call *Call) *fault.Fault {
 	raw, given := call.given["raw-payload"]
 	if !given {
@@ -248,10 +248,10 @@ func (p *Program) payload(call *Call) *fault.Fault {
 		}
 		call.given[m.Key] = texts(m.Value)
 	}
-	return nil // validation tells these problems together with its own
+	return nil // validation reports these problems together with its own
 }
 
-// texts turns a payload's value into what would have been typed.
+// texts returns a payload's value as it would be typed.
 func texts(v literal.Value) []string {
 	switch v.Kind {
 	case literal.Null:

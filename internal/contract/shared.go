@@ -84,7 +84,7 @@ func (s sharedParam) on(c *Command) bool {
 	return s.scope == "always"
 }
 
-// sharedUsed are the shared flags that at least one command has.
+// sharedUsed returns the shared flags that at least one command has.
 func (p *Program) sharedUsed() []Param {
 	var list []Param
 	for _, s := range sharedParams() {
@@ -95,7 +95,7 @@ func (p *Program) sharedUsed() []Param {
 	return list
 }
 
-// sharedFor are the shared flags of one command.
+// sharedFor returns the shared flags of one command.
 func sharedFor(c *Command) []Param {
 	var list []Param
 	for _, s := range sharedParams() {
@@ -112,7 +112,7 @@ func sharedFor(c *Command) []Param {
 	return list
 }
 
-// allParams are the command's own parameters, secrets in their two forms, and the shared ones.
+// allParams returns the command's own parameters, secrets in their two forms, and the shared ones.
 func (c *Command) allParams() []Param {
 	var list []Param
 	for _, p := range c.Params {

@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/redact"
 )
 
-// validate finds everything that is wrong with the arguments: their form, what is missing, what excludes what, and what
-// the command itself knows. It reads, at most; it changes nothing.
+// validate finds everything that is wrong with the arguments: their form, what is missing, what excludes each other,
+// and what the command itself checks. It may read, but changes nothing.
 func (c *Call) validate() *fault.Fault {
 	problems := c.misgiven
 	for _, param := range c.Command.allParams() {
@@ -19,7 +19,7 @@ func (c *Call) validate() *fault.Fault {
 	problems = append(problems, c.checkRules()...)
 	problems = append(problems, c.checkShared()...)
 	if c.Command.Validate != nil {
-		for _, found := range c.Command.Validate(c) { // it may stumble over what was found already: once is enough
+		for _, found := range c.Command.Validate(c) { // it may find a problem that was found already: report it once
 			if !slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == found.Param }) {
 				problems = append(problems, found)
 			}
@@ -51,7 +51,7 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 	}
 	var problems []fault.Problem
 	for i, v := range values {
-		// a further word of another program's call may be empty
+		// a further argument for another program may be empty
 		if v == "" && p.Required && !(i > 0 && p.Variadic && p.Kind == Text) {
 			problems = append(problems, wrong(p.Name, fault.ArgError, "", "--%s is empty", p.Name))
 			continue
@@ -93,12 +93,12 @@ func (c *Call) checkRules() []fault.Problem {
 	return problems
 }
 
-// exclusions are shared flags of which a call may have one.
+// exclusions are shared flags of which a call may have only one.
 func exclusions() [][]string {
 	return [][]string{{"quiet", "verbose", "debug"}, {"stream", "no-stream"}, {"live", "dry-run"}}
 }
 
-// checkShared are the rules among the shared flags.
+// checkShared checks the rules among the shared flags.
 func (c *Call) checkShared() []fault.Problem {
 	var problems []fault.Problem
 	exclude := func(names ...string) {
@@ -134,7 +134,8 @@ func (c *Call) checkShared() []fault.Problem {
 	return problems
 }
 
-// invalid is the fault that tells all problems. Some have a code that programs look for at the top when they are alone.
+// invalid returns the fault that lists all problems. A single problem may have its own code at the top, because
+// programs look for it there.
 func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
 	code, message := fault.Invalid, problems[0].Message
@@ -169,7 +170,7 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	return f
 }
 
-// corrected is the whole call with the one value put right, or the value where it cannot be found in what was typed.
+// corrected returns the whole call with the one value corrected, or the value if it does not occur in what was typed.
 func (c *Call) corrected(p fault.Problem) string {
 	words, found := []string{c.Program.Name}, false
 	for _, w := range redact.Args(c.words) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// closed says why a simple command is not approved by itself; nothing means that it is. What it reads is added to the
-// piece.
+// closed returns why a simple command is not approved by itself, or "". It adds to the piece which files the command
+// reads.
 func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if !argv[0].literal() {
 		return "the program is not known before it runs: " + orText(argv[0].why, "its name is a pattern")
@@ -44,7 +44,8 @@ func orText(s, other string) string {
 	return s
 }
 
-// plainName is the name of a program that stands by itself, or where the system keeps its programs.
+// plainName returns the name of a program that is given without a directory, or with a directory of the system's
+// programs.
 func plainName(text string) (string, bool) {
 	for _, dir := range []string{"/bin/", "/usr/bin/"} {
 		if rest, found := strings.CutPrefix(text, dir); found {
@@ -55,7 +56,7 @@ func plainName(text string) (string, bool) {
 	return text, text != "" && !strings.ContainsAny(text, `/\ `)
 }
 
-// transparent gives the command behind those wrappers that may stand in front of an approved one.
+// transparent returns the command behind a wrapper that may precede an approved command.
 func transparent(name string, argv []word) (rest []word, is bool) {
 	switch name {
 	case "nice":
@@ -77,7 +78,7 @@ func transparent(name string, argv []word) (rest []word, is bool) {
 		return nil, true
 	}
 	if slices.Contains([]string{"cd", "set", "exit"}, rest[0].text) {
-		return nil, true // what changes the shell stands by itself, where the walk sees it
+		return nil, true // what changes the shell has to be a command of its own, which the walker sees
 	}
 	return rest, true
 }
@@ -87,7 +88,7 @@ func seconds(s string) bool {
 	return s != "" && len(s) < 10 && strings.Trim(s, "0123456789.") == ""
 }
 
-// invocation is one simple command against a grammar.
+// invocation is one simple command, to be compared with a grammar.
 type invocation struct {
 	walker *walker
 	piece  *piece
@@ -144,7 +145,7 @@ func (in *invocation) fits(g grammar) string {
 	return ""
 }
 
-// plainText says why a word is not a plain text.
+// plainText returns why a word is not plain text, or "".
 func plainText(o word, number bool) string {
 	if !o.literal() {
 		return "an argument is not known before it runs: " +
@@ -156,7 +157,7 @@ func plainText(o word, number bool) string {
 	return ""
 }
 
-// file says why a word may not be read as the name of a file.
+// file returns why a word may not name a file that is read, or "".
 func (in *invocation) file(o word, whole bool) string {
 	if o.known && o.text == "-" && !o.pattern {
 		return ""
@@ -177,7 +178,7 @@ func (in *invocation) file(o word, whole bool) string {
 	return ""
 }
 
-// reading says where a word leads that names a file which is read, and whether that may be.
+// reading resolves a word that names a file to read, and returns why it may not be read.
 func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Word) {
 	switch {
 	case !o.known:
@@ -220,7 +221,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Wor
 	return paths, why, worst
 }
 
-// hiddenPattern says whether an element of a pattern begins with a dot: .* is .. too.
+// hiddenPattern reports whether an element of a pattern begins with a dot: .* matches .. too.
 func hiddenPattern(p string) bool {
 	for e := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(e, ".") && strings.ContainsAny(e, "*?[") {
@@ -230,7 +231,7 @@ func hiddenPattern(p string) bool {
 	return false
 }
 
-// split divides the arguments into flags and operands.
+// split separates flags from operands.
 func (in *invocation) split(g grammar) string {
 	known := g.kinds()
 	for i := 0; i < len(in.args); i++ {
@@ -268,7 +269,7 @@ func (in *invocation) split(g grammar) string {
 	return ""
 }
 
-// sameFlag says whether every name that matches a pattern is the same flag with a value: --include=*.go.
+// sameFlag reports whether every name that matches a pattern is the same flag with a value: --include=*.go.
 func sameFlag(text string) bool {
 	fixed := text[:strings.IndexAny(text+"*", "*?[")]
 	return strings.HasPrefix(text, "--") && strings.Contains(fixed, "=")

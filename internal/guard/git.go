@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// The configuration of a repository names programs: what watches its files, shows its differences, converts its
-// content, signs, pages, fetches what is missing. Git is approved only where the line itself switches off what a
-// subcommand would start, and only for subcommands for which that can be done. Those that compare files with the index
-// (status, diff, add) run filters that no flag switches off, so they are asked about.
+// The configuration of a repository names programs that watch its files, show differences, convert content, sign, page,
+// or fetch missing objects. Git is approved only if the line itself turns off what a subcommand would start, and only
+// for subcommands that allow that. Those that compare files with the index (status, diff, add) run filters that no flag
+// turns off, so they need a question.
 
-// gitQuiet are the flags of git itself that an approved line carries.
+// gitQuiet returns the flags of git itself that an approved line has.
 func gitQuiet() []string {
 	return []string{
 		"--no-pager", "--no-lazy-fetch", "-c core.fsmonitor=false", "-c core.hooksPath=/dev/null",
@@ -69,7 +69,7 @@ func (in *invocation) git() string {
 		" …"
 }
 
-// prettyFormat says whether the line itself says how a commit is printed. A format of the configuration may name a
+// prettyFormat reports whether the line itself names the format of a commit. A format from the configuration may run a
 // program that checks signatures.
 func (in *invocation) prettyFormat() (given bool, why string) {
 	given = slices.Contains(in.flags, "--oneline")
@@ -89,7 +89,7 @@ func (in *invocation) prettyFormat() (given bool, why string) {
 	return given, ""
 }
 
-// gitFlags takes git's own flags from the front.
+// gitFlags reads git's own flags.
 func (in *invocation) gitFlags() (given []string, rest []word, why string) {
 	rest = in.args
 	for len(rest) > 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// special gives the judge of a command whose arguments are a language of their own.
+// special returns the judge of a command whose arguments are a language of their own.
 func special(name string) func(*invocation) string {
 	switch name {
 	case "echo", ":", "true", "false":
@@ -50,7 +50,7 @@ func (in *invocation) exactly(g grammar) string {
 	return fmt.Sprintf("%s is not approved with these arguments", in.name)
 }
 
-// echo prints: what its arguments become does not matter, as long as becoming it does nothing and tells no secret.
+// echo prints: the values of its arguments do not matter, if expanding them has no effect and reveals no secret.
 func (in *invocation) echo() string {
 	for _, a := range in.args {
 		if !a.known && !a.data {
@@ -65,7 +65,7 @@ func (in *invocation) echo() string {
 	return ""
 }
 
-// printf prints by a format that is known: -v and %n assign, and an assignment can run what is in a subscript.
+// printf needs a known format: -v and %n assign, and an assignment can run what is in a subscript.
 func (in *invocation) printf() string {
 	args := in.args
 	if len(args) > 0 && args[0].literal() && args[0].text == "--" {
@@ -94,7 +94,7 @@ func (in *invocation) printf() string {
 	return in.echo()
 }
 
-// test compares. -v and -R look names up, and a subscript in a name is evaluated.
+// test compares. -v and -R look names up, and bash evaluates a subscript in a name.
 func (in *invocation) test() string {
 	args := in.args
 	if in.name == "[" {
@@ -153,7 +153,7 @@ func (in *invocation) cd() string {
 	return in.file(args[0], false)
 }
 
-// date prints the time; an operand without + would set it.
+// date prints the time; an operand without + would set the clock.
 func (in *invocation) date() string {
 	if why := in.fits(grammarOf("date")); why != "" {
 		return why
@@ -231,7 +231,7 @@ func (in *invocation) sed() string {
 	}
 	var scripts []string
 	for _, v := range in.values {
-		scripts = append(scripts, v.value) // only scripts are values here
+		scripts = append(scripts, v.value) // all values here are scripts
 	}
 	read := in.operands
 	if len(scripts) == 0 {
@@ -253,8 +253,7 @@ func (in *invocation) sed() string {
 	return ""
 }
 
-// printsOnly says whether a script of sed is made of addresses and p, = and q. A script that is not of this strict form
-// may write or execute.
+// printsOnly reports whether a sed script has only addresses and p, = and q. Any other script may write or execute.
 func printsOnly(script string) bool {
 	for command := range strings.SplitSeq(script, ";") {
 		rest, ok := address(strings.TrimSpace(command))
@@ -274,7 +273,7 @@ func printsOnly(script string) bool {
 	return true
 }
 
-// address takes a line number, $ or a plain expression from the front.
+// address reads a line number, $ or a plain expression.
 func address(s string) (rest string, ok bool) {
 	if after, found := strings.CutPrefix(s, "$"); found {
 		return after, true
@@ -292,7 +291,7 @@ func address(s string) (rest string, ok bool) {
 // jq is approved with filters that name neither the environment nor other files.
 func (in *invocation) jq() string {
 	var args []word
-	for i := 0; i < len(in.args); i++ { // --arg takes two values: out with them
+	for i := 0; i < len(in.args); i++ { // --arg takes two values: remove them
 		a := in.args[i]
 		if a.text == "--" {
 			return "jq is not approved with --"

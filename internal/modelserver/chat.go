@@ -52,7 +52,7 @@ func parseChat(body []byte) (*Request, error) {
 			Name string `json:"name"`
 		} `json:"function"`
 	}
-	if decode(in.Choice, "tool_choice", &choice) == nil { // a word is no forced tool
+	if decode(in.Choice, "tool_choice", &choice) == nil { // a word does not force a tool
 		r.Forced = choice.Function.Name
 	}
 	return r, nil

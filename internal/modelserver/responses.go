@@ -51,7 +51,7 @@ func parseResponses(body []byte) (*Request, error) {
 	var choice struct {
 		Name string `json:"name"`
 	}
-	if decode(in.Choice, "tool_choice", &choice) == nil { // a word is no forced tool
+	if decode(in.Choice, "tool_choice", &choice) == nil { // a word does not force a tool
 		r.Forced = choice.Name
 	}
 	return r, nil
@@ -156,7 +156,7 @@ func (i responsesItem) addMessage(r *Request) error {
 	return nil
 }
 
-// jsonOrText is JSON as it stands, and anything else as a JSON text.
+// jsonOrText returns JSON unchanged, and anything else as a JSON string.
 func jsonOrText(s string) JSON {
 	if json.Valid([]byte(s)) {
 		return JSON(s)

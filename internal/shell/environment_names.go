@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Handed is a group of variables that programs get, and why they do.
+// Handed is a group of variables that programs get, with the reason.
 type Handed struct {
-	Names []string // LC_* stands for all that begin so
+	Names []string // LC_* stands for all names with that prefix
 	Why   string
 }
 

@@ -14,17 +14,17 @@ import (
 	"omniagent/internal/text"
 )
 
-// Shell is where commands run. *shell.Shell is one.
+// Shell runs commands. *shell.Shell is one.
 type Shell interface {
-	// Run runs a command to its end. A command that fails is an outcome; an error says that it was not started.
+	// Run runs a command to its end. A command that fails is an outcome; an error means that it was not started.
 	Run(ctx context.Context, c shell.Command, progress func(string)) (shell.Outcome, error)
-	// Start starts one in the background, where it outlives the call.
+	// Start starts a command in the background, where it outlives the call.
 	Start(c shell.Command) (shell.Job, error)
-	// At is where the next one begins, relative to the root.
+	// At returns where the next command begins, relative to the root.
 	At() string
-	// Output is what one in the background has printed since it was last asked.
+	// Output returns what a background command has printed since the last call.
 	Output(id string, filter *regexp.Regexp) (shell.Job, error)
-	// Kill ends one in the background.
+	// Kill ends a background command.
 	Kill(id string) (shell.Job, error)
 }
 
@@ -69,7 +69,7 @@ func Bash(env *Env) Tool {
 	}
 }
 
-// commandTitle is the description, or the command's first line.
+// commandTitle returns the description, or the first line of the command.
 func commandTitle(line, description string) string {
 	for _, said := range []string{description, line} {
 		for part := range strings.Lines(said) {
@@ -118,7 +118,7 @@ func runCommand(ctx context.Context, env *Env, c shell.Command, progress func(st
 	return r
 }
 
-// outcomeText is what the model reads of a command that ran.
+// outcomeText returns what the model reads about a command that ran.
 func outcomeText(o shell.Outcome) string {
 	var b strings.Builder
 	switch {
@@ -150,7 +150,7 @@ func outcomeText(o shell.Outcome) string {
 	return b.String()
 }
 
-// printedText is standard output, and what came on standard error after a line that says so.
+// printedText returns standard output, and standard error after a line that says so.
 func printedText(o shell.Outcome) string {
 	if o.Stderr == "" {
 		return o.Stdout
@@ -158,7 +158,7 @@ func printedText(o shell.Outcome) string {
 	return o.Stdout + "\n[stderr]\n" + o.Stderr
 }
 
-// quoteLine is a path that cannot look like more than one line.
+// quoteLine quotes a path so that it cannot look like several lines.
 func quoteLine(path string) string {
 	if quoted := fmt.Sprintf("%q", path); quoted != `"`+path+`"` {
 		return quoted

@@ -23,14 +23,14 @@ func BashOutput(env *Env) Tool {
 			if pattern != "" {
 				var err error
 				if filter, err = regexp.Compile(pattern); err != nil {
-					in.problem("%q is no regular expression: %v", "filter", err)
+					in.problem("%q is not a regular expression: %v", "filter", err)
 				}
 			}
 			if err := in.err(); err != nil {
 				return Action{}, err
 			}
 			return Action{
-				// It reads what a command has printed that was allowed, so nobody has to be asked.
+				// The command was allowed, so reading its output needs no question.
 				Kind: event.Other, Title: "Read the output of " + text.Name(clip(id)), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {

@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-const globUsual = 100 // paths, where the model gives no limit
+const globUsual = 100 // the default limit
 
 // Glob finds files by their names.
 func Glob(env *Env) Tool {
@@ -57,8 +57,8 @@ type globber struct {
 	env     *Env
 	written string
 	pattern *globPattern
-	path    string // the directory that was given
-	name    string // the directory that the search begins in: what the pattern writes out is not searched for
+	path    string // the given directory
+	name    string // where the search begins: after the literal directories of the pattern
 	limit   int
 }
 
@@ -71,11 +71,11 @@ func (g *globber) begin() (string, error) {
 	case path.IsAbs(g.path):
 		return g.env.Files.Name(g.path + "/" + base + "/")
 	default:
-		return g.env.Files.Name("./" + g.path + "/" + base + "/") // the blanks at the ends are of the names
+		return g.env.Files.Name("./" + g.path + "/" + base + "/") // blanks at the ends belong to the names
 	}
 }
 
-// globZone is what a folder of the search knows.
+// globZone is the state of a folder in the search.
 type globZone struct {
 	scope *ignore.Scope
 	spots []globSpot
@@ -86,7 +86,7 @@ type globFound struct {
 	at   time.Time
 }
 
-// globHeap is what one worker has found: the newest of it.
+// globHeap has the newest files that one worker has found.
 type globHeap struct {
 	found []globFound
 	count int
@@ -99,7 +99,7 @@ func (h *globHeap) add(f globFound, limit int) {
 	}
 }
 
-// newest sorts and keeps the first; what is of the same time is in the order of its names.
+// newest sorts by time, then name, and keeps the first ones.
 func newest(found []globFound, limit int) []globFound {
 	slices.SortFunc(found,
 		func(a, b globFound) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.path, b.path)) })
@@ -144,7 +144,7 @@ func (g *globber) walk(ctx context.Context, heaps []globHeap) (missed int, err e
 	})
 }
 
-// enter takes what matches, and the directories in which something may.
+// enter takes the files that match, and the directories that may contain some.
 func (g *globber) enter(w *ground, f *workspace.Folder, entries []workspace.Entry) {
 	zone, _ := f.State.(globZone)
 	full := w.full(f)

@@ -42,7 +42,7 @@ func TestInputThatIsWrongIsExplained(t *testing.T) {
 		`{"file_path": "a", "limit": 1.5}`:  {`came the number 1.5`},
 		`{"file_path": "a", "limit": 1e99}`: {`but came 1e99`},
 		`[1]`:                               {"the input must be a JSON object, but came a list"},
-		`{"a": `:                            {"no valid JSON"},
+		`{"a": `:                            {"not valid JSON"},
 		`"hello"`:                           {"must be a JSON object"},
 		`5`:                                 {"came the number 5"},
 	} {

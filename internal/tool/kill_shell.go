@@ -20,8 +20,8 @@ func KillShell(env *Env) Tool {
 				return Action{}, err
 			}
 			return Action{
-				// It ends nothing but commands of this conversation, which were allowed: that needs no question, so it
-				// is no change.
+				// It only ends commands of this conversation, which were allowed: that needs no question, so it
+				// does not count as a change.
 				Kind: event.Other, Title: "End " + text.Name(clip(id)), Input: in.json(),
 				Run: func(context.Context, func(string)) Result {
 					if env.Shell == nil {

@@ -16,7 +16,7 @@ import (
 
 const (
 	listedEntries = 1000
-	lookedEntries = 20_000 // of a larger directory only some are read at all
+	lookedEntries = 20_000 // entries to read of a larger directory
 )
 
 // LS lists a directory.
@@ -54,7 +54,7 @@ func readPatterns(in *input) []string {
 			continue
 		}
 		if _, err := path.Match(pattern, ""); err != nil {
-			in.problem("%q is no pattern of names", clip(pattern))
+			in.problem("%q is not a pattern of names", clip(pattern))
 		}
 		patterns = append(patterns, strings.TrimPrefix(strings.TrimSuffix(pattern, "/**"), "**/"))
 	}
@@ -103,7 +103,7 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 	return Result{Text: strings.TrimSuffix(b.String(), "\n")}
 }
 
-// entryLine writes one entry. A name with a line feed must not look like two.
+// entryLine writes one entry. A name with a line feed must not look like two entries.
 func entryLine(b *strings.Builder, env *Env, dir string, e fs.DirEntry) {
 	kind, size, end := "?", "-", ""
 	switch mode := e.Type(); {

@@ -51,7 +51,7 @@ type cellEdit struct {
 	env    *Env
 	cell   string // id or number; empty: none given
 	source string
-	kind   string // of the cell; empty: as it is
+	kind   string // of the cell; empty: unchanged
 	mode   string
 }
 
@@ -96,7 +96,7 @@ func (e cellEdit) run(ctx context.Context) Result {
 	d := decode(data)
 	book, err := parseNotebook(d.text)
 	if err != nil {
-		return failed(fault.New(fault.InvalidJSON, "%s is no notebook",
+		return failed(fault.New(fault.InvalidJSON, "%s is not a notebook",
 			e.shown).Because(err).Hint("Look at it with Bash."))
 	}
 	text, did, err := e.apply(book)

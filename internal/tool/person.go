@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/text"
 )
 
-// The names of the tools that ask a person.
+// Names of the tools that ask a person.
 const (
 	QuestionName = event.FormTool
 	PlanName     = "ExitPlanMode"
@@ -27,7 +27,7 @@ func AskUserQuestion() Tool {
 			for i, one := range in.list("questions", true) {
 				var q event.FormQuestion
 				if json.Unmarshal(one, &q) != nil || strings.TrimSpace(q.Question) == "" {
-					in.problem("question %d has not the form of one", i+1)
+					in.problem("question %d is not a valid question", i+1)
 				}
 				questions = append(questions, q)
 			}
@@ -52,7 +52,7 @@ func AskUserQuestion() Tool {
 	}
 }
 
-// asked is the questions as a person reads them.
+// asked renders the questions for a person.
 func asked(questions []event.FormQuestion) string {
 	var b strings.Builder
 	for i, q := range questions {
@@ -70,12 +70,12 @@ func asked(questions []event.FormQuestion) string {
 	return b.String()
 }
 
-// answers tells the model what a person said. Answers are found by the words of their questions.
+// answers tells the model what a person said. It finds answers by the text of their questions.
 func answers(questions []event.FormQuestion, filled json.RawMessage, said string) (Result, bool) {
 	var form struct {
 		Answers map[string]json.RawMessage `json:"answers"`
 	}
-	_ = json.Unmarshal(filled, &form) // what has not that form has no answers
+	_ = json.Unmarshal(filled, &form) // anything else has no answers
 	var b strings.Builder
 	for _, q := range questions {
 		var one string

@@ -17,7 +17,7 @@ const (
 	GeneralHelper = "general-purpose"
 )
 
-// Named says whether a name that somebody wrote means a tool: its own, or the server that it is of.
+// Named reports whether a written name means a tool: its own name, or that of its server.
 func Named(written, name string) bool {
 	return written == name || written == "*" ||
 		strings.HasPrefix(written, "mcp__") && strings.HasPrefix(name, strings.TrimSuffix(written, "__*")+"__")
@@ -32,7 +32,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 	return text.JSON(said)
 }
 
-// HandOver is the tool Task: it hands a piece of work to a sub-agent.
+// HandOver returns the tool Task, which gives a piece of work to a sub-agent.
 func HandOver(env *Env) Tool {
 	s := specOf("Task")
 	if known, err := kinds(env.Helpers); err == nil && len(env.Helpers) > 0 {

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/fault"
 )
 
-// Todo is one thing to do.
+// Todo is one task.
 type Todo struct {
 	ID         string `json:"id,omitempty"`
 	Content    string `json:"content"`
@@ -20,13 +20,13 @@ type Todo struct {
 	ActiveForm string `json:"activeForm"`
 }
 
-// Todos is the list of a conversation. It may be used from several goroutines; the zero value is the empty list.
+// Todos is the list of a conversation. Several goroutines may use it; the zero value is empty.
 type Todos struct {
 	mu   sync.Mutex
 	list []Todo
 }
 
-// Get is a copy of the list.
+// Get returns a copy of the list.
 func (t *Todos) Get() []Todo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func readTodos(in *input) []Todo {
 			ActiveForm: item.text("activeForm", false),
 		}
 		if value := item.raw("id"); value != nil && json.Unmarshal(value, &todo.ID) != nil {
-			todo.ID = string(value) // numbers are usual
+			todo.ID = string(value) // models often write numbers
 		}
 		switch {
 		case len(item.problems) > 0:

@@ -14,9 +14,9 @@ import (
 	"omniagent/internal/text"
 )
 
-// Web is where pages come from. *page.Fetcher is one.
+// Web fetches pages. *page.Fetcher is one.
 type Web interface {
-	// Fetch gets a page. An answer with a status of failure is a page too.
+	// Fetch gets a page. A response with an error status is a page too.
 	Fetch(ctx context.Context, address string) (web.Page, error)
 }
 
@@ -28,7 +28,7 @@ func WebFetch(env *Env) Tool {
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := s.input(raw)
 			address := strings.TrimSpace(in.text("url", true))
-			// models know it from other agents; nobody here reads the page for them, so it is taken and means nothing
+			// models know it from other agents; no model reads the page here, so it is ignored
 			in.text("prompt", false)
 			if u, err := url.Parse(address); len(in.problems) == 0 &&
 				(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
@@ -55,7 +55,7 @@ func WebFetch(env *Env) Tool {
 	}
 }
 
-// pageResult is what the model reads of a page.
+// pageResult returns what the model reads about a page.
 func pageResult(asked string, p web.Page) Result {
 	if p.Moved != "" {
 		return Result{

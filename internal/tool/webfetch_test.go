@@ -21,8 +21,7 @@ func TestWebFetchPromisesNoReader(t *testing.T) {
 	}
 }
 
-// TestOwnCommandsNeedNoQuestion: what reads or ends a command that was allowed is no change that somebody is asked
-// about.
+// TestOwnCommandsNeedNoQuestion: reading or ending a command that was allowed does not need a question.
 func TestOwnCommandsNeedNoQuestion(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []Tool{BashOutput(&Env{}), KillShell(&Env{})} {

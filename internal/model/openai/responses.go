@@ -7,10 +7,10 @@ import (
 	"omniagent/internal/model"
 )
 
-// responsesWire is the name that Opaque carries.
+// responsesWire is the value of Block.Wire for this API.
 const responsesWire = "openai-responses"
 
-// NewResponses is a model behind the Responses API.
+// NewResponses returns a model behind the Responses API.
 func NewResponses(o Options) model.Client { return &responses{client: newClient(o)} }
 
 type responses struct{ client }
@@ -69,7 +69,7 @@ type responsesOutput struct {
 	Output any    `json:"output"` // a string, or a list of responsesPart
 }
 
-// responsesKept is what goes back of what the model did beside talking and calling: its reasoning, its searches.
+// responsesKept has what goes back in addition to text and calls: reasoning and searches.
 type responsesKept struct {
 	item      json.RawMessage
 	reasoning bool
@@ -116,7 +116,7 @@ func (c *responses) request(q model.Request) responsesRequest {
 	return r
 }
 
-// responsesAssistant is what the model said and did, in its order.
+// responsesAssistant converts what the model said and did, in order.
 func responsesAssistant(m model.Message) []any {
 	var items []any
 	for _, b := range m.Blocks {
@@ -153,7 +153,7 @@ func responsesAssistant(m model.Message) []any {
 
 func textPart(kind, text string) responsesPart { return responsesPart{Type: kind, Text: &text} }
 
-// responsesUser is what tools answered, and then what the user said.
+// responsesUser converts the results of tools, and then what the user said.
 func responsesUser(m model.Message) []any {
 	var items []any
 	said := responsesMessage{Type: "message", Role: "user"}

@@ -201,7 +201,7 @@ func TestEnds(t *testing.T) {
 			events + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n", false,
 			model.Cut, "",
 		},
-		"chunks that are none": {events + "Transfer-Encoding: chunked\r\n\r\nhello\r\n", false, model.Cut, ""},
+		"broken chunks": {events + "Transfer-Encoding: chunked\r\n\r\nhello\r\n", false, model.Cut, ""},
 		"not HTTP": {
 			"SSH-2.0-OpenSSH_9.9\r\n", false, model.Garbage,
 			"does not answer as a web server does",
