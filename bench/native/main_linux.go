@@ -3,7 +3,8 @@
 //
 //	go run ./bench/native [-n 10] [-path DIR:DIR] [-against FILE]
 //
-// FILE is another build of omniagent: each of its turns is paired with one of this tree's. The other agents are looked for in -path, which is PATH if it is not given.
+// FILE is another build of omniagent: each of its turns is paired with one of this tree's. The other agents are looked
+// for in -path, which is PATH if it is not given.
 package main
 
 import (
@@ -55,7 +56,7 @@ type bench struct {
 
 type turn struct {
 	first, whole, cpu time.Duration
-	memory       int64
+	memory            int64
 }
 
 func run(n int, path, against string) error {

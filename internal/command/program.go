@@ -5,8 +5,6 @@
 package command
 
 import (
-	"slices"
-
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/codex"
@@ -39,7 +37,7 @@ func app() contract.App {
 			"sandbox": "the walls around commands",
 			"session": "conversations, for every agent",
 		},
-		Keys:   slices.Concat(shim.Keys(), agentKeys(), nativeKeys(), sessionKeys()),
+		Keys:   append(shim.Keys(), ownKeys()...),
 		Direct: func() *contract.Direct { return directCalls(drivers()) },
 		Commands: []*contract.Command{
 			acpCommand(),

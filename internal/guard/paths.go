@@ -1,67 +1,36 @@
 package guard
 
 import (
+	_ "embed" // the names
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 )
 
+//go:embed protected.txt
+var protected string
+
+//go:embed credentials.txt
+var credentials string
+
 // Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later,
 // by git, by an editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
-func Protected() []string {
-	return []string{
-		".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules", ".git/worktrees",
-		".gitconfig", ".gitmodules", ".husky",
-		".omniagent", ".eidolon", ".yume", ".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".opencode",
-		"opencode.json", "opencode.jsonc", ".cursor", ".mcp.json",
-		".vscode", ".idea", ".devcontainer", ".envrc", ".ripgreprc",
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc",
-		".zshenv", ".zprofile", ".zlogin", ".zlogout",
-		".kshrc", ".cshrc", ".tcshrc", ".login", ".config/fish", ".xprofile", ".xinitrc",
-		".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg",
-	}
-}
+func Protected() []string { return strings.Fields(protected) }
 
-// Credentials lists, beneath the home directory, the files and folders that no tool reads. A folder stands for all
-// beneath it.
+// Credentials lists the files and directories beneath home that no tool reads. A directory stands for everything in it.
 func Credentials(home string) []string {
 	if home == "" {
 		return nil
 	}
-	names := []string{
-		".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml",
-		".pypirc", ".git-credentials", ".pgpass", ".my.cnf",
-		".vault-token", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials",
-		".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
-		".gradle/gradle.properties", ".composer/auth.json", ".password-store", ".boto", ".s3cfg", ".databrickscfg",
-		".oci", ".fly", ".rclone.conf",
-		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".config/op",
-		".config/sops", ".config/rclone", ".config/containers/auth.json",
-		".config/doctl", ".config/heroku", ".config/netlify", ".config/github-copilot",
-		".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".eidolon", ".yume", ".config/omniagent",
-		".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
-		".local/share/opencode", ".config/opencode", ".config/claude",
-		".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
-		".config/microsoft-edge", ".config/vivaldi", ".config/opera",
-		"snap/firefox", "snap/chromium", ".var/app", ".local/share/keyrings", ".local/share/kwalletd",
-		".config/keepassxc", ".config/1Password", ".config/Bitwarden",
-		"Library/Keychains", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
-		"Library/Application Support/BraveSoftware",
-		"Library/Application Support/Microsoft Edge", "Library/Application Support/Claude", "Library/Safari",
-		"Library/Cookies",
-		"AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Local/Google/Chrome",
-		"AppData/Roaming/Mozilla", "AppData/Roaming/gcloud",
-		"AppData/Roaming/GitHub CLI",
-	}
-	paths := make([]string, len(names))
-	for i, name := range names {
-		paths[i] = filepath.Join(home, filepath.FromSlash(name))
+	var paths []string
+	for name := range strings.Lines(credentials) {
+		paths = append(paths, filepath.Join(home, filepath.FromSlash(strings.TrimSuffix(name, "\n"))))
 	}
 	return paths
 }
 
-// resolve makes a path absolute, from dir. Links are not looked at.
+// resolve makes a path absolute, from dir. It does not resolve links.
 func resolve(dir, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -69,7 +38,7 @@ func resolve(dir, path string) string {
 	return filepath.Clean(path)
 }
 
-// within says whether path is dir or beneath it. Both are clean.
+// within reports whether path is dir or beneath it. Both are clean.
 func within(dir, path string) bool {
 	if dir == path || dir == string(filepath.Separator) {
 		return dir != ""
@@ -78,11 +47,11 @@ func within(dir, path string) bool {
 		string(filepath.Separator))
 }
 
-// foldedWithin compares as a file system does that ignores case.
+// foldedWithin is within as on a file system that ignores case.
 func foldedWithin(dir, path string) bool { return within(fold(dir), fold(path)) }
 
-// fold makes names equal that some file system takes for one: case, the dots and spaces at the end and what follows a
-// colon, which Windows leaves out, and the characters without width that macOS leaves out.
+// fold maps names to one form if some file system treats them as the same. It removes case, the dots and spaces at the
+// end and the text after a colon, which Windows ignores, and the invisible characters that macOS ignores.
 func fold(path string) string {
 	elements := strings.Split(strings.ToLower(path), string(filepath.Separator))
 	for i, e := range elements {
@@ -103,8 +72,8 @@ func fold(path string) string {
 	return strings.Join(elements, string(filepath.Separator))
 }
 
-// foreign says whether path is written for another system: C:\x and \\host\x are names of no file here, yet they mean
-// one elsewhere.
+// foreign reports whether path is written for another system: C:\x and \\host\x name no file here, but they name one
+// there.
 func foreign(path string) bool {
 	if strings.HasPrefix(path, `\`) {
 		return true
@@ -112,8 +81,8 @@ func foreign(path string) bool {
 	return filepath.VolumeName(path) == "" && len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
 }
 
-// alias says whether path leads through the views that the kernel gives on a process: its root, its directory, its
-// files, its environment.
+// alias reports whether path leads through the kernel's views of a process: its root, its directory, its files, its
+// environment.
 func alias(path string) bool {
 	elements := strings.Split(filepath.ToSlash(path), "/")
 	if len(elements) < 3 || elements[0] != "" || (elements[1] != "proc" && elements[1] != "dev") {
@@ -128,7 +97,7 @@ func alias(path string) bool {
 	})
 }
 
-// credential names the credential that path is, is beneath or, with whole, holds.
+// credential returns the credential that path is or is beneath or, with whole, contains.
 func credential(path, home string, whole bool) string {
 	for _, secret := range Credentials(home) {
 		if foldedWithin(secret, path) || whole && foldedWithin(path, secret) {
@@ -138,8 +107,8 @@ func credential(path, home string, whole bool) string {
 	return ""
 }
 
-// Write says whether a tool for files may change path. It is the word on the place: whether a file of the workspace may
-// be changed without asking is the matter of the mode.
+// Write reports whether a tool for files may change path. It judges only the place: whether changing a file of the
+// workspace needs a question depends on the mode.
 func (s Set) Write(path string, p Place) Verdict {
 	const asked = "only a person may change what is run or obeyed later"
 	switch {
@@ -174,8 +143,8 @@ func (s Set) Write(path string, p Place) Verdict {
 	return one(Deny, path, name+" is protected: "+asked)
 }
 
-// protectedName names the protected thing that a path in the workspace is or lies beneath, at any depth: the workspace
-// may hold others. To change a directory that holds one is to change it too.
+// protectedName returns the protected name that a path in the workspace is or is beneath, at any depth, because a
+// workspace may contain other repositories. Changing a directory that contains one counts too.
 func protectedName(full, root string) string {
 	rel, err := filepath.Rel(root, full)
 	if err != nil {
@@ -198,18 +167,19 @@ func protectedName(full, root string) string {
 	return ""
 }
 
-// inRepository says whether a path lies in what git keeps: its own commands write there, no tool for files has to.
+// inRepository reports whether a path is in the directory of git: its own commands write there, and tools for files
+// need not.
 func inRepository(full, root string) bool {
 	rel, err := filepath.Rel(root, full)
 	return err == nil && slices.Contains(strings.Split(fold(rel), string(filepath.Separator)), ".git")
 }
 
-// secretName says whether a protected name holds credentials.
+// secretName reports whether a protected name holds credentials.
 func secretName(name string) bool {
 	return slices.Contains([]string{".npmrc", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg"}, name)
 }
 
-// Read says whether a tool may read path: not where credentials are kept.
+// Read reports whether a tool may read path, which it may not where credentials are.
 func (s Set) Read(path string, p Place) Verdict {
 	if strings.ContainsFunc(path, control) {
 		return one(Deny, path, "the path has control characters")

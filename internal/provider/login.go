@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/process"
 )
 
-// credential is the first that there is for the provider and may go to the endpoint. A server on this machine needs
+// credential returns the first one for the provider that may be sent to the endpoint. A server on this machine needs
 // none.
 func (o Options) credential(provider string, e Endpoint) (Credential, error) {
 	c, err := o.find(provider)
@@ -33,7 +33,7 @@ func (o Options) credential(provider string, e Endpoint) (Credential, error) {
 	return c, nil
 }
 
-// find looks at the profile, then at the environment, then, for Gemini, at logins that must be asked for a token.
+// find searches the profile, then the environment and then, for Gemini, logins that return a token.
 func (o Options) find(provider string) (Credential, error) {
 	if p := o.Profile; p != nil && p.Layer > Untrusted {
 		if c, err := o.ofProfile(p); err != nil || !c.none() || p.Variable != "" {
@@ -62,8 +62,8 @@ func (o Options) find(provider string) (Credential, error) {
 	return Credential{}, nil
 }
 
-// ofProfile is the key that a profile holds, or the one in the variable that it names. A user's profile that names a
-// variable has bound the key to its own address; a project cannot bind what belongs to the user.
+// ofProfile returns the key in a profile, or the one in the variable that it names. A user's profile that names a
+// variable binds the key to its own address; a project cannot bind what belongs to the user.
 func (o Options) ofProfile(p *Profile) (Credential, error) {
 	if value, ok := o.get(p.Variable); p.Variable != "" && ok {
 		layer := Environment
@@ -83,8 +83,8 @@ type variable struct {
 	token bool
 }
 
-// variables are those that may hold a provider's key, first come first served. Of Anthropic's the token wins, as it
-// does in Claude Code: who sets it has a gateway. Of Gemini's the order is that of Google's own libraries.
+// variables returns those that may have a provider's key; the first one counts. For Anthropic the token comes first, as
+// in Claude Code, because it means a gateway. For Gemini the order is that of Google's own libraries.
 func variables(provider string) []variable {
 	switch provider {
 	case Anthropic:
@@ -95,7 +95,7 @@ func variables(provider string) []variable {
 	return []variable{{"OPENAI_API_KEY", false}}
 }
 
-// usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
+// usable refuses what cannot be in a header, mostly a file that was read as a whole. It does not quote the value.
 func usable(key, from string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return fault.New(fault.AuthRequired,
@@ -105,7 +105,7 @@ func usable(key, from string) error {
 	return nil
 }
 
-// missing says what would be a credential.
+// missing says what could serve as a credential.
 func (o Options) missing(provider string, e Endpoint) error {
 	var names []string
 	for _, v := range variables(provider) {
@@ -143,10 +143,10 @@ func others(provider string) []string {
 	return all
 }
 
-// googleLogin is a login that has to be asked for a token, which happens when the first request is made.
+// googleLogin returns a login that gets its token with the first request.
 //
-// The order is gcloud, then the application default credentials. A key that somebody set comes before both: it is an
-// explicit decision, it works at once, and gcloud takes about a second to start, whatever it then answers.
+// The order is gcloud, then the application default credentials. A key comes before both: it is an explicit decision,
+// it works at once, and gcloud takes about a second to start, whatever the result.
 func (o Options) googleLogin() Credential {
 	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
 	var names []string
@@ -167,7 +167,7 @@ func (o Options) googleLogin() Credential {
 	return Credential{Layer: layer, Source: strings.Join(names, ", else "), google: g}
 }
 
-// quotaProject is the project that is charged, where a login is a person's.
+// quotaProject returns the project to charge for a person's login.
 func (o Options) quotaProject() string {
 	for _, name := range []string{"GOOGLE_CLOUD_QUOTA_PROJECT", "GOOGLE_CLOUD_PROJECT"} {
 		if value, ok := o.get(name); ok && usable(value, name) == nil {
@@ -177,7 +177,7 @@ func (o Options) quotaProject() string {
 	return ""
 }
 
-// wellKnown is the file that gcloud auth application-default login writes; "" where there is none.
+// wellKnown returns the file that gcloud auth application-default login writes, or "".
 func (o Options) wellKnown() string {
 	dir := ""
 	if value, ok := o.get("CLOUDSDK_CONFIG"); ok {

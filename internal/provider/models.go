@@ -6,13 +6,13 @@ import (
 	"omniagent/internal/model"
 )
 
-// TableOf is the date of what is known of models: from the pages of the vendors on models and prices. Prices are list
+// TableOf is the date of the data about models, which are from the vendors' pages on models and prices. Prices are list
 // prices for prompts of ordinary length, in USD for a million tokens. Some models cost more where a prompt is longer
-// than 100,000 (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); what is told as the
-// cost of such a prompt is too little.
+// than 100,000 (claude-haiku-5-5), 200,000 (gemini-…-pro) or 272,000 tokens (gpt-5.4 and later); the reported cost of
+// such a prompt is too low.
 const TableOf = "2026-11-21"
 
-// row is what is known of the models whose names begin with a prefix.
+// row has the data of the models whose names begin with a prefix.
 type row struct {
 	prefix  string
 	window  int64
@@ -21,8 +21,8 @@ type row struct {
 	prices  []float64
 }
 
-// cost is input, output, cache read, cache write. Where a vendor has no price of its own for the cache, it is the price
-// of input.
+// cost returns input, output, cache read, cache write. If a vendor has no price for the cache, it is the price of
+// input.
 func cost(all ...float64) []float64 {
 	for len(all) < 4 {
 		all = append(all, all[0])
@@ -30,8 +30,8 @@ func cost(all ...float64) []float64 {
 	return all
 }
 
-// rows are in no order: the longest prefix counts. A row without prices is a family, whose new members may cost
-// anything. Long because it is a table.
+// rows have no order: the longest prefix counts. A row without prices is a family whose new members may have any price.
+// Long because it is a table.
 func rows() []row {
 	const k, million = 1_000, 1_000_000
 	return []row{
@@ -129,8 +129,7 @@ func rows() []row {
 	}
 }
 
-// Default is the model of a provider where none was named. Of OpenAI's it is the newest that takes tools through Chat
-// Completions.
+// Default returns the default model of a provider. For OpenAI it is the newest that supports tools in Chat Completions.
 func Default(provider string) string {
 	switch provider {
 	case Anthropic:
@@ -143,12 +142,12 @@ func Default(provider string) string {
 	return "gpt-5.4"
 }
 
-// onlyResponses says that OpenAI refuses tools for that model in Chat Completions.
+// onlyResponses reports whether OpenAI refuses tools for that model in Chat Completions.
 func onlyResponses(name string) bool {
 	return strings.HasPrefix(name, "gpt-5.6") || strings.HasPrefix(name, "gpt-6")
 }
 
-// Known is what is known of a model, by the longest prefix of its name. Of one that nobody knows it is a careful guess,
+// Known returns the data of a model, by the longest prefix of its name. For an unknown one it is a careful guess,
 // without a price.
 func Known(provider, name string) model.Profile {
 	p := model.Profile{
@@ -184,7 +183,7 @@ func Known(provider, name string) model.Profile {
 	return p
 }
 
-// bare is the name as its vendor has it, without what gateways put around it: models/…, openai/…, us.anthropic.…
+// bare returns the vendor's name of a model, without what gateways put around it: models/…, openai/…, us.anthropic.…
 func bare(name string) string {
 	name = strings.ToLower(name)
 	name = name[strings.LastIndexByte(name, '/')+1:]
@@ -194,15 +193,15 @@ func bare(name string) string {
 	return name
 }
 
-// begins says that a name is of a family. gpt-5 is no prefix of gpt-50, and of gpt-5.9 neither.
+// begins reports whether a name belongs to a family. gpt-5 is neither a prefix of gpt-50 nor of gpt-5.9.
 func begins(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && (rest == "" || strings.HasSuffix(prefix, "-") || strings.ContainsRune("-@:[", rune(rest[0])) ||
 		prefix == "gpt-6" || prefix == "gemini-3")
 }
 
-// same says that what follows the name of a model names a version of it, and no other model: -20250929, -2024-08-06,
-// -001, -latest, -preview-05-06, @20250514, -v1:0, [1m]. claude-opus-4-9 is no version of claude-opus-4.
+// same reports whether the rest of a name only selects a version of the model: -20250929, -2024-08-06, -001, -latest,
+// -preview-05-06, @20250514, -v1:0, [1m]. claude-opus-4-9 is not a version of claude-opus-4.
 func same(rest string) bool {
 	loose := false
 	for rest != "" && rest != "[1m]" {

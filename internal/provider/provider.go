@@ -1,10 +1,10 @@
-// Package provider decides which model is asked, behind which API, with which credential.
+// Package provider decides which model is used, behind which API, with which credential.
 //
-// It promises that the choice is made of what was typed, then of a profile, then of the one key that the environment
-// has, and never of what happens to listen or to be installed; that a credential goes only to an endpoint which was
-// named at least as reliably as the credential itself, never in the clear over a network that nobody vouched for, and
-// into no text of ours; and that an error names what would choose. It refuses to store anything, to guess between two
-// accounts, and to invent a price.
+// It promises: the choice depends on what was typed, then on a profile, then on the one key in the environment, and
+// never on what happens to listen or to be installed; a credential is only sent to an endpoint that was declared at
+// least as reliably as itself, never in the clear over a network that the user did not choose, and never appears in our
+// texts; and an error names what would make the choice. It never stores anything, never guesses between two accounts,
+// and never invents a price.
 package provider
 
 import (
@@ -30,22 +30,22 @@ const (
 // Copilot is a word for a program, which a caller may drive in place of a model API. Choose refuses it.
 const Copilot = "copilot"
 
-// Names are the words of --provider, in the order in which they are told.
+// Names returns the values of --provider, in the order in which they are listed.
 func Names() []string { return []string{OpenAI, Codex, Gemini, Anthropic} }
 
-// Options is what there is to choose from.
+// Options is what the choice depends on.
 type Options struct {
 	Provider, Model, Base string // as typed; empty: not typed
 
 	Profile *Profile                         // what configuration says; nil: nothing
 	Lookup  func(name string) (string, bool) // the environment; a variable that is empty counts as not set
-	Home    string                           // where the application default credentials of gcloud are looked for
+	Home    string                           // where the application default credentials of gcloud are
 	HTTP    *http.Client                     // nil: the wire's own
 	First   time.Duration                    // until the headers of an answer; 0: the wire's own
 	Idle    time.Duration                    // between two bytes of it; 0: the wire's own
 }
 
-// Choice is what was chosen. It can be printed: it holds no secret that fmt or json would show.
+// Choice is the chosen model. It can be printed: fmt and json show no secret of it.
 type Choice struct {
 	Provider string
 	Model    string
@@ -70,7 +70,7 @@ func Choose(o Options) (Choice, error) {
 		return Choice{}, err
 	}
 	if p := o.Profile; p != nil && !p.speaks(c.Provider) {
-		o.Profile, c.options.Profile = nil, nil // it is about somebody else
+		o.Profile, c.options.Profile = nil, nil // it is for another provider
 	}
 	if c.Endpoint, err = o.endpoint(c.Provider); err != nil {
 		return Choice{}, err
@@ -89,8 +89,8 @@ func Choose(o Options) (Choice, error) {
 	return c, nil
 }
 
-// With is the same choice with another model: the same API, at the same address, with the same credential. Of
-// Anthropic's families their names alone will do, for the newest of each; any other name is taken as it is.
+// With returns the same choice with another model: the same API, address and credential. The name of one of Anthropic's
+// families stands for its newest model; any other name is used unchanged.
 func (c Choice) With(name string) (Choice, error) {
 	o := c.options
 	if o.Model = name; c.Provider == Anthropic {
@@ -110,7 +110,7 @@ func (c Choice) With(name string) (Choice, error) {
 	return c, nil
 }
 
-// known is what is known of the model of a choice.
+// known returns the data of the model of a choice.
 func (o Options) known(c Choice) model.Profile {
 	known := Known(c.Provider, c.Model)
 	known.Search = known.Search && c.Endpoint.Layer == Builtin
@@ -120,7 +120,7 @@ func (o Options) known(c Choice) model.Profile {
 	return known
 }
 
-// provider is the word, and why it is that one.
+// provider returns the provider, and why it was chosen.
 func (o Options) provider() (word, how string, err error) {
 	if o.Provider != "" {
 		word, err = o.word(o.Provider)
@@ -157,7 +157,7 @@ func (o Options) provider() (word, how string, err error) {
 		Hint("Choose with %s.", strings.Join(flags, " or ")).With("found", have).With("choices", Names())
 }
 
-// word reads the word of --provider.
+// word checks the value of --provider.
 func (o Options) word(given string) (string, error) {
 	switch word := strings.ToLower(strings.TrimSpace(given)); word {
 	case OpenAI, Codex, Gemini, Anthropic:
@@ -179,10 +179,10 @@ func (o Options) word(given string) (string, error) {
 	}
 }
 
-// sign is a variable that says which provider somebody has.
+// sign is a variable that shows which provider the user has.
 type sign struct {
 	provider, variable string
-	address            bool // it is an address, which says so only when no key is needed there
+	address            bool // it is an address, which only counts if no key is needed there
 }
 
 func signs() []sign {
@@ -202,7 +202,7 @@ func (s sign) chooses(o Options) bool {
 	return ok && (!s.address || loopbackURL(value))
 }
 
-// nothingChosen lists what would choose.
+// nothingChosen lists what would make the choice.
 func (o Options) nothingChosen() error {
 	return fault.New(fault.AuthRequired, "no model was chosen, and the environment has no key that would").
 		With("auth_methods", []string{
@@ -216,7 +216,7 @@ func (o Options) nothingChosen() error {
 			"machine.")
 }
 
-// model is the model's name.
+// model returns the model's name.
 func (o Options) model(provider string, e Endpoint) (string, error) {
 	name, from := strings.TrimSpace(o.Model), "--model"
 	if name == "" && o.Profile != nil {
@@ -232,7 +232,7 @@ func (o Options) model(provider string, e Endpoint) (string, error) {
 		return Default(provider), nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }) {
-		return "", fault.New(fault.ArgError, "%q, from %s, is no name of a model", name,
+		return "", fault.New(fault.ArgError, "%q, from %s, is not the name of a model", name,
 			from).Hint("The default is %s.", Default(provider))
 	}
 	return name, nil

@@ -1,6 +1,6 @@
 package tool
 
-// All are the tools whose doors are open in env, in the order in which a model is told of them.
+// All returns the tools that env supports, in the order in which a model sees them.
 func All(env *Env) []Tool {
 	all := []Tool{Read(env), Write(env), Edit(env), MultiEdit(env), NotebookEdit(env), Glob(env), Grep(env), LS(env)}
 	if env.Shell != nil {

@@ -42,7 +42,7 @@ func TestInputThatIsWrongIsExplained(t *testing.T) {
 		`{"file_path": "a", "limit": 1.5}`:  {`came the number 1.5`},
 		`{"file_path": "a", "limit": 1e99}`: {`but came 1e99`},
 		`[1]`:                               {"the input must be a JSON object, but came a list"},
-		`{"a": `:                            {"no valid JSON"},
+		`{"a": `:                            {"not valid JSON"},
 		`"hello"`:                           {"must be a JSON object"},
 		`5`:                                 {"came the number 5"},
 	} {
@@ -67,9 +67,11 @@ func ours() []func(*Env) Tool {
 func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 	d := newDesk(t)
 	inputs := map[string]string{
-		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`, "Edit": editExample,
-		"MultiEdit":    multiEditExample,
-		"NotebookEdit": notebookExample, "LS": lsExample, "TodoWrite": todoExample,
+		"Read": `{"file_path": "./a//b"}`, "Write": `{"file_path": "a/b", "content": ""}`,
+		"Edit":         specOf("Edit").example,
+		"MultiEdit":    specOf("MultiEdit").example,
+		"NotebookEdit": specOf("NotebookEdit").example, "LS": specOf("LS").example,
+		"TodoWrite": specOf("TodoWrite").example,
 	}
 	for _, make := range ours() {
 		tool := make(d.env)
@@ -107,7 +109,8 @@ func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", "[]", `"x"`, "\xff", `{"file_path": "a\u0000b"}`,
 		`{"file_path": "\ud800", "content": "\udfff"}`,
-		readExample, writeExample, editExample, multiEditExample, notebookExample, lsExample, todoExample,
+		specOf("Read").example, specOf("Write").example, specOf("Edit").example, specOf("MultiEdit").example,
+		specOf("NotebookEdit").example, specOf("LS").example, specOf("TodoWrite").example,
 		`{"path": "x", "edits": "[{}]", "todos": [null, 5, {"id": []}], "ignore": ["[", 1], "offset": -9e99, "limit": "NaN"}`,
 		`{"file_path": "../../x", "old_string": "", "new_string": "\r\n"}`,
 		`{"notebook_path": "a.ipynb", "cell_id": [], "edit_mode": 5}`,
