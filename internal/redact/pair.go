@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// maxName is the longest name that is looked at; what is longer is no name.
+// maxName is the longest text that counts as a name.
 const maxName = 128
 
 // quote is a quotation mark and the backslashes before it: a string inside a JSON string is quoted \"so\".
@@ -11,8 +11,7 @@ type quote struct {
 	slashes int
 }
 
-// pair judges what stands around the colon or equals sign at i: NAME=value, "name": "value", name: value, Header:
-// value.
+// pair judges the text around the colon or equals sign at i: NAME=value, "name": "value", name: value, Header: value.
 func pair(s string, low, i int) (span, bool) {
 	end := i
 	for end > low && (s[end-1] == ' ' || s[end-1] == '\t') {
@@ -36,7 +35,7 @@ func pair(s string, low, i int) (span, bool) {
 	if name == "" {
 		return span{}, false
 	}
-	// In \nAPI_KEY=x the n is no part of the name.
+	// In \nAPI_KEY=x the n does not belong to the name.
 	if start > 0 && s[start-1] == '\\' && !quoted && len(name) > 1 && (Name(name[1:]) || isHeader(name[1:])) {
 		name = name[1:]
 	}
@@ -57,7 +56,7 @@ type place struct {
 	inQuery bool
 }
 
-// value finds the value behind the sign at i.
+// value finds the value after the sign at i.
 func value(s string, i, nameStart int, p place) (span, bool) {
 	k := i + 1
 	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {
@@ -94,8 +93,9 @@ func value(s string, i, nameStart int, p place) (span, bool) {
 
 func nonEmpty(start, end int) (span, bool) { return span{start, end, Mask}, end > start }
 
-// assignment tells `password: hunter2` and `token = abc` from prose and from program text. The value is a single word
-// at the end of its line. After a colon the name begins the line too, or the word has something that words have not.
+// assignment distinguishes `password: hunter2` and `token = abc` from prose and program text. The value is a single
+// word at the end of its line. After a colon, the name also begins the line, or the value has a character that words do
+// not have.
 func assignment(s string, i, nameStart, k, end int) bool {
 	after := end
 	for after < len(s) && strings.IndexByte(" \t\r,;", s[after]) >= 0 {
@@ -131,7 +131,7 @@ func scalar(s string, k int, q quote) (span, bool) {
 	if end == k || plain(s[k:end]) {
 		return span{}, false
 	}
-	if strings.HasPrefix(s[k:], Mask) { // written by somebody who does not quote
+	if strings.HasPrefix(s[k:], Mask) { // already masked, without quotes
 		return span{k, k + len(Mask), Mask}, true
 	}
 	mark := strings.Repeat(`\`, q.slashes) + string(q.mark)
@@ -205,7 +205,7 @@ func flag(s string, i int) (span, bool) {
 	return span{k, word, Mask}, true
 }
 
-// prose: words that follow a flag in a sentence about it.
+// prose reports whether a word after a flag belongs to a sentence about it.
 func prose(w string) bool {
 	switch w {
 	case "is", "was", "are", "to", "and", "or", "not", "of", "in", "for", "on", "with", "must", "can", "cannot", "has",
@@ -217,7 +217,7 @@ func prose(w string) bool {
 	return false
 }
 
-// plain: values that hold no secret whatever their name.
+// plain reports whether a value is harmless whatever its name.
 func plain(v string) bool {
 	switch v {
 	case "true", "false", "null", "nil", "none", "None", "undefined", "True", "False":
@@ -304,7 +304,7 @@ func closeQuote(s string, k int, q quote) int {
 	return len(s)
 }
 
-// closes: is there at i a quotation mark that ends something, rather than one inside a word?
+// closes reports whether the quotation mark at i ends something, rather than being inside a word.
 func closes(s string, i int) bool {
 	j := i
 	for j < len(s) && s[j] == '\\' && j-i < 16 {
@@ -319,7 +319,7 @@ func closes(s string, i int) bool {
 func isQuote(c byte) bool  { return c == '"' || c == '\'' || c == '`' }
 func nameByte(c byte) bool { return alnum(c) || c == '_' || c == '-' || c == '.' }
 
-// isHeader: headers whose value is masked to the end of the line.
+// isHeader reports whether a header is masked to the end of the line.
 func isHeader(name string) bool {
 	switch len(name) {
 	case 6:
@@ -340,7 +340,7 @@ func isHeader(name string) bool {
 	return false
 }
 
-// secretParameter: names that are secret in the query of a URL only.
+// secretParameter reports whether a name is secret in the query of a URL only.
 func secretParameter(name string) bool {
 	switch strings.ToLower(name) {
 	case "key", "sig", "signature", "x-amz-signature", "x-goog-signature":

@@ -38,8 +38,9 @@ type Flag struct {
 	value func(string) string // converts the value for that flag; nil: unchanged
 }
 
-// Flags returns the table. A flag that is neither in it nor one of ours is refused, since it may be a limit. Long
-// because it is a table.
+// Flags returns the table. A flag that is neither in it nor one of ours is refused, since it may be a limit.
+//
+// Long because it is a table.
 func Flags() []Flag {
 	list := func(fate Fate, t takes, note string, names ...string) (all []Flag) {
 		for _, n := range names {

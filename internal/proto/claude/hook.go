@@ -235,7 +235,9 @@ func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 	return out
 }
 
-// ReadWord reads the host's decision. Long because it is one case after the other.
+// ReadWord reads the host's decision.
+//
+// Long because it is one case after the other.
 func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	out := HookOutput{More: &HookDecision{}}
 	if err := json.Unmarshal(body, &out); err != nil {
