@@ -72,7 +72,7 @@ func abilityRows() [][2]string {
 	}
 }
 
-// readmePage is README.md as it stands, with its tables as they are.
+// readmePage returns README.md with its tables generated anew.
 func readmePage(t *testing.T, drivers []agent.Driver) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "README.md"))

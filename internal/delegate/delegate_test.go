@@ -336,7 +336,7 @@ func TestNobodyReads(t *testing.T) {
 	_ = feed.Close()
 }
 
-// TestDepthVariable: what is no number is as deep as it gets.
+// TestDepthVariable: an invalid number counts as the limit.
 func TestDepthVariable(t *testing.T) {
 	for value, want := range map[string]int{"": 0, "0": 0, "1": 1, "2": 2, "3": 2, "-5": 2, "x": 2} {
 		if got := Depth(func(string) (string, bool) { return value, true }); got != want {

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 )
 
-// trap fills the workspace with what a repository can say to any agent, so that none need be named: programs that are
-// started at the beginning, servers, rules that allow, instructions. Each program leaves a mark. Nothing is among it
-// for which an agent would fetch something: a plugin in a directory of its own makes one of them install packages.
-// Where requests go is not tried: a rehearsal holds on to its own model.
+// trap fills the workspace with everything that a repository can tell any agent: programs that are started at the
+// beginning, servers, rules that allow, instructions. Each program leaves a mark. It contains nothing that makes an
+// agent download something, such as a plugin in a directory of its own. It does not redirect requests, because a
+// rehearsal fixes its own model.
 func trap(b bench) error {
 	mark := func(name string) string { return "touch " + filepath.Join(b.marks, name) }
 	server := func(name string) string {

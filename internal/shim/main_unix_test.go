@@ -259,7 +259,7 @@ func (w *world) prompts() (list []string) {
 	}
 }
 
-// pipe returns a standard input that is no file.
+// pipe returns a pipe as standard input.
 func (w *world) pipe(content []byte) *os.File {
 	r, p, err := os.Pipe()
 	if err != nil {

@@ -227,7 +227,7 @@ func TestBlanksFirst(t *testing.T) {
 	}
 }
 
-// TestFullDisk is no fault of the call.
+// TestFullDisk: a full disk is not the caller's mistake.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -458,7 +458,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// said returns what of an event has to come through a dialect.
+// said returns the parts of events that every dialect must transmit.
 func said(events []event.Event) (all []string) {
 	text := ""
 	flush := func() {
@@ -491,8 +491,8 @@ func said(events []event.Event) (all []string) {
 	return all
 }
 
-// TestReplay: what Claude Code has printed, read and printed again in its own dialect, says the same to who reads it
-// once more, wherever the bytes are cut.
+// TestReplay: Claude Code's output, decoded and encoded in its own dialect, decodes to the same events, wherever the
+// bytes are cut.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("../../agent/claude/testdata/output/*.jsonl")
 	if err != nil || len(files) < 20 {
