@@ -63,7 +63,7 @@ func (v *View) export(form Form, w io.Writer) error {
 	case Markdown:
 		return v.markdown(w)
 	}
-	return fault.New(fault.ArgError, "%q is no form of a session", string(form)).Hint("jsonl, json or markdown")
+	return fault.New(fault.ArgError, "invalid form %q", string(form)).Hint("jsonl, json or markdown")
 }
 
 func (v *View) markdown(w io.Writer) error {

@@ -74,7 +74,7 @@ func loggable(e *event.Event) error {
 		return fault.New(fault.Internal, "a record of no event")
 	}
 	if k := known([]byte(e.Kind)); k != kindLogged && k != kindMark {
-		return fault.New(fault.Internal, "an event of the kind %q is no record of its own", string(e.Kind))
+		return fault.New(fault.Internal, "an event of the kind %q cannot be a record by itself", string(e.Kind))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func ReadHistory(file string) ([]model.Message, error) {
 	}
 	messages, err := parseHistory(data)
 	if err != nil {
-		return nil, fault.New(fault.InvalidJSON, "%s is no history: %v", file, err).With("path", file).
+		return nil, fault.New(fault.InvalidJSON, "%s does not contain a history: %v", file, err).With("path", file).
 			Hint("give a JSON array of {role, content} messages, a session file or a transcript")
 	}
 	return messages, nil

@@ -53,7 +53,7 @@ func CheckID(id string) error {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
 	})
 	if id == "" || len(id) > longestID || bad != "" || id[0] == '.' {
-		return fault.New(fault.ArgError, "%.160q is no id of a session", id).
+		return fault.New(fault.ArgError, "invalid session id %.160q", id).
 			Hint("an id has at most %d letters, digits, dots, dashes and underscores, and does not begin with a dot",
 				longestID)
 	}

@@ -22,7 +22,7 @@ func (j *journal) writable() error {
 func newer(b Begin) error {
 	return fault.New(fault.Unsupported,
 		"the session %s was written by a newer version (records of version %d; this program writes version %d), so "+
-			"it can be read, not gone on with",
+			"it can be read, but not continued",
 		b.ID, b.Version, version).With("session_id",
 		b.ID).Hint("update this program; to look at it: omniagent session show %s", b.ID)
 }
