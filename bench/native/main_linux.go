@@ -26,6 +26,7 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 )
 
@@ -83,7 +84,7 @@ func run(n int, path string) error {
 		turns   []turn
 	}
 	contenders := []*contender{{
-		driver:  native.New(""),
+		driver:  native.New("", provider.APIs()),
 		install: agent.Install{Path: program.File, RealPath: program.File},
 	}}
 	for _, d := range []agent.Driver{codex.New(), claude.New()} {

@@ -6,7 +6,9 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/provider"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // dontAsk is the mode prompt where nobody is asked, whoever is there.
@@ -105,4 +107,17 @@ func firstByte(c *contract.Call) time.Duration {
 // bytes of an answer, and of native.first_byte.
 func modelAPI() *contract.Network {
 	return &contract.Network{Timeout: 2 * time.Minute, Connect: 5 * time.Minute}
+}
+
+// apiWords are the words of --provider, for people.
+func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
+
+// installable are the agents that are no model API, for whoever names one as that.
+func (p Parts) installable() []provider.Agent {
+	var all []provider.Agent
+	for _, d := range p.Agents {
+		about := d.Describe()
+		all = append(all, provider.Agent{Name: d.Name(), Binary: about.Binary, Install: about.InstallCommand})
+	}
+	return all
 }

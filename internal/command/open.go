@@ -23,10 +23,10 @@ import (
 
 // opener opens conversations for one call.
 type opener struct {
-	call    *contract.Call
-	log     func(format string, args ...any) // for people, on standard error
-	detail  func(format string, args ...any) // for people who want to know more
-	drivers []agent.Driver
+	call   *contract.Call
+	log    func(format string, args ...any) // for people, on standard error
+	detail func(format string, args ...any) // for people who want to know more
+	parts  Parts
 	// Of the native agent alone: which model API, at which address, and a file with what was said elsewhere.
 	provider, base, history string
 	ask                     []string // calls that are asked about, in the words of docs/rules.md
@@ -53,14 +53,14 @@ func (o opener) env() opening.Env {
 			Rules: rules, Variables: c.Config.List("native.env"), Memory: c.Config.Int("native.memory"),
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
-			Programs: ownPrograms(c, home),
+			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.installable(),
 		},
 	}
 	if len(problems) > 0 {
 		e.Own.Problem = problems[0]
 	}
 	e.Agents = func() ([]opening.Agent, error) {
-		known, err := knownAgents(c, o.drivers)
+		known, err := knownAgents(c, o.parts.Agents)
 		var all []opening.Agent
 		for _, k := range known {
 			all = append(all, opening.Agent{Driver: k.Driver, Custom: k.from != nil})

@@ -15,16 +15,16 @@ import (
 
 // passes says whether the lines of host and agent can pass as they are: both speak the same, and nothing is asked for
 // that needs us in between.
-func passes(c *contract.Call) bool {
+func (p Parts) passes(c *contract.Call) bool {
 	if c.String("dialect") != nested || c.String("output-format") != string(stream.Lines) ||
 		c.Bool("replay-user-messages") {
 		return false
 	}
-	i := slices.IndexFunc(drivers(), func(d agent.Driver) bool { return d.Name() == c.String("agent") })
+	i := slices.IndexFunc(p.Agents, func(d agent.Driver) bool { return d.Name() == c.String("agent") })
 	if i < 0 {
 		return false
 	}
-	_, speaks := drivers()[i].(relay.Speaker)
+	_, speaks := p.Agents[i].(relay.Speaker)
 	// read by us, and held by us
 	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
@@ -33,7 +33,7 @@ func passes(c *contract.Call) bool {
 }
 
 // serveRelay passes the lines between host and agent.
-func serveRelay(
+func (p Parts) serveRelay(
 	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal,
 	quit <-chan struct{},
 ) (int, error) {
@@ -59,7 +59,7 @@ func serveRelay(
 		CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget,
 		Pieces: c.Bool("include-partial-messages"),
 	}
-	return openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
+	return p.openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
 		// the codes are Claude Code's: a denial is none
 		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true,
 	})

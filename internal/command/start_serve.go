@@ -62,7 +62,7 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 	}
 }
 
-func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	log := logger(c)
 	detail := func(string, ...any) {}
 	if c.Bool("verbose") {
@@ -74,8 +74,8 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)
-	if passes(c) {
-		return serveRelay(ctx, c, dialect, log, detail, signals, quit)
+	if p.passes(c) {
+		return p.serveRelay(ctx, c, dialect, log, detail, signals, quit)
 	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
 	host.Log, host.Detail, host.Signals = log, detail, signals
@@ -100,7 +100,7 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 		}
 	}
 	opened, err := attended(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
-		return openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
+		return p.openerOf(c, log, detail, r.notes).env().Open(ctx, r.Request)
 	})
 	if err != nil {
 		return unopened(host, dialect, r.Spec.Resume, err)
@@ -110,11 +110,11 @@ func serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 }
 
 // openerOf is an opener that has told what a person may want to know of the request.
-func openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
+func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
 	for _, note := range notes {
 		detail("%s", note)
 	}
-	return opener{call: c, log: log, detail: detail, drivers: drivers()}
+	return opener{call: c, log: log, detail: detail, parts: p}
 }
 
 // greet hears what a host of Claude Code's says before the conversation, and lets it be asked. Not open: it wants

@@ -16,6 +16,7 @@ import (
 // Provider chooses the model API of the native agent.
 func (e Env) Provider(r Request) (provider.Choice, error) {
 	return provider.Choose(provider.Options{
+		APIs: e.Own.APIs, Agents: e.Own.Agents,
 		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home,
 		First: e.Own.First, Idle: e.Own.Idle,
 	})

@@ -24,6 +24,8 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/model"
+	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -66,6 +68,8 @@ type Own struct {
 	Sandbox, Network string // where the request does not say
 	First, Idle      time.Duration
 	Programs         func(name string) (string, bool) // the environment for finding programs that are asked for a login
+	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
+	Agents           []provider.Agent                 // that a person may take for one
 }
 
 // Request is what a host asks for.

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/model"
 )
 
 // credential is the first that there is for the provider and may go to the endpoint. A server on this machine needs
 // none.
-func (o Options) credential(provider string, e Endpoint) (Credential, error) {
-	c, err := o.find(provider)
+func (o Options) credential(api model.API, e Endpoint) (Credential, error) {
+	c, err := o.find(api)
 	if err == nil && !c.none() {
 		if refused := Travel(c, e); refused != nil {
 			if !e.Loopback() {
@@ -26,35 +27,35 @@ func (o Options) credential(provider string, e Endpoint) (Credential, error) {
 	case c.none() && e.Loopback():
 		return Credential{Source: "no key: the server is on this machine"}, nil
 	case c.none():
-		return Credential{}, o.missing(provider, e)
+		return Credential{}, o.missing(api, e)
 	}
 	return c, nil
 }
 
-// find looks at the profile, then at the environment, then, for Gemini, at logins that must be asked for a token.
-func (o Options) find(provider string) (Credential, error) {
+// find looks at the profile, then at the environment, then, for Google, at logins that must be asked for a token.
+func (o Options) find(api model.API) (Credential, error) {
 	if p := o.Profile; p != nil && p.Layer > Untrusted {
 		if c, err := o.ofProfile(p); err != nil || !c.none() || p.Variable != "" {
 			return c, err
 		}
 	}
-	for _, v := range variables(provider) {
-		value, ok := o.get(v.name)
+	for _, v := range api.Keys {
+		value, ok := o.get(v.Variable)
 		if !ok {
 			continue
 		}
-		if err := usable(value, v.name); err != nil {
+		if err := usable(value, v.Variable); err != nil {
 			return Credential{}, err
 		}
-		c := Credential{Layer: Environment, Source: "the key in " + v.name}
-		if v.token {
-			c.Source, c.token = "the token in "+v.name, Hide(value)
+		c := Credential{Layer: Environment, Source: "the key in " + v.Variable}
+		if v.Token {
+			c.Source, c.token = "the token in "+v.Variable, Hide(value)
 		} else {
 			c.key = Hide(value)
 		}
 		return c, nil
 	}
-	if provider == Gemini {
+	if api.Google {
 		return o.googleLogin(), nil
 	}
 	return Credential{}, nil
@@ -76,23 +77,6 @@ func (o Options) ofProfile(p *Profile) (Credential, error) {
 	return Credential{}, nil
 }
 
-type variable struct {
-	name  string
-	token bool
-}
-
-// variables are those that may hold a provider's key, first come first served. Of Anthropic's the token wins, as it
-// does in Claude Code: who sets it has a gateway. Of Gemini's the order is that of Google's own libraries.
-func variables(provider string) []variable {
-	switch provider {
-	case Anthropic:
-		return []variable{{"ANTHROPIC_AUTH_TOKEN", true}, {"ANTHROPIC_API_KEY", false}}
-	case Gemini:
-		return []variable{{"GOOGLE_API_KEY", false}, {"GEMINI_API_KEY", false}}
-	}
-	return []variable{{"OPENAI_API_KEY", false}}
-}
-
 // usable refuses what cannot stand in a header, which is mostly a file that was read whole. The value is not quoted.
 func usable(key, from string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
@@ -104,10 +88,10 @@ func usable(key, from string) error {
 }
 
 // missing says what would be a credential.
-func (o Options) missing(provider string, e Endpoint) error {
+func (o Options) missing(api model.API, e Endpoint) error {
 	var names []string
-	for _, v := range variables(provider) {
-		names = append(names, v.name)
+	for _, v := range api.Keys {
+		names = append(names, v.Variable)
 	}
 	if p := o.Profile; p != nil && p.Variable != "" {
 		names = []string{p.Variable}
@@ -116,9 +100,9 @@ func (o Options) missing(provider string, e Endpoint) error {
 	if len(names) > 1 {
 		unset = "neither " + strings.Join(names, " nor ") + " is set"
 	}
-	f := fault.New(fault.AuthRequired, "there is no credential for %s: %s", provider, unset).
-		With("auth_methods", names).With("provider", provider)
-	if provider == Gemini {
+	f := fault.New(fault.AuthRequired, "there is no credential for %s: %s", api.Name, unset).
+		With("auth_methods", names).With("provider", api.Name)
+	if api.Google {
 		return f.Hint(
 			"Set %s, run gcloud auth login, or point GOOGLE_APPLICATION_CREDENTIALS to a file of credentials.",
 			strings.Join(names, " or "))
@@ -128,14 +112,15 @@ func (o Options) missing(provider string, e Endpoint) error {
 			strings.Join(names, " or "), e.URL)
 	}
 	return f.Hint("Set %s, or choose another provider with --provider %s.", strings.Join(names, " or "),
-		strings.Join(others(provider), ", "))
+		strings.Join(o.list().others(api), ", "))
 }
 
-func others(provider string) []string {
+// others are the APIs of other accounts.
+func (l list) others(api model.API) []string {
 	var all []string
-	for _, name := range Names() {
-		if name != provider && (name != Codex && name != OpenAI || provider != Codex && provider != OpenAI) {
-			all = append(all, name)
+	for _, one := range l {
+		if account(one) != account(api) {
+			all = append(all, one.Name)
 		}
 	}
 	return all

@@ -221,6 +221,7 @@ func TestChooseRefuses(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
 	withCopilot := executable(t, "copilot", "exit 1\n")
+	agents := []Agent{{"copilot", "copilot", "npm install -g @github/copilot"}}
 	for name, c := range map[string]struct {
 		o    Options
 		code fault.Code
@@ -262,12 +263,12 @@ func TestChooseRefuses(t *testing.T) {
 		},
 		"unknown": {Options{Provider: "opnai", Lookup: env()}, fault.ArgError, []string{"opnai", "openai"}},
 		"copilot": {
-			Options{Provider: "copilot", Lookup: env("PATH=" + withCopilot)},
+			Options{Provider: "copilot", Agents: agents, Lookup: env("PATH=" + withCopilot)},
 			fault.ArgError,
 			[]string{"--agent copilot"},
 		},
 		"copilot missing": {
-			Options{Provider: "copilot", Lookup: env("PATH=" + empty)},
+			Options{Provider: "copilot", Agents: agents, Lookup: env("PATH=" + empty)},
 			fault.NotInstalled,
 			[]string{"npm install -g @github/copilot"},
 		},
@@ -408,7 +409,7 @@ func TestNoteOfModelsWithoutChatTools(t *testing.T) {
 	if c, err = Choose(o); err != nil || c.Note != "" || c.Known.Search {
 		t.Errorf("at a gateway: got %q, %v", c.Note, err)
 	}
-	if onlyResponses(Default(OpenAI)) {
+	if apiOf(OpenAI).Advice(Default(OpenAI)) != "" {
 		t.Error("the default takes no tools")
 	}
 }

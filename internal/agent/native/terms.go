@@ -12,7 +12,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/mcp"
-	"omniagent/internal/provider"
 	"omniagent/internal/tool"
 )
 
@@ -187,17 +186,15 @@ func (o *Options) helpers() error {
 	return nil
 }
 
-// modelOf is the model of a helper. Claude's families mean nothing to another provider.
+// modelOf is the model of a helper. A short name of one API's model means nothing to another API.
 func (o Options) modelOf(h agent.Helper) string {
-	switch h.Model {
-	case "inherit":
+	switch {
+	case h.Model == "inherit":
 		return ""
-	case "sonnet", "opus", "haiku":
-		if o.Choice.Provider != provider.Anthropic {
-			o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
-				o.Choice.Provider)
-			return ""
-		}
+	case o.Choice.Strange(h.Model):
+		o.Log("the sub-agent %s has the model of the conversation: %s is not one of %s", h.Name, h.Model,
+			o.Choice.Provider)
+		return ""
 	}
 	return h.Model
 }
