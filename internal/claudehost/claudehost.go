@@ -268,8 +268,8 @@ func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 
 // Native is the request with the names of Claude Code's tools in those of the native agent, and notes for people. A
 // tool that is not here needs no denial, and nothing allows it.
-func Native(r opening.Request) (_ opening.Request, notes []string) {
-	known := func(rule string) bool { _, err := guard.ParseRule(guard.Deny, rule, ""); return err == nil }
+func Native(r opening.Request, tools guard.Known) (_ opening.Request, notes []string) {
+	known := func(rule string) bool { _, err := tools.Rule(guard.Deny, rule, ""); return err == nil }
 	t := &r.Spec.Terms
 	var without []string
 	t.Allow, without = claude.OurRules(t.Allow, known)

@@ -119,7 +119,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	if home == "" {
 		return 0, fault.New(fault.NoHome, "there is no home directory to keep the sessions in").Hint("set HOME")
 	}
-	host.Past = acp.Past{Store: session.Default(home), Old: filepath.Join(c.Paths.State, "acp")}
+	host.Past = acp.Past{Tools: p.Tools.Specs(), Store: session.Default(home), Old: filepath.Join(c.Paths.State, "acp")}
 	about := hostNative
 	if host.Agent != native.Name {
 		about = hostInstalled

@@ -50,7 +50,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 			"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 	}
 	log := logger(c)
-	r, err := requestOf(c, true)
+	r, err := p.requestOf(c, true)
 	if err != nil {
 		return 0, err
 	}

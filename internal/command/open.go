@@ -37,7 +37,7 @@ type opener struct {
 func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
 	home, _ := host.Lookup("HOME")
-	rules, problems := rulesOf(c)
+	rules, problems := rulesOf(c, o.parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: home, State: c.Paths.State, Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
@@ -50,7 +50,8 @@ func (o opener) env() opening.Env {
 			},
 		},
 		Own: opening.Own{
-			Rules: rules, Variables: c.Config.List("native.env"), Memory: c.Config.Int("native.memory"),
+			Rules: rules, Tools: o.parts.Tools, Variables: c.Config.List("native.env"),
+			Memory:  c.Config.Int("native.memory"),
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),
 			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.installable(),

@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/model"
 	"omniagent/internal/provider"
 	"omniagent/internal/shim"
+	"omniagent/internal/tool"
 )
 
 // Version is the program's version: the same in the manifest, AGENTS.md and the skills.
@@ -27,6 +28,7 @@ const Version = "0.1.0"
 type Parts struct {
 	Agents []agent.Driver // by name
 	APIs   []model.API
+	Tools  tool.List // of the native agent
 }
 
 // Ours are the parts of this program.
@@ -36,7 +38,7 @@ func Ours() Parts {
 		Agents: []agent.Driver{
 			claude.New(), codex.New(), copilot.New(), gemini.New(), native.New(Version, apis), opencode.New(),
 		},
-		APIs: apis,
+		APIs: apis, Tools: tool.Ours(),
 	}
 }
 
@@ -86,7 +88,7 @@ func (p Parts) app() contract.App {
 			generateSkills(),
 			manifest(),
 			p.mcpServer(),
-			sandboxExplain(),
+			p.sandboxExplain(),
 			sandboxRun(),
 			sessionDelete(),
 			sessionEvents(),

@@ -51,7 +51,7 @@ func (p Parts) serveRelay(
 	} else if in == nil || c.Host.StdinTerminal {
 		return 0, noMessage()
 	}
-	r, err := requestOf(c, stays)
+	r, err := p.requestOf(c, stays)
 	if err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/claudehost"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/opening"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
@@ -22,10 +23,11 @@ type request struct {
 	opening.Request
 	host  claudehost.Say
 	notes []string
+	tools guard.Known
 }
 
 // requestOf reads the flags. stays says whether the other side can say more than one message.
-func requestOf(c *contract.Call, stays bool) (r request, err error) {
+func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	mode, chosen, err := approvalOf(c)
 	switch {
 	case err != nil:
@@ -43,6 +45,7 @@ func requestOf(c *contract.Call, stays bool) (r request, err error) {
 		Forget:  c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
 	}
+	r.tools = p.Tools.Specs()
 	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
 		mode == setting.Yolo}
 	r.Spec = agent.Spec{
@@ -91,7 +94,7 @@ func (r request) with(deltas []claudehost.Delta) (request, error) {
 	var err error
 	if r.Request, r.host, err = claudehost.With(r.Request, r.host, deltas...); err == nil && r.Agent == native.Name {
 		var more []string
-		r.Request, more = claudehost.Native(r.Request)
+		r.Request, more = claudehost.Native(r.Request, r.tools)
 		notes = append(notes, more...)
 	}
 	r.notes = notes

@@ -83,7 +83,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 	if err != nil {
 		return 0, err
 	}
-	r, err := requestOf(c, in.stays)
+	r, err := p.requestOf(c, in.stays)
 	if err != nil {
 		return 0, err
 	}

@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/tool"
 )
+
+// known are the tools of this program.
+func known() Known { return tool.Ours().Specs() }
 
 func here() Place { return Place{Root: "/w/ws", Dir: "/w/ws", Home: "/w/home"} }
 
@@ -179,6 +184,7 @@ func TestCost(t *testing.T) {
 	} {
 		start := time.Now()
 		Judge{
+			Known: known(),
 			Rules: policy(t, "deny Bash(git push:*)", "allow Bash(x *)"),
 			Place: here(),
 		}.Call(Call{Tool: "Bash", Kind: "command", Command: line})

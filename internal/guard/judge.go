@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"omniagent/internal/toolspec"
 )
 
 // Call is what a tool would do.
@@ -26,6 +28,7 @@ type Judge struct {
 	Rules  Rules
 	Memory *Memory // may be nil
 	Place  Place
+	Known  Known // any other tool is asked about
 }
 
 // Call is the word on a call.
@@ -149,8 +152,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	case "mcp":
 		say(Ask, c.Tool, "a tool of a server is not known here")
 	default:
-		if !slices.Contains([]string{"TodoWrite", "BashOutput", "KillShell", "Task", "ExitPlanMode", "AskUserQuestion"},
-			c.Tool) {
+		if t := j.Known.of(c.Tool); t.Name == "" || t.Rule != toolspec.Bare || t.Changes {
 			say(Ask, c.Tool, "the tool is not known here")
 		}
 	}

@@ -47,7 +47,8 @@ func TestFurtherDirectories(t *testing.T) {
 		}, "echo x > /w/more/.git/hooks/a": {Deny, Deny}, "cat /home/u/.ssh/id": {Deny, Deny},
 	} {
 		for i, place := range []Place{alone, with} {
-			if v := (Judge{Place: place}).Call(Call{Tool: "Bash", Kind: "command", Command: line}); v.Word != want[i] {
+			if v := (Judge{Known: known(), Place: place}).Call(Call{Tool: "Bash", Kind: "command",
+				Command: line}); v.Word != want[i] {
 				t.Errorf("%s with %v: %s", line, place.More, v.Word)
 			}
 		}

@@ -28,6 +28,7 @@ import (
 	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
+	"omniagent/internal/tool"
 )
 
 // Env is what an opening has to know of the machine and of the person's configuration.
@@ -62,6 +63,7 @@ type Agent struct {
 // Own are the person's settings of the native agent.
 type Own struct {
 	Rules            guard.Rules
+	Tools            tool.List
 	Problem          error    // of a rule that does not parse
 	Variables        []string // that commands and servers get as well
 	Memory           int64

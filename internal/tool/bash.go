@@ -35,7 +35,7 @@ const bashExample = `{"command": "go test ./...", "description": "Run the tests"
 func Bash(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "Bash",
+			Name: "Bash", Kind: event.Shell, Rule: toolspec.Command, Changes: true,
 			Description: "Runs a command in bash and returns what it printed: standard output, then standard error " +
 				"after a line [stderr]. " +
 				"The working directory stays for the next command as long as it is inside the workspace; variables " +

@@ -18,7 +18,7 @@ const bashOutputExample = `{"bash_id": "bash_1"}`
 func BashOutput(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "BashOutput",
+			Name: "BashOutput", Kind: event.Other, With: "Bash",
 			Description: "Returns what a command in the background has printed since it was last asked for, and " +
 				"whether it still runs. With " +
 				"filter only the lines that match the regular expression; the others count as read, too.",

@@ -21,7 +21,7 @@ const editExample = `{"file_path": "src/main.go", "old_string": "x := 1", "new_s
 func Edit(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "Edit",
+			Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true,
 			Description: "Replaces old_string by new_string in a file. old_string must be exactly what the file " +
 				"holds, with its indentation " +
 				"and without the line numbers that Read shows, and be there once; give more lines around it to make " +

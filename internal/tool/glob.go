@@ -27,7 +27,7 @@ const globExample = `{"pattern": "src/**/*.go"}`
 func Glob(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "Glob",
+			Name: "Glob", Kind: event.Search, Rule: toolspec.Path,
 			Description: "Finds files by name, the newest first. ** is any number of directories: **/*.go finds Go " +
 				"files everywhere, *.go only " +
 				"in the directory itself. Also ? [a-z] {ts,tsx}. Hidden files and those that .gitignore or .ignore " +

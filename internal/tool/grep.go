@@ -28,7 +28,9 @@ const grepExample = `{"pattern": "func \\w+Error\\(", "path": "src", "glob": "*.
 // Grep searches in files.
 func Grep(env *Env) Tool {
 	return Tool{
-		Tool: toolspec.Tool{Name: "Grep", Description: grepDescription(), Input: grepInput()},
+		Tool: toolspec.Tool{
+			Name: "Grep", Kind: event.Search, Rule: toolspec.Path, Description: grepDescription(), Input: grepInput(),
+		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			g, in := readGrep(env, raw)
 			if err := in.err(); err != nil {

@@ -77,7 +77,7 @@ func TestToolsSayWhatTheyWouldDo(t *testing.T) {
 		check(t, err)
 		changes := tool.Name == "Write" || strings.HasSuffix(tool.Name, "Edit")
 		if action.Changes != changes || (action.Kind == event.Write) != changes || action.Title == "" ||
-			action.Run == nil {
+			action.Run == nil || action.Kind != tool.Kind || action.Changes != tool.Changes {
 			t.Errorf("%s: got %+v", tool.Name, action)
 		}
 		if len(action.Paths) != 1 && tool.Name != "TodoWrite" || len(action.Paths) == 1 &&

@@ -15,7 +15,7 @@ const killShellExample = `{"shell_id": "bash_1"}`
 func KillShell(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name:        "KillShell",
+			Name: "KillShell", Kind: event.Other, With: "Bash",
 			Description: "Ends a command in the background, and all that it has started.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"shell_id":{"type":"string","description":"The id that Bash returned"}},"required":["shell_id"]}`),

@@ -26,7 +26,7 @@ const lsExample = `{"path": "src"}`
 func LS(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "LS",
+			Name: "LS", Kind: event.Read, Rule: toolspec.Path,
 			Description: "Lists a directory of the workspace: type (d directory, - file, l link), size in bytes and " +
 				"name of each entry, " +
 				"directories first. To find files by name use Glob.",

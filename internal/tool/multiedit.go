@@ -15,7 +15,7 @@ const multiEditExample = `{"file_path": "src/main.go", "edits": [{"old_string": 
 func MultiEdit(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "MultiEdit",
+			Name: "MultiEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true,
 			Description: "Makes several replacements in one file, in order; each works on what those before it have " +
 				"made. If one of them " +
 				"cannot be made, none is. The rules for each are those of Edit.",

@@ -27,7 +27,7 @@ const (
 func NotebookEdit(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "NotebookEdit",
+			Name: "NotebookEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true,
 			Description: "Replaces, inserts or deletes one cell of a Jupyter notebook. The cell is named by its id " +
 				"or by its number; Read shows " +
 				"both, numbers count from 0. insert puts a new cell after it, or at the beginning without cell_id. A " +

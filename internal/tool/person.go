@@ -35,7 +35,7 @@ type question struct {
 func AskUserQuestion() Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: QuestionName,
+			Name: QuestionName, Kind: event.Other,
 			Description: "Asks the user one to four questions at once, each with the answers to choose from; they " +
 				"may also answer in words of their own. Use it " +
 				"where the work cannot go on sensibly without their decision, not for what you can find out yourself.",
@@ -133,7 +133,7 @@ const planExample = `{"plan": "1. Add a test that shows the fault.\n2. Mend the 
 func ExitPlanMode() Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: PlanName,
+			Name: PlanName, Kind: event.Other,
 			Description: "Shows the user your plan and asks whether it may be carried out. Call it when the plan is " +
 				"whole. If they agree, the mode plan has ended " +
 				"and you do it; if not, their reason comes back and you plan again.",

@@ -41,7 +41,7 @@ func pathNames() map[string]string {
 func Read(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "Read",
+			Name: "Read", Kind: event.Read, Rule: toolspec.Path,
 			Description: "Reads a file of the workspace. Each line comes after its number and a tab; these are not " +
 				"part of the file. Without " +
 				"offset and limit the first 2000 lines are shown; lines are cut at 2000 characters. Images are shown " +

@@ -45,7 +45,7 @@ func HandOver(env *Env) Tool {
 	}
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: TaskName,
+			Name: TaskName, Kind: event.Agent,
 			Description: "Hands one self-contained piece of work to a sub-agent, which has the same tools and knows " +
 				"nothing of this conversation. Its last " +
 				"message comes back. Use it for searches over many files whose details are not needed here. Say all " +

@@ -53,7 +53,7 @@ const todoExample = `{"todos": [{"content": "Fix the parser", "status": "in_prog
 func TodoWrite(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "TodoWrite",
+			Name: "TodoWrite", Kind: event.Other,
 			Description: "Replaces the list of what is to be done in this conversation; always give the whole list. " +
 				"Use it for work of " +
 				"three steps or more: one step at a time is in_progress, and it is completed as soon as it is done.",

@@ -27,7 +27,7 @@ const webFetchExample = `{"url": "https://example.com/page"}`
 func WebFetch(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "WebFetch",
+			Name: "WebFetch", Kind: event.Web, Rule: toolspec.Host,
 			Description: "Fetches a page of the web and returns its text as a whole: HTML as Markdown, other text as " +
 				"it is, up to 100 KB. Only public " +
 				"addresses with http or https can be fetched. When a page has moved to another host the result tells " +

@@ -22,7 +22,7 @@ const writeExample = `{"file_path": "src/main.go", "content": "package main\n"}`
 func Write(env *Env) Tool {
 	return Tool{
 		Tool: toolspec.Tool{
-			Name: "Write",
+			Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true,
 			Description: "Writes a file as a whole, whether it exists or not; directories that lead to it are made. " +
 				"To change part of a file " +
 				"use Edit. A file that has changed since you read it must be read again first.",

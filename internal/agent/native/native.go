@@ -49,11 +49,12 @@ type Options struct {
 	CanAsk  bool
 	Web     bool // pages, and the API's own search, may be used
 	Rules   guard.Rules
-	Sandbox string // workspace-write, or off
-	Network string // what commands reach: off, on, or hosts separated by commas
-	Memory  int64  // bytes that each process of a command may have behind walls; 0: any
-	Home    string // the user's home directory
-	State   string // where it is on record what walls leave should this process be killed
+	Tools   tool.List // nil: tool.Ours
+	Sandbox string    // workspace-write, or off
+	Network string    // what commands reach: off, on, or hosts separated by commas
+	Memory  int64     // bytes that each process of a command may have behind walls; 0: any
+	Home    string    // the user's home directory
+	State   string    // where it is on record what walls leave should this process be killed
 	Limits  engine.Limits
 	Env     []string                         // of which commands and servers get what shell hands on
 	HandOn  []string                         // names of variables that they get as well, by the user's own word
@@ -146,10 +147,10 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 		ID: o.Kept.ID(), Services: services, Client: o.Choice.Client(), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
 		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
-		Rules: guard.Judge{Rules: o.Rules, Place: place},
+		Rules: guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
-			return o.offered(append(tool.All(env), more...), t.away)
+			return o.offered(append(o.Tools.In(env), more...), t.away)
 		},
 		Other: o.other, Form: t.form, Helpers: o.Terms.Helpers,
 	}
