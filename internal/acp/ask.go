@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,20 +10,8 @@ import (
 
 	"omniagent/internal/event"
 	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
 )
-
-// form is the input of a tool with which an agent asks a person something.
-type form struct {
-	Questions []struct {
-		Question string `json:"question"`
-		Header   string `json:"header"`
-		Several  bool   `json:"multiSelect"`
-		Options  []struct {
-			Label string `json:"label"`
-			About string `json:"description"`
-		} `json:"options"`
-	} `json:"questions"`
-}
 
 // question puts an agent's question to the client.
 func (s *clientSession) question(turn int64, q *event.Ask) {
@@ -43,11 +30,11 @@ func (s *clientSession) question(turn int64, q *event.Ask) {
 }
 
 // formOf is the form that a question is about, nil where it is another.
-func formOf(q *event.Ask) *form {
-	if q.Tool == nil || q.Tool.Name != "AskUserQuestion" {
+func formOf(q *event.Ask) *event.Form {
+	if q.Tool == nil || q.Tool.Name != event.FormTool {
 		return nil
 	}
-	f := &form{}
+	f := &event.Form{}
 	if json.Unmarshal(q.Tool.Input, f) != nil || len(f.Questions) == 0 {
 		return nil
 	}
@@ -82,7 +69,7 @@ func (s *clientSession) permit(q *event.Ask, turn int64) {
 			case ok:
 				return none("the answer was not one of those that were offered")
 			}
-			return none("the question was not answered")
+			return none(unanswered)
 		})
 }
 
@@ -99,34 +86,82 @@ func reasonOf(q *event.Ask, title string) string {
 
 // choose asks a question with answers of the agent's own.
 func (s *clientSession) choose(q *event.Ask, turn int64) {
-	var choices []wire.Choice
+	field := wire.Field{ID: "answer", Title: "Answer"}
 	for _, o := range q.Options {
-		choices = append(choices, wire.Choice{ID: o, Name: o})
+		field.Choices = append(field.Choices, wire.Choice{ID: o, Name: o})
 	}
-	const field = "answer"
-	unanswered := none("the question was not answered")
+	s.show(q, turn, "", q.ID, cmp.Or(q.Text, "The agent asks"), []wire.Field{field}, func(said ...string) event.Reply {
+		return event.Reply{Option: said[0], Text: said[0]}
+	})
+}
+
+// fill has a person fill in a form.
+func (s *clientSession) fill(q *event.Ask, turn int64, f *event.Form) {
+	var fields []wire.Field
+	for i, one := range f.Questions {
+		field := wire.Field{
+			ID: "question_" + strconv.Itoa(i), Title: one.Header, About: one.Question, Several: one.Several,
+		}
+		for _, o := range one.Options {
+			field.Choices = append(field.Choices, wire.Choice{ID: o.Label, Name: o.Label, About: o.Description})
+		}
+		fields = append(fields, field)
+	}
+	text := "The agent has questions."
+	if len(fields) == 1 {
+		text = fields[0].About
+	}
+	s.show(q, turn, q.Tool.ID, q.Tool.ID, text, fields, func(said ...string) event.Reply {
+		answers := map[string]string{}
+		for i, one := range f.Questions {
+			answers[one.Question] = said[i]
+		}
+		if len(answers) < len(said) { // two questions with the same text
+			return none(unanswered)
+		}
+		return event.Reply{Option: event.Allow, Input: event.Filled(q.Tool.Input, answers)}
+	})
+}
+
+// show asks for all fields at once; reply gets what was said to each. A client without forms gets one field with
+// choices as a permission request, and anything else is denied.
+func (s *clientSession) show(q *event.Ask, turn int64, call, id, text string, fields []wire.Field,
+	reply func(said ...string) event.Reply,
+) {
 	switch {
 	case s.encoder.Client.Forms:
-		params := wire.Form(s.id, "", cmp.Or(q.Text, "The agent asks"),
-			[]wire.Field{{ID: field, Title: "Answer", Choices: choices}})
-		s.ask(q, turn, "elicitation/create", params, func(result json.RawMessage) event.Reply {
-			filled, ok := wire.Filled(result)
-			if !ok || len(filled[field]) != 1 || len(q.Options) > 0 && !slices.Contains(q.Options, filled[field][0]) {
-				return unanswered
-			}
-			return event.Reply{Option: filled[field][0], Text: filled[field][0]}
-		})
-	case len(choices) > 0:
-		s.pick(q, turn, q.ID, cmp.Or(q.Text, "The agent asks"), choices,
-			func(i int) event.Reply { return event.Reply{Option: q.Options[i], Text: q.Options[i]} }, unanswered)
-	default:
+		s.ask(q, turn, "elicitation/create", wire.Form(s.id, call, text, fields),
+			func(result json.RawMessage) event.Reply {
+				filled, _ := wire.Filled(result)
+				var said []string
+				for _, field := range fields {
+					chosen := filled[field.ID]
+					if len(chosen) == 0 || len(chosen) > 1 && !field.Several ||
+						slices.ContainsFunc(chosen, func(label string) bool { return !choosable(field, label) }) {
+						return none(unanswered)
+					}
+					said = append(said, strings.Join(chosen, ", "))
+				}
+				return reply(said...)
+			})
+	case len(fields) > 1:
+		s.deny(q, "this client shows no forms, so nobody could be asked several questions; ask one at a time")
+	case len(fields[0].Choices) == 0:
 		s.deny(q, "this client can show no question that is answered with a text")
+	default:
+		s.pick(q, turn, id, text, fields[0].Choices, reply)
 	}
+}
+
+// choosable reports whether a person could choose that. Where there are no choices, everything can be said.
+func choosable(field wire.Field, label string) bool {
+	return len(field.Choices) == 0 ||
+		slices.ContainsFunc(field.Choices, func(c wire.Choice) bool { return c.ID == label })
 }
 
 // pick asks with a permission request, of which the options are the choices: every client knows those.
 func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choices []wire.Choice,
-	said func(int) event.Reply, unanswered event.Reply,
+	said func(...string) event.Reply,
 ) {
 	var options []wire.Option
 	for i, o := range choices {
@@ -148,74 +183,10 @@ func (s *clientSession) pick(q *event.Ask, turn int64, call, title string, choic
 			}
 			i, err := strconv.Atoi(strings.TrimPrefix(option, "choice-"))
 			if err != nil || i < 0 || i >= len(choices) || !strings.HasPrefix(option, "choice-") {
-				return unanswered
+				return none(unanswered)
 			}
-			return said(i)
+			return said(choices[i].ID)
 		})
-}
-
-// fill has a person fill in a form. A client that shows none gets one question as a choice, and more than that is a no.
-func (s *clientSession) fill(q *event.Ask, turn int64, f *form) {
-	var fields []wire.Field
-	for i, one := range f.Questions {
-		field := wire.Field{
-			ID: "question_" + strconv.Itoa(i), Title: one.Header, About: one.Question,
-			Several: one.Several,
-		}
-		for _, o := range one.Options {
-			field.Choices = append(field.Choices, wire.Choice{ID: o.Label, Name: o.Label, About: o.About})
-		}
-		fields = append(fields, field)
-	}
-	unanswered := none("the questions were not answered")
-	switch {
-	case s.encoder.Client.Forms:
-		text := "The agent has questions."
-		if len(fields) == 1 {
-			text = fields[0].About
-		}
-		s.ask(q, turn, "elicitation/create", wire.Form(s.id, q.Tool.ID, text, fields),
-			func(result json.RawMessage) event.Reply {
-				filled, ok := wire.Filled(result)
-				if !ok {
-					return unanswered
-				}
-				answers := map[string]string{}
-				for i, field := range fields {
-					chosen := filled[field.ID]
-					for _, label := range chosen {
-						if !slices.ContainsFunc(field.Choices, func(o wire.Choice) bool { return o.ID == label }) {
-							return unanswered
-						}
-					}
-					if len(chosen) > 0 && (field.Several || len(chosen) == 1) {
-						answers[f.Questions[i].Question] = strings.Join(chosen, ", ")
-					}
-				}
-				if len(answers) < len(fields) {
-					return unanswered
-				}
-				return filledIn(q, answers)
-			})
-	case len(fields) == 1:
-		s.pick(q, turn, q.Tool.ID, fields[0].About, fields[0].Choices, func(i int) event.Reply {
-			return filledIn(q, map[string]string{fields[0].About: fields[0].Choices[i].ID})
-		}, unanswered)
-	default:
-		s.deny(q, "this client shows no forms, so nobody could be asked several questions; ask one at a time")
-	}
-}
-
-// filledIn is the form as it was asked, with the answers in it.
-func filledIn(q *event.Ask, answers map[string]string) event.Reply {
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(q.Tool.Input, &members) // it was read before
-	input := map[string]any{"questions": members["questions"], "answers": answers}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(input) // texts, and JSON that was valid
-	return event.Reply{Option: event.Allow, Input: bytes.TrimSpace(b.Bytes())}
 }
 
 // ask sends a request, and hands the answer to the conversation. An error is a no.
@@ -223,7 +194,7 @@ func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	read func(json.RawMessage) event.Reply,
 ) {
 	s.state("requires_action", "", nil)
-	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *wire.Error) {
+	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *jsonrpc.Error) {
 		switch {
 		case s.cancelled(turn):
 			s.answer(q, none("the turn was cancelled"))
@@ -250,6 +221,8 @@ func (s *clientSession) unask(question string) {
 
 // noneOfThese is an answer that every question can be given.
 const noneOfThese = "None of these"
+
+const unanswered = "the question was not answered"
 
 // none is the denial of a question that nobody answered.
 func none(why string) event.Reply { return event.Reply{Option: event.Deny, ByUs: true, Text: why} }

@@ -24,6 +24,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/conversation"
 	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // Host is one side. The other is a client.
@@ -67,7 +68,7 @@ type Host struct {
 // question is one of ours to the client.
 type question struct {
 	from *clientSession
-	then func(json.RawMessage, *wire.Error)
+	then func(json.RawMessage, *jsonrpc.Error)
 }
 
 const (
@@ -255,13 +256,13 @@ func (h *Host) forget(s *clientSession) {
 }
 
 // ask puts a question to the client. then is called, in a goroutine of its own, when there is an answer.
-func (h *Host) ask(s *clientSession, method string, params any, then func(json.RawMessage, *wire.Error)) int64 {
+func (h *Host) ask(s *clientSession, method string, params any, then func(json.RawMessage, *jsonrpc.Error)) int64 {
 	h.mu.Lock()
 	h.number++
 	id := h.number
 	h.asked[id] = question{s, then}
 	h.mu.Unlock()
-	h.put(wire.Request(id, method, params))
+	h.put(jsonrpc.Request(id, method, params))
 	return id
 }
 
@@ -272,12 +273,12 @@ func (h *Host) unask(id int64) {
 	delete(h.asked, id)
 	h.mu.Unlock()
 	if open {
-		h.put(wire.Notify("$/cancel_request", map[string]any{"requestId": id}))
+		h.put(jsonrpc.Notification("$/cancel_request", map[string]any{"requestId": id}))
 	}
 }
 
 // answered hands the answer of the client to who asked.
-func (h *Host) answered(m wire.Message) {
+func (h *Host) answered(m jsonrpc.Message) {
 	var id int64
 	err := json.Unmarshal(m.ID, &id)
 	h.mu.Lock()
@@ -293,6 +294,3 @@ func (h *Host) answered(m wire.Message) {
 	}
 	go q.then(m.Result, m.Error)
 }
-
-// shown is an id of a request, as a key.
-func shown(id json.RawMessage) string { return string(id) }

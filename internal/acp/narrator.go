@@ -90,10 +90,10 @@ func (n *narrator) event(e event.Event) []wire.Update {
 		return []wire.Update{{
 			Kind: wire.Noticed, Severity: "warning",
 			Text: fmt.Sprintf("asking the model again: attempt %d failed: %s", e.Retry.Attempt,
-				oneLine(e.Retry.Reason)),
+				text.OneLine(e.Retry.Reason, 4000)),
 		}}
 	case event.Failed:
-		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: oneLine(e.Fault.Message)}}
+		return []wire.Update{{Kind: wire.Noticed, Severity: "warning", Text: text.OneLine(e.Fault.Message, 4000)}}
 	case event.Compacted:
 		n.number++
 		return []wire.Update{{Kind: wire.Compacted, Message: n.mark + "-c" + strconv.Itoa(n.number)}}
@@ -318,7 +318,7 @@ func kindOf(k event.ToolKind) string {
 // titleOf says in a line what a call does.
 func (n *narrator) titleOf(e *event.Call) string {
 	if e.Command != "" {
-		return shortened(oneLine(e.Command), 200)
+		return text.OneLine(e.Command, 200)
 	}
 	name := cmp.Or(e.Name, "A tool")
 	if e.Path != "" {
@@ -326,30 +326,16 @@ func (n *narrator) titleOf(e *event.Call) string {
 		if rel, err := filepath.Rel(n.dir, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
 			path = rel
 		}
-		return shortened(oneLine(name+" "+path), 200)
+		return text.OneLine(name+" "+path, 200)
 	}
 	members := []string{"description", "pattern", "query", "url", "path", "prompt"}
-	in := texts(e.Input, members...)
+	in := event.Texts(e.Input, members...)
 	for _, member := range members {
 		if in[member] != "" {
-			return shortened(oneLine(name+" "+in[member]), 200)
+			return text.OneLine(name+" "+in[member], 200)
 		}
 	}
-	return oneLine(name)
-}
-
-// texts are those members of an object that are texts.
-func texts(input json.RawMessage, members ...string) map[string]string {
-	var in map[string]json.RawMessage
-	_ = json.Unmarshal(input, &in)
-	found := map[string]string{}
-	for _, member := range members {
-		var word string
-		if json.Unmarshal(in[member], &word) == nil {
-			found[member] = word
-		}
-	}
-	return found
+	return text.OneLine(name, 200)
 }
 
 // places are the files that a call is about.
@@ -365,18 +351,6 @@ func (n *narrator) absolute(path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(n.dir, path)
-}
-
-func oneLine(s string) string {
-	clean, _ := text.Clean(s)
-	return strings.Join(strings.Fields(clean), " ")
-}
-
-func shortened(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
 }
 
 func clipped(s string) string {

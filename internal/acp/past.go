@@ -189,7 +189,7 @@ func (p Past) spoken(n *narrator, m model.Message, id string) []wire.Update {
 // call is a call of which only the input was kept.
 func (p Past) call(b model.Block) *event.Call {
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
-	in := texts(b.Input, "command", "file_path", "path", "notebook_path")
+	in := event.Texts(b.Input, "command", "file_path", "path", "notebook_path")
 	i := slices.IndexFunc(p.Tools, func(t toolspec.Tool) bool { return t.Name == b.Name })
 	if i >= 0 && p.Tools[i].Kind != event.Other {
 		c.Kind = p.Tools[i].Kind

@@ -38,7 +38,7 @@ func TestPreview(t *testing.T) {
 		`{}`: "", `17`: "",
 	} {
 		n := newNarrator("m", dir, nil)
-		path := cmp.Or(texts(json.RawMessage(in), "file_path")["file_path"], "a")
+		path := cmp.Or(event.Texts(json.RawMessage(in), "file_path")["file_path"], "a")
 		got := ""
 		for _, c := range n.preview(&event.Call{Kind: event.Write, Path: path, Input: json.RawMessage(in)}) {
 			if c.Diff.Part {

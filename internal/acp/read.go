@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/model"
 	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/session"
 )
 
@@ -53,7 +54,7 @@ func (s *clientSession) finish() {
 		s.host.Log("the session %s has ended by itself: %v", s.id, err)
 	}
 	for _, p := range prompts {
-		wrong := wire.Wrong(wire.InternalError, "the conversation has ended")
+		wrong := jsonrpc.Errorf(jsonrpc.InternalError, "the conversation has ended")
 		if err != nil {
 			wrong = errorOf(err)
 		}
@@ -62,7 +63,7 @@ func (s *clientSession) finish() {
 		case s.encoder.Version == wire.V2 && p.begun:
 			s.state("idle", "error", wrong)
 		default:
-			s.host.put(wire.Fail(p.id, wrong))
+			s.host.put(jsonrpc.Failure(p.id, wrong))
 		}
 	}
 	s.host.forget(s)
@@ -77,7 +78,7 @@ func (s *clientSession) tell(updates ...wire.Update) {
 }
 
 // state says what the session does, in the version that has a word for it.
-func (s *clientSession) state(state, stop string, e *wire.Error) {
+func (s *clientSession) state(state, stop string, e *jsonrpc.Error) {
 	s.tell(wire.Update{Kind: wire.Conditions, State: state, Stop: stop, Error: e})
 }
 
@@ -139,7 +140,7 @@ func (s *clientSession) begin(turn int64) {
 	if p != nil {
 		message := "u" + strconv.FormatInt(turn, 10)
 		s.tell(wire.Update{Kind: wire.Said, Message: message, Blocks: p.blocks})
-		s.host.put(wire.Reply(p.id, wire.Taken(message)))
+		s.host.put(jsonrpc.Result(p.id, wire.Taken(message)))
 	}
 	s.state("running", "", nil)
 }
@@ -188,14 +189,14 @@ func (s *clientSession) end(e event.Event) {
 		}
 		s.state("idle", stop, wrong)
 	case wrong != nil:
-		s.host.put(wire.Fail(p.id, wrong))
+		s.host.put(jsonrpc.Failure(p.id, wrong))
 	default:
-		s.host.put(wire.Reply(p.id, wire.Stopped(stop, spentOf(e.End.Usage))))
+		s.host.put(jsonrpc.Result(p.id, wire.Stopped(stop, spentOf(e.End.Usage))))
 	}
 }
 
 // stopOf is why a turn ended in the words of the protocol, or what went wrong.
-func stopOf(p *prompt, end *event.End, failure *wire.Error, reason string) (string, *wire.Error) {
+func stopOf(p *prompt, end *event.End, failure *jsonrpc.Error, reason string) (string, *jsonrpc.Error) {
 	switch {
 	case p.cancelled || end.Reason == event.Cancelled:
 		return "cancelled", nil
@@ -210,7 +211,7 @@ func stopOf(p *prompt, end *event.End, failure *wire.Error, reason string) (stri
 	case failure != nil:
 		return "", failure
 	}
-	return "", wire.Wrong(wire.InternalError, "the turn failed: %s", end.Reason)
+	return "", jsonrpc.Errorf(jsonrpc.InternalError, "the turn failed: %s", end.Reason)
 }
 
 func spentOf(u *event.Usage) *wire.Spent {

@@ -11,13 +11,14 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // hear deals with one message, in the order in which they come.
-func (h *Host) hear(ctx context.Context, m wire.Message) {
+func (h *Host) hear(ctx context.Context, m jsonrpc.Message) {
 	switch {
 	case m.Wrong != nil && !m.Silent:
-		h.put(wire.Fail(m.ID, m.Wrong))
+		h.put(jsonrpc.Failure(m.ID, m.Wrong))
 	case m.Method == "":
 		h.answered(m)
 	case m.Method == "initialize" && m.ID != nil:
@@ -28,7 +29,7 @@ func (h *Host) hear(ctx context.Context, m wire.Message) {
 		h.used = agreed
 		h.mu.Unlock()
 		if !agreed {
-			h.refuse(m, wire.Wrong(wire.InvalidRequest, "%s: initialize comes first", m.Method))
+			h.refuse(m, jsonrpc.Errorf(jsonrpc.InvalidRequest, "%s: initialize comes first", m.Method))
 			return
 		}
 		wanted, wrong := wire.Decode(version, m.Method, m.Params)
@@ -41,15 +42,15 @@ func (h *Host) hear(ctx context.Context, m wire.Message) {
 }
 
 // refuse answers a request with an error; of a notification it is only said.
-func (h *Host) refuse(m wire.Message, e *wire.Error) {
+func (h *Host) refuse(m jsonrpc.Message, e *jsonrpc.Error) {
 	if m.ID == nil {
 		h.Log("a notification was passed over: %s", e.Message)
 		return
 	}
-	h.put(wire.Fail(m.ID, e))
+	h.put(jsonrpc.Failure(m.ID, e))
 }
 
-func (h *Host) initialize(m wire.Message) {
+func (h *Host) initialize(m jsonrpc.Message) {
 	said, wrong := wire.Greeting(m.Params)
 	var version wire.Version
 	if wrong == nil {
@@ -57,7 +58,7 @@ func (h *Host) initialize(m wire.Message) {
 	}
 	h.mu.Lock()
 	if wrong == nil && (h.used || h.agreed && version != h.encoder.Version) {
-		wrong = wire.Wrong(wire.InvalidRequest, "initialize: version %d was agreed on before", h.encoder.Version)
+		wrong = jsonrpc.Errorf(jsonrpc.InvalidRequest, "initialize: version %d was agreed on before", h.encoder.Version)
 	}
 	if wrong == nil {
 		h.agreed, h.encoder = true, wire.Encoder{Version: version, Client: said.Client}
@@ -65,10 +66,10 @@ func (h *Host) initialize(m wire.Message) {
 	encoder := h.encoder
 	h.mu.Unlock()
 	if wrong != nil {
-		h.put(wire.Fail(m.ID, wrong))
+		h.put(jsonrpc.Failure(m.ID, wrong))
 		return
 	}
-	h.put(wire.Reply(m.ID, encoder.Initialized(h.About)))
+	h.put(jsonrpc.Result(m.ID, encoder.Initialized(h.About)))
 }
 
 // heed does what a request or a notification wants. A request has an id.
@@ -113,7 +114,7 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 	case wire.Set:
 		if s := h.open(id, w.Session); s != nil {
 			if wrong := s.post(func() { s.set(id, w.Option, w.Value) }); wrong != nil {
-				h.put(wire.Fail(id, wrong))
+				h.put(jsonrpc.Failure(id, wrong))
 			}
 		}
 	case wire.Prompt:
@@ -127,13 +128,13 @@ func (h *Host) heed(ctx context.Context, id json.RawMessage, wanted any) {
 func (h *Host) open(id json.RawMessage, session string) *clientSession {
 	s := h.session(session)
 	if s == nil {
-		h.put(wire.Fail(id, noSession(session)))
+		h.put(jsonrpc.Failure(id, noSession(session)))
 	}
 	return s
 }
 
-func noSession(id string) *wire.Error {
-	e := wire.Wrong(wire.NotFound, "there is no session %s here", strconv.Quote(id))
+func noSession(id string) *jsonrpc.Error {
+	e := jsonrpc.Errorf(wire.NotFound, "there is no session %s here", strconv.Quote(id))
 	e.Data = map[string]any{"sessionId": id}
 	return e
 }
@@ -144,13 +145,14 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 	h.mu.Lock()
 	full := len(h.requests) >= mostAside || h.closed
 	if !full {
-		h.requests[shown(id)] = cancel
+		h.requests[string(id)] = cancel
 		h.beginning.Add(1)
 	}
 	h.mu.Unlock()
 	if full {
 		cancel()
-		h.put(wire.Fail(id, wire.Wrong(wire.InternalError, "too much is asked for at once, or all is being ended")))
+		h.put(jsonrpc.Failure(id,
+			jsonrpc.Errorf(jsonrpc.InternalError, "too much is asked for at once, or all is being ended")))
 		return
 	}
 	go func() {
@@ -158,16 +160,16 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 		result, err := do(ctx)
 		gone := ctx.Err() != nil
 		h.mu.Lock()
-		delete(h.requests, shown(id))
+		delete(h.requests, string(id))
 		h.mu.Unlock()
 		cancel()
 		switch {
 		case err != nil && gone:
-			h.put(wire.Fail(id, wire.Wrong(wire.RequestCancelled, "it was given up")))
+			h.put(jsonrpc.Failure(id, jsonrpc.Errorf(wire.RequestCancelled, "it was given up")))
 		case err != nil:
-			h.put(wire.Fail(id, errorOf(err)))
+			h.put(jsonrpc.Failure(id, errorOf(err)))
 		default:
-			h.put(wire.Reply(id, result))
+			h.put(jsonrpc.Result(id, result))
 		}
 	}()
 }
@@ -175,7 +177,7 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 // cancelRequest gives a request up: what is being opened, or a message.
 func (h *Host) cancelRequest(id json.RawMessage) {
 	h.mu.Lock()
-	cancel := h.requests[shown(id)]
+	cancel := h.requests[string(id)]
 	h.mu.Unlock()
 	if cancel != nil {
 		cancel()
@@ -212,7 +214,7 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	for _, dir := range append([]string{place.Dir}, place.Dirs...) {
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
-			return agent.Spec{}, wire.Wrong(wire.InvalidParams, "%s is no directory that can be opened", dir)
+			return agent.Spec{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s is no directory that can be opened", dir)
 		}
 	}
 	s := h.Spec
@@ -232,9 +234,10 @@ func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bo
 	h.mu.Unlock()
 	switch {
 	case taken:
-		return nil, wire.Wrong(wire.InvalidRequest, "the session %s is open already, or is being opened", id)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidRequest, "the session %s is open already, or is being opened", id)
 	case full:
-		return nil, wire.Wrong(wire.InvalidRequest, "%d sessions are open already; close one first", mostSessions)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidRequest, "%d sessions are open already; close one first",
+			mostSessions)
 	}
 	s, err := h.start(ctx, id, spec, encoder, tell)
 	h.mu.Lock()
@@ -288,7 +291,8 @@ func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 	}
 	if s := h.session(w.Session); s != nil {
 		if s.busy() {
-			return nil, wire.Wrong(wire.InvalidRequest, "the session %s is at work; cancel its turn first", w.Session)
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidRequest, "the session %s is at work; cancel its turn first",
+				w.Session)
 		}
 		s.shut()
 	}
@@ -320,7 +324,7 @@ func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 		return nil, missing(w.Session, err)
 	}
 	if !h.About.Fork {
-		return nil, wire.Wrong(wire.InvalidParams, "%s cannot copy a session; begin a new one", h.Agent)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s cannot copy a session; begin a new one", h.Agent)
 	}
 	spec.Resume, spec.Fresh, spec.Terms.Fork = w.Session, h.NewID(), true
 	s, err := h.converse(ctx, spec.Fresh, spec, false)
@@ -337,7 +341,7 @@ func (h *Host) list(ctx context.Context, w wire.List) (any, error) {
 	if w.Cursor != "" {
 		var err error
 		if from, err = strconv.Atoi(w.Cursor); err != nil || from < 0 {
-			return nil, wire.Wrong(wire.InvalidParams, "session/list: the cursor is none of ours")
+			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "session/list: the cursor is none of ours")
 		}
 	}
 	list, err := h.Past.list(ctx, w.Dir)
@@ -364,26 +368,26 @@ func (h *Host) remove(ctx context.Context, id string) error {
 }
 
 // errorOf is an error as the protocol tells it.
-func errorOf(err error) *wire.Error {
-	var e *wire.Error
+func errorOf(err error) *jsonrpc.Error {
+	var e *jsonrpc.Error
 	if errors.As(err, &e) {
 		return e
 	}
 	f := fault.Of(err)
-	code := wire.InternalError
+	code := jsonrpc.InternalError
 	switch f.Code {
 	case fault.AuthRequired, fault.CredentialsExpired:
 		code = wire.AuthRequired
 	case fault.NotFoundCode:
 		code = wire.NotFound
 	case fault.ArgError, fault.Invalid, fault.Unsupported, fault.PromptTooLong, fault.NotInstalled:
-		code = wire.InvalidParams
+		code = jsonrpc.InvalidParams
 	case fault.TooManyRequests, fault.Conflicting:
-		code = wire.InvalidRequest
+		code = jsonrpc.InvalidRequest
 	case fault.Interrupted:
 		code = wire.RequestCancelled
 	}
-	e = wire.Wrong(code, "%s", f.Message)
+	e = jsonrpc.Errorf(code, "%s", f.Message)
 	for _, hint := range []string{f.Suggestion, f.Fix, f.FixCommand} {
 		if hint != "" {
 			e.Message += "\nhint: " + hint // clients show the message alone

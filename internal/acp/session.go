@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	wire "omniagent/internal/proto/acp"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
 
@@ -47,7 +48,7 @@ type reading struct {
 	titled   bool
 	turns    map[int64]bool   // that began and are not over
 	asked    map[string]int64 // open questions, and our requests to the client
-	failure  *wire.Error      // with which the turn ends
+	failure  *jsonrpc.Error   // with which the turn ends
 	reason   string           // why the model stopped
 }
 
@@ -78,7 +79,7 @@ func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.
 }
 
 // post has work do something, behind what it was given before. The error says why it will not.
-func (s *clientSession) post(do func()) *wire.Error {
+func (s *clientSession) post(do func()) *jsonrpc.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -88,7 +89,7 @@ func (s *clientSession) post(do func()) *wire.Error {
 	case s.requests <- do:
 		return nil
 	default:
-		return wire.Wrong(wire.InvalidRequest, "%d requests of the session %s wait already", mostRequests, s.id)
+		return jsonrpc.Errorf(jsonrpc.InvalidRequest, "%d requests of the session %s wait already", mostRequests, s.id)
 	}
 }
 
@@ -123,7 +124,7 @@ func (s *clientSession) prompt(id json.RawMessage, blocks []wire.Block) {
 	s.mu.Unlock()
 	if wrong := s.post(func() { s.send(p) }); wrong != nil {
 		s.remove(p)
-		s.host.put(wire.Fail(id, wrong))
+		s.host.put(jsonrpc.Failure(id, wrong))
 	}
 }
 
@@ -148,7 +149,7 @@ func (s *clientSession) send(p *prompt) {
 		s.dropped(p)
 	case err != nil:
 		s.remove(p)
-		s.host.put(wire.Fail(p.id, s.wrong(err)))
+		s.host.put(jsonrpc.Failure(p.id, s.wrong(err)))
 	case withdraw: // the client gave it up meanwhile
 		s.talk.Withdraw(turn)
 	}
@@ -163,7 +164,7 @@ func messageOf(blocks []wire.Block) []event.Block {
 }
 
 // wrong is an error of the conversation. To one that is over nobody has to explain why.
-func (s *clientSession) wrong(err error) *wire.Error {
+func (s *clientSession) wrong(err error) *jsonrpc.Error {
 	select {
 	case <-s.talk.Done():
 		return noSession(s.id)
@@ -175,11 +176,11 @@ func (s *clientSession) wrong(err error) *wire.Error {
 // dropped answers a message whose turn will not begin.
 func (s *clientSession) dropped(p *prompt) {
 	if s.encoder.Version == wire.V1 {
-		s.host.put(wire.Reply(p.id, wire.Stopped("cancelled", nil)))
+		s.host.put(jsonrpc.Result(p.id, wire.Stopped("cancelled", nil)))
 		return
 	}
-	s.host.put(wire.Fail(p.id,
-		wire.Wrong(wire.RequestCancelled, "the message was not taken: it was cancelled before its turn began")))
+	s.host.put(jsonrpc.Failure(p.id,
+		jsonrpc.Errorf(wire.RequestCancelled, "the message was not taken: it was cancelled before its turn began")))
 }
 
 // of is the prompt with which a turn began; nil: none did.
@@ -232,7 +233,7 @@ func (s *clientSession) cancel() {
 func (s *clientSession) cancelRequest(id json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.prompts, func(p *prompt) bool { return shown(p.id) == shown(id) })
+	i := slices.IndexFunc(s.prompts, func(p *prompt) bool { return string(p.id) == string(id) })
 	if i < 0 || s.encoder.Version != wire.V1 && s.prompts[i].begun {
 		return
 	}
@@ -251,16 +252,17 @@ func (s *clientSession) set(id json.RawMessage, option, value string) {
 	case "model":
 		change, choices = agent.Change{Model: value}, s.host.Models
 	default:
-		s.host.put(wire.Fail(id, wire.Wrong(wire.InvalidParams, "there is no option %q; there are mode and model",
-			option)))
+		s.host.put(jsonrpc.Failure(id,
+			jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no option %q; there are mode and model",
+				option)))
 		return
 	}
 	if !slices.ContainsFunc(choices, func(o wire.Choice) bool { return o.ID == value }) {
-		s.host.put(wire.Fail(id, wire.Wrong(wire.InvalidParams, "%s cannot be %q here", option, value)))
+		s.host.put(jsonrpc.Failure(id, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s cannot be %q here", option, value)))
 		return
 	}
 	if err := s.talk.Set(context.Background(), change); err != nil {
-		s.host.put(wire.Fail(id, s.wrong(err)))
+		s.host.put(jsonrpc.Failure(id, s.wrong(err)))
 		return
 	}
 	if change.Model != "" {
@@ -268,7 +270,7 @@ func (s *clientSession) set(id json.RawMessage, option, value string) {
 		s.model = change.Model
 		s.mu.Unlock()
 	}
-	s.host.put(wire.Reply(id, s.encoder.Changed(s.options())))
+	s.host.put(jsonrpc.Result(id, s.encoder.Changed(s.options())))
 }
 
 // options are what holds now, and what can be chosen.

@@ -52,7 +52,8 @@ type About struct {
 	BuiltIn        bool     // it is a part of this program, and so always here
 	// its conversations are one process for many turns, which takes images and further directories and asks its
 	// questions
-	Lasting bool
+	Lasting  bool
+	Provides bool // its models are behind no API of their own, so --provider may name it too
 	// of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
 	Variables []string
 }

@@ -72,12 +72,7 @@ func clean(s string) string {
 	return redact.String(printable)
 }
 
-func cut(s string) string {
-	s = clean(s) // before anything is cut: half a secret is not recognised
-	if runes := []rune(s); len(runes) > 60 {
-		return string(runes[:60]) + "…"
-	}
-	return s
-}
+// cut cleans first: half a secret is not recognised.
+func cut(s string) string { return text.Cut(clean(s), 60) }
 
 func quote(s string) string { return strconv.Quote(cut(s)) }

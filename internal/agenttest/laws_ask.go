@@ -44,6 +44,52 @@ func answers(t *testing.T, s Subject) {
 		}
 	})
 	answersWithdrawn(t, s)
+	for name, answered := range map[string]bool{"left and answered": true, "left and passed over": false} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); answersLeft(t, s, answered) })
+	}
+}
+
+// answersLeft is what becomes of a question whose process died: its answer is the next message, or another message
+// withdraws it.
+func answersLeft(t *testing.T, s Subject, answered bool) {
+	if s.Host.Name != Direct().Name || s.installed {
+		t.Skip("the process that dies is one of this test's own")
+	}
+	p := newPlace(t, s)
+	h := p.holdElsewhere(t, order{Agent: s.Agent, Mode: setting.Prompt, Messages: []string{task("make made")}})
+	for {
+		line, err := h.out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("it asked nothing: %v", err)
+		}
+		if strings.Contains(line, `"kind":"question"`) {
+			break
+		}
+	}
+	_ = h.cmd.Process.Kill()
+	_ = h.cmd.Wait()
+	k := s.open(t, wish{in: p, resume: h.id, mode: setting.Prompt})
+	q := k.untilKind(event.Question)
+	if !answered {
+		k.endOf(k.say("say on"))
+		if k.withdrawal(q) < 0 {
+			t.Errorf("the question is still open\n%s", told(k.events()))
+		}
+		if err := k.answer(*q.Ask, event.Allow); err == nil {
+			t.Error("an answer to a question that was withdrawn is taken")
+		}
+		return
+	}
+	k.reply(q, event.Allow)
+	said := k.untilKind(event.Prompted)
+	if text := said.Blocks[0].Text; !strings.Contains(text, q.Ask.Text) || !strings.Contains(text, event.Allow) {
+		t.Errorf("the answer became the message %q", text)
+	}
+	k.stopTurn(true)
+	k.endOf(said.Turn)
+	if err := k.answer(*q.Ask, event.Deny); !errors.Is(err, fault.Conflicting) {
+		t.Errorf("a second answer: %v", err)
+	}
 }
 
 // answersWithdrawn is what becomes of questions that nobody answers.

@@ -24,16 +24,13 @@ func trimmed(line string) string { return strings.TrimSuffix(line, "\n") }
 // floodVariable is the number of megabytes.
 const floodVariable = "OMNIAGENT_FLOOD"
 
-// flooded is how many megabytes an agent says while a reader has stopped; OMNIAGENT_FLOOD changes it:
-// scripts/test sets the hundred that the law names, which take half a minute.
-func flooded(s Subject) int {
+// flooded is how many megabytes an agent says while a reader has stopped. OMNIAGENT_FLOOD changes it: scripts/test sets
+// the hundred that the law names.
+func flooded() int {
 	if n := os.Getenv(floodVariable); n != "" {
 		return number(n)
 	}
-	if s.Driver == nil || s.Host.Name != Direct().Name {
-		return 8
-	}
-	return 32
+	return 8
 }
 
 // stalls: a reader that stops while the agent says a lot costs at most 1 MiB and does not slow the agent by
@@ -45,7 +42,7 @@ func stalls(t *testing.T, s Subject) {
 		return
 	}
 	const tries = 8
-	message := task(fmt.Sprint("flood ", flooded(s)))
+	message := task(fmt.Sprint("flood ", flooded()))
 	weighed := func(stopped bool) measured {
 		p := newPlace(t, s)
 		o := order{Agent: s.Agent, Mode: "yolo", Messages: []string{message}, Stopped: stopped, Measure: true}

@@ -10,8 +10,6 @@ package audit
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -24,6 +22,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -199,13 +198,11 @@ func (l *Log) line(e Entry) ([]byte, error) {
 		*field = cut(redact.String(*field), maxField)
 	}
 	e.Args = limit(redact.Args(e.Args))
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // the log is read by people and by grep
-	if err := encoder.Encode(e); err != nil {
+	line, err := text.JSON(e)
+	if err != nil {
 		return nil, fault.New(fault.Internal, "the audit entry cannot be encoded").Because(err)
 	}
-	return b.Bytes(), nil
+	return append(line, '\n'), nil
 }
 
 // limit cuts the arguments to size. They are redacted already: a secret that was cut in two would not be recognised.

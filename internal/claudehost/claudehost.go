@@ -10,14 +10,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/opening"
@@ -32,52 +30,11 @@ type Say struct {
 	NoBypass bool // it must not, whatever another source says
 }
 
-// Delta is what one source wants. Zero members change nothing.
-type Delta struct {
-	From             string // the source, as errors name it
-	Allow, Deny, Ask []string
-	Dirs             []string
-	Mode             *claude.Mode
-	NoBypass         bool
-	Walls            bool     // commands have to run behind walls
-	Hosts            []string // all that commands may reach; nil: not said
-	Model            string   // where none is named otherwise
-	System, Append   string
-	Helpers          []agent.Helper
-	Servers          []json.RawMessage // MCP servers, as objects mcpServers
-	Schema           []byte
-	Ignored          []string // members that change nothing here
-}
-
-// Notes are what a person may want to know of it.
-func (d Delta) Notes() (all []string) {
-	for _, name := range d.Ignored {
-		all = append(all, fmt.Sprintf("%s: %s is ignored: it changes nothing here", d.From, name))
-	}
-	return all
-}
-
 // Handed reads Claude Code's settings as a host hands them over.
-func Handed(from string, data []byte) (Delta, error) { return settings(from, data, true) }
-
-// settings reads Claude Code's settings. Of those that nobody handed over only what they forbid counts.
-func settings(from string, data []byte, handed bool) (Delta, error) {
-	s, err := claude.ReadSettings(data)
+func Handed(from string, data []byte) (claude.Delta, error) {
+	d, err := claude.ReadSettings(from, data)
 	if err != nil {
-		return Delta{}, fault.New(fault.Unsupported, "%s: %v", from, err)
-	}
-	d := Delta{From: from, Ignored: s.Ignored}
-	if !handed {
-		s = s.Stricter()
-	}
-	d.Allow, d.Deny, d.Ask, d.Dirs, d.NoBypass, d.Walls, d.Model = s.Allow, s.Deny, s.Ask, s.Dirs, s.NoBypass, s.Walls,
-		s.Model
-	if s.HostsGiven {
-		d.Hosts = append([]string{}, s.Hosts...)
-	}
-	if s.Mode != "" {
-		mode, _ := claude.ModeOf(s.Mode)
-		d.Mode = &mode
+		return d, fault.New(fault.Unsupported, "%s: %v", from, err)
 	}
 	return d, nil
 }
@@ -89,8 +46,9 @@ type Files struct {
 	Read   func(path string) ([]byte, error)
 }
 
-// Source reads the settings file of that place: user, project or local. One that is not there says nothing.
-func Source(name string, f Files) (Delta, error) {
+// Source reads the settings file of that place: user, project or local. One that is not there says nothing. Nobody
+// handed it over, so only what it forbids counts.
+func Source(name string, f Files) (claude.Delta, error) {
 	path := map[string]string{
 		"user": filepath.Join(f.Config, "settings.json"), "project": filepath.Join(f.Dir, ".claude", "settings.json"),
 		"local": filepath.Join(f.Dir, ".claude", "settings.local.json"),
@@ -98,13 +56,14 @@ func Source(name string, f Files) (Delta, error) {
 	data, err := f.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Delta{}, nil
+		return claude.Delta{}, nil
 	case err != nil:
-		return Delta{}, fault.New(fault.Unsupported,
+		return claude.Delta{}, fault.New(fault.Unsupported,
 			"--setting-sources %s: %s cannot be read, and may forbid something", name, path).
 			Because(err)
 	}
-	return settings("--setting-sources "+name, data, false)
+	d, err := Handed("--setting-sources "+name, data)
+	return d.Stricter(), err
 }
 
 // Object is a value that is a JSON object, or the path of a file with one.
@@ -125,35 +84,12 @@ func (f Files) Object(from, value string) ([]byte, error) {
 }
 
 // Initialize reads what a host says in its initialize request: for itself, and in settings.
-func Initialize(i claude.Initialize, f Files) ([]Delta, error) {
+func Initialize(i claude.Initialize, f Files) ([]claude.Delta, error) {
 	if i.Refused != nil {
 		return nil, fault.New(fault.Unsupported, "%v", i.Refused)
 	}
-	d := Delta{
-		From:    "initialize",
-		System:  i.System,
-		Append:  i.Append,
-		Helpers: i.Helpers,
-		Deny:    i.Deny,
-		Schema:  i.Schema,
-		Ignored: i.Ignored,
-	}
-	if i.Others != nil {
-		d.Servers = append(d.Servers, i.Others)
-	}
-	if len(i.Servers) > 0 {
-		inside := map[string]map[string]string{}
-		for _, name := range i.Servers {
-			inside[name] = map[string]string{"type": "sdk", "name": name}
-		}
-		data, err := json.Marshal(inside)
-		if err != nil {
-			return nil, fault.New(fault.Internal, "the host's MCP servers cannot be named").Because(err)
-		}
-		d.Servers = append(d.Servers, data)
-	}
 	if i.Settings == nil {
-		return []Delta{d}, nil
+		return []claude.Delta{i.Delta}, nil
 	}
 	data := i.Settings
 	var path string
@@ -164,29 +100,29 @@ func Initialize(i claude.Initialize, f Files) ([]Delta, error) {
 		}
 	}
 	more, err := Handed("initialize", data)
-	return []Delta{d, more}, err
+	return []claude.Delta{i.Delta, more}, err
 }
 
 // Servers reads a file of MCP servers.
-func Servers(from string, data []byte) (Delta, error) {
+func Servers(from string, data []byte) (claude.Delta, error) {
 	var file map[string]json.RawMessage
 	if err := json.Unmarshal(data, &file); err != nil || file["mcpServers"] == nil {
-		return Delta{}, fault.New(fault.ArgError, "%s is not a JSON object with mcpServers", from)
+		return claude.Delta{}, fault.New(fault.ArgError, "%s is not a JSON object with mcpServers", from)
 	}
-	return Delta{From: from, Servers: []json.RawMessage{file["mcpServers"]}}, nil
+	return claude.Delta{From: from, Servers: []json.RawMessage{file["mcpServers"]}}, nil
 }
 
 // Helpers reads sub-agents by name.
-func Helpers(from string, data []byte) (Delta, error) {
+func Helpers(from string, data []byte) (claude.Delta, error) {
 	helpers, err := claude.ReadHelpers(data)
 	if err != nil {
-		return Delta{}, fault.New(fault.ArgError, "--%v", err)
+		return claude.Delta{}, fault.New(fault.ArgError, "--%v", err)
 	}
-	return Delta{From: from, Helpers: helpers}, nil
+	return claude.Delta{From: from, Helpers: helpers}, nil
 }
 
 // With is the request with what the sources want, one after the other.
-func With(r opening.Request, say Say, deltas ...Delta) (opening.Request, Say, error) {
+func With(r opening.Request, say Say, deltas ...claude.Delta) (opening.Request, Say, error) {
 	var err error
 	for _, d := range deltas {
 		if r, say, err = with(r, say, d); err != nil {
@@ -196,7 +132,7 @@ func With(r opening.Request, say Say, deltas ...Delta) (opening.Request, Say, er
 	return r, say, nil
 }
 
-func with(r opening.Request, say Say, d Delta) (opening.Request, Say, error) {
+func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, error) {
 	t := &r.Spec.Terms
 	t.Allow, t.Deny, r.Ask = slices.Concat(t.Allow, d.Allow), slices.Concat(t.Deny, d.Deny), slices.Concat(r.Ask, d.Ask)
 	t.Helpers, t.Dirs = slices.Concat(t.Helpers, d.Helpers), slices.Clone(t.Dirs)

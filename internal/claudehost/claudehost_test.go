@@ -16,7 +16,7 @@ import (
 )
 
 // settings reads settings that a host handed over.
-func settings(t *testing.T, data string) claudehost.Delta {
+func settings(t *testing.T, data string) claude.Delta {
 	t.Helper()
 	d, err := claudehost.Handed("--settings", []byte(data))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestSources(t *testing.T) {
 			return nil, fs.ErrNotExist
 		}}
 	}
-	var all []claudehost.Delta
+	var all []claude.Delta
 	for _, name := range []string{"user", "project", "local"} {
 		d, err := claudehost.Source(name, at("/w"))
 		if err != nil {
@@ -101,18 +101,18 @@ func TestModes(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin  opening.Request
 		say    claudehost.Say
-		deltas []claudehost.Delta
+		deltas []claude.Delta
 		want   string
 	}{
-		"settings": {deltas: []claudehost.Delta{yolo}, want: "yolo bypass"},
+		"settings": {deltas: []claude.Delta{yolo}, want: "yolo bypass"},
 		"typed": {begin: opening.Request{
 			Mode: true,
 			Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Plan}},
-		}, deltas: []claudehost.Delta{yolo}, want: "plan"},
-		"nobody is asked": {deltas: []claudehost.Delta{unasked}, want: "prompt unasked"},
-		"forbidden":       {deltas: []claudehost.Delta{yolo, never}, want: "refused"},
-		"forbidden first": {deltas: []claudehost.Delta{never, yolo}, want: "refused"},
-		"may not come":    {say: claudehost.Say{Bypass: true}, deltas: []claudehost.Delta{never}},
+		}, deltas: []claude.Delta{yolo}, want: "plan"},
+		"nobody is asked": {deltas: []claude.Delta{unasked}, want: "prompt unasked"},
+		"forbidden":       {deltas: []claude.Delta{yolo, never}, want: "refused"},
+		"forbidden first": {deltas: []claude.Delta{never, yolo}, want: "refused"},
+		"may not come":    {say: claudehost.Say{Bypass: true}, deltas: []claude.Delta{never}},
 	} {
 		r, say, err := claudehost.With(c.begin, c.say, c.deltas...)
 		got := string(r.Spec.Terms.Mode)

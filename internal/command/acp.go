@@ -157,7 +157,7 @@ func hostNative(h *acp.Host, o opener, home string) error {
 	}
 	h.Ready = func(context.Context) error {
 		_, err := provider.Choose(provider.Options{
-			APIs: o.parts.APIs, Agents: o.parts.installable(),
+			APIs: o.parts.APIs, Agents: o.parts.providing(),
 			Provider: o.provider, Model: h.Spec.Shared.Model.Value, Base: o.base, Lookup: ownPrograms(c,
 				home), Home: home,
 			First: firstByte(c), Idle: c.Config.Duration("native.idle"),

@@ -112,12 +112,13 @@ func modelAPI() *contract.Network {
 // apiWords are the words of --provider, for people.
 func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
 
-// installable are the agents that are no model API, for whoever names one as that.
-func (p Parts) installable() []provider.Agent {
-	var all []provider.Agent
+// providing are the names of agents that --provider may name.
+func (p Parts) providing() []string {
+	var names []string
 	for _, d := range p.Agents {
-		about := d.Describe()
-		all = append(all, provider.Agent{Name: d.Name(), Binary: about.Binary, Install: about.InstallCommand})
+		if d.Describe().Provides {
+			names = append(names, d.Name())
+		}
 	}
-	return all
+	return names
 }

@@ -118,8 +118,10 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		data.Contradictions = append(data.Contradictions, [2]ruleRow{rowOf(pair.Allow), rowOf(pair.Against)})
 	}
 	strength := native.Strength(walls, true) // it says what would be behind walls, also where somebody works without
-	judge := guard.Judge{Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home},
-		Known: known}
+	judge := guard.Judge{
+		Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home},
+		Known: known,
+	}
 	words := c.Strings("subject")
 	if data.Kind = c.String("as"); data.Kind == "" {
 		data.Kind = kindOf(c, words)

@@ -51,7 +51,7 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords()},
 		{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "where it works"},
-		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "id of a new session"},
+		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "session to begin or go on with"},
 		{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 8 << 20, Help: "the message"},
 		{Name: "resume", Short: "r", Kind: contract.Text, Help: "session to go on with"},
 		{

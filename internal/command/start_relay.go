@@ -5,10 +5,10 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/proto/claude"
 	"omniagent/internal/relay"
 	"omniagent/internal/stream"
 )
@@ -43,11 +43,11 @@ func (p Parts) serveRelay(
 		if err != nil {
 			return 0, err
 		}
-		var text strings.Builder
-		for _, block := range said.prompt {
-			text.WriteString(block.Text)
+		line, err := claude.UserLine("", "", said.prompt)
+		if err != nil {
+			return 0, err
 		}
-		in = bytes.NewReader(relay.Message(text.String()))
+		in = bytes.NewReader(append(line, '\n'))
 	} else if in == nil || c.Host.StdinTerminal {
 		return 0, noMessage()
 	}

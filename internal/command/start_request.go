@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/opening"
+	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -44,6 +45,16 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		History: c.Path("history-file"),
 		Forget:  c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
+		Rejoin:   c.String("dialect") != nested, // Claude Code refuses an id that is taken
+	}
+	if slices.Contains(p.providing(), r.Provider) && r.Agent == native.Name && c.Command.Path == "start" &&
+		!c.Given("agent") {
+		if r.Base != "" {
+			return r, fault.New(fault.ArgError, "--api-base does not go with --provider %s, which is a program",
+				r.Provider).
+				Hint("--provider openai asks any server that speaks Chat Completions")
+		}
+		r.Agent, r.Provider = r.Provider, ""
 	}
 	r.tools = p.Tools.Specs()
 	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
@@ -86,7 +97,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 }
 
 // with is the request with what the sources of a host of Claude Code's want.
-func (r request) with(deltas []claudehost.Delta) (request, error) {
+func (r request) with(deltas []claude.Delta) (request, error) {
 	notes := slices.Clone(r.notes)
 	for _, d := range deltas {
 		notes = append(notes, d.Notes()...)
@@ -139,10 +150,10 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 }
 
 // deltasOf reads what the flags name in the words of Claude Code.
-func deltasOf(c *contract.Call) (deltas []claudehost.Delta, err error) {
+func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	type source struct {
 		flag, value string
-		read        func(from string, data []byte) (claudehost.Delta, error)
+		read        func(from string, data []byte) (claude.Delta, error)
 	}
 	var sources []source
 	for _, value := range c.Strings("mcp-config") {

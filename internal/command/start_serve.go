@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
 	"omniagent/internal/proto/claude"
+	"omniagent/internal/proto/yume"
 	"omniagent/internal/setting"
 	"omniagent/internal/stream"
 )
@@ -37,16 +38,8 @@ func modeWord(c *contract.Call) string {
 	if word := c.String("permission-mode"); word != "" {
 		return word
 	}
-	switch mode, _, _ := approvalOf(c); mode { // what is wrong with the flags is told later
-	case "":
-		return string(setting.Default)
-	case setting.Yolo:
-		return "auto"
-	case setting.AskAll:
-		return "interactive"
-	default:
-		return string(mode)
-	}
+	mode, _, _ := approvalOf(c) // what is wrong with the flags is told later
+	return yume.ModeWord(cmp.Or(mode, setting.Default))
 }
 
 // refuseStart tells in the stream that there is none.

@@ -44,10 +44,7 @@ func whatCounts(keys []config.Key, file string, content []byte) []string {
 		lines = append(lines[:mostTold-1], fmt.Sprintf("… and %d more", len(lines)-mostTold+1))
 	}
 	for i, line := range lines {
-		clean, _ := text.Clean(line)
-		if lines[i] = strings.Join(strings.Fields(clean), " "); len(lines[i]) > 200 {
-			lines[i] = strings.ToValidUTF8(lines[i][:200], "") + "…"
-		}
+		lines[i] = text.OneLine(line, 200)
 	}
 	return lines
 }

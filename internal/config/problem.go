@@ -114,8 +114,5 @@ func invalid(path string, err error) *fault.Fault {
 func quote(s string) string {
 	clean, _ := text.Clean(s)
 	s = redact.String(clean) // before anything is cut or escaped: half a secret is not recognised
-	if runes := []rune(s); len(runes) > 60 {
-		s = string(runes[:60]) + "…"
-	}
-	return strconv.Quote(s)
+	return strconv.Quote(text.Cut(s, 60))
 }

@@ -171,3 +171,26 @@ func TestTrustSurvivesDamageWithoutLosingAnything(t *testing.T) {
 		t.Error("recorded nowhere")
 	}
 }
+
+// TestASharedDirectoryIsNoRepository: what somebody puts into /tmp is not around the directories of everybody else.
+func TestASharedDirectoryIsNoRepository(t *testing.T) {
+	shared := t.TempDir()
+	dir := filepath.Join(shared, "own", "deep")
+	for _, d := range []string{dir, filepath.Join(shared, ".git")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if root, repository := ProjectRoot(dir); !repository || root != shared {
+		t.Errorf("%s, %v: a directory of one user is a repository", root, repository)
+	}
+	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if root, repository := ProjectRoot(dir); repository || root != dir {
+		t.Errorf("%s, %v: a shared directory is a repository", root, repository)
+	}
+	if root, repository := ProjectRoot(shared); !repository || root != shared {
+		t.Errorf("%s, %v: the directory itself is one", root, repository)
+	}
+}

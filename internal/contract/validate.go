@@ -158,7 +158,7 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	if len(problems) == 1 && slices.Contains(alone, problems[0].Code) {
 		code = problems[0].Code
 	} else if n := len(problems) - 1; n > 0 {
-		message = fmt.Sprintf("%s (and %d more)", message, n)
+		message = fmt.Sprintf("%s (and %d more: %s)", message, n, strings.Join(namesOf(problems[1:]), ", "))
 	}
 	f := fault.New(code, "%s", message)
 	f.Phase, f.Problems = fault.Validation, problems

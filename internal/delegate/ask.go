@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/conversation"
@@ -224,7 +223,7 @@ func (c *chat) take(ctx context.Context, e event.Event) {
 		}
 	case event.ToolCall:
 		c.tools[e.Call.ID] = &used{kind: e.Call.Kind}
-		c.progress(strings.TrimSpace(e.Call.Name + " " + oneLine(cmp.Or(e.Call.Command, e.Call.Path), 120)))
+		c.progress(strings.TrimSpace(e.Call.Name + " " + text.OneLine(cmp.Or(e.Call.Command, e.Call.Path), 120)))
 	case event.ToolResult:
 		if u := c.tools[e.Result.ID]; u != nil && !e.Synthetic {
 			u.ended, u.failed = true, e.Result.Failed
@@ -261,7 +260,7 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 		}
 	}
 	for _, d := range c.denials {
-		a.Denials = append(a.Denials, denial{oneLine(d.Tool, 200), oneLine(d.Reason, 500)})
+		a.Denials = append(a.Denials, denial{text.OneLine(d.Tool, 200), text.OneLine(d.Reason, 500)})
 	}
 	a.Text, a.Cut = c.said()
 	if c.conversation != nil {
@@ -277,7 +276,7 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 	}
 	a.Changed = c.changed()
 	if c.ask != nil {
-		a.Status, a.Question = needsInput, &question{Text: oneText(c.ask.Text, 4000), Options: []string{}}
+		a.Status, a.Question = needsInput, &question{Text: text.Cut(clean(c.ask.Text), 4000), Options: []string{}}
 		for _, o := range c.ask.Options {
 			// a form is filled in, not allowed
 			if !c.ask.Form || o != event.Allow && o != event.Always && o != event.Deny {
@@ -295,7 +294,7 @@ func (c *chat) conclude(out agent.Outcome, err error) answer {
 		if f.Suggestion != "" {
 			message += "; " + f.Suggestion
 		}
-		a.Error = &trouble{string(f.Code), oneText(message, 2000)}
+		a.Error = &trouble{string(f.Code), text.Cut(clean(message), 2000)}
 	}
 	return a
 }
@@ -331,15 +330,11 @@ func (c *chat) said() (whole string, cut bool) {
 	if c.end != nil {
 		whole = c.end.Text
 	}
-	whole = oneText(cmp.Or(whole, c.text), -1)
+	whole = clean(cmp.Or(whole, c.text))
 	if len(whole) <= maxText {
 		return whole, false
 	}
-	n := maxText
-	for n > 0 && !utf8.RuneStart(whole[n]) {
-		n--
-	}
-	return whole[:n], true
+	return strings.TrimSuffix(text.Cut(whole, maxText), "…"), true
 }
 
 // changed says whether files were: a tool for that has succeeded, or nothing ran that could have. Of a command, or of
@@ -394,16 +389,8 @@ func (a answer) words() string {
 	return b.String()
 }
 
-func oneLine(s string, most int) string { return oneText(strings.Join(strings.Fields(s), " "), most) }
-
-// oneText is a text from elsewhere, fit to hand on.
-func oneText(s string, most int) string {
+// clean is a text from elsewhere, fit to hand on.
+func clean(s string) string {
 	s, _ = text.Clean(strings.ToValidUTF8(s, "\uFFFD"))
-	if most < 0 || len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return s
 }

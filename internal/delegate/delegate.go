@@ -13,17 +13,18 @@ package delegate
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"omniagent/internal/conversation"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
 
@@ -95,29 +96,7 @@ const (
 	beat       = 5 * time.Second  // between two signs of life
 )
 
-// The codes of JSON-RPC.
-const (
-	noJSON       = -32700
-	noRequest    = -32600
-	noSuchMethod = -32601
-	wrongParams  = -32602
-)
-
 func versions() []string { return []string{"2025-06-18", "2025-03-26", "2024-11-05"} }
-
-type message struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  json.RawMessage `json:"params,omitempty"`
-	Result  any             `json:"result,omitempty"`
-	Error   *refusal        `json:"error,omitempty"`
-}
-
-type refusal struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
 
 type server struct {
 	o     Options
@@ -233,18 +212,8 @@ func listen(in io.Reader, to chan<- heardLine, quit <-chan struct{}) {
 	}
 }
 
-// say sends a message. Where nobody reads it waits, as long as the other side is there and we are wanted.
-func (s *server) say(m message) {
-	m.Version = "2.0"
-	line, err := json.Marshal(m)
-	if err != nil {
-		s.o.Log("an answer is no JSON: %v", err)
-		line, _ = json.Marshal(message{
-			Version: "2.0", ID: m.ID,
-			Error: &refusal{-32603, "the answer could not be written"},
-		})
-	}
-	line = append(line, '\n')
+// say sends a line. Where nobody reads it waits, as long as the other side is there and we are wanted.
+func (s *server) say(line []byte) {
 	select {
 	case s.lines <- line: // also when it is over: what has an answer gets it
 		return
@@ -258,75 +227,46 @@ func (s *server) say(m message) {
 }
 
 // murmur sends what may be lost.
-func (s *server) murmur(m message) {
-	m.Version = "2.0"
-	if line, err := json.Marshal(m); err == nil {
-		select {
-		case s.lines <- append(line, '\n'):
-		default:
-		}
+func (s *server) murmur(line []byte) {
+	select {
+	case s.lines <- line:
+	default:
 	}
 }
 
 func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
-	s.say(message{ID: id, Error: &refusal{code, fmt.Sprintf(format, args...)}})
+	s.say(jsonrpc.Failure(id, jsonrpc.Errorf(code, format, args...)))
 }
 
 // hear takes a line.
 func (s *server) hear(ctx context.Context, h heardLine) {
 	if h.long {
-		s.refuse(nil, noRequest, "a message has at most %d bytes", maxLine)
+		s.refuse(nil, jsonrpc.InvalidRequest, "a message has at most %d bytes", maxLine)
 		return
 	}
-	var m struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  *string         `json:"method"`
-		Params  json.RawMessage `json:"params"`
-		Result  json.RawMessage `json:"result"`
-		Error   json.RawMessage `json:"error"`
+	if len(bytes.TrimSpace(h.text)) == 0 {
+		return
 	}
-	var any json.RawMessage
+	m := jsonrpc.Parse(h.text)
 	switch {
-	case len(trim(h.text)) == 0:
-		return
-	case json.Unmarshal(h.text, &any) != nil:
-		s.refuse(nil, noJSON, "that is no JSON")
-		return
-	case json.Unmarshal(h.text, &m) != nil:
-		s.refuse(nil, noRequest, "that is no request")
-		return
-	case m.Method == nil && (m.Result != nil || m.Error != nil):
-		return // an answer: we ask nothing
-	case m.Method == nil || m.Version != "2.0":
-		s.refuse(usable(m.ID), noRequest, "that is no request of JSON-RPC 2.0")
-		return
-	case len(m.ID) == 0:
-		s.notified(*m.Method, m.Params)
-		return
+	case m.Method == "" && (m.Result != nil || m.Error != nil): // a response: we ask nothing
+	case m.Wrong != nil:
+		s.refuse(usable(m.ID), m.Wrong.Code, "%s", m.Wrong.Message)
+	case m.ID == nil:
+		s.notified(m.Method, m.Params)
 	case usable(m.ID) == nil:
-		s.refuse(nil, noRequest, "an id is a text or a number")
-		return
+		s.refuse(nil, jsonrpc.InvalidRequest, "an id is a text or a number")
+	default:
+		s.asked(ctx, m.ID, m.Method, m.Params)
 	}
-	s.asked(ctx, m.ID, *m.Method, m.Params)
 }
 
-// usable is an id that can be one.
+// usable returns an id that can be one, and nil in place of any other.
 func usable(id json.RawMessage) json.RawMessage {
 	if len(id) == 0 || len(id) > 1000 || id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 		return nil
 	}
 	return id
-}
-
-func trim(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
-		b = b[1:]
-	}
-	return b
 }
 
 func (s *server) notified(method string, params json.RawMessage) {
@@ -350,17 +290,17 @@ func (s *server) notified(method string, params json.RawMessage) {
 func (s *server) asked(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
 	switch {
 	case method == "ping":
-		s.say(message{ID: id, Result: struct{}{}})
+		s.say(jsonrpc.Result(id, struct{}{}))
 	case method == "initialize":
 		s.greet(id, params)
 	case !s.begun:
-		s.refuse(id, noRequest, "the first request is initialize")
+		s.refuse(id, jsonrpc.InvalidRequest, "the first request is initialize")
 	case method == "tools/list":
-		s.say(message{ID: id, Result: map[string]any{"tools": s.tools()}})
+		s.say(jsonrpc.Result(id, map[string]any{"tools": s.tools()}))
 	case method == "tools/call":
 		s.call(ctx, id, params)
 	default:
-		s.refuse(id, noSuchMethod, "there is no method %.100q", method)
+		s.refuse(id, jsonrpc.MethodNotFound, "there is no method %.100q", method)
 	}
 }
 
@@ -369,7 +309,7 @@ func (s *server) greet(id, params json.RawMessage) {
 		Version string `json:"protocolVersion"`
 	}
 	if json.Unmarshal(params, &p) != nil || p.Version == "" {
-		s.refuse(id, wrongParams, "initialize needs a protocolVersion")
+		s.refuse(id, jsonrpc.InvalidParams, "initialize needs a protocolVersion")
 		return
 	}
 	version := versions()[0]
@@ -377,11 +317,11 @@ func (s *server) greet(id, params json.RawMessage) {
 		version = p.Version
 	}
 	s.begun = true
-	s.say(message{ID: id, Result: map[string]any{
+	s.say(jsonrpc.Result(id, map[string]any{
 		"protocolVersion": version,
 		"capabilities":    map[string]any{"tools": struct{}{}},
 		"serverInfo":      map[string]any{"name": s.o.Name, "title": "Other coding agents", "version": s.o.Version},
 		"instructions": "list_agents tells which coding agents can be asked here; ask_agent asks one and waits " +
 			"for its answer.",
-	}})
+	}))
 }

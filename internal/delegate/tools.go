@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
 
@@ -103,11 +104,11 @@ func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 		} `json:"_meta"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		s.refuse(id, wrongParams, "tools/call needs a name and arguments")
+		s.refuse(id, jsonrpc.InvalidParams, "tools/call needs a name and arguments")
 		return
 	}
 	if p.Name != "list_agents" && p.Name != "ask_agent" {
-		s.refuse(id, wrongParams, "there is no tool %.100q", p.Name)
+		s.refuse(id, jsonrpc.InvalidParams, "there is no tool %.100q", p.Name)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -119,7 +120,7 @@ func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 	s.mu.Unlock()
 	if twice {
 		cancel(nil)
-		s.refuse(id, noRequest, "a request with that id is not answered yet")
+		s.refuse(id, jsonrpc.InvalidRequest, "a request with that id is not answered yet")
 		return
 	}
 	s.calls.Go(func() {
@@ -134,7 +135,7 @@ func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 		delete(s.running, string(id))
 		s.mu.Unlock()
 		if !errors.Is(context.Cause(ctx), errCancelled) { // who cancels waits for nothing
-			s.say(message{ID: id, Result: result})
+			s.say(jsonrpc.Result(id, result))
 		}
 	})
 }
@@ -150,8 +151,8 @@ func (s *server) progress(token json.RawMessage) func(string) {
 		mu.Lock()
 		defer mu.Unlock()
 		n++
-		params, _ := json.Marshal(map[string]any{"progressToken": token, "progress": n, "message": what})
-		s.murmur(message{Method: "notifications/progress", Params: params})
+		params := map[string]any{"progressToken": token, "progress": n, "message": what}
+		s.murmur(jsonrpc.Notification("notifications/progress", params))
 	}
 }
 

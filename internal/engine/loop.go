@@ -34,6 +34,7 @@ type loop struct {
 	model  string
 	notes  []string
 	last   string // text of the last answer
+	half   bool   // the next answer goes on where the last one stops
 	mended bool   // a broken answer was continued
 	shrunk bool   // a full context was shortened
 	repeat repetition
@@ -87,9 +88,13 @@ func (l *loop) run(ctx context.Context) error {
 		if answer == nil { // the conversation was mended: ask again
 			continue
 		}
-		if text := answer.Text(); text != "" {
+		switch text := answer.Text(); {
+		case l.half:
+			l.last += text
+		case text != "":
 			l.last = text
 		}
+		l.half = false
 		calls := answer.Calls()
 		if len(calls) == 0 {
 			goOn, err := l.rest(ctx, answer)
@@ -123,6 +128,7 @@ func (l *loop) rest(ctx context.Context, answer *model.Answer) (goOn bool, err e
 		return true, l.keep(model.Message{Role: model.User, Blocks: more}, nil)
 	}
 	if answer.Stop == model.Paused {
+		l.half = true
 		return true, nil
 	}
 	if answer.Stop == model.Length {
@@ -275,7 +281,7 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 		l.shrunk = true
 		return l.shorten(ctx, "auto")
 	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.mended:
-		l.mended = true
+		l.mended, l.half, l.last = true, true, part
 		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which was gone on with")
 		if err := l.keep(words(model.Assistant, part), nil); err != nil {
 			return err

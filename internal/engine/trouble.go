@@ -42,6 +42,12 @@ func faultOf(err error) *fault.Fault {
 		f = f.Hint("begin a new session, or shorten this one")
 	case model.Quota:
 		f = f.Hint("the account of this key is used up; waiting for a moment does not help")
+	case model.Expired:
+		f = f.Hint("the credential was accepted once and has expired: log in again, or set a new key")
+		var login *fault.Fault
+		if errors.As(e.Cause, &login) {
+			f = f.FixBy(login.Fix, login.FixCommand)
+		}
 	}
 	return f
 }
@@ -50,6 +56,8 @@ func codeOf(t model.Trouble) fault.Code {
 	switch t {
 	case model.NoLogin:
 		return fault.AuthRequired
+	case model.Expired:
+		return fault.CredentialsExpired
 	case model.Forbidden:
 		return fault.PermissionDenied
 	case model.Unknown:

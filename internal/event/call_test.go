@@ -1,36 +1,30 @@
-package event_test
+package event
 
 import (
 	"encoding/json"
-	"reflect"
 	"testing"
-
-	"omniagent/internal/event"
 )
 
-// TestCallReadsBack byte for byte, also where its input is no JSON, and shows hosts the names that they know.
-func TestCallReadsBack(t *testing.T) {
-	const sent, canonical = `{ "path" : "a",  "path": "a<\u00e9" }`, `{"file_path":"a"}`
-	for _, c := range []event.Call{
-		{ID: "1", Name: "Read", Kind: event.Read, Path: "a", Input: json.RawMessage(sent)},
-		{ID: "1", Input: json.RawMessage(sent), Canonical: json.RawMessage(canonical)},
-		{ID: "1", Input: json.RawMessage(`{"half`)},
-		{ID: "1"},
+// TestNewCall: what is known of a call, whatever types the model chose for its members.
+func TestNewCall(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind          ToolKind
+		input         string
+		command, path string
+	}{
+		{Shell, `{"command":"ls","path":"x"}`, "ls", ""},
+		{Shell, `{"command":["ls"]}`, "", ""},
+		{Read, `{"command":"ls","path":"x","file_path":"y"}`, "", "y"},
+		{Write, `{"file_path":7,"path":"x"}`, "", "x"},
+		{Write, `{"file_path":null,"path":"x"}`, "", "x"},
+		{Search, `{"path":"x"}`, "", ""},
+		{Read, `"x"`, "", ""},
+		{Read, ``, "", ""},
 	} {
-		data, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var back event.Call
-		if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(back, c) {
-			t.Errorf("%v, %s: %+v is not %+v", err, data, back, c)
-		}
-		shown := string(c.ForHosts().Input)
-		if want := string(c.Input); c.Canonical == nil && shown != want || c.Canonical != nil && shown != canonical {
-			t.Errorf("hosts see %s", shown)
-		}
-		if c.Canonical != nil && string(c.Object()) != canonical {
-			t.Errorf("%s", c.Object())
+		got := NewCall("1", "n", c.kind, json.RawMessage(c.input), "file_path", "path")
+		if got.Command != c.command || got.Path != c.path || string(got.Input) != c.input {
+			t.Errorf("%s %s: %+v", c.kind, c.input, got)
 		}
 	}
 }

@@ -1,11 +1,12 @@
 package event
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"omniagent/internal/text"
 )
 
 // What a model sent as the input of a call is kept byte for byte: as a JSON string, whatever it contains. The types
@@ -19,7 +20,7 @@ type plainCall Call
 
 // MarshalJSON is the JSON form, with the input as the string "arguments", and the canonical one as a string too.
 func (c Call) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
+	return text.JSON(struct {
 		plainCall
 		Arguments *string `json:"arguments,omitempty"`
 		Canonical *string `json:"canonical,omitempty"`
@@ -42,7 +43,7 @@ type plainResult Result
 
 // MarshalJSON is the JSON form, with the input as the string "arguments".
 func (r Result) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
+	return text.JSON(struct {
 		plainResult
 		Arguments *string `json:"arguments,omitempty"`
 	}{plainResult(r), verbatim(r.Input)})
@@ -63,7 +64,7 @@ type plainReply Reply
 
 // MarshalJSON is the JSON form, with the input as the string "arguments".
 func (r Reply) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
+	return text.JSON(struct {
 		plainReply
 		Arguments *string `json:"arguments,omitempty"`
 	}{plainReply(r), verbatim(r.Input)})
@@ -84,7 +85,7 @@ type plainEnd End
 
 // MarshalJSON is the JSON form, with the structured answer as a string.
 func (e End) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
+	return text.JSON(struct {
 		plainEnd
 		Structured *string `json:"structured,omitempty"`
 	}{plainEnd(e), verbatim(e.Structured)})
@@ -124,17 +125,6 @@ func raw(text *string) json.RawMessage {
 	return json.RawMessage(*text)
 }
 
-// marshal is json.Marshal without the escapes for HTML, which would make text hard to read and to find.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // ForHosts is the call with the input that hosts know.
 func (c *Call) ForHosts() *Call {
 	if c.Canonical == nil {
@@ -152,7 +142,7 @@ func (c *Call) Object() json.RawMessage {
 		return c.Canonical
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(c.Input, &members) == nil && len(members) > 0 {
+	if json.Unmarshal(c.Input, &members) == nil && members != nil {
 		return c.Input
 	}
 	of := map[string]any{}
@@ -165,7 +155,7 @@ func (c *Call) Object() json.RawMessage {
 	if len(c.Input) > 0 && members == nil && json.Valid(c.Input) && string(c.Input) != "null" {
 		of["input"] = c.Input
 	}
-	made, err := marshal(of)
+	made, err := text.JSON(of)
 	if err != nil {
 		return json.RawMessage("{}")
 	}

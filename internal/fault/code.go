@@ -262,7 +262,7 @@ func Catalogue() []Entry {
 		},
 
 		{AuthRequired, Auth, false, "No credentials were found.", "Set one of auth_methods."},
-		{CredentialsExpired, Auth, false, "The credentials have expired.", "Run reauth_command."},
+		{CredentialsExpired, Auth, false, "The credentials have expired.", "Log in again, or set a new key."},
 		{
 			MissingScopes, Auth, false, "The configured scopes do not cover the command.",
 			"Add missing_scopes to the configuration key scopes.",

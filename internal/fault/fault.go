@@ -74,6 +74,15 @@ func New(code Code, format string, args ...any) *Fault {
 	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// Login is the code of a login that was refused with these words. Only the words say that a credential was good once:
+// no API and no agent has a code for it.
+func Login(words string) Code {
+	if strings.Contains(strings.ToLower(words), "expired") {
+		return CredentialsExpired
+	}
+	return AuthRequired
+}
+
 // Hint adds the next step in words.
 func (f *Fault) Hint(format string, args ...any) *Fault {
 	f.Suggestion = fmt.Sprintf(format, args...)

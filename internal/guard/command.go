@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"omniagent/internal/text"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -99,17 +101,7 @@ func (w *walker) refuse(text, why string) {
 	w.add(piece{shape: structure, word: Deny, text: clip(text), why: why})
 }
 
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func clip(s string) string { return text.Cut(s, 200) }
 
 // text judges a whole text.
 func (w *walker) text(source string, at dirs) dirs {

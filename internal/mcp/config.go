@@ -34,8 +34,8 @@ func ReadServers(path string, lookup func(string) (string, bool)) (servers []Ser
 	return servers, problems, err
 }
 
-// entry is a server in Claude's form.
-type entry struct {
+// Entry is a server in Claude's form.
+type Entry struct {
 	Type     string            `json:"type"`
 	Command  string            `json:"command"`
 	Args     []string          `json:"args"`
@@ -47,20 +47,26 @@ type entry struct {
 	Disabled bool              `json:"disabled"`
 }
 
-// ParseHosted reads the servers that a host names: the object mcpServers itself, or one that has it. Those of the type
-// sdk live in the host.
+// Entries returns the servers that a host names, each as it is written: of the object mcpServers itself, or of one that
+// has nothing but it.
+func Entries(data []byte) (all map[string]json.RawMessage, err error) {
+	if err = json.Unmarshal(data, &all); err != nil {
+		return nil, err
+	}
+	if inner, wrapped := all["mcpServers"]; wrapped && len(all) == 1 {
+		all = nil
+		err = json.Unmarshal(inner, &all)
+	}
+	return all, err
+}
+
+// ParseHosted reads the servers that a host names. Those of the type sdk live in the host.
 func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
-	var outer map[string]json.RawMessage
-	if err := json.Unmarshal(data, &outer); err != nil {
+	all, err := Entries(data)
+	if err != nil {
 		return nil, nil, err
 	}
-	if inner, wrapped := outer["mcpServers"]; wrapped {
-		outer = nil
-		if err := json.Unmarshal(inner, &outer); err != nil {
-			return nil, nil, err
-		}
-	}
-	return parse(outer, lookup, true)
+	return parse(all, lookup, true)
 }
 
 // ParseServers reads the content of such a file. The servers are in the order of their names.
@@ -78,7 +84,7 @@ func parse(all map[string]json.RawMessage, lookup func(string) (string, bool), h
 	problems []error, err error,
 ) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		var e entry
+		var e Entry
 		if err := json.Unmarshal(all[name], &e); err != nil {
 			problems = append(problems, wrong(name, "has not the form of one: %v", err))
 			continue
@@ -105,7 +111,7 @@ func wrong(name, format string, args ...any) *fault.Fault {
 		Hint("Correct its entry in mcpServers.").With("server", name)
 }
 
-func (e entry) server(name string, lookup func(string) (string, bool)) (Server, error) {
+func (e Entry) server(name string, lookup func(string) (string, bool)) (Server, error) {
 	x := expander{lookup: lookup}
 	s := Server{Name: name, Dir: x.expand(e.Cwd), URL: x.expand(e.URL), Env: x.all(e.Env), Header: x.all(e.Headers)}
 	if e.Timeout > 0 {

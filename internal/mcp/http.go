@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 )
 
 const (
@@ -154,7 +156,7 @@ func (r *remote) post(ctx context.Context, id int64, m []byte, renew bool) error
 		}
 		r.conn.receive(body)
 	default:
-		return fmt.Errorf("it answered with %q, which is no answer of this protocol", clean(kind, 60))
+		return fmt.Errorf("it answered with %q, which is no answer of this protocol", text.OneLine(kind, 60))
 	}
 	if r.conn.waits(id) {
 		return errors.New("its answer is to something else")
@@ -235,7 +237,7 @@ func (r *remote) refused(response *http.Response) error {
 			to = at.Scheme + "://" + at.Host + at.Path
 		}
 		return fault.New(fault.Down, "the MCP server %s has moved to %s", name,
-			clean(to, 300)).Hint("Put that address into its configuration, if you trust it.")
+			text.OneLine(to, 300)).Hint("Put that address into its configuration, if you trust it.")
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return fault.New(fault.AuthRequired, "the MCP server %s wants a login (HTTP %d)", name, status).With("server",
@@ -243,8 +245,7 @@ func (r *remote) refused(response *http.Response) error {
 			Hint(`Put a token into its configuration: "headers": {"Authorization": "Bearer ${VARIABLE}"}.`)
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxStderr))
-	var m message
-	if json.Unmarshal(body, &m) == nil && m.Error != nil {
+	if m, ok := jsonrpc.Read(body); ok && m.Error != nil {
 		return m.Error
 	}
 	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server",
@@ -279,8 +280,7 @@ func (r *remote) renew(ctx context.Context, was string) error {
 	r.mu.Lock()
 	r.protocol = hello.ProtocolVersion
 	r.mu.Unlock()
-	line, _ := json.Marshal(message{Version: "2.0", Method: "notifications/initialized"})
-	return r.post(ctx, 0, line, false)
+	return r.post(ctx, 0, jsonrpc.Notification("notifications/initialized", nil), false)
 }
 
 // answerOf reads a stream until it has brought the answer. One that breaks off is taken up where the server gave its

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // web is a server of Streamable HTTP in front of a scripted one.
@@ -390,7 +391,7 @@ func TestReadEvents(t *testing.T) {
 		server: Server{Name: "test"}, options: Options{Log: log.add}, pending: map[int64]*call{},
 		stop: make(chan struct{}),
 	}
-	one := &call{answer: make(chan message, 1), failed: make(chan error, 1)}
+	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1)}
 	c.pending[1] = one
 	r := &remote{conn: c}
 	text := "\ufeffid: 7\nretry: 5\nretry: x\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: " +

@@ -8,6 +8,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -18,6 +19,8 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 )
 
 // Server is one that was configured: a program, an address, or a part of the host.
@@ -211,10 +214,10 @@ func (c *Conn) handshake(ctx context.Context) error {
 		return err
 	}
 	c.Protocol = answer.ProtocolVersion
-	c.Title = clean(first(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
+	c.Title = text.OneLine(cmp.Or(answer.ServerInfo.Title, answer.ServerInfo.Name)+" "+answer.ServerInfo.Version, 200)
 	c.Instructions = cleanText(answer.Instructions, maxAbout)
 	c.wire.ready(c.Protocol)
-	return c.tell(ctx, "notifications/initialized", nil)
+	return c.wire.send(ctx, 0, jsonrpc.Notification("notifications/initialized", nil))
 }
 
 // hello agrees on a version of the protocol.
@@ -226,24 +229,14 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 	var answer greeting
 	err := c.ask(ctx, "initialize", map[string]any{
 		"protocolVersion": versions()[0], "capabilities": capabilities,
-		"clientInfo": map[string]any{"name": "omniagent", "version": first(c.options.Version, "0")},
+		"clientInfo": map[string]any{"name": "omniagent", "version": cmp.Or(c.options.Version, "0")},
 	}, &answer)
 	if err == nil && !slices.Contains(versions(), answer.ProtocolVersion) {
 		err = fault.New(fault.Down, "the MCP server %s speaks version %q of the protocol, which is not understood",
-			c.server.Name, clean(answer.ProtocolVersion, 40)).Hint("Use a version of the server that speaks %s.",
+			c.server.Name, text.OneLine(answer.ProtocolVersion, 40)).Hint("Use a version of the server that speaks %s.",
 			strings.Join(versions(), ", "))
 	}
 	return answer, err
-}
-
-// first is the first that is not empty.
-func first(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // log tells a person, but not for ever.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -40,7 +41,7 @@ func startProgram(c *Conn) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = set(env, name, s.Env[name])
 	}
-	dir := first(s.Dir, o.Dir)
+	dir := cmp.Or(s.Dir, o.Dir)
 	path, err := find(s.Command[0], dir, env)
 	if err != nil {
 		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,
@@ -59,7 +60,7 @@ func startProgram(c *Conn) error {
 	if start == nil {
 		start = func(p process.Plan) (Child, error) { return process.Start(p) }
 	}
-	errs := &tail{}
+	errs := &process.Tail{Most: maxStderr}
 	c.wire = p // the server may speak before Start returns
 	p.child, err = start(process.Plan{
 		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &lines{conn: c}, Stderr: errs,
@@ -74,7 +75,7 @@ func startProgram(c *Conn) error {
 	go p.write()
 	go func() {
 		end := p.child.Wait()
-		c.fail(ending(s.Name, end, errs.String()))
+		c.fail(ending(s.Name, end, printed(errs)))
 		close(p.ended)
 	}()
 	return nil
@@ -99,7 +100,7 @@ func (p *program) ready(string) {}
 // send puts a message into the queue of a server that may not read.
 func (p *program) send(ctx context.Context, _ int64, m []byte) error {
 	select {
-	case p.queue <- append(m, '\n'):
+	case p.queue <- m:
 		return nil
 	case <-p.ended:
 		return p.conn.Err()
@@ -234,26 +235,9 @@ func idIn(part []byte) (int64, bool) {
 	return number(rest[:n])
 }
 
-// tail keeps the end of what was written.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, data[max(0, len(data)-maxStderr):]...)
-	if len(t.kept) > 2*maxStderr {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-maxStderr:]...)
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	said, _ := text.Clean(strings.ToValidUTF8(string(t.kept[max(0, len(t.kept)-maxStderr):]), ""))
+// printed returns the end of what a server wrote to its standard error, fit to print.
+func printed(t *process.Tail) string {
+	said, _ := text.Clean(strings.ToValidUTF8(string(t.Bytes()), ""))
 	return redact.String(strings.TrimSpace(said))
 }
 

@@ -10,35 +10,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/text"
 )
-
-// The codes of JSON-RPC.
-const (
-	noSuchMethod = -32601
-	wrongParams  = -32602
-)
-
-// message is anything that goes over the wire.
-type message struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  json.RawMessage `json:"params,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *rpcError       `json:"error,omitempty"`
-}
-
-// rpcError is how a server refuses.
-type rpcError struct {
-	Code    int64  `json:"code"`
-	Message string `json:"message"`
-}
-
-func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", clean(e.Message, 500), e.Code) }
 
 // slow ends what a clock ended.
 type slow struct{ what string }
@@ -47,8 +23,8 @@ func (s slow) Error() string { return s.what }
 
 // call is a request that waits for its answer.
 type call struct {
-	answer   chan message // gets one
-	failed   chan error   // gets one, in its place
+	answer   chan jsonrpc.Message // gets one
+	failed   chan error           // gets one, in its place
 	progress chan string
 }
 
@@ -58,7 +34,7 @@ func (c *Conn) ask(ctx context.Context, method string, params, into any) error {
 }
 
 func (c *Conn) askWith(ctx context.Context, method string, params, into any, progress func(string)) error {
-	one := &call{answer: make(chan message, 1), failed: make(chan error, 1), progress: make(chan string, 16)}
+	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1), progress: make(chan string, 16)}
 	c.mu.Lock()
 	if c.dead != nil {
 		defer c.mu.Unlock()
@@ -80,11 +56,7 @@ func (c *Conn) askWith(ctx context.Context, method string, params, into any, pro
 	if err != nil {
 		return fault.New(fault.Internal, "the request to the MCP server %s is no JSON", c.server.Name).Because(err)
 	}
-	line, _ := json.Marshal(message{
-		Version: "2.0", ID: json.RawMessage(strconv.FormatInt(id, 10)), Method: method,
-		Params: raw,
-	})
-	if err := c.wire.send(ctx, id, line); err != nil {
+	if err := c.wire.send(ctx, id, jsonrpc.Request(id, method, json.RawMessage(raw))); err != nil {
 		return err
 	}
 	for {
@@ -109,7 +81,7 @@ func (c *Conn) askWith(ctx context.Context, method string, params, into any, pro
 	}
 }
 
-func decode(m message, into any) error {
+func decode(m jsonrpc.Message, into any) error {
 	if m.Error != nil {
 		return m.Error
 	}
@@ -124,15 +96,9 @@ func (c *Conn) cancelled(id int64, method string) {
 	if method == "initialize" {
 		return
 	}
-	raw, _ := json.Marshal(map[string]any{"requestId": id, "reason": "nobody waits for it any more"})
-	line, _ := json.Marshal(message{Version: "2.0", Method: "notifications/cancelled", Params: raw})
+	params := map[string]any{"requestId": id, "reason": "nobody waits for it any more"}
+	line := jsonrpc.Notification("notifications/cancelled", params)
 	c.background(func(ctx context.Context) { _ = c.wire.send(ctx, 0, line) })
-}
-
-// tell sends a notification.
-func (c *Conn) tell(ctx context.Context, method string, params json.RawMessage) error {
-	line, _ := json.Marshal(message{Version: "2.0", Method: method, Params: params})
-	return c.wire.send(ctx, 0, line)
 }
 
 // background does something that nobody waits for, until the connection is closed. It has a clock. A server that asks
@@ -212,15 +178,8 @@ func (c *Conn) failOne(id int64, err error) {
 // receive takes what a server sent: one message, or a list of them, which one version of the protocol allows.
 func (c *Conn) receive(data []byte) {
 	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return
-	}
-	if data[0] == '[' {
-		var all []json.RawMessage
-		if json.Unmarshal(data, &all) != nil {
-			c.log("it sent what is no message: " + clean(string(data[:min(len(data), 200)]), 80))
-			return
-		}
+	var all []json.RawMessage
+	if len(data) > 0 && data[0] == '[' && json.Unmarshal(data, &all) == nil {
 		for _, one := range all {
 			if one = bytes.TrimSpace(one); len(one) > 0 && one[0] == '{' {
 				c.receive(one)
@@ -228,13 +187,12 @@ func (c *Conn) receive(data []byte) {
 		}
 		return
 	}
-	var m message
-	if data[0] != '{' || json.Unmarshal(data, &m) != nil {
-		c.log("it sent what is no message: " + clean(string(data[:min(len(data), 200)]), 80))
-		return
-	}
+	m, ok := jsonrpc.Read(data)
 	switch {
-	case m.Method != "" && len(m.ID) > 0 && string(m.ID) != "null":
+	case len(data) == 0:
+	case !ok:
+		c.log("it sent what is no message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
+	case m.Method != "" && m.ID != nil:
 		c.asked(m)
 	case m.Method != "":
 		c.notified(m)
@@ -243,16 +201,16 @@ func (c *Conn) receive(data []byte) {
 	}
 }
 
-func (c *Conn) answered(m message) {
+func (c *Conn) answered(m jsonrpc.Message) {
 	id, ok := number(m.ID)
 	if m.Result == nil && m.Error == nil {
-		m.Error = &rpcError{Message: "the answer has neither a result nor an error"}
+		m.Error = jsonrpc.Errorf(0, "the answer has neither a result nor an error")
 	}
 	c.mu.Lock()
 	one := c.pending[id]
 	c.mu.Unlock()
 	if !ok || one == nil {
-		c.log("it answered what was not asked: " + clean(string(m.ID), 40))
+		c.log("it answered what was not asked: " + text.OneLine(string(m.ID), 40))
 		return
 	}
 	select {
@@ -270,32 +228,32 @@ func number(raw json.RawMessage) (int64, bool) {
 }
 
 // asked answers a request of the server.
-func (c *Conn) asked(m message) {
-	answer := message{Version: "2.0", ID: m.ID, Result: json.RawMessage("{}")}
+func (c *Conn) asked(m jsonrpc.Message) {
+	var result any
+	refusal := ""
 	switch m.Method {
 	case "ping":
+		result = map[string]any{}
 	case "roots/list":
-		answer.Result = c.roots()
+		if result = c.roots(); c.options.Roots == nil {
+			refusal = "roots are not offered by this client"
+		}
 	case "sampling/createMessage":
-		answer.Result, answer.Error = nil, &rpcError{noSuchMethod, "sampling is not offered by this client"}
+		refusal = "sampling is not offered by this client"
 	case "elicitation/create":
-		answer.Result, answer.Error = nil, &rpcError{noSuchMethod, "elicitation is not offered by this client"}
+		refusal = "elicitation is not offered by this client"
 	default:
-		answer.Result, answer.Error = nil, &rpcError{noSuchMethod, "there is no such method"}
+		refusal = "there is no such method"
 	}
-	if answer.Error != nil {
-		c.log("it asked for " + clean(m.Method, 60) + ", which was refused")
-	} else if answer.Result == nil {
-		answer.Error = &rpcError{noSuchMethod, "roots are not offered by this client"}
+	line := jsonrpc.Result(m.ID, result)
+	if refusal != "" {
+		line = jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s", refusal))
+		c.log("it asked for " + text.OneLine(m.Method, 60) + ", which was refused")
 	}
-	line, _ := json.Marshal(answer)
 	c.background(func(ctx context.Context) { _ = c.wire.send(ctx, 0, line) })
 }
 
-func (c *Conn) roots() json.RawMessage {
-	if c.options.Roots == nil {
-		return nil
-	}
+func (c *Conn) roots() any {
 	roots := []map[string]string{}
 	for _, dir := range c.options.Roots {
 		u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
@@ -304,12 +262,11 @@ func (c *Conn) roots() json.RawMessage {
 		}
 		roots = append(roots, map[string]string{"uri": u.String(), "name": filepath.Base(dir)})
 	}
-	raw, _ := json.Marshal(map[string]any{"roots": roots})
-	return raw
+	return map[string]any{"roots": roots}
 }
 
 // notified hears what a server tells unasked. What is not known means nothing to us.
-func (c *Conn) notified(m message) {
+func (c *Conn) notified(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
 		var p struct {
@@ -322,7 +279,7 @@ func (c *Conn) notified(m message) {
 			return
 		}
 		id, _ := number(p.Token)
-		said := clean(p.Message, maxProgress)
+		said := text.OneLine(p.Message, maxProgress)
 		if p.Total > 0 {
 			said = strings.TrimSpace(fmt.Sprintf("%s (%g of %g)", said, p.Progress, p.Total))
 		} else if said == "" {
@@ -346,7 +303,7 @@ func (c *Conn) notified(m message) {
 func (c *Conn) because(err error) error {
 	var f *fault.Fault
 	var s slow
-	var refused *rpcError
+	var refused *jsonrpc.Error
 	name := c.server.Name
 	switch {
 	case err == nil || errors.As(err, &f):
@@ -358,30 +315,16 @@ func (c *Conn) because(err error) error {
 	case errors.Is(err, context.Canceled):
 		return fault.New(fault.Interrupted, "the call to the MCP server %s was given up", name).With("server", name)
 	case errors.As(err, &refused):
-		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s", name, refused.Error()).With("server",
-			name)
+		return fault.New(fault.AgentRefused, "the MCP server %s refuses: %s (%d)", name,
+			text.OneLine(refused.Message, 500),
+			refused.Code).With("server", name)
 	}
-	return fault.New(fault.Down, "the MCP server %s failed: %s", name, clean(err.Error(), 500)).With("server", name)
-}
-
-// clean is one line of what a server said, fit to print.
-func clean(s string, most int) string {
-	s, _ = text.Clean(s)
-	return cut(strings.Join(strings.Fields(s), " "), most)
+	return fault.New(fault.Down, "the MCP server %s failed: %s", name, text.OneLine(err.Error(), 500)).With("server",
+		name)
 }
 
 // cleanText keeps its lines.
 func cleanText(s string, most int) string {
 	s, _ = text.Clean(s)
-	return cut(strings.TrimSpace(s), most)
-}
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return text.Cut(strings.TrimSpace(s), most)
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -58,7 +61,7 @@ func (c *Conn) list(ctx context.Context) error {
 			Next  string            `json:"nextCursor"`
 		}
 		if err := c.ask(ctx, "tools/list", params, &answer); err != nil {
-			if refused, ok := err.(*rpcError); ok && refused.Code == noSuchMethod && page == 1 {
+			if refused, ok := err.(*jsonrpc.Error); ok && refused.Code == jsonrpc.MethodNotFound && page == 1 {
 				return nil // it has no tools
 			}
 			return err
@@ -69,7 +72,7 @@ func (c *Conn) list(ctx context.Context) error {
 				why = "there are two of that name"
 			}
 			if why != "" {
-				c.log("its tool " + clean(t.Name, 60) + " is left out: " + why)
+				c.log("its tool " + text.OneLine(t.Name, 60) + " is left out: " + why)
 				continue
 			}
 			seen[t.Name] = true
@@ -123,7 +126,7 @@ func readTool(raw json.RawMessage) (t Tool, why string) {
 	case len(d.InputSchema) > maxSchema:
 		return t, "the schema of its input is too long"
 	}
-	t.Title = clean(first(d.Title, a.Title), 200)
+	t.Title = text.OneLine(cmp.Or(d.Title, a.Title), 200)
 	t.Description = cleanText(d.Description, maxDescribe)
 	t.Hints = Hints{
 		ReadOnly: a.ReadOnlyHint, Destructive: !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint),
@@ -168,7 +171,7 @@ func (c *Conn) relist() {
 			err := c.list(round)
 			cancel()
 			if err != nil && ctx.Err() == nil {
-				c.log("it says that its tools changed, and does not say to what: " + clean(err.Error(), 200))
+				c.log("it says that its tools changed, and does not say to what: " + text.OneLine(err.Error(), 200))
 			}
 			if err == nil && c.options.Changed != nil {
 				c.options.Changed(c)
@@ -201,7 +204,7 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 			name).Hint("Give the arguments as members of one object.")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call,
-		slow{"did not finish " + clean(name, 60) + " within " + c.server.Call.String()})
+		slow{"did not finish " + text.OneLine(name, 60) + " within " + c.server.Call.String()})
 	defer cancel()
 	if progress == nil {
 		progress = func(string) {}
@@ -232,7 +235,7 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, pro
 	r.Text = strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")
 	if len(r.Text) > maxText {
 		whole := len(r.Text)
-		r.Text = strings.TrimSuffix(cut(r.Text, maxText), "…") +
+		r.Text = strings.TrimSuffix(text.Cut(r.Text, maxText), "…") +
 			fmt.Sprintf("\n[the result has %d bytes; this is its beginning]", whole)
 	}
 	if len(r.Structured) > maxText {
@@ -267,23 +270,23 @@ func (r *Result) add(raw json.RawMessage) string {
 	case "image":
 		return r.image(p.MimeType, p.Data, "an image")
 	case "audio":
-		return fmt.Sprintf("[audio, %s, %d bytes, which cannot be heard here]", clean(p.MimeType, 60),
+		return fmt.Sprintf("[audio, %s, %d bytes, which cannot be heard here]", text.OneLine(p.MimeType, 60),
 			base64.StdEncoding.DecodedLen(len(p.Data)))
 	case "resource_link":
-		return strings.TrimSpace(fmt.Sprintf("[link to %s: %s %s]", clean(p.URI, 500), clean(p.Name, 200),
-			clean(p.Description, 500)))
+		return strings.TrimSpace(fmt.Sprintf("[link to %s: %s %s]", text.OneLine(p.URI, 500), text.OneLine(p.Name, 200),
+			text.OneLine(p.Description, 500)))
 	case "resource":
 		of := p.Resource
 		switch {
 		case of.Text != nil:
-			return fmt.Sprintf("[%s]\n%s", clean(of.URI, 500), *of.Text)
+			return fmt.Sprintf("[%s]\n%s", text.OneLine(of.URI, 500), *of.Text)
 		case strings.HasPrefix(of.MimeType, "image/"):
-			return r.image(of.MimeType, of.Blob, clean(of.URI, 500))
+			return r.image(of.MimeType, of.Blob, text.OneLine(of.URI, 500))
 		}
-		return fmt.Sprintf("[%s, %s, %d bytes]", clean(of.URI, 500), clean(of.MimeType, 60),
+		return fmt.Sprintf("[%s, %s, %d bytes]", text.OneLine(of.URI, 500), text.OneLine(of.MimeType, 60),
 			base64.StdEncoding.DecodedLen(len(of.Blob)))
 	}
-	return "[a part of the kind " + clean(p.Type, 60) + ", which is not known here]"
+	return "[a part of the kind " + text.OneLine(p.Type, 60) + ", which is not known here]"
 }
 
 // image keeps a picture that models can see. The text is a word about one that they cannot.
@@ -293,7 +296,7 @@ func (r *Result) image(media, data, what string) string {
 	case err != nil || len(decoded) == 0:
 		return "[" + what + " that cannot be decoded]"
 	case !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media):
-		return "[" + what + " of the kind " + clean(media, 60) + ", which models do not see]"
+		return "[" + what + " of the kind " + text.OneLine(media, 60) + ", which models do not see]"
 	case len(r.Images) >= maxImages:
 		return "[" + what + ", one too many]"
 	}

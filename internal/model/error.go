@@ -11,6 +11,7 @@ type Trouble string
 // The sorts.
 const (
 	NoLogin    Trouble = "not-logged-in" // 401, or no key at all
+	Expired    Trouble = "expired"       // 401: the credential was good once
 	Forbidden  Trouble = "forbidden"     // 403: this key may not
 	Unknown    Trouble = "not-found"     // 404: no such model, or a wrong address
 	Rejected   Trouble = "rejected"      // 400 and other refusals of the request itself

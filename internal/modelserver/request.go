@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"omniagent/internal/text"
 )
 
 // Wire is one model API.
@@ -194,11 +196,9 @@ func object(members ...any) JSON {
 
 // encode writes a value as the APIs do: on one line, with < and > as they are. What cannot be written is null.
 func encode(v any) JSON {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	line, err := text.JSON(v)
+	if err != nil {
 		return JSON("null")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return line
 }

@@ -144,7 +144,7 @@ func (p *Plan) create(ctx context.Context, store session.Store, id, own string) 
 		s.Fresh = UUID()
 	}
 	b := session.Begin{ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir}
-	kept, err := store.New(ctx, b, p.keep)
+	kept, err := store.New(ctx, b, p.keep, p.env.Log)
 	if err == nil && own != "" {
 		if _, err = kept.Append(session.Changed{Session: own}); err != nil {
 			_ = kept.Close()

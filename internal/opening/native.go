@@ -29,7 +29,8 @@ func (p *Plan) own() error {
 	if err != nil {
 		return err
 	}
-	e.Detail("%s", choice.How)
+	e.Detail("the model is %s of %s at %s, because of %s, with %s", choice.Model, choice.Provider, choice.Endpoint.URL,
+		choice.How, choice.Login)
 	if choice.Note != "" {
 		e.Log("%s", choice.Note)
 	}

@@ -25,7 +25,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/model"
-	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
@@ -71,7 +70,7 @@ type Own struct {
 	First, Idle      time.Duration
 	Programs         func(name string) (string, bool) // the environment for finding programs that are asked for a login
 	APIs             []model.API                      // among which one is chosen; nil: provider.APIs
-	Agents           []provider.Agent                 // that a person may take for one
+	Agents           []string                         // that a person may take for one
 }
 
 // Request is what a host asks for.
@@ -80,6 +79,7 @@ type Request struct {
 	Spec     agent.Spec // Resume and Fresh are names of sessions; what belongs to the machine is filled in here
 	Services agent.Services
 	Mode     bool          // the mode was chosen for this conversation, and is not merely a default
+	Rejoin   bool          // a session that exists under the name Fresh is resumed
 	Forget   bool          // nothing of it stays on disk
 	First    []event.Block // the first message, where it is known already; nil: none
 	Patience time.Duration // for an answer; 0: the conversation's own
@@ -113,9 +113,14 @@ func (e Env) Plan(r Request) (*Plan, error) {
 		r.Agent = native.Name
 	}
 	p := &Plan{env: e, request: r, agent: r.Agent, keep: e.Keep && !r.Forget}
-	if !p.keep && (r.Spec.Resume != "" || r.Spec.Terms.Continue) {
+	resumes := r.Spec.Resume != "" || r.Spec.Terms.Continue
+	if !p.keep && resumes {
 		return nil, fault.New(fault.ArgError, "a session that is on disk cannot be resumed without keeping it").
 			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
+	}
+	s := &p.request.Spec
+	if r.Rejoin && p.keep && !resumes && s.Fresh != "" && r.History == "" && e.Store().Has(s.Fresh) {
+		s.Resume, s.Fresh = s.Fresh, ""
 	}
 	if r.Agent == native.Name {
 		return p, p.own()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"omniagent/internal/model"
-	"omniagent/internal/text"
 )
 
 // Client is the model that was chosen. It asks once; model.Retrying with Patience asks again.
@@ -93,14 +92,4 @@ func (d *dress) CloseIdleConnections() {
 	if c, ok := d.under.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
-}
-
-// oneLine is what a server said, fit to print.
-func oneLine(parts ...string) string {
-	line, _ := text.Clean(strings.Join(parts, " "))
-	line = strings.Join(strings.Fields(line), " ")
-	if len(line) > 300 {
-		line = strings.ToValidUTF8(line[:300], "") + "…"
-	}
-	return line
 }

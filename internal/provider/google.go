@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/process"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -65,8 +66,12 @@ func (g *google) bearer(ctx context.Context) (string, error) {
 			failed = append(failed, err)
 		}
 	}
+	trouble, cause := model.NoLogin, errors.Join(failed...)
+	if errors.Is(cause, fault.CredentialsExpired) {
+		trouble = model.Expired
+	}
 	return "", &model.Error{
-		Trouble: model.NoLogin, Cause: errors.Join(failed...),
+		Trouble: trouble, Cause: cause,
 		Message: "no login of Google gave a token: " + joined(failed) +
 			"; set GEMINI_API_KEY, or run gcloud auth login",
 	}
@@ -224,9 +229,13 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 		return "", 0, fault.New(fault.AuthRequired, "%s answered with HTTP %d and no token", request.URL.Host,
 			response.StatusCode)
 	case answer.Token == "" || response.StatusCode != http.StatusOK || usable(answer.Token, "the token") != nil:
-		return "", 0, fault.New(fault.CredentialsExpired, "%s refuses the credentials in %s: %s", request.URL.Host,
-			g.file, oneLine(answer.Error, answer.Because)).
-			Hint("Run: gcloud auth application-default login")
+		code := fault.AuthRequired
+		if answer.Error == "invalid_grant" { // it has expired, or somebody has revoked it
+			code = fault.CredentialsExpired
+		}
+		return "", 0, fault.New(code, "%s refuses the credentials in %s: %s", request.URL.Host, g.file,
+			text.OneLine(answer.Error+" "+answer.Because, 300)).
+			FixBy("Log in to Google again.", "gcloud auth application-default login")
 	}
 	lasts := time.Duration(answer.Lasts)*time.Second - time.Minute
 	return answer.Token, min(max(lasts, 0), time.Hour), nil

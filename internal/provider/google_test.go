@@ -133,7 +133,7 @@ func TestAuthorizedUser(t *testing.T) {
 	file["refresh_token"] = "old"
 	_, err := login(t, "", file).bearer()(t.Context())
 	var trouble *model.Error
-	if !errors.As(err, &trouble) || trouble.Trouble != model.NoLogin || !strings.Contains(trouble.Message, "expired") ||
+	if !errors.As(err, &trouble) || trouble.Trouble != model.Expired || !strings.Contains(trouble.Message, "expired") ||
 		strings.Contains(trouble.Message, "\x1b") {
 		t.Errorf("an old token: %v", err)
 	}

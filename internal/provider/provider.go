@@ -87,15 +87,12 @@ func (l list) find(word string) (model.API, bool) {
 // account is the API whose keys, address and models an API has.
 func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
-// Agent is an installed program that a person may take for a model API.
-type Agent struct{ Name, Binary, Install string }
-
 // Options is what there is to choose from.
 type Options struct {
 	Provider, Model, Base string // as typed; empty: not typed
 
 	APIs   []model.API // nil: APIs
-	Agents []Agent     // whose names are no words of --provider
+	Agents []string    // programs that a caller may drive in place of a model API. Choose refuses them
 
 	Profile *Profile                         // what configuration says; nil: nothing
 	Lookup  func(name string) (string, bool) // the environment; a variable that is empty counts as not set
@@ -234,17 +231,9 @@ func (o Options) word(given string) (model.API, error) {
 	if api, ok := o.list().find(word); ok {
 		return api, nil
 	}
-	for _, a := range o.Agents {
-		switch {
-		case a.Name != word:
-		case o.onPath(a.Binary):
-			return model.API{}, fault.New(fault.ArgError, "%s is a program and no model API", word).
-				Hint("Drive the installed program with --agent %s.", word)
-		default:
-			return model.API{}, fault.New(fault.NotInstalled,
-				"%s is a program and no model API, and it is not installed", word).With("program", a.Binary).
-				Hint("Install it with: %s; then use --agent %s.", a.Install, word)
-		}
+	if slices.Contains(o.Agents, word) {
+		return model.API{}, fault.New(fault.ArgError, "%s is a program, not a model API", word).
+			Hint("Drive the installed program: omniagent start --agent %s", word)
 	}
 	names := Names(o.list())
 	f := fault.New(fault.ArgError, "there is no provider %q", given).Hint("Choose one of %s.",
@@ -332,11 +321,6 @@ func (o Options) get(name string) (string, bool) {
 	value, ok := o.Lookup(name)
 	value = strings.TrimSpace(value)
 	return value, ok && value != ""
-}
-
-// onPath says whether a program of that name is there. It does not run it.
-func (o Options) onPath(name string) bool {
-	return o.program(name) != ""
 }
 
 func extensions() []string {

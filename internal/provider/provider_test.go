@@ -220,8 +220,6 @@ func TestChoose(t *testing.T) {
 func TestChooseRefuses(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
-	withCopilot := executable(t, "copilot", "exit 1\n")
-	agents := []Agent{{"copilot", "copilot", "npm install -g @github/copilot"}}
 	for name, c := range map[string]struct {
 		o    Options
 		code fault.Code
@@ -262,16 +260,7 @@ func TestChooseRefuses(t *testing.T) {
 			[]string{"GEMINI_API_KEY", "gcloud"},
 		},
 		"unknown": {Options{Provider: "opnai", Lookup: env()}, fault.ArgError, []string{"opnai", "openai"}},
-		"copilot": {
-			Options{Provider: "copilot", Agents: agents, Lookup: env("PATH=" + withCopilot)},
-			fault.ArgError,
-			[]string{"--agent copilot"},
-		},
-		"copilot missing": {
-			Options{Provider: "copilot", Agents: agents, Lookup: env("PATH=" + empty)},
-			fault.NotInstalled,
-			[]string{"npm install -g @github/copilot"},
-		},
+		"copilot": {Options{Provider: "copilot", Agents: []string{"copilot"}, Lookup: env()}, fault.ArgError, []string{"--agent copilot"}},
 		"local model": {
 			Options{Provider: "openai", Base: "http://127.0.0.1:1", Lookup: env()},
 			fault.MissingArgument,

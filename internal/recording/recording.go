@@ -62,12 +62,12 @@ func (g *Recording) run() {
 			continue
 		}
 		for _, e := range g.decoder.Feed(s.data) {
-			g.tell(e)
+			g.recorder.Tell(e)
 		}
 	}
 	for _, e := range g.decoder.End(agent.Exit{}) {
 		if e.Kind != event.Ended { // what has no end gets one from the recorder
-			g.tell(e)
+			g.recorder.Tell(e)
 		}
 	}
 }
@@ -80,11 +80,7 @@ func (g *Recording) heard(line []byte) {
 	case f.User != nil:
 		g.recorder.Prompt(f.User.Blocks)
 	case f.Reply != nil:
-		var answer struct {
-			Behavior string          `json:"behavior"`
-			Message  string          `json:"message"`
-			Input    json.RawMessage `json:"updatedInput"`
-		}
+		var answer claude.Permission
 		reply := event.Reply{Question: f.Reply.ID, Option: event.Deny, Text: f.Reply.Error}
 		if f.Reply.Error == "" && json.Unmarshal(f.Reply.Body, &answer) == nil {
 			reply.Text, reply.Input = answer.Message, answer.Input
@@ -94,30 +90,4 @@ func (g *Recording) heard(line []byte) {
 		}
 		g.recorder.Reply(reply)
 	}
-}
-
-// tell takes an event of the agent. A line that asks the host whether a tool may run is a question.
-func (g *Recording) tell(e event.Event) {
-	if e.Kind == event.Notice && bytes.Contains(e.Raw, []byte(`"can_use_tool"`)) {
-		var l struct {
-			ID      string `json:"request_id"`
-			Request struct {
-				Subtype string          `json:"subtype"`
-				Tool    string          `json:"tool_name"`
-				Input   json.RawMessage `json:"input"`
-				Call    string          `json:"tool_use_id"`
-				Reason  string          `json:"decision_reason"`
-			} `json:"request"`
-		}
-		if r := &l.Request; json.Unmarshal(e.Raw, &l) == nil && r.Subtype == "can_use_tool" {
-			e.Kind, e.Text = event.Question, ""
-			e.Ask = &event.Ask{
-				ID: l.ID, Text: r.Reason, Options: []string{event.Allow, event.Deny}, Tool: &event.Call{
-					ID:   r.Call,
-					Name: r.Tool, Input: r.Input,
-				},
-			}
-		}
-	}
-	g.recorder.Tell(e)
 }

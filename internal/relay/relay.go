@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/process"
+	"omniagent/internal/text"
 )
 
 // Relay is one conversation.
@@ -143,15 +145,6 @@ func (r Relay) code(end process.Ending, w *Watch) int {
 	return done
 }
 
-// Message is a line with which a host says something.
-func Message(text string) []byte {
-	line, _ := json.Marshal(map[string]any{
-		"type": "user", "message": map[string]any{"role": "user", "content": text},
-		"parent_tool_use_id": nil, "session_id": "",
-	})
-	return append(line, '\n')
-}
-
 // Speaker is a driver of an agent that speaks the lines itself.
 type Speaker interface {
 	// Relayed is the launch of a process whose lines go to the host as they are.
@@ -237,16 +230,7 @@ func wrong(line []byte) string {
 	case "control_request", "control_response", "control_cancel_request", "keep_alive":
 		return ""
 	}
-	return "there is no type " + text(l.Type)
-}
-
-// text is a word of the other side, short enough for a line.
-func text(s string) string {
-	if len(s) > 40 {
-		s = s[:40] + "…"
-	}
-	quoted, _ := json.Marshal(s)
-	return string(quoted)
+	return fmt.Sprintf("there is no type %q", text.Cut(l.Type, 40))
 }
 
 // tail says the lines of the agent's standard error.

@@ -439,3 +439,26 @@ func TestTheTemporaryDirectoryInTheWorkspace(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestRecordElsewhere: a directory for state that cannot be written is replaced by one beneath the temporary directory,
+// always the same, which nobody else may have made or can write.
+func TestRecordElsewhere(t *testing.T) {
+	temp, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	t.Setenv("TMPDIR", temp)
+	must(t, os.WriteFile(file, nil, 0o600))
+	own := filepath.Join(temp, fmt.Sprintf("omniagent-state-%d", os.Geteuid()))
+	for _, state := range []string{file, ""} {
+		if dir, err := recordDir(state); err != nil || dir != filepath.Join(own, "walls") {
+			t.Errorf("%q: %s, %v", state, dir, err)
+		}
+	}
+	must(t, os.Chmod(own, 0o777))
+	if dir, err := recordDir(file); err == nil {
+		t.Errorf("%s can be written by others", dir)
+	}
+	must(t, os.Remove(own))
+	must(t, os.Symlink(t.TempDir(), own))
+	if dir, err := recordDir(file); err == nil {
+		t.Errorf("%s is a link", dir)
+	}
+}

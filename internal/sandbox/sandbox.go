@@ -52,7 +52,8 @@ type Options struct {
 	// Tier is what Open shall build, where it is weaker than what the report offers. None: what the report offers.
 	Tier Tier
 
-	// State is the user's directory in which Open keeps on record what it makes. Needed where namespaces work.
+	// State is the user's directory in which Open keeps on record what it makes. One that cannot be written is replaced
+	// by a directory of the user's beneath the temporary one.
 	State string
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -78,12 +79,11 @@ func (w *Walls) open(r Report, o Options) error {
 		}
 	}
 	if w.claim.Tier == Namespaces {
-		if !filepath.IsAbs(o.State) {
-			return fault.New(fault.MissingArgument,
-				"no directory was given in which the walls keep what they have made")
+		dir, err := recordDir(o.State)
+		if err != nil {
+			return err
 		}
-		var err error
-		if w.system.names, err = openNames(filepath.Join(o.State, "walls")); err != nil {
+		if w.system.names, err = openNames(dir); err != nil {
 			return err
 		}
 		if err := w.hideRecord(); err != nil {
@@ -96,6 +96,24 @@ func (w *Walls) open(r Report, o Options) error {
 	}
 	w.claim.Holes = found.holes(w.policy, w.claim.Tier)
 	return nil
+}
+
+// recordDir is where the record is kept: in the user's directory for state, or where that cannot be written in a
+// directory of the user's beneath the temporary one, so that every process of the user still finds it.
+func recordDir(state string) (string, error) {
+	dir := filepath.Join(state, "walls")
+	if filepath.IsAbs(state) && os.MkdirAll(dir, 0o700) == nil && unix.Access(dir, unix.W_OK) == nil {
+		return dir, nil
+	}
+	own := filepath.Join(os.TempDir(), fmt.Sprintf("omniagent-state-%d", os.Geteuid()))
+	if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fault.New(fault.PermissionDenied, "the walls cannot keep a record in %s, nor in %s", dir, own).
+			With("path", dir).Because(err)
+	}
+	if info, err := os.Lstat(own); err != nil || !info.IsDir() || !private(info) {
+		return "", fault.New(fault.Unsafe, "%s must be a directory that you alone can use", own).With("path", own)
+	}
+	return filepath.Join(own, "walls"), nil
 }
 
 // hideRecord keeps commands from the record where it lies in a directory that they may write, as in a home directory

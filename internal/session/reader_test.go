@@ -180,7 +180,7 @@ func TestReadersAgree(t *testing.T) {
 // TestAnUnlinkedJournalCanBeReadToItsEnd: it has no name, and its readers outlive its writer.
 func TestAnUnlinkedJournalCanBeReadToItsEnd(t *testing.T) {
 	s := store(t)
-	own, err := s.New(t.Context(), Begin{Provider: "p", Model: "m"}, false)
+	own, err := s.New(t.Context(), Begin{Provider: "p", Model: "m"}, false, t.Logf)
 	check(t, err)
 	for n := range 3000 {
 		add(t, own, told(strings.Repeat("x", 200)+itoa(int64(n)), 1))

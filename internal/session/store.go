@@ -133,11 +133,17 @@ func (s Store) Unlinked(b Begin) (*Session, error) {
 	return own, nil
 }
 
-// New begins a session for a conversation: on disk, or with keep being false in a file without a name.
-func (s Store) New(ctx context.Context, b Begin, keep bool) (*Session, error) {
-	if keep {
-		return s.Create(ctx, b)
+// New begins a session for a conversation: on disk, or with keep being false in a file without a name. A directory that
+// cannot be written keeps nobody from talking: told gets the reason, and the session has no name.
+func (s Store) New(ctx context.Context, b Begin, keep bool, told func(string, ...any)) (*Session, error) {
+	if !keep {
+		return s.Unlinked(b)
 	}
+	kept, err := s.Create(ctx, b)
+	if err == nil || errors.Is(err, fault.AlreadyExists) || errors.Is(err, fault.ArgError) {
+		return kept, err
+	}
+	told("nothing of the conversation is kept: %v", err)
 	return s.Unlinked(b)
 }
 

@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -21,9 +19,6 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
-
-// stderrTail is how much of what the agent wrote to stderr is kept as evidence.
-const stderrTail = 64 << 10
 
 // strictEnough refuses an approval that is stricter than prompt where this agent does not hold it: to weaken what
 // somebody asked for would be unsafe, whatever is said about it.
@@ -144,7 +139,7 @@ type outcome struct {
 func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	observer := c.driver.Observe(launch)
 	o := outcome{began: time.Now()}
-	tail := &tail{}
+	tail := &process.Tail{}
 	plan := process.Plan{
 		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir,
 		Env: launch.Env,
@@ -166,7 +161,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		return o
 	}
 	o.took = time.Since(o.began)
-	o.exit.Stderr = tail.bytes()
+	o.exit.Stderr = tail.Bytes()
 	if c.mode == setting.OneShot {
 		o.evidence = observer.After(o.exit)
 	}
@@ -190,7 +185,7 @@ func (c *call) allowMore(f *fault.Fault) {
 
 // streams connects the agent with ours. What it writes to stderr is read along only where nobody sees it there
 // directly.
-func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *tail) error {
+func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Tail) error {
 	if c.mode == setting.Interactive {
 		plan.Stdin, plan.Terminal, plan.Detach = c.host.Stdin, c.host.Stdin, true
 		return nil
@@ -359,7 +354,7 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 // tee keeps the end of what the agent writes to stderr, and hands it on. That nobody reads it any more, or that the
 // disk is full, does not end an agent that has work to do.
 type tee struct {
-	kept   *tail
+	kept   *process.Tail
 	to     io.Writer
 	broken bool
 	inLine bool // the last line has no end yet
@@ -380,28 +375,6 @@ func (t *tee) Write(p []byte) (int, error) {
 		t.broken, t.inLine = err != nil, len(p) > 0 && p[len(p)-1] != '\n'
 	}
 	return n, nil
-}
-
-// tail keeps the end of what is written to it. Who was killed in a hurry may still write for a moment.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - 2*stderrTail; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-stderrTail:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) bytes() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.kept[max(0, len(t.kept)-stderrTail):])
 }
 
 // cause is an error without the operation and the path, which the sentence around it names.

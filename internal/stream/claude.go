@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -295,7 +296,7 @@ func (d *Claude) deliver(r claude.Reply) bool {
 }
 
 // request asks the host for something that an agent waits for.
-func (d *Claude) request(ctx context.Context, patience time.Duration, body any) ([]byte, error) {
+func (d *Claude) request(ctx context.Context, patience time.Duration, body claude.Control) ([]byte, error) {
 	id, answer := d.Encoder.UUID(), make(chan claude.Reply, 1)
 	d.mu.Lock()
 	d.waiting[id] = answer
@@ -372,9 +373,14 @@ func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
 
 // Serve carries a message to an MCP server of the host.
 func (d *Claude) Serve(ctx context.Context, server string, message []byte) ([]byte, error) {
-	body, err := d.request(ctx, serverPatience, claude.Message(server, message))
+	request := claude.Control{Subtype: "mcp_message", Server: server, Message: message}
+	body, err := d.request(ctx, serverPatience, request)
 	if err != nil {
 		return nil, err
 	}
-	return claude.MessageAnswer(body), nil
+	var answer claude.MessageAnswer
+	if json.Unmarshal(body, &answer) != nil || string(answer.Response) == "null" {
+		return nil, nil // as to a notification
+	}
+	return answer.Response, nil
 }

@@ -12,10 +12,7 @@ import (
 
 // carryOut does what the host wants, and says so.
 func (d *Claude) carryOut(ctx context.Context, r claude.Request) {
-	var body struct {
-		Mode  string  `json:"mode"`
-		Model *string `json:"model"`
-	}
+	var body claude.Control
 	if err := json.Unmarshal(r.Body, &body); err != nil {
 		d.tell(claude.No(r.ID, "the request is not what it should be"))
 		return
@@ -66,11 +63,7 @@ func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then
 }
 
 // setModel changes the model. Nothing at all, or default, is the one that the conversation began with.
-func (d *Claude) setModel(ctx context.Context, r claude.Request, model *string) {
-	name := ""
-	if model != nil {
-		name = *model
-	}
+func (d *Claude) setModel(ctx context.Context, r claude.Request, name string) {
 	if name == "" || name == "default" {
 		if len(d.Models) == 0 {
 			d.tell(claude.No(r.ID, "there is no model of that name: say which"))

@@ -8,6 +8,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -115,7 +116,9 @@ func (h *Host) Run(ctx context.Context) int {
 	defer close(h.ended)
 	c := h.Conversation
 	events := h.listen(c.Events(c.Opened() + 1))
-	h.write(h.Dialect.Begin(c.ID(), c.Facts()))
+	facts := c.Facts()
+	h.Detail("session %s in %s, mode %s", c.ID(), facts.Dir, facts.Mode)
+	h.write(h.Dialect.Begin(c.ID(), facts))
 	if turn := c.First(); turn > 0 {
 		h.open[turn] = true
 	}
@@ -325,6 +328,16 @@ func (h *Host) tell(e event.Event) {
 			e.Retry.Attempt, e.Retry.Of, e.Retry.Reason)
 	case event.Notice:
 		h.Detail("%s", e.Text)
+	case event.Answered:
+		if u := e.Answer.Usage; u != nil {
+			h.Detail("%s answered: %d tokens in, %d out", text.Name(e.Model), u.Input, u.Output)
+		}
+	case event.ToolCall:
+		h.Detail("%s %s", text.Name(e.Call.Name), text.Name(cmp.Or(e.Call.Command, e.Call.Path)))
+	case event.ToolResult:
+		if e.Result.Failed {
+			h.Detail("the call %s failed", text.Name(e.Result.ID))
+		}
 	case event.Denied:
 		h.denied = h.denied || !e.Denial.ByUser
 		h.Detail("%s was denied: %s", e.Denial.Tool, e.Denial.Reason)
@@ -332,10 +345,16 @@ func (h *Host) tell(e event.Event) {
 		if e.Terminal {
 			h.why = e.Fault.Code
 		}
-		h.Log("%s", e.Fault.Sentence())
+		h.Log("%s", e.Fault.Message)
+		for _, hint := range []string{e.Fault.Suggestion, e.Fault.FixCommand} {
+			if hint != "" {
+				h.Log("hint: %s", hint)
+			}
+		}
 	case event.Ended:
 		delete(h.open, e.Turn)
 		h.last = e.End
+		h.Detail("turn %d ended after %s: %s", e.Turn, e.End.Took.Round(time.Millisecond), e.End.Reason)
 		if h.Form == Text && e.End.OK {
 			clean, _ := text.Clean(e.End.Text) // it may go to a terminal
 			h.put([]byte(clean + "\n"))

@@ -10,15 +10,9 @@ import (
 // Line is a value as JSON in one line that may be looked at in a terminal: what JSON would allow there and a terminal
 // acts on is escaped, and says the same. Outside of strings there is none of it.
 func Line(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	if !bytes.ContainsFunc(line, Acted) {
-		return line, nil
+	line, err := JSON(v)
+	if err != nil || !bytes.ContainsFunc(line, Acted) {
+		return line, err
 	}
 	var calm bytes.Buffer
 	for _, r := range string(line) {
@@ -29,6 +23,17 @@ func Line(v any) ([]byte, error) {
 		calm.WriteRune(r)
 	}
 	return calm.Bytes(), nil
+}
+
+// JSON is json.Marshal without the escapes for HTML, which would make text hard to read and to find.
+func JSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Acted says of a character that a terminal acts on it, that it turns text around, or that it stands for a byte which

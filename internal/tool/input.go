@@ -120,7 +120,7 @@ func (in *input) raw(name string) json.RawMessage {
 }
 
 func (in *input) set(name string, value any) {
-	data, err := encode(value)
+	data, err := text.JSON(value)
 	for i := range in.members {
 		if err == nil && in.members[i].name == name {
 			in.members[i].value = data
@@ -261,7 +261,7 @@ func (in *input) json() json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := encode(m.name)
+		name, err := text.JSON(m.name)
 		if err != nil {
 			continue
 		}
@@ -273,17 +273,6 @@ func (in *input) json() json.RawMessage {
 	}
 	b.WriteByte('}')
 	return b.Bytes()
-}
-
-// encode is json.Marshal that leaves < and & alone.
-func encode(value any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
 // kindOf says what a JSON value is, with the value where it is short.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"omniagent/internal/text"
 )
 
 // notebook is the text of a .ipynb file, with the places of its cells. Changes are made in the text, so that all that
@@ -301,6 +303,6 @@ func (n *notebook) remove(i int) []byte {
 
 // quoted is s as JSON. It cannot fail.
 func quoted(s string) json.RawMessage {
-	data, _ := encode(s)
+	data, _ := text.JSON(s)
 	return data
 }

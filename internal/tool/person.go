@@ -13,23 +13,12 @@ import (
 
 // The names of the tools that ask a person.
 const (
-	QuestionName = "AskUserQuestion"
+	QuestionName = event.FormTool
 	PlanName     = "ExitPlanMode"
 )
 
 const questionExample = `{"questions": [{"question": "Which database?", "header": "Database", "options": [{"label": "SQLite", "description": "a file"}, ` +
 	`{"label": "Postgres", "description": "a server"}], "multiSelect": false}]}`
-
-// question is one that is asked, in the form that Claude's hosts show.
-type question struct {
-	Question string `json:"question"`
-	Header   string `json:"header"`
-	Options  []struct {
-		Label       string `json:"label"`
-		Description string `json:"description"`
-	} `json:"options"`
-	Several bool `json:"multiSelect"`
-}
 
 // AskUserQuestion asks a person what only they can decide.
 func AskUserQuestion() Tool {
@@ -49,9 +38,9 @@ func AskUserQuestion() Tool {
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput(QuestionName, raw, questionExample, []string{"questions"}, nil)
-			var questions []question
+			var questions []event.FormQuestion
 			for i, one := range in.list("questions", true) {
-				var q question
+				var q event.FormQuestion
 				if json.Unmarshal(one, &q) != nil || strings.TrimSpace(q.Question) == "" {
 					in.problem("question %d has not the form of one", i+1)
 				}
@@ -79,7 +68,7 @@ func AskUserQuestion() Tool {
 }
 
 // asked is the questions as a person reads them.
-func asked(questions []question) string {
+func asked(questions []event.FormQuestion) string {
 	var b strings.Builder
 	for i, q := range questions {
 		if i > 0 {
@@ -97,7 +86,7 @@ func asked(questions []question) string {
 }
 
 // answers tells the model what a person said. Answers are found by the words of their questions.
-func answers(questions []question, filled json.RawMessage, said string) (Result, bool) {
+func answers(questions []event.FormQuestion, filled json.RawMessage, said string) (Result, bool) {
 	var form struct {
 		Answers map[string]json.RawMessage `json:"answers"`
 	}

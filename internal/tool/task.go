@@ -34,7 +34,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 			said += "\n- " + h.Name + ": " + h.Description
 		}
 	}
-	return encode(said)
+	return text.JSON(said)
 }
 
 // HandOver is the tool Task: it hands a piece of work to a sub-agent.
@@ -52,16 +52,20 @@ func HandOver(env *Env) Tool {
 				"that it has to know, and what to report.",
 			Input: json.RawMessage(`{"type":"object","properties":{` +
 				`"description":{"type":"string","description":"The work in three to five words"},` +
-				`"prompt":{"type":"string","description":"What to do, and what to report"},` +
+				`"prompt":{"type":"string","description":"What to do, and what to report; ` +
+				`only the description reaches the sub-agent if this is left out"},` +
 				`"subagent_type":{"type":"string","description":` + string(known) +
-				`}},"required":["description","prompt"]}`),
+				`}},"required":["description"]}`),
 		},
 		Plan: func(raw json.RawMessage) (Action, error) {
 			in := readInput("Task", raw, taskExample, []string{"description", "prompt", "subagent_type"}, nil)
-			description, kind, prompt := in.text("description", false), in.text("subagent_type",
-				false), in.text("prompt", true)
-			if in.raw("prompt") != nil && strings.TrimSpace(prompt) == "" {
-				in.problem("%q is empty", "prompt")
+			description, kind := in.text("description", false), in.text("subagent_type", false)
+			prompt := in.text("prompt", false)
+			if strings.TrimSpace(prompt) == "" {
+				prompt = description
+			}
+			if strings.TrimSpace(prompt) == "" && len(in.problems) == 0 {
+				in.problem("%q is missing: it must say what to do", "prompt")
 			}
 			if len(env.Helpers) > 0 && kind != "" && kind != GeneralHelper &&
 				!slices.ContainsFunc(env.Helpers, func(h Helper) bool { return h.Name == kind }) {

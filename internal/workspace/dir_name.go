@@ -15,9 +15,10 @@ const longestName = 4096
 
 // Name is the name of what a model wrote as a path: relative to the root, or absolute and inside the root or a further
 // directory. `~` has no meaning here, `..` goes up by name, not by where a link leads, and blanks around the path are
-// no part of it: a file whose name begins or ends in one is ./ a or a /. It does not look whether the file exists.
+// no part of it: a file whose name begins or ends in one is ./ a or a /. The file need not exist.
 //
 // On Windows, and in a Windows drive mounted elsewhere, C:\x\y, /mnt/c/x/y and src\a mean what they mean there.
+// Elsewhere src\a is src/a, unless there is a file of that very name.
 func (d *Dir) Name(written string) (string, error) {
 	trimmed := strings.TrimSpace(written)
 	if trimmed == "" || strings.ContainsRune(written, 0) || len(written) > longestName {
@@ -27,6 +28,24 @@ func (d *Dir) Name(written string) (string, error) {
 	if p == "" {
 		return "", d.outside(written)
 	}
+	if i := strings.LastIndexByte(p, '\\'); i >= 0 {
+		literal := p
+		if end := strings.IndexByte(p[i:], '/'); end >= 0 {
+			literal = p[:i+end] // a new file in a directory of such a name is in that directory
+		}
+		name, err := d.clean(written, literal)
+		if err == nil {
+			_, err = d.Lstat(name)
+		}
+		if err != nil {
+			p = strings.ReplaceAll(p, `\`, "/")
+		}
+	}
+	return d.clean(written, p)
+}
+
+// clean is the name of p, which is spelled in the way of the system.
+func (d *Dir) clean(written, p string) (string, error) {
 	if filepath.IsAbs(p) {
 		return d.absolute(written, filepath.Clean(p))
 	}

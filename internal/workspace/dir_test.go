@@ -314,3 +314,25 @@ func TestReadDirInParts(t *testing.T) {
 		}
 	}
 }
+
+// TestBackslashes: a path written in the way of Windows is the one with slashes, unless the backslash is part of a name
+// that there is.
+func TestBackslashes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a backslash is never part of a name here")
+	}
+	y := newYard(t)
+	check(t, os.MkdirAll(filepath.Join(y.in, `odd\dir`), 0o700))
+	for written, want := range map[string]string{
+		`sub\deep\file`: "sub/deep/file", `.\sub\deep`: "sub/deep", `sub\new`: "sub/new", `sub\..\file`: "file",
+		y.in + `\sub\deep`: "sub/deep", `odd\dir`: `odd\dir`, `odd\dir/new`: `odd\dir/new`, `odd\other`: "odd/other",
+	} {
+		if got, err := y.Name(written); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", written, got, err, want)
+		}
+	}
+	for _, written := range []string{`..\out\secret`, `sub\..\..\out`, y.in + `\..\out`} {
+		_, err := y.Name(written)
+		wantReason(t, written, err, "outside")
+	}
+}

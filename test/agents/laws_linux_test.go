@@ -21,7 +21,8 @@ func TestLaws(t *testing.T) {
 	t.Logf("what cannot be tried:\n%s", agenttest.Unsaid(all))
 	for _, s := range all {
 		t.Run(s.Name(), func(t *testing.T) {
-			if name := s.Driver.Name(); os.Getenv("OMNIAGENT_LAWS") != "all" && (name == "copilot" || name == "opencode") {
+			name := s.Driver.Name()
+			if os.Getenv("OMNIAGENT_LAWS") != "all" && (name == "copilot" || name == "opencode") {
 				t.Skip(name + " takes minutes, and is driven as gemini is: OMNIAGENT_LAWS=all tries it")
 			}
 			agenttest.Laws(t, s)

@@ -44,7 +44,7 @@ func TestClaudeRelayed(t *testing.T) {
 			in, say := io.Pipe()
 			host := &answering{say: say}
 			go func() {
-				_, _ = say.Write(append([]byte("garbage\n"), relay.Message("go")...))
+				_, _ = say.Write(append([]byte("garbage\n"), `{"type":"user","message":{"role":"user","content":"go"},"session_id":""}`+"\n"...))
 				if !tt.asks {
 					_ = say.Close()
 				}

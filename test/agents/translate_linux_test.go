@@ -208,3 +208,17 @@ func TestTranslatedCost(t *testing.T) {
 		}
 	}
 }
+
+// TestProviderCopilot: for a host that names Copilot as a provider the installed program is driven.
+func TestProviderCopilot(t *testing.T) {
+	needAgents(t)
+	b := newBench(t, "copilot")
+	m := scripted(t, `[{"say":"hello from the script"}]`)
+	d := b.runs(m, "start", "--provider", "copilot", "-p", "go")
+	if line := d.until("result"); line["is_error"] != false || line["result"] != "hello from the script" {
+		t.Errorf("%v: %s", line, d.errors.String())
+	}
+	if code := d.ends(); code != 0 {
+		t.Errorf("exit %d: %s", code, d.errors.String())
+	}
+}

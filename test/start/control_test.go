@@ -181,7 +181,9 @@ func TestUsage(t *testing.T) {
 			"--session-id",
 			"../x", "-p", "x",
 		}, "dir": {"--cwd", "/no/such/dir", "-p", "x"},
-		"both": {"--resume", "a", "--session-id", "b", "-p", "x"}, "copilot": {"--provider", "copilot", "-p", "x"},
+		"both": {"--resume", "a", "--session-id", "b", "-p", "x"}, "copilot, an address": {
+			"--provider", "copilot", "--api-base", "http://127.0.0.1:1", "-p", "x",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

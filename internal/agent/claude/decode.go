@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"hash/maphash"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
@@ -76,88 +78,6 @@ func (d *decoder) End(x agent.Exit) []event.Event {
 	return append(out, failed)
 }
 
-// line is one line of output; what it has depends on its type.
-type line struct {
-	Type       string          `json:"type"`
-	Subtype    string          `json:"subtype"`
-	Session    string          `json:"session_id"`
-	Message    json.RawMessage `json:"message"` // of the API; a text in a denial
-	ParentTool string          `json:"parent_tool_use_id"`
-
-	// system
-	Model   string  `json:"model"`
-	Tool    string  `json:"tool_name"`
-	ToolUse string  `json:"tool_use_id"`
-	Reason  string  `json:"decision_reason"`
-	Why     string  `json:"decision_reason_type"`
-	Attempt int     `json:"attempt"`
-	Of      int     `json:"max_retries"`
-	Delay   float64 `json:"retry_delay_ms"`
-	Status  int     `json:"error_status"`
-	Summary string  `json:"summary"`
-	Mode    string  `json:"permissionMode"`
-
-	// an error shown as a message, and a result
-	Error     json.RawMessage `json:"error"`
-	APIError  bool            `json:"is_api_error_message"`
-	APIStatus int             `json:"api_error_status"`
-	APIType   string          `json:"api_error_type"`
-
-	// user
-	Meta []struct {
-		ID       string   `json:"id"`
-		Kind     string   `json:"non_execution_kind"`
-		Decision decision `json:"permission_decision"`
-	} `json:"tool_result_meta"`
-
-	// stream_event
-	Event struct {
-		Type  string `json:"type"`
-		Delta struct {
-			Type     string `json:"type"`
-			Text     string `json:"text"`
-			Thinking string `json:"thinking"`
-		} `json:"delta"`
-	} `json:"event"`
-
-	// command_lifecycle
-	Command string `json:"command_uuid"`
-	State   string `json:"state"`
-
-	// control_request
-	RequestID string `json:"request_id"`
-	Request   struct {
-		Subtype     string          `json:"subtype"`
-		Tool        string          `json:"tool_name"`
-		ToolUse     string          `json:"tool_use_id"`
-		Input       json.RawMessage `json:"input"`
-		Description string          `json:"description"`
-		Reason      string          `json:"decision_reason"`
-	} `json:"request"`
-}
-
-// result is a line of type result.
-type result struct {
-	IsError    bool                       `json:"is_error"`
-	Text       string                     `json:"result"`
-	Structured json.RawMessage            `json:"structured_output"`
-	Ending     string                     `json:"terminal_reason"`
-	StopReason string                     `json:"stop_reason"`
-	Turns      *int                       `json:"num_turns"`
-	Cost       *float64                   `json:"total_cost_usd"`
-	Usage      *usage                     `json:"usage"`
-	Models     map[string]json.RawMessage `json:"modelUsage"`
-	// Since is what is new in this result. The cost in all begins with that of the session in an earlier process.
-	Since map[string]struct {
-		Cost *float64 `json:"costUSD"`
-	} `json:"model_usage_since_last_result"`
-	Errors  []string `json:"errors"`
-	Denials []struct {
-		Tool string `json:"tool_name"`
-		ID   string `json:"tool_use_id"`
-	} `json:"permission_denials"`
-}
-
 func (d *decoder) parse(raw []byte) []event.Event {
 	if raw[0] == '[' {
 		var all []json.RawMessage
@@ -174,7 +94,7 @@ func (d *decoder) parse(raw []byte) []event.Event {
 		}
 		return out
 	}
-	var l line
+	var l wire.Line
 	if raw[0] != '{' || json.Unmarshal(raw, &l) != nil || l.Type == "" {
 		return cli.Unreadable(raw)
 	}
@@ -199,7 +119,7 @@ func withRaw(events []event.Event, raw json.RawMessage) []event.Event {
 	return events
 }
 
-func (d *decoder) read(l *line, raw []byte) []event.Event {
+func (d *decoder) read(l *wire.Line, raw []byte) []event.Event {
 	switch l.Type {
 	case "system":
 		return d.system(l)
@@ -217,7 +137,7 @@ func (d *decoder) read(l *line, raw []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: l.Type}}
 }
 
-func (d *decoder) system(l *line) []event.Event {
+func (d *decoder) system(l *wire.Line) []event.Event {
 	switch l.Subtype {
 	case "init":
 		begun := event.Event{Kind: event.TurnBegan, Session: l.Session, Model: l.Model}
@@ -231,7 +151,7 @@ func (d *decoder) system(l *line) []event.Event {
 		_ = json.Unmarshal(l.Message, &text)
 		return d.deny(l.Session, event.Denial{
 			CallID: l.ToolUse, Tool: l.Tool,
-			Reason: oneLine(firstOf(l.Reason, text, l.Why)),
+			Reason: cli.FirstLine(cmp.Or(l.Reason, text, l.Why)),
 		})
 	case "api_retry":
 		var word string
@@ -240,7 +160,7 @@ func (d *decoder) system(l *line) []event.Event {
 			Attempt: l.Attempt, Of: l.Of, After: milliseconds(l.Delay), Status: l.Status, Reason: word,
 		}}}
 	}
-	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(l.Summary, l.Subtype)}}
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(l.Summary, l.Subtype)}}
 }
 
 func milliseconds(ms float64) time.Duration {
@@ -258,15 +178,15 @@ func (d *decoder) deny(session string, n event.Denial) []event.Event {
 	return []event.Event{{Kind: event.Denied, Session: session, Denial: &n}}
 }
 
-func (d *decoder) assistant(l *line) []event.Event {
-	var m message
+func (d *decoder) assistant(l *wire.Line) []event.Event {
+	var m wire.Message
 	if json.Unmarshal(l.Message, &m) != nil {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
 	}
 	if l.APIError {
 		var word string
 		_ = json.Unmarshal(l.Error, &word)
-		failure := apiFailure{Word: word, Status: l.APIStatus, Type: l.APIType, Text: plain(m.Content)}
+		failure := apiFailure{Word: word, Status: l.APIStatus, Type: l.APIType, Text: wire.Plain(m.Content)}
 		if l.ParentTool != "" { // of a sub-agent: the conversation goes on
 			return []event.Event{{Kind: event.Failed, Session: l.Session, Fault: failure.fault()}}
 		}
@@ -274,7 +194,7 @@ func (d *decoder) assistant(l *line) []event.Event {
 		return nil
 	}
 	var out []event.Event
-	for _, b := range blocks(m.Content) {
+	for _, b := range wire.Blocks(m.Content) {
 		e := event.Event{Session: l.Session, Model: m.Model}
 		switch {
 		case b.Type == "text" && b.Text != "" && l.ParentTool == "":
@@ -299,17 +219,20 @@ func (d *decoder) assistant(l *line) []event.Event {
 	return out
 }
 
-func (d *decoder) user(l *line) []event.Event {
-	var m message
+func (d *decoder) user(l *wire.Line) []event.Event {
+	var m wire.Message
 	if json.Unmarshal(l.Message, &m) != nil {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "a message that cannot be read"}}
 	}
 	var out []event.Event
-	for _, b := range blocks(m.Content) {
+	for _, b := range wire.Blocks(m.Content) {
 		if b.Type != "tool_result" {
 			continue
 		}
-		r := &event.Result{ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError, Output: plain(b.Content)}
+		r := &event.Result{
+			ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError,
+			Output: wire.Plain(b.Content),
+		}
 		delete(d.calls, b.ToolUseID)
 		if b.IsError && kind(r.Name) == event.Shell {
 			r.ExitCode = exitCode(r.Output)
@@ -321,7 +244,7 @@ func (d *decoder) user(l *line) []event.Event {
 				byUser := meta.Decision.Source == "user_reject"
 				out = append(out,
 					d.deny(l.Session, event.Denial{
-						CallID: b.ToolUseID, Tool: r.Name, Reason: oneLine(r.Output),
+						CallID: b.ToolUseID, Tool: r.Name, Reason: cli.FirstLine(r.Output),
 						ByUser: byUser,
 					})...)
 			case meta.Kind == "user-rejected": // the turn was interrupted; the result counts it among the denials
@@ -331,7 +254,7 @@ func (d *decoder) user(l *line) []event.Event {
 		out = append(out, event.Event{Kind: event.ToolResult, Session: l.Session, Result: r})
 	}
 	if out == nil {
-		out = []event.Event{{Kind: event.Notice, Session: l.Session, Text: plain(m.Content)}}
+		out = []event.Event{{Kind: event.Notice, Session: l.Session, Text: wire.Plain(m.Content)}}
 	}
 	return out
 }
@@ -348,7 +271,7 @@ func exitCode(output string) *int {
 	return &code
 }
 
-func delta(l *line) []event.Event {
+func delta(l *wire.Line) []event.Event {
 	e := event.Event{Session: l.Session, Delta: true}
 	switch x := l.Event.Delta; {
 	case l.ParentTool != "" || l.Event.Type != "content_block_delta":
@@ -363,24 +286,25 @@ func delta(l *line) []event.Event {
 	return []event.Event{e}
 }
 
-func ask(l *line) []event.Event {
-	q := l.Request
+func ask(l *wire.Line) []event.Event {
+	q := l.Control()
 	if q.Subtype != "can_use_tool" {
-		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(q.Subtype, l.Type)}}
+		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(q.Subtype, l.Type)}}
 	}
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: firstOf(q.Reason, q.Description), Tool: call(block{
-			ID: q.ToolUse, Name: q.Tool,
-			Input: q.Input,
+		ID: l.RequestID, Text: cmp.Or(q.Reason, q.Description), Tool: call(wire.Block{
+			ID: q.Call, Name: q.Tool, Input: q.Input,
 		}),
 	}}}
 }
 
 // result ends a turn. Another may follow: a background task that ends wakes the agent.
-func (d *decoder) result(l *line, raw []byte) []event.Event {
-	var r result
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return cli.Unreadable(raw)
+func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
+	var r wire.Result
+	_ = json.Unmarshal(raw, &r) // it was read as a line before; a member of an odd type leaves the others readable
+	text := ""
+	if r.Result != nil {
+		text = *r.Result
 	}
 	var out []event.Event
 	if d.session == "" {
@@ -394,21 +318,24 @@ func (d *decoder) result(l *line, raw []byte) []event.Event {
 	for _, n := range r.Denials {
 		out = append(out, d.deny(l.Session, event.Denial{CallID: n.ID, Tool: n.Tool})...)
 	}
-	if hash := maphash.String(d.seed, r.Text); !r.IsError && r.Text != "" && !d.said[hash] {
+	if hash := maphash.String(d.seed, text); !r.IsError && text != "" && !d.said[hash] {
 		d.said[hash] = true
-		out = append(out, event.Event{Kind: event.Text, Session: l.Session, Text: r.Text})
+		out = append(out, event.Event{Kind: event.Text, Session: l.Session, Text: text})
 	}
 	if r.IsError {
-		out = append(out, event.Event{Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r), Terminal: true})
+		out = append(out, event.Event{
+			Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r, text),
+			Terminal: true,
+		})
 	}
 	d.pending = nil
 	d.results++
-	return append(out, event.Event{Kind: event.Ended, Session: l.Session, End: d.end(l, r)})
+	return append(out, event.Event{Kind: event.Ended, Session: l.Session, End: d.end(l, r, text)})
 }
 
-func (d *decoder) failure(l *line, r result) *fault.Fault {
+func (d *decoder) failure(l *wire.Line, r wire.Result, text string) *fault.Fault {
 	// With json there was no message before, and so no word: a missing login then looks like a connection that failed.
-	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: r.Text}
+	api := apiFailure{Status: l.APIStatus, Type: l.APIType, Ending: r.Ending, Text: text}
 	if d.pending != nil {
 		api.Word = d.pending.Word
 	}
@@ -420,7 +347,7 @@ func (d *decoder) failure(l *line, r result) *fault.Fault {
 }
 
 // spent is what a turn has cost: what its result says is new, or what is more than in the result before.
-func (d *decoder) spent(r result) *float64 {
+func (d *decoder) spent(r wire.Result) *float64 {
 	if r.Cost == nil {
 		return nil
 	}
@@ -439,14 +366,16 @@ func (d *decoder) spent(r result) *float64 {
 	return &cost
 }
 
-func (d *decoder) end(l *line, r result) *event.End {
-	e := &event.End{OK: !r.IsError, Text: r.Text, Structured: r.Structured, Turns: r.Turns}
-	if r.IsError {
-		e.Text = ""
+func (d *decoder) end(l *wire.Line, r wire.Result, text string) *event.End {
+	e := &event.End{OK: !r.IsError, Structured: r.Structured, Turns: r.Turns, Reason: cmp.Or(r.Ending, l.Subtype)}
+	if e.OK {
+		e.Text = text
 	}
-	e.Reason = firstOf(r.Ending, l.Subtype, r.StopReason)
+	if e.Reason == "" && r.Stop != nil {
+		e.Reason = *r.Stop
+	}
 	if r.Usage != nil {
-		e.Usage = r.Usage.event()
+		e.Usage = r.Usage.Usage()
 		e.Usage.CostUSD = d.spent(r)
 	}
 	return e

@@ -1,8 +1,10 @@
 package claude
 
 import (
+	"cmp"
 	"strings"
 
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 )
 
@@ -19,7 +21,7 @@ type apiFailure struct {
 
 // fault puts a failure into our vocabulary.
 func (a apiFailure) fault() *fault.Fault {
-	text := strings.TrimSuffix(oneLine(a.Text), ".")
+	text := strings.TrimSuffix(cli.FirstLine(a.Text), ".")
 	if text == "" {
 		text = "the model's API answered with an error"
 	}
@@ -28,11 +30,11 @@ func (a apiFailure) fault() *fault.Fault {
 	case a.full():
 		f = fault.New(fault.ContextFull, "%s", text)
 	case a.Word == "authentication_failed" && a.Status == 0:
-		f = fault.New(fault.AuthRequired, "%s", text).FixBy("Log in.", "claude auth login").
+		f = fault.New(fault.Login(text), "%s", text).FixBy("Log in.", "claude auth login").
 			Hint("log in with claude auth login, or set ANTHROPIC_API_KEY")
 	case a.Word == "authentication_failed", a.Word == "oauth_org_not_allowed", a.Word == "cloud_credential_error",
 		a.Status == 401, a.Status == 403:
-		f = fault.New(fault.AuthRequired, "%s",
+		f = fault.New(fault.Login(text+a.Detail), "%s",
 			text).Hint("the credentials were not accepted: claude auth status shows which are used")
 	case a.Word == "rate_limit", a.Status == 429:
 		f = fault.New(fault.TooManyRequests, "%s", text)
@@ -66,9 +68,9 @@ func (a apiFailure) full() bool {
 
 // ended is a turn that ended badly without a failed request.
 func ended(subtype, reason string, errors []string) *fault.Fault {
-	text := "the agent ended its turn with " + firstOf(reason, subtype)
+	text := "the agent ended its turn with " + cmp.Or(reason, subtype)
 	if len(errors) > 0 && !strings.HasPrefix(errors[0], "[") {
-		text = oneLine(errors[0])
+		text = cli.FirstLine(errors[0])
 	}
 	switch {
 	case strings.HasPrefix(reason, "aborted"):
@@ -76,23 +78,5 @@ func ended(subtype, reason string, errors []string) *fault.Fault {
 	case subtype == "error_max_structured_output_retries":
 		return fault.New(fault.SchemaUnmet, "%s", text)
 	}
-	return fault.New(fault.AgentFailed, "%s", text).With("reason", firstOf(reason, subtype))
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
-}
-
-// oneLine is the first line, at most 300 bytes of it.
-func oneLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if len(s) > 300 {
-		s = strings.ToValidUTF8(s[:300], "") + "…"
-	}
-	return s
+	return fault.New(fault.AgentFailed, "%s", text).With("reason", cmp.Or(reason, subtype))
 }

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/mcp"
 	"omniagent/internal/relay"
 	"omniagent/internal/setting"
 )
@@ -169,15 +170,9 @@ func servers(data []byte) (inside []string, all []byte) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	var list map[string]json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
+	list, err := mcp.Entries(data)
+	if err != nil {
 		return nil, nil
-	}
-	if whole, ok := list["mcpServers"]; ok && len(list) == 1 {
-		list = nil
-		if json.Unmarshal(whole, &list) != nil {
-			return nil, nil
-		}
 	}
 	for name, raw := range list {
 		var one struct {
@@ -191,7 +186,7 @@ func servers(data []byte) (inside []string, all []byte) {
 		}
 	}
 	slices.Sort(inside)
-	all, err := json.Marshal(map[string]any{"mcpServers": list})
+	all, err = json.Marshal(map[string]any{"mcpServers": list})
 	if err != nil {
 		return nil, nil
 	}

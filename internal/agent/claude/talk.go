@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
@@ -31,20 +32,20 @@ type talk struct {
 	told    bool   // the CLI tells when it takes up messages
 	stops   bool   // the turn is to end
 	mode    setting.Approval
-	facts   *initLine
+	facts   *wire.Init
 	steers  []steer
 	partial *event.End // of a turn that goes on, since the CLI has yet to take up a steer
 
 	sent      int
 	requests  map[string]request // ours, without a response
-	questions map[string]*asking
+	questions cli.Questions[asking]
 	needs     map[string]string // hook callbacks by request, and the moment
 
-	// With partial messages: what of the message was told by its pieces, and the calls that wait for its end.
-	said, thought strings.Builder
-	held          []event.Event
-	answer        *event.Answer
-	model         string
+	// Of the message that is told in pieces:
+	pieces strings.Builder // of the block that was begun last
+	held   []event.Event
+	answer *event.Answer
+	model  string
 }
 
 // options are what a conversation is opened with.
@@ -66,23 +67,14 @@ type request struct {
 	more     []byte // what is said once it was taken
 }
 
-// asking is a request of the CLI that a person has to answer. One with several questions is answered when all of them
-// are.
+// asking is a request of the CLI that a person has to answer.
 type asking struct {
 	request     string
 	kind        string // of the request
 	call        *event.Call
 	input       json.RawMessage
-	suggestions []suggestion
-	questions   []string // of a form
-	answers     map[string]string
-}
-
-type suggestion struct {
-	Type        string          `json:"type"`
-	Rules       json.RawMessage `json:"rules"`
-	Behavior    string          `json:"behavior"`
-	Destination string          `json:"destination"`
+	suggestions []wire.Update
+	form        event.Form
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -93,7 +85,7 @@ func newTalk(o options) *talk {
 	}
 	t := &talk{
 		decoder: newDecoder(), o: o, mode: o.mode,
-		requests: map[string]request{}, questions: map[string]*asking{}, needs: map[string]string{},
+		requests: map[string]request{}, needs: map[string]string{},
 	}
 	t.decoder.talk = t
 	return t
@@ -119,30 +111,21 @@ func (t *talk) Begin() cli.Step {
 			agent.SessionEnds, agent.TurnEnds,
 			agent.HelperBegins, agent.HelperEnds, agent.Shortening)
 	}
-	hooks := map[string]any{}
+	greeting := &wire.Greeting{Hooks: map[string][]wire.HookMatcher{}, Servers: t.o.servers}
 	for _, name := range names {
-		hooks[string(name)] = []any{map[string]any{"hookCallbackIds": []string{string(name)}}}
-	}
-	greeting := map[string]any{"subtype": "initialize", "hooks": hooks}
-	if len(t.o.servers) > 0 {
-		greeting["sdkMcpServers"] = t.o.servers
+		greeting.Hooks[string(name)] = []wire.HookMatcher{{IDs: []string{string(name)}}}
 	}
 	if len(t.o.helpers) > 0 {
-		agents := map[string]any{}
-		for _, h := range t.o.helpers {
-			one := map[string]any{"description": h.Description, "prompt": h.Prompt}
-			if h.Tools != nil {
-				one["tools"] = h.Tools
-			}
-			if h.Model != "" {
-				one["model"] = h.Model
-			}
-			agents[h.Name] = one
+		greeting.Helpers = map[string]wire.Helper{}
+	}
+	for _, h := range t.o.helpers {
+		greeting.Helpers[h.Name] = wire.Helper{
+			Description: h.Description, Prompt: h.Prompt, Tools: h.Tools,
+			Model: h.Model,
 		}
-		greeting["agents"] = agents
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
-	t.say(t.control(request{greeting: true}, greeting))
+	t.say(t.control(request{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
 	return t.done()
 }
 
@@ -156,37 +139,18 @@ func (t *talk) done() cli.Step {
 	return step
 }
 
-func (t *talk) say(line []byte) { t.step.Lines = append(t.step.Lines, line) }
+func (t *talk) say(line []byte) { t.step.Lines = append(t.step.Lines, append(line, '\n')) }
 
-// object is a line of what can be encoded.
-func object(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		data = []byte("{}") // a raw part of it is no JSON, which was looked at before
-	}
-	return append(data, '\n')
-}
-
-func (t *talk) control(r request, what map[string]any) []byte {
+func (t *talk) control(r request, what wire.Control) []byte {
 	t.sent++
 	id := fmt.Sprintf("omniagent-%d", t.sent)
 	t.requests[id] = r
-	return object(map[string]any{"type": "control_request", "request_id": id, "request": what})
+	return wire.Ask(id, what)
 }
 
-func (t *talk) respond(id string, response any) {
-	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{
-		"subtype":    "success",
-		"request_id": id, "response": response,
-	}}))
-}
+func (t *talk) respond(id string, response any) { t.say(wire.OK(id, response)) }
 
-func (t *talk) reject(id, why string) {
-	t.say(object(map[string]any{"type": "control_response", "response": map[string]any{
-		"subtype":    "error",
-		"request_id": id, "error": why,
-	}}))
-}
+func (t *talk) reject(id, why string) { t.say(wire.No(id, why)) }
 
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
@@ -202,7 +166,7 @@ func (t *talk) End(x agent.Exit) []event.Event {
 	out := append(t.release(), t.decoder.End(x)...)
 	// That of the decoder is left out: it counts no messages.
 	out = slices.DeleteFunc(out, func(e event.Event) bool { return e.Kind == event.Ended && e.Synthetic })
-	out = append(out, t.withdrawAll()...)
+	out = append(out, t.questions.WithdrawAll()...)
 	switch {
 	case t.partial != nil:
 		out = append(out, event.Event{Kind: event.Ended, Session: t.session, End: t.partial})
@@ -214,41 +178,28 @@ func (t *talk) End(x agent.Exit) []event.Event {
 	return out
 }
 
-// initLine is what the first line of a turn tells.
-type initLine struct {
-	Dir     string   `json:"cwd"`
-	Model   string   `json:"model"`
-	Version string   `json:"claude_code_version"`
-	Tools   []string `json:"tools"`
-	Agents  []string `json:"agents"`
-	Servers []struct {
-		Name   string `json:"name"`
-		Status string `json:"status"`
-	} `json:"mcp_servers"`
-}
-
 // Know adds what the CLI has told.
 func (t *talk) Know(f *event.Facts) {
 	f.Mode = t.mode
 	if t.facts == nil {
 		return
 	}
-	f.Model, f.Tools, f.Helpers = t.facts.Model, t.facts.Tools, t.facts.Agents
+	f.Model, f.Tools, f.Helpers = t.facts.Model, t.facts.Tools, t.facts.Helpers
 	if t.facts.Version != "" {
 		f.Version = t.facts.Version
 	}
 	f.Servers = nil
 	for _, s := range t.facts.Servers {
-		f.Servers = append(f.Servers, event.Server{Name: s.Name, Status: s.Status})
+		f.Servers = append(f.Servers, event.Server(s))
 	}
 	f.Servers = cli.SortServers(f.Servers)
 }
 
 // read looks at a line before, and behind, the decoder.
-func (t *talk) read(l *line, raw []byte) []event.Event {
+func (t *talk) read(l *wire.Line, raw []byte) []event.Event {
 	switch l.Type {
 	case "control_request":
-		return append(t.release(), t.requested(l, raw)...)
+		return append(t.release(), t.requested(l)...)
 	case "control_response":
 		return t.answered(raw)
 	case "control_cancel_request":
@@ -261,10 +212,8 @@ func (t *talk) read(l *line, raw []byte) []event.Event {
 		return t.piece(l, raw)
 	case "system":
 		if l.Subtype == "init" {
-			var i initLine
-			if json.Unmarshal(raw, &i) == nil {
-				t.facts = &i
-			}
+			t.facts = &wire.Init{}
+			_ = json.Unmarshal(raw, t.facts) // a member of an odd type leaves the others readable
 		}
 		t.heardMode(l.Mode)
 		if l.Subtype == "status" {
@@ -280,7 +229,7 @@ func (t *talk) read(l *line, raw []byte) []event.Event {
 }
 
 // of names the sub-agent that it happened to.
-func of(l *line, events []event.Event) []event.Event {
+func of(l *wire.Line, events []event.Event) []event.Event {
 	if l.ParentTool == "" {
 		return events
 	}
@@ -294,7 +243,7 @@ func of(l *line, events []event.Event) []event.Event {
 }
 
 // result ends a turn: that of the message if the CLI has taken it up, else one that nobody asked for.
-func (t *talk) result(l *line, raw []byte) []event.Event {
+func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 	var r struct {
 		Origin struct {
 			Kind string `json:"kind"`
@@ -311,11 +260,11 @@ func (t *talk) result(l *line, raw []byte) []event.Event {
 	if !unasked {
 		events = t.conclude(events)
 	}
-	return append(t.withdrawAll(), events...)
+	return append(t.questions.WithdrawAll(), events...)
 }
 
 // piece hears of a message while it is made.
-func (t *talk) piece(l *line, raw []byte) []event.Event {
+func (t *talk) piece(l *wire.Line, raw []byte) []event.Event {
 	if l.ParentTool != "" {
 		return nil
 	}
@@ -323,16 +272,11 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 	case "content_block_delta":
 		events := delta(l)
 		for _, e := range events {
-			if e.Kind == event.Text {
-				t.said.WriteString(e.Text)
-			} else {
-				t.thought.WriteString(e.Text)
-			}
+			t.pieces.WriteString(e.Text)
 		}
 		return events
 	case "content_block_start":
-		t.said.Reset()
-		t.thought.Reset()
+		t.pieces.Reset()
 	case "message_start", "message_delta":
 		var m struct {
 			Event struct {
@@ -340,7 +284,7 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 				Delta   struct {
 					Reason string `json:"stop_reason"`
 				} `json:"delta"`
-				Usage usage `json:"usage"`
+				Usage wire.Tokens `json:"usage"`
 			} `json:"event"`
 		}
 		if json.Unmarshal(raw, &m) != nil {
@@ -354,7 +298,7 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 		if t.answer == nil {
 			return nil
 		}
-		t.answer.Reason, t.answer.Usage = m.Event.Delta.Reason, m.Event.Usage.event()
+		t.answer.Reason, t.answer.Usage = m.Event.Delta.Reason, m.Event.Usage.Usage()
 		whole := event.Event{Kind: event.Answered, Session: l.Session, Model: t.model, Answer: t.answer}
 		t.answer = nil
 		return append([]event.Event{whole}, t.release()...)
@@ -362,38 +306,22 @@ func (t *talk) piece(l *line, raw []byte) []event.Event {
 	return nil
 }
 
-// whole leaves out of a message what was told by its pieces. Its calls wait until all of it is there.
-func (t *talk) whole(l *line, events []event.Event) []event.Event {
-	if l.ParentTool != "" {
+// whole tells of a message what its pieces have not. Its calls wait until all of it is there.
+func (t *talk) whole(l *wire.Line, events []event.Event) []event.Event {
+	if l.ParentTool != "" || t.answer == nil {
 		return of(l, events)
 	}
 	var out []event.Event
 	for _, e := range events {
 		switch {
-		case e.Kind == event.Text && t.answer != nil:
-			e.Text = rest(e.Text, &t.said)
-		case e.Kind == event.Thinking && t.answer != nil:
-			e.Text = rest(e.Text, &t.thought)
-		case e.Kind == event.ToolCall && t.answer != nil:
+		case e.Kind == event.ToolCall:
 			e.Raw = bytes.Clone(e.Raw)
 			t.held = append(t.held, e)
-			continue
-		}
-		if e.Text != "" || e.Kind != event.Text && e.Kind != event.Thinking {
+		case e.Text == "" || e.Text != t.pieces.String():
 			out = append(out, e)
 		}
 	}
 	return out
-}
-
-// rest is what of the whole was not told.
-func rest(whole string, told *strings.Builder) string {
-	left, ok := strings.CutPrefix(whole, told.String())
-	told.Reset()
-	if !ok {
-		return whole // it was begun anew
-	}
-	return left
 }
 
 // release tells of calls that waited.

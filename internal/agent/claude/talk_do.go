@@ -1,16 +1,15 @@
 package claude
 
 import (
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
@@ -29,7 +28,7 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	case c.Interrupt:
 		t.stops = true
 		t.cancelSteers()
-		t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
+		t.say(t.control(request{stop: true}, wire.Control{Subtype: "interrupt"}))
 	case c.Met != nil:
 		t.met(*c.Met)
 	}
@@ -45,7 +44,7 @@ func (t *talk) hand(blocks []event.Block) error {
 		return t.failed
 	}
 	id := t.o.id()
-	line, err := t.userLine(id, blocks)
+	line, err := wire.UserLine(id, t.session, blocks)
 	if err != nil {
 		return err
 	}
@@ -56,32 +55,6 @@ func (t *talk) hand(blocks []event.Block) error {
 		t.message = line
 	}
 	return nil
-}
-
-// userLine is a message in the CLI's form.
-func (t *talk) userLine(id string, blocks []event.Block) ([]byte, error) {
-	var content []any
-	for _, b := range blocks {
-		switch {
-		case b.Media == "":
-			content = append(content, map[string]any{"type": "text", "text": b.Text})
-		case strings.HasPrefix(b.Media, "image/"), b.Media == "application/pdf":
-			kind := "image"
-			if b.Media == "application/pdf" {
-				kind = "document"
-			}
-			content = append(content, map[string]any{"type": kind, "source": map[string]any{
-				"type": "base64", "media_type": b.Media, "data": base64.StdEncoding.EncodeToString(b.Data),
-			}})
-		default:
-			return nil, fault.New(fault.Unsupported, "Claude Code takes no %s in a message", b.Media)
-		}
-	}
-	return object(map[string]any{
-		"type": "user", "uuid": id, "message": map[string]any{"role": "user", "content": content},
-		"parent_tool_use_id": nil,
-		"session_id":         t.session,
-	}), nil
 }
 
 // word is a mode in the CLI's words. Those that ask about everything, or deny it, are kept by our hook.
@@ -115,11 +88,11 @@ func (t *talk) change(c agent.Change, token int) error {
 	if c.Mode != "" {
 		r := request{change: &agent.Change{Mode: c.Mode}, token: token}
 		if c.Model != "" {
-			r.more = t.control(model, map[string]any{"subtype": "set_model", "model": c.Model})
+			r.more = t.control(model, wire.Control{Subtype: "set_model", Model: c.Model})
 		}
-		lines = append(lines, t.control(r, map[string]any{"subtype": "set_permission_mode", "mode": mode}))
+		lines = append(lines, t.control(r, wire.Control{Subtype: "set_permission_mode", Mode: mode}))
 	} else if c.Model != "" {
-		lines = append(lines, t.control(model, map[string]any{"subtype": "set_model", "model": c.Model}))
+		lines = append(lines, t.control(model, wire.Control{Subtype: "set_model", Model: c.Model}))
 	} else {
 		t.step.Settled = append(t.step.Settled, cli.Settled{Token: token})
 	}
@@ -131,19 +104,14 @@ func (t *talk) change(c agent.Change, token int) error {
 
 // answered reads a response to one of our requests.
 func (t *talk) answered(raw []byte) []event.Event {
-	var l struct {
-		Response struct {
-			Subtype string `json:"subtype"`
-			ID      string `json:"request_id"`
-			Error   string `json:"error"`
-		} `json:"response"`
-	}
-	if json.Unmarshal(raw, &l) != nil {
+	f, err := wire.Parse(raw)
+	if err != nil {
 		return cli.Unreadable(raw)
 	}
-	ours, known := t.requests[l.Response.ID]
-	delete(t.requests, l.Response.ID)
-	good := l.Response.Subtype == "success"
+	r := f.Reply
+	ours, known := t.requests[r.ID]
+	delete(t.requests, r.ID)
+	good := r.Error == ""
 	t.greeted = t.greeted || ours.greeting
 	switch {
 	case !known:
@@ -153,13 +121,13 @@ func (t *talk) answered(raw []byte) []event.Event {
 			t.say(t.message)
 			t.message = nil
 			if t.stops {
-				t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
+				t.say(t.control(request{stop: true}, wire.Control{Subtype: "interrupt"}))
 			}
 		}
 	case ours.greeting:
-		return t.unwilling(oneLine(l.Response.Error))
+		return t.unwilling(cli.FirstLine(r.Error))
 	case ours.change != nil && !good:
-		err := fault.New(fault.Unsupported, "Claude Code did not take the change: %s", oneLine(l.Response.Error))
+		err := fault.New(fault.Unsupported, "Claude Code did not take the change: %s", cli.FirstLine(r.Error))
 		t.step.Settled = append(t.step.Settled, cli.Settled{Token: ours.token, Err: err})
 	case ours.change != nil:
 		if ours.change.Mode != "" {
@@ -189,43 +157,35 @@ func (t *talk) unwilling(why string) []event.Event {
 }
 
 // requested is a request of the CLI.
-func (t *talk) requested(l *line, raw []byte) []event.Event {
-	switch l.Request.Subtype {
+func (t *talk) requested(l *wire.Line) []event.Event {
+	c := l.Control()
+	switch c.Subtype {
 	case "can_use_tool":
-		return t.ask(l, raw)
+		return t.ask(l, c)
 	case "hook_callback":
-		t.hooked(l.RequestID, raw)
+		t.hooked(l.RequestID, c.Input)
 		return nil
 	case "mcp_message":
-		t.served(l.RequestID, raw)
+		t.served(l.RequestID, c)
 		return nil
 	case "elicitation":
-		return t.elicited(l, raw)
+		return t.elicited(l, c)
 	}
-	t.reject(l.RequestID, "not supported: "+l.Request.Subtype)
-	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: firstOf(l.Request.Subtype, l.Type)}}
+	t.reject(l.RequestID, "not supported: "+c.Subtype)
+	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(c.Subtype, l.Type)}}
 }
 
-func (t *talk) ask(l *line, raw []byte) []event.Event {
+func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	events := ask(l)
-	q := &asking{request: l.RequestID, kind: l.Request.Subtype, call: events[0].Ask.Tool, input: l.Request.Input}
-	var more struct {
-		Request struct {
-			Suggestions []suggestion `json:"permission_suggestions"`
-			Agent       string       `json:"agent_id"`
-		} `json:"request"`
-	}
-	_ = json.Unmarshal(raw, &more)
-	if q.call.Name == "AskUserQuestion" {
-		if form := t.form(l, q); form != nil {
-			return form
-		}
-	}
 	a := events[0].Ask
+	q := asking{request: l.RequestID, kind: c.Subtype, call: a.Tool, input: c.Input}
+	if c.Tool == event.FormTool && json.Unmarshal(c.Input, &q.form) == nil && len(q.form.Questions) > 0 {
+		return t.questions.AskForm(l.RequestID, l.Session, q.form.Questions, q)
+	}
 	a.Options = []string{event.Allow, event.Deny}
-	for _, s := range more.Request.Suggestions {
+	for _, s := range c.Suggestions {
 		if s.Type == "addRules" && s.Behavior == "allow" {
-			q.suggestions = append(q.suggestions, s)
+			q.suggestions = append(q.suggestions, wire.Allow(s.Rules...))
 		}
 	}
 	if len(q.suggestions) > 0 {
@@ -234,98 +194,43 @@ func (t *talk) ask(l *line, raw []byte) []event.Event {
 	if a.Text == "" {
 		a.Text = "Claude wants to use " + q.call.Name
 	}
-	t.questions[l.RequestID] = q
+	t.questions.Ask(l.RequestID, q)
 	return events
 }
 
-// form is a tool whose call is a question to a person. Each of its questions is one of ours.
-func (t *talk) form(l *line, q *asking) []event.Event {
-	var in struct {
-		Questions []struct {
-			Question string `json:"question"`
-			Options  []struct {
-				Label string `json:"label"`
-			} `json:"options"`
-		} `json:"questions"`
-	}
-	if json.Unmarshal(q.input, &in) != nil || len(in.Questions) == 0 {
-		return nil
-	}
-	q.answers = map[string]string{}
-	var out []event.Event
-	for i, one := range in.Questions {
-		id := l.RequestID
-		if i > 0 {
-			id += "/" + strconv.Itoa(i)
-		}
-		ask := &event.Ask{ID: id, Text: one.Question}
-		for _, o := range one.Options {
-			ask.Options = append(ask.Options, o.Label)
-		}
-		t.questions[id] = q
-		q.questions = append(q.questions, id)
-		q.answers[id] = ""
-		out = append(out, event.Event{Kind: event.Question, Session: l.Session, Ask: ask})
-	}
-	return out
-}
-
-func (t *talk) elicited(l *line, raw []byte) []event.Event {
-	var more struct {
-		Request struct {
-			Message string `json:"message"`
-			Server  string `json:"mcp_server_name"`
-		} `json:"request"`
-	}
-	_ = json.Unmarshal(raw, &more)
-	t.questions[l.RequestID] = &asking{request: l.RequestID, kind: "elicitation"}
+func (t *talk) elicited(l *wire.Line, c wire.Control) []event.Event {
+	var text string
+	_ = json.Unmarshal(c.Message, &text)
+	t.questions.Ask(l.RequestID, asking{request: l.RequestID, kind: c.Subtype})
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: firstOf(more.Request.Message, more.Request.Server), Options: []string{
-			event.Allow,
-			event.Deny,
-		},
+		ID: l.RequestID, Text: cmp.Or(text, c.Elicits), Options: []string{event.Allow, event.Deny},
 	}}}
 }
 
 // withdrawn is a request that needs no answer any more.
 func (t *talk) withdrawn(id string) []event.Event {
 	delete(t.needs, id)
-	var out []event.Event
-	for name, q := range t.questions {
-		if q.request == id {
-			delete(t.questions, name)
-			out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-		}
-	}
-	return out
-}
-
-func (t *talk) withdrawAll() []event.Event {
-	var out []event.Event
-	for name := range t.questions {
-		delete(t.questions, name)
-		out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-	}
-	return out
+	return t.questions.Withdraw(id)
 }
 
 // reply answers a question.
 func (t *talk) reply(r event.Reply) error {
-	q := t.questions[r.Question]
-	if q == nil {
-		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
+	open, err := t.questions.Find(r.Question)
+	if err != nil {
+		return err
 	}
-	denied := r.ByUs || r.Stop || r.Option == event.Deny && len(q.questions) == 0
+	q := &open.Request
+	denied := r.ByUs || r.Stop || r.Option == event.Deny && !open.Form
 	switch {
 	case r.Mode != "" && word(r.Mode) == "", keptByUs(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
 		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
 		denied = true // what cannot be heeded makes a no of it
-	case len(q.questions) > 0 && !denied && len(r.Input) == 0:
+	case open.Form && !denied && len(r.Input) == 0:
 		return t.filled(q, r)
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "%q is no answer to that question", r.Option).Hint("allow, always or deny")
 	}
-	t.closeQuestion(q)
+	t.questions.Close(open)
 	if q.kind == "elicitation" {
 		action := map[string]any{"action": "decline"}
 		if !denied {
@@ -341,14 +246,10 @@ func (t *talk) reply(r event.Reply) error {
 		t.refuse(q, r)
 		return nil
 	}
-	response := map[string]any{
-		"behavior": "allow", "updatedInput": firstRaw(r.Input, q.input, json.RawMessage("{}")),
-		"toolUseID": q.call.ID,
-	}
-	if updates := t.updates(q, r); len(updates) > 0 {
-		response["updatedPermissions"] = updates
-	}
-	t.respond(q.request, response)
+	t.respond(q.request, wire.Permission{
+		Behavior: "allow", Input: firstRaw(r.Input, q.input, json.RawMessage("{}")), Updates: t.updates(q, r),
+		Call: q.call.ID,
+	})
 	return nil
 }
 
@@ -357,86 +258,49 @@ func firstRaw(list ...json.RawMessage) json.RawMessage {
 	return list[i]
 }
 
-func (t *talk) closeQuestion(q *asking) {
-	for name, other := range t.questions {
-		if other == q {
-			delete(t.questions, name)
-		}
-	}
-}
-
 // filled is an answer to a part of a form.
 func (t *talk) filled(q *asking, r event.Reply) error {
-	said := firstOf(r.Text, r.Option)
-	if said == "" {
-		return fault.New(fault.ArgError, "the answer is empty")
+	all, err := t.questions.Fill(r.Question, cmp.Or(r.Text, r.Option))
+	if all == nil {
+		return err
 	}
-	q.answers[r.Question] = said
-	delete(t.questions, r.Question)
-	var input struct {
-		Questions []struct {
-			Question string `json:"question"`
-		} `json:"questions"`
-	}
-	_ = json.Unmarshal(q.input, &input)
 	answers := map[string]string{}
-	for i, id := range q.questions {
-		if q.answers[id] == "" {
-			return nil // the others are waited for
-		}
-		answers[input.Questions[i].Question] = q.answers[id]
+	for i, one := range q.form.Questions {
+		answers[one.Question] = all[i]
 	}
-	whole := map[string]json.RawMessage{}
-	_ = json.Unmarshal(q.input, &whole)
-	whole["answers"], _ = json.Marshal(answers)
-	t.respond(q.request, map[string]any{"behavior": "allow", "updatedInput": whole, "toolUseID": q.call.ID})
+	input := event.Filled(q.input, answers)
+	t.respond(q.request, wire.Permission{Behavior: "allow", Input: input, Call: q.call.ID})
 	return nil
 }
 
 // refuse says no. The denial is told here: the CLI takes every one for that of a person.
 func (t *talk) refuse(q *asking, r event.Reply) {
-	reason := firstOf(r.Text, "The user does not want this to run.")
-	response := map[string]any{"behavior": "deny", "message": reason, "toolUseID": q.call.ID}
-	if r.Stop {
-		response["interrupt"] = true
-	}
+	reason := cmp.Or(r.Text, "The user does not want this to run.")
 	t.step.Events = append(t.step.Events,
 		t.deny(t.session, event.Denial{
-			CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason),
+			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason),
 			ByUser: !r.ByUs,
 		})...)
-	t.respond(q.request, response)
+	t.respond(q.request, wire.Permission{
+		Behavior: "deny", Message: reason, Interrupt: r.Stop, Call: q.call.ID,
+	})
 }
 
 // updates are what holds from now on. It holds for the conversation; nothing is written into settings.
-func (t *talk) updates(q *asking, r event.Reply) []any {
-	var out []any
+func (t *talk) updates(q *asking, r event.Reply) (out []wire.Update) {
 	if r.Option == event.Always {
-		for _, s := range q.suggestions {
-			out = append(out, map[string]any{
-				"type": "addRules", "rules": s.Rules, "behavior": "allow",
-				"destination": "session",
-			})
-		}
+		out = q.suggestions
 	}
-	var rules []any
-	for _, rule := range r.Rules {
-		name, content, ok := strings.Cut(rule, "(")
-		one := map[string]any{"toolName": name}
-		if ok {
-			one["ruleContent"] = strings.TrimSuffix(content, ")")
+	if len(r.Rules) > 0 {
+		allow := wire.Allow()
+		for _, rule := range r.Rules {
+			allow.Rules = append(allow.Rules, wire.RuleOf(rule))
 		}
-		rules = append(rules, one)
-	}
-	if rules != nil {
-		out = append(out, map[string]any{
-			"type": "addRules", "rules": rules, "behavior": "allow",
-			"destination": "session",
-		})
+		out = append(out, allow)
 	}
 	if r.Mode != "" {
 		t.mode = r.Mode
-		out = append(out, map[string]any{"type": "setMode", "mode": word(r.Mode), "destination": "session"})
+		out = append(out, wire.Update{Type: "setMode", Mode: word(r.Mode), Destination: "session"})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	wire "omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
 
@@ -29,7 +30,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 		return fault.New(fault.Unsupported, "Claude Code is not at work on a message that more could be said to")
 	}
 	s := steer{id: t.o.id(), token: token}
-	line, err := t.userLine(s.id, blocks)
+	line, err := wire.UserLine(s.id, t.session, blocks)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 // cancelSteers takes back what the CLI has not shown to the model: else an interruption would begin a turn for it.
 func (t *talk) cancelSteers() {
 	for _, s := range t.steers {
-		t.say(t.control(request{stop: true}, map[string]any{"subtype": "cancel_async_message", "message_uuid": s.id}))
+		t.say(t.control(request{stop: true}, wire.Control{Subtype: "cancel_async_message", MessageID: s.id}))
 	}
 }
 
@@ -54,7 +55,7 @@ func (t *talk) settle(s *steer, err error) {
 }
 
 // lifecycle hears what became of a message.
-func (t *talk) lifecycle(l *line) []event.Event {
+func (t *talk) lifecycle(l *wire.Line) []event.Event {
 	t.told = true
 	var out []event.Event
 	if i := slices.IndexFunc(t.steers, func(s steer) bool { return s.id == l.Command }); i >= 0 {
@@ -65,7 +66,7 @@ func (t *talk) lifecycle(l *line) []event.Event {
 	}
 	t.begun = true
 	if t.stops { // the interruption came before there was a turn
-		t.say(t.control(request{stop: true}, map[string]any{"subtype": "interrupt"}))
+		t.say(t.control(request{stop: true}, wire.Control{Subtype: "interrupt"}))
 	}
 	return out
 }

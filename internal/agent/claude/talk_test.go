@@ -186,7 +186,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"rules",
 			event.Reply{Option: "allow", Rules: []string{"Bash(git:*)", "Read"}},
-			[]string{`{"ruleContent":"git:*","toolName":"Bash"}`, `{"toolName":"Read"}`},
+			[]string{`{"toolName":"Bash","ruleContent":"git:*"}`, `{"toolName":"Read"}`},
 			"",
 		},
 		{"mode", event.Reply{Option: "allow", Mode: setting.AutoEdit}, []string{`"setMode"`, `"acceptEdits"`}, ""},
@@ -449,7 +449,7 @@ func TestUnwilling(t *testing.T) {
 	}
 }
 
-// TestPieces: what was told by pieces is not told again, and calls come behind the answer that they belong to.
+// TestPieces: what was told by pieces alone is not told again, and calls come behind the answer that they belong to.
 func TestPieces(t *testing.T) {
 	w := greeted(t, options{})
 	said := strings.Join([]string{
@@ -462,7 +462,7 @@ func TestPieces(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}}`, "",
 	}, "\n")
 	events := w.Feed([]byte(said)).Events
-	if got := brief(events); got != "text=hel; text=lo; answered; tool_call=Bash; tool_result=x" {
+	if got := brief(events); got != "text=hel; text=hello; answered; tool_call=Bash; tool_result=x" {
 		t.Fatal(got)
 	}
 	if a := events[2].Answer; a.ID != "a1" || a.Reason != "tool_use" || a.Usage.Output != 2 {

@@ -3,6 +3,7 @@ package claude
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
+	wire "omniagent/internal/proto/claude"
 )
 
 const (
@@ -23,11 +26,11 @@ const (
 type record struct {
 	Type      string          `json:"type"`
 	Time      string          `json:"timestamp"`
-	Message   message         `json:"message"`
+	Message   wire.Message    `json:"message"`
 	Meta      bool            `json:"isMeta"`
 	Source    string          `json:"promptSource"`
 	Denial    string          `json:"toolDenialKind"`
-	Decision  decision        `json:"permissionDecision"`
+	Decision  wire.Decision   `json:"permissionDecision"`
 	APIError  bool            `json:"isApiErrorMessage"`
 	Error     json.RawMessage `json:"error"`
 	Status    int             `json:"apiErrorStatus"`
@@ -42,14 +45,8 @@ type record struct {
 
 // cost is what a session has used, in all.
 type cost struct {
-	USD    *float64 `json:"totalCostUSD"`
-	Models map[string]struct {
-		Input    int64 `json:"inputTokens"`
-		Output   int64 `json:"outputTokens"`
-		Thinking int64 `json:"thinkingTokens"`
-		Cached   int64 `json:"cacheReadInputTokens"`
-		Written  int64 `json:"cacheCreationInputTokens"`
-	} `json:"modelUsage"`
+	USD    *float64                    `json:"totalCostUSD"`
+	Models map[string]wire.ModelTokens `json:"modelUsage"`
 }
 
 func (c cost) sum() event.Usage {
@@ -180,13 +177,13 @@ func (t *tale) assistant(r record) {
 		_ = json.Unmarshal(r.Error, &word)
 		t.failed = &apiFailure{
 			Word: word, Status: r.Status, Type: r.ErrorType, Detail: r.Details, Network: r.Network,
-			Text: plain(r.Message.Content),
+			Text: wire.Plain(r.Message.Content),
 		}
 		return
 	}
 	t.failed, t.broken = nil, false // an error that the agent overcame
-	t.model = firstOf(r.Message.Model, t.model)
-	for _, b := range blocks(r.Message.Content) {
+	t.model = cmp.Or(r.Message.Model, t.model)
+	for _, b := range wire.Blocks(r.Message.Content) {
 		switch {
 		case b.Type == "tool_use":
 			t.names[b.ID] = b.Name
@@ -199,14 +196,14 @@ func (t *tale) assistant(r record) {
 
 func (t *tale) user(r record) {
 	result := false
-	for _, b := range blocks(r.Message.Content) {
+	for _, b := range wire.Blocks(r.Message.Content) {
 		if b.Type != "tool_result" {
 			continue
 		}
 		result = true
 		if refused(r.Denial, r.Decision) {
 			t.denials = append(t.denials, event.Denial{
-				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: oneLine(firstOf(plain(b.Content),
+				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: cli.FirstLine(cmp.Or(wire.Plain(b.Content),
 					r.Decision.Code, r.Denial)),
 			})
 		}
@@ -217,7 +214,7 @@ func (t *tale) user(r record) {
 		t.asked, t.broken = true, false
 	default:
 		// The CLI's own mark of an interruption. It exits with 0 then.
-		switch plain(r.Message.Content) {
+		switch wire.Plain(r.Message.Content) {
 		case "[Request interrupted by user]", "[Request interrupted by user for tool use]":
 			t.broken = true
 		}

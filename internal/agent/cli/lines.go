@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/text"
 )
 
 const (
@@ -92,4 +94,10 @@ func (d *JSONLines) End(x agent.Exit) []event.Event {
 // Unreadable is the event for a line that is no JSON.
 func Unreadable(line []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: "a line that cannot be read", Raw: line}}
+}
+
+// FirstLine is the first line of what an agent says, at most 300 bytes of it.
+func FirstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return text.Cut(s, 300)
 }

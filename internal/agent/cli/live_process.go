@@ -24,7 +24,7 @@ type running struct {
 	proto  Proto
 	child  *process.Child
 	out    outbox
-	stderr tail
+	stderr process.Tail
 	gone   chan struct{} // closed when all is over
 
 	byUs    string // why we ended it
@@ -212,7 +212,7 @@ func (p *running) wait(observer agent.Observer) {
 	defer close(p.gone)
 	end := p.child.Wait()
 	p.out.close()
-	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.bytes()}
+	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.Bytes()}
 	if end.Ended {
 		p.mind.do(func() { x.ByUs = p.byUs })
 	}

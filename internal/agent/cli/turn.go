@@ -21,7 +21,7 @@ type run struct {
 	observer agent.Observer
 	chosen   string // the session's id, where we could choose it
 	plain    bool   // it prints nothing but its answer
-	stderr   tail
+	stderr   process.Tail
 
 	mu    sync.Mutex
 	byUs  string // why we ended it
@@ -50,7 +50,7 @@ func (r *run) Write(p []byte) (int, error) {
 // silent ends a process that has printed nothing.
 func (r *run) silent() {
 	r.mu.Lock()
-	late := !r.alive && !r.stderr.written()
+	late := !r.alive && len(r.stderr.Bytes()) == 0
 	r.mu.Unlock()
 	if late {
 		r.end(silence, os.Kill)
@@ -66,7 +66,7 @@ func (r *run) end(why string, with os.Signal) {
 
 func (r *run) wait() agent.Exit {
 	end := r.child.Wait()
-	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: r.stderr.bytes()}
+	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: r.stderr.Bytes()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if end.Ended {
@@ -130,35 +130,6 @@ func note(notes []event.Event, e event.Event) []event.Event {
 		return notes
 	}
 	return append(notes, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
-}
-
-// tail keeps the last 64 KiB.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 64 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, p[max(0, len(p)-most):]...)
-	if over := len(t.data) - most; over > 0 {
-		t.data = append(t.data[:0], t.data[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) bytes() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.data)
-}
-
-func (t *tail) written() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.data) > 0
 }
 
 // plainText is the decoder for agents that print nothing but their answer.

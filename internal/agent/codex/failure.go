@@ -33,6 +33,7 @@ func faultOf(message string, info json.RawMessage) *fault.Fault {
 		f.With("codex_error", word)
 	}
 	if f.Code == fault.AuthRequired {
+		f.Code = fault.Login(message)
 		f.FixBy("Log in to Codex.", login)
 	}
 	if f.Code == fault.ContextFull {

@@ -8,6 +8,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/mcp"
 	"omniagent/internal/setting"
 )
 
@@ -146,26 +147,13 @@ func servers(data []byte) (map[string]any, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	list := map[string]json.RawMessage{}
-	if json.Unmarshal(data, &list) != nil {
+	list, err := mcp.Entries(data)
+	if err != nil {
 		return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
-	}
-	if whole, ok := list["mcpServers"]; ok && len(list) == 1 {
-		list = map[string]json.RawMessage{}
-		if json.Unmarshal(whole, &list) != nil {
-			return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
-		}
 	}
 	out := map[string]any{}
 	for name, raw := range list {
-		var one struct {
-			Type    string            `json:"type"`
-			Command string            `json:"command"`
-			Args    []string          `json:"args"`
-			Env     map[string]string `json:"env"`
-			URL     string            `json:"url"`
-			Headers map[string]string `json:"headers"`
-		}
+		var one mcp.Entry
 		if json.Unmarshal(raw, &one) != nil {
 			return nil, fault.New(fault.ArgError, "the MCP server %s cannot be read", name)
 		}

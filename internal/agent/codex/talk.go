@@ -1,17 +1,16 @@
 package codex
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
 
@@ -24,7 +23,7 @@ type talk struct {
 	o     options
 	step  cli.Step
 
-	sent    int
+	sent    int64
 	waiting map[string]what // our requests without a response
 	failed  *fault.Fault
 	thread  string
@@ -36,11 +35,10 @@ type talk struct {
 	later   setting.Approval // the mode from the end of this turn on
 	model   string
 
-	questions map[string]*asking
+	questions cli.Questions[asking]
 	items     map[string]*event.Call // those that were told and have no result
 	denied    map[string]bool
 	threads   map[string]string // of sub-agents, and the calls that began them
-	said      map[string]*strings.Builder
 	last      string
 	total     usage // of the thread when the turn began
 	now       usage
@@ -73,15 +71,11 @@ type what struct {
 
 // asking is a request of Codex that a person has to answer.
 type asking struct {
-	id        json.RawMessage // of the request
-	name      string          // under which its questions are known
-	method    string
-	call      *event.Call
-	params    json.RawMessage
-	session   bool // it may be allowed for the rest of the conversation
-	questions []string
-	keys      []string // of the questions, in Codex's words
-	answers   map[string]string
+	id      json.RawMessage // of the request
+	method  string
+	call    *event.Call
+	session bool     // it may be allowed for the rest of the conversation
+	keys    []string // of the questions of a form, in Codex's words
 }
 
 var _ cli.Proto = (*talk)(nil)
@@ -89,8 +83,8 @@ var _ cli.Proto = (*talk)(nil)
 func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
-		waiting: map[string]what{}, questions: map[string]*asking{}, items: map[string]*event.Call{},
-		denied: map[string]bool{}, threads: map[string]string{}, said: map[string]*strings.Builder{},
+		waiting: map[string]what{}, items: map[string]*event.Call{},
+		denied: map[string]bool{}, threads: map[string]string{},
 		servers: map[string]string{},
 	}
 	t.lines.Parse = t.line
@@ -101,7 +95,7 @@ func newTalk(o options) *talk {
 func (t *talk) Begin() cli.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
 	t.request("initialize", map[string]any{"clientInfo": info})
-	t.say(map[string]any{"method": "initialized"}) // it hears one after the other, so nothing has to wait
+	t.say(jsonrpc.Notification("initialized", nil)) // it hears one after the other, so nothing has to wait
 	t.open()
 	return t.done()
 }
@@ -112,23 +106,20 @@ func (t *talk) done() cli.Step {
 	return step
 }
 
-func (t *talk) say(v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return // what goes out is made of values that can be encoded
+// say adds a line, in the form of Codex, which leaves out the version.
+func (t *talk) say(line []byte) {
+	if line != nil {
+		t.step.Lines = append(t.step.Lines, jsonrpc.Bare(line))
 	}
-	t.step.Lines = append(t.step.Lines, append(data, '\n'))
 }
 
 func (t *talk) request(method string, params any) {
 	t.sent++
-	t.waiting[strconv.Itoa(t.sent)] = what{method: method}
-	t.say(map[string]any{"id": t.sent, "method": method, "params": params})
+	t.waiting[strconv.FormatInt(t.sent, 10)] = what{method: method}
+	t.say(jsonrpc.Request(t.sent, method, params))
 }
 
-func (t *talk) respond(id json.RawMessage, result any) {
-	t.say(map[string]any{"id": id, "result": result})
-}
+func (t *talk) respond(id json.RawMessage, result any) { t.say(jsonrpc.Result(id, result)) }
 
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
@@ -141,7 +132,7 @@ func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
 
 // End reads what is left.
 func (t *talk) End(x agent.Exit) []event.Event {
-	out := t.withdrawAll()
+	out := t.questions.WithdrawAll()
 	for _, e := range t.lines.End(x) {
 		if e.Kind != event.Ended || !e.Synthetic {
 			out = append(out, e)
@@ -174,37 +165,21 @@ func (t *talk) Know(f *event.Facts) {
 	f.Servers = cli.SortServers(f.Servers)
 }
 
-// rpc is one line of either kind.
-type rpc struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
 func (t *talk) line(data []byte) []event.Event {
-	var m rpc
-	if data[0] != '{' || json.Unmarshal(data, &m) != nil {
-		return cli.Unreadable(data)
-	}
-	hasID := len(m.ID) > 0 && !bytes.Equal(m.ID, []byte("null"))
+	m, ok := jsonrpc.Read(data)
 	switch {
-	case m.Method != "" && hasID:
-		return t.requested(m)
-	case m.Method != "":
-		return t.told(m)
-	case hasID:
+	case !ok, m.Method == "" && m.ID == nil:
+		return cli.Unreadable(data)
+	case m.Method == "":
 		return t.answered(m)
+	case m.ID != nil:
+		return t.requested(m)
 	}
-	return cli.Unreadable(data)
+	return t.told(m)
 }
 
 // answered reads a response to one of our requests.
-func (t *talk) answered(m rpc) []event.Event {
+func (t *talk) answered(m jsonrpc.Message) []event.Event {
 	w, known := t.waiting[string(m.ID)]
 	delete(t.waiting, string(m.ID))
 	if !known {
@@ -216,11 +191,11 @@ func (t *talk) answered(m rpc) []event.Event {
 			return nil
 		case "turn/steer":
 			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s",
-				oneLine(m.Error.Message))
+				cli.FirstLine(m.Error.Message))
 			t.step.Settled = append(t.step.Settled, cli.Settled{Token: w.token, Err: err})
 			return nil
 		}
-		return t.unwilling(w.method, oneLine(m.Error.Message))
+		return t.unwilling(w.method, cli.FirstLine(m.Error.Message))
 	}
 	switch w.method {
 	case "thread/list":
@@ -338,16 +313,8 @@ func (t *talk) unwilling(method, why string) []event.Event {
 	}
 }
 
-func oneLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if len(s) > 300 {
-		s = strings.ToValidUTF8(s[:300], "") + "…"
-	}
-	return s
-}
-
 // told reads a notification.
-func (t *talk) told(m rpc) []event.Event {
+func (t *talk) told(m jsonrpc.Message) []event.Event {
 	var n notice
 	if json.Unmarshal(m.Params, &n) != nil {
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
@@ -379,9 +346,9 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 		}
 		return t.completed(n.Turn)
 	case "item/agentMessage/delta":
-		return t.piece(event.Text, n)
+		return piece(event.Text, n)
 	case "item/reasoning/textDelta", "item/reasoning/summaryTextDelta":
-		return t.piece(event.Thinking, n)
+		return piece(event.Thinking, n)
 	case "item/started", "item/completed":
 		return t.item(method, n.Item)
 	case "thread/tokenUsage/updated":
@@ -394,7 +361,7 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 	case "error":
 		return t.trouble(n)
 	case "serverRequest/resolved":
-		return t.withdrawn("q" + string(n.RequestID))
+		return t.questions.Withdraw("q" + string(n.RequestID))
 	case "thread/compacted":
 		return one(event.Event{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}})
 	case "mcpServer/startupStatus/updated":
@@ -416,16 +383,10 @@ func (t *talk) heard(method string, n *notice, other bool) []event.Event {
 	return one(event.Event{Kind: event.Notice, Text: method})
 }
 
-func (t *talk) piece(k event.Kind, n *notice) []event.Event {
+func piece(k event.Kind, n *notice) []event.Event {
 	if n.Delta == "" {
 		return nil
 	}
-	told := t.said[n.ItemID]
-	if told == nil {
-		told = &strings.Builder{}
-		t.said[n.ItemID] = told
-	}
-	told.WriteString(n.Delta)
 	return []event.Event{{Kind: k, Text: n.Delta, Delta: true}}
 }
 
@@ -439,12 +400,12 @@ func (t *talk) trouble(n *notice) []event.Event {
 	if again := reconnecting(e.Message); again != nil {
 		return []event.Event{{Kind: event.Retry, Retry: again}}
 	}
-	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: oneLine(e.Message)}}}
+	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: cli.FirstLine(e.Message)}}}
 }
 
 // completed ends a turn: that of the message, or one that nobody asked for.
 func (t *talk) completed(done turn) []event.Event {
-	out := t.withdrawAll()
+	out := t.questions.WithdrawAll()
 	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
 		OK: done.Status == "completed", Text: t.last, Reason: done.Status,
 		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.total).event(),
@@ -461,7 +422,7 @@ func (t *talk) completed(done turn) []event.Event {
 	case done.Error != nil:
 		f := faultOf(done.Error.Message, snake(done.Error.Info))
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
-		end.End.Reason = oneLine(done.Error.Message)
+		end.End.Reason = cli.FirstLine(done.Error.Message)
 	case done.Status == "interrupted":
 		f := fault.New(fault.Interrupted, "the agent's turn was interrupted")
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
@@ -469,7 +430,6 @@ func (t *talk) completed(done turn) []event.Event {
 		out = append(out, event.Event{Kind: event.Failed, Fault: faultOf("", nil), Terminal: true})
 	}
 	t.total = t.now
-	clear(t.said)
 	return append(out, end)
 }
 

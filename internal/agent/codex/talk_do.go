@@ -81,7 +81,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 		return err
 	}
 	t.request("turn/steer", map[string]any{"threadId": t.thread, "expectedTurnId": t.turn, "input": input})
-	t.waiting[strconv.Itoa(t.sent)] = what{"turn/steer", token}
+	t.waiting[strconv.FormatInt(t.sent, 10)] = what{"turn/steer", token}
 	return nil
 }
 
@@ -115,11 +115,12 @@ func strictness(m setting.Approval) int {
 
 // reply answers a question.
 func (t *talk) reply(r event.Reply) error {
-	q := t.questions[r.Question]
-	if q == nil {
-		return fault.New(fault.NotFoundCode, "there is no open question %s", r.Question)
+	open, err := t.questions.Find(r.Question)
+	if err != nil {
+		return err
 	}
-	if q.keys != nil {
+	q := &open.Request
+	if open.Form {
 		return t.filled(q, r)
 	}
 	denied := r.ByUs || r.Stop || r.Option == event.Deny
@@ -135,13 +136,13 @@ func (t *talk) reply(r event.Reply) error {
 			t.later = r.Mode
 		}
 	}
-	delete(t.questions, q.name)
+	t.questions.Close(open)
 	t.respond(q.id, q.result(r, denied))
 	if denied && q.call != nil {
 		t.denied[q.call.ID] = true
 		reason := first(r.Text, "the user does not want this to run")
 		t.step.Events = append(t.step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
-			CallID: q.call.ID, Tool: q.call.Name, Reason: oneLine(reason), ByUser: !r.ByUs,
+			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.ByUs,
 		}})
 	}
 	return nil
@@ -194,17 +195,13 @@ func (t *talk) filled(q *asking, r event.Reply) error {
 	if r.ByUs || r.Stop {
 		said = first(r.Text, "(no answer)")
 	}
-	if said == "" {
-		return fault.New(fault.ArgError, "the answer is empty")
-	}
-	delete(t.questions, r.Question)
-	q.answers[r.Question] = said
-	if len(q.answers) < len(q.questions) {
-		return nil
+	all, err := t.questions.Fill(r.Question, said)
+	if all == nil {
+		return err
 	}
 	answers := map[string]any{}
-	for i, name := range q.questions {
-		answers[q.keys[i]] = map[string]any{"answers": []string{q.answers[name]}}
+	for i, key := range q.keys {
+		answers[key] = map[string]any{"answers": []string{all[i]}}
 	}
 	t.respond(q.id, map[string]any{"answers": answers})
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // counted is a usage as app-server tells it.
@@ -106,7 +107,7 @@ func (i thing) call() *event.Call {
 }
 
 func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
-	whole := moment == "item/completed"
+	completed := moment == "item/completed"
 	i := thing{raw: raw}
 	if json.Unmarshal(raw, &i) != nil {
 		return []event.Event{{Kind: event.Notice, Text: moment}}
@@ -115,22 +116,22 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 	case "userMessage", "hookPrompt":
 		return nil
 	case "agentMessage":
-		if !whole {
+		if !completed {
 			return nil
 		}
 		t.last = i.Text
-		return t.rest(event.Text, i.ID, i.Text)
+		return whole(event.Text, i.Text)
 	case "reasoning":
-		if !whole {
+		if !completed {
 			return nil
 		}
 		var parts []string
 		if json.Unmarshal(i.Content, &parts) != nil || len(parts) == 0 {
 			parts = i.Summary
 		}
-		return t.rest(event.Thinking, i.ID, strings.Join(parts, "\n"))
+		return whole(event.Thinking, strings.Join(parts, "\n"))
 	case "contextCompaction":
-		if !whole {
+		if !completed {
 			return nil
 		}
 		return []event.Event{{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}}}
@@ -147,7 +148,7 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 		out = append(out, event.Event{Kind: event.ToolCall, Call: call})
 	}
 	t.items[i.ID] = call
-	if !whole {
+	if !completed {
 		return out
 	}
 	delete(t.items, i.ID)
@@ -161,18 +162,12 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 	return out
 }
 
-// rest is what of the whole was not told by its pieces.
-func (t *talk) rest(k event.Kind, id, whole string) []event.Event {
-	if told := t.said[id]; told != nil {
-		delete(t.said, id)
-		if left, ok := strings.CutPrefix(whole, told.String()); ok {
-			whole = left
-		}
-	}
-	if whole == "" {
+// whole is a text, whose pieces may have been told before.
+func whole(k event.Kind, text string) []event.Event {
+	if text == "" {
 		return nil
 	}
-	return []event.Event{{Kind: k, Text: whole}}
+	return []event.Event{{Kind: k, Text: text}}
 }
 
 // approvalAsked is what a request of Codex may have.
@@ -189,23 +184,20 @@ type approvalAsked struct {
 	Wanted    json.RawMessage `json:"permissions"`
 	Root      string          `json:"grantRoot"`
 	Questions []struct {
-		ID       string `json:"id"`
-		Question string `json:"question"`
-		Options  []struct {
-			Label string `json:"label"`
-		} `json:"options"`
+		ID string `json:"id"`
+		event.FormQuestion
 	} `json:"questions"`
 }
 
 // requested is a request of Codex.
-func (t *talk) requested(m rpc) []event.Event {
+func (t *talk) requested(m jsonrpc.Message) []event.Event {
 	var p approvalAsked
 	if json.Unmarshal(m.Params, &p) != nil {
 		t.reject(m, "it cannot be read")
 		return nil
 	}
-	q := &asking{id: slices.Clone(m.ID), name: "q" + string(m.ID), method: m.Method, params: slices.Clone(m.Params)}
-	ask := &event.Ask{ID: q.name, Options: []string{event.Allow, event.Deny}}
+	q := asking{id: slices.Clone(m.ID), method: m.Method}
+	ask := &event.Ask{ID: "q" + string(m.ID), Options: []string{event.Allow, event.Deny}}
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
 		q.call = t.items[p.Item]
@@ -228,7 +220,7 @@ func (t *talk) requested(m rpc) []event.Event {
 	case "mcpServer/elicitation/request":
 		ask.Text = strings.TrimSpace(first(p.Message, p.Server) + " " + p.URL)
 	case "item/tool/requestUserInput":
-		return t.form(q, p)
+		return t.form(ask.ID, q, p)
 	default:
 		t.reject(m, "not supported")
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
@@ -237,12 +229,12 @@ func (t *talk) requested(m rpc) []event.Event {
 		ask.Options = []string{event.Allow, event.Always, event.Deny}
 	}
 	ask.Tool = q.call
-	t.questions[q.name] = q
+	t.questions.Ask(ask.ID, q)
 	return []event.Event{{Kind: event.Question, Session: t.thread, Ask: ask}}
 }
 
-func (t *talk) reject(m rpc, why string) {
-	t.say(map[string]any{"id": m.ID, "error": map[string]any{"code": -32601, "message": m.Method + ": " + why}})
+func (t *talk) reject(m jsonrpc.Message, why string) {
+	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
 }
 
 func first(words ...string) string {
@@ -255,49 +247,14 @@ func first(words ...string) string {
 }
 
 // form is a list of questions to a person. Each is one of ours.
-func (t *talk) form(q *asking, p approvalAsked) []event.Event {
+func (t *talk) form(id string, q asking, p approvalAsked) []event.Event {
 	if len(p.Questions) == 0 {
 		t.respond(q.id, map[string]any{"answers": map[string]any{}})
 		return nil
 	}
-	q.answers = map[string]string{}
-	var out []event.Event
-	for i, one := range p.Questions {
-		name := q.name
-		if i > 0 {
-			name += "/" + one.ID
-		}
-		ask := &event.Ask{ID: name, Text: one.Question}
-		for _, o := range one.Options {
-			ask.Options = append(ask.Options, o.Label)
-		}
-		q.questions, q.keys = append(q.questions, name), append(q.keys, one.ID)
-		t.questions[name] = q
-		out = append(out, event.Event{Kind: event.Question, Session: t.thread, Ask: ask})
+	var form []event.FormQuestion
+	for _, one := range p.Questions {
+		q.keys, form = append(q.keys, one.ID), append(form, one.FormQuestion)
 	}
-	return out
-}
-
-func (t *talk) withdrawn(id string) []event.Event {
-	q := t.questions[id]
-	if q == nil {
-		return nil
-	}
-	var out []event.Event
-	for name, other := range t.questions {
-		if other == q {
-			delete(t.questions, name)
-			out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-		}
-	}
-	return out
-}
-
-func (t *talk) withdrawAll() []event.Event {
-	var out []event.Event
-	for name := range t.questions {
-		delete(t.questions, name)
-		out = append(out, event.Event{Kind: event.Withdrawn, Ask: &event.Ask{ID: name}})
-	}
-	return out
+	return t.questions.AskForm(id, t.thread, form, q)
 }

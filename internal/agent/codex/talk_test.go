@@ -133,7 +133,7 @@ func TestReplayLive(t *testing.T) {
 		return brief(append(events, w.End(agent.Exit{})...)), string(lines)
 	}
 	const want = "started; notice; turn; tool_call=command_execution; question=q1; tool_result=esc; text=done; " +
-		"end=completed"
+		"text=done; end=completed"
 	told, said := play(out)
 	if told != want {
 		t.Fatalf("got %s\nwant %s", told, want)
@@ -245,10 +245,10 @@ func TestAnswersInItsWords(t *testing.T) {
 	w := begun(t, options{mode: setting.Prompt})
 	q := w.Feed(
 		[]byte(`{"id":"x","method":"item/tool/requestUserInput","params":{"itemId":"i","questions":[{"id":"a","question":"A?","options":[{"label":"one"}]},{"id":"b","question":"B?"}]}}` + "\n"))
-	if got := brief(q.Events); got != `question=q"x"; question=q"x"/b` {
+	if got := brief(q.Events); got != `question=q"x"; question=q"x"/1` {
 		t.Fatal(got)
 	}
-	if step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"/b`, Text: "two"}}); err != nil ||
+	if step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"/1`, Text: "two"}}); err != nil ||
 		len(step.Lines) != 0 {
 		t.Fatalf("%s, %v", step.Lines, err)
 	}

@@ -28,6 +28,7 @@ func New() agent.Driver {
 			About: agent.About{
 				Title:          "GitHub Copilot CLI",
 				Binary:         "copilot",
+				Provides:       true,
 				Package:        "@github/copilot",
 				InstallCommand: "npm install -g @github/copilot@" + measured,
 				Login:          "copilot login",

@@ -142,20 +142,7 @@ func kindOf(name, server string) event.ToolKind {
 }
 
 func (t toolStart) call() *event.Call {
-	c := &event.Call{ID: t.ID, Name: t.Name, Kind: kindOf(t.Name, t.Server), Input: t.Arguments}
-	var in struct {
-		Command string `json:"command"`
-		Path    string `json:"path"`
-	}
-	_ = json.Unmarshal(t.Arguments, &in)
-	switch c.Kind {
-	case event.Shell:
-		c.Command = in.Command
-	case event.Read, event.Write:
-		c.Path = in.Path
-	case event.Web, event.Search, event.MCP, event.Agent, event.Other:
-	}
-	return c
+	return event.NewCall(t.ID, t.Name, kindOf(t.Name, t.Server), t.Arguments, "path")
 }
 
 // lost is the fault that a session.error stands for. last is the request that failed before it, where that is known.

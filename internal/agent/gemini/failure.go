@@ -101,7 +101,7 @@ func apiFault(text string, status int) *fault.Fault {
 	var f *fault.Fault
 	switch {
 	case status == 401:
-		f = fault.New(fault.AuthRequired, "The API refused the credentials of Gemini CLI (status 401).").Hint(
+		f = fault.New(fault.Login(text), "The API refused the credentials of Gemini CLI (status 401).").Hint(
 			"start gemini and sign in again, or set another GEMINI_API_KEY")
 	case status == 429:
 		f = fault.New(fault.TooManyRequests,

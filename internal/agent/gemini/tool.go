@@ -33,27 +33,7 @@ func kind(tool string) event.ToolKind {
 
 // call makes a Call of what the CLI says of one.
 func call(id, name string, input json.RawMessage) *event.Call {
-	c := &event.Call{ID: id, Name: name, Kind: kind(name), Input: input}
-	var args struct {
-		Command   any `json:"command"` // of any type: the model decides
-		FilePath  any `json:"file_path"`
-		DirPath   any `json:"dir_path"`
-		AbsoluteP any `json:"absolute_path"`
-	}
-	if json.Unmarshal(input, &args) != nil {
-		return c
-	}
-	switch c.Kind {
-	case event.Shell:
-		c.Command, _ = args.Command.(string)
-	case event.Read, event.Write:
-		for _, path := range []any{args.FilePath, args.AbsoluteP, args.DirPath} {
-			if s, ok := path.(string); ok && c.Path == "" {
-				c.Path = s
-			}
-		}
-	}
-	return c
+	return event.NewCall(id, name, kind(name), input, "file_path", "absolute_path", "dir_path")
 }
 
 // withheld says whether it is a tool of the CLI itself which it hides from the model where nobody can be asked, or

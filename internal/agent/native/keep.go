@@ -15,13 +15,14 @@ import (
 // Keep opens the session of a conversation: a new one, the one to resume, the newest of the directory, or a copy of
 // either. It adopts a history from elsewhere. Terms that cannot be kept are refused before there is a session.
 func Keep(ctx context.Context, o Options) (*session.Session, error) {
-	o.Log = func(string, ...any) {} // Open says it
-	t, err := o.accept()
+	quiet := o
+	quiet.Log = func(string, ...any) {} // Open says it
+	t, err := quiet.accept()
 	if err != nil {
 		return nil, err
 	}
-	servers, _ := o.readServers()
-	known := o.secrets(withHosts(servers, t.hosts))
+	servers, _ := quiet.readServers()
+	known := quiet.secrets(withHosts(servers, t.hosts))
 	kept, err := o.opened(ctx, known)
 	if err == nil {
 		kept.Mask(known.Bytes) // before anything is said
@@ -57,7 +58,7 @@ func (o Options) opened(ctx context.Context, known *redact.Values) (*session.Ses
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
 	kept, err := o.Store.New(ctx, session.Begin{
 		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
-	}, !o.Forget)
+	}, !o.Forget, o.Log)
 	if err != nil || history == nil {
 		return kept, err
 	}

@@ -170,16 +170,7 @@ func (w *wire) event(l line) []event.Event {
 
 // tool is a call that has ended: the CLI prints none before.
 func (p part) tool(session string) []event.Event {
-	call := &event.Call{ID: p.CallID, Name: p.Tool, Kind: kindOf(p.Tool), Input: p.State.Input}
-	var in struct{ Command, FilePath string }
-	if len(p.State.Input) > 0 && read(p.State.Input, &in) {
-		switch call.Kind {
-		case event.Shell:
-			call.Command = in.Command
-		case event.Read, event.Write:
-			call.Path = in.FilePath
-		}
-	}
+	call := event.NewCall(p.CallID, p.Tool, kindOf(p.Tool), p.State.Input, "filePath")
 	out := []event.Event{{Kind: event.ToolCall, Session: session, Call: call}}
 	if d := p.denial(); d != nil {
 		out = append(out, event.Event{Kind: event.Denied, Session: session, Denial: d})

@@ -179,6 +179,7 @@ func TestFaults(t *testing.T) {
 		`{"name":"APIError","data":{"statusCode":403,"message":"m"}}`:       fault.APIError,
 		`{"name":"APIError","data":{"statusCode":401,"message":"m"}}`:       fault.AuthRequired,
 		`{"name":"ProviderAuthError","data":{"message":"m"}}`:               fault.AuthRequired,
+		`{"name":"ProviderAuthError","data":{"message":"Token expired"}}`:   fault.CredentialsExpired,
 		`{"name":"ContextOverflowError","data":{"message":"m"}}`:            fault.ContextFull,
 		`{"name":"ProviderModelNotFoundError","data":{"message":"m"}}`:      fault.AgentRefused,
 		`{"name":"UnknownError","data":{"message":"m","ref":"err_1"}}`:      fault.AgentFailed,

@@ -32,7 +32,7 @@ func (p problem) fault() *fault.Fault {
 	case p.Name == "ContextOverflowError":
 		return contextFull()
 	case p.Name == "ProviderAuthError" || status == http.StatusUnauthorized:
-		f := fault.New(fault.AuthRequired, "the model's provider does not accept the credentials: %s",
+		f := fault.New(fault.Login(p.message()), "the model's provider does not accept the credentials: %s",
 			p.message()).FixBy("log in to the provider", "opencode auth login")
 		return with(f, status)
 	case status == http.StatusTooManyRequests:

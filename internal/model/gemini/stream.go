@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/model"
 	"omniagent/internal/model/wire"
+	"omniagent/internal/text"
 )
 
 // word is a string, or nothing where something else stands.
@@ -220,11 +221,8 @@ func (r *reader) mark(key int, kind model.Kind, k kept) {
 	if k.Signature == "" && k.Part == nil {
 		return
 	}
-	var raw bytes.Buffer
-	e := json.NewEncoder(&raw)
-	e.SetEscapeHTML(false) // so that a part stays what it was, to the byte
-	if e.Encode(k) == nil {
-		r.b.Opaque(key, kind, bytes.TrimSpace(raw.Bytes()))
+	if raw, err := text.JSON(k); err == nil { // a part stays what it was, to the byte
+		r.b.Opaque(key, kind, raw)
 	}
 }
 

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"omniagent/internal/model"
+	"omniagent/internal/text"
 )
 
 // silent ends a request whose clock ran out. It is a type so that it can be told from everything else that ends a
@@ -88,7 +87,7 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	x.host = at.Host
 	sent := &payload{}
 	if body != nil {
-		if sent.data, err = encode(body); err != nil {
+		if sent.data, err = text.JSON(body); err != nil {
 			return nil, nil, &model.Error{Trouble: model.Rejected, Message: "the request cannot be written as JSON: " +
 				err.Error(), Cause: err}
 		}
@@ -128,15 +127,6 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 		}
 	}
 	return q, sent, nil
-}
-
-// encode writes JSON without the escapes that only HTML needs.
-func encode(body any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(body)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // payload is the body of a request. It is dropped when the answer begins: a conversation with pictures is large, and an

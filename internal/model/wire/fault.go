@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
@@ -152,6 +153,10 @@ func (a *API) Refused(status int, header http.Header, body []byte) *model.Error 
 		e.Message = words(status, header, body)
 	}
 	e.Message = brief(e.Message)
+	if said := e.Message + " " + header.Get("WWW-Authenticate"); e.Trouble == model.NoLogin &&
+		fault.Login(said) == fault.CredentialsExpired {
+		e.Trouble = model.Expired
+	}
 	if e.Request == "" {
 		e.Request = requestID(header)
 	}

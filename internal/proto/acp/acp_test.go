@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"omniagent/internal/proto/jsonrpc"
 )
 
 const talk = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}
@@ -64,9 +66,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func read(parts ...string) []Message {
+func read(parts ...string) []jsonrpc.Message {
 	r := &Reader{}
-	var all []Message
+	var all []jsonrpc.Message
 	for _, p := range parts {
 		all = append(all, r.Feed([]byte(p))...)
 	}
@@ -84,7 +86,7 @@ func TestLongLine(t *testing.T) {
 		}
 	}
 	got := r.Feed([]byte("\n" + `{"jsonrpc":"2.0","id":1,"method":"x"}` + "\n"))
-	if len(got) != 2 || got[0].Wrong == nil || got[0].Wrong.Code != ParseError || got[1].Method != "x" {
+	if len(got) != 2 || got[0].Wrong == nil || got[0].Wrong.Code != jsonrpc.ParseError || got[1].Method != "x" {
 		t.Error(got)
 	}
 }
@@ -98,7 +100,7 @@ func FuzzLines(f *testing.F) {
 			t.Fatalf("%v\n%v", one, two)
 		}
 		for _, m := range one {
-			line := Fail(m.ID, Wrong(InternalError, "x"))
+			line := jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InternalError, "x"))
 			if !json.Valid(line) || strings.Count(string(line), "\n") != 1 {
 				t.Fatalf("%q", line)
 			}

@@ -8,9 +8,8 @@ package acp
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
-	"strings"
+
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // Version is one of the protocol.
@@ -22,45 +21,13 @@ const (
 	V2 Version = 2
 )
 
-// The numbers of errors.
+// The codes of errors that the protocol adds to those of JSON-RPC.
 const (
-	ParseError         = -32700
-	InvalidRequest     = -32600
-	MethodNotFound     = -32601
-	InvalidParams      = -32602
-	InternalError      = -32603
 	RequestCancelled   = -32800
 	AuthRequired       = -32000
 	NotFound           = -32002
 	UnsupportedVersion = -32022
 )
-
-// Error is one of JSON-RPC.
-type Error struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Data    any    `json:"data,omitempty"`
-}
-
-func (e *Error) Error() string { return e.Message }
-
-// Wrong is an error with that number.
-func Wrong(code int, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
-// Message is a line of the client: a request, a notification, an answer to a request of ours, or something that is none
-// of them.
-type Message struct {
-	ID     json.RawMessage // as it was sent; nil: a notification
-	Method string          // empty: an answer
-	Params json.RawMessage
-	Result json.RawMessage
-	Error  *Error // of an answer
-
-	Wrong  *Error // the line is no message. It is answered with this under ID, or under null
-	Silent bool   // but it looks like an answer, to which there is none
-}
 
 // longest is the longest line that is taken; images of a few megabytes fit.
 const longest = 64 << 20
@@ -74,9 +41,9 @@ type Reader struct {
 	long bool
 }
 
-// Feed returns the messages whose lines end in p. They are the reader's until the next Feed.
-func (r *Reader) Feed(p []byte) []Message {
-	var messages []Message
+// Feed returns the messages whose lines end in p.
+func (r *Reader) Feed(p []byte) []jsonrpc.Message {
+	var messages []jsonrpc.Message
 	for {
 		part, rest, ends := bytes.Cut(p, []byte("\n"))
 		r.take(part)
@@ -89,7 +56,7 @@ func (r *Reader) Feed(p []byte) []Message {
 }
 
 // End returns what stands behind the last line's end.
-func (r *Reader) End() []Message { return r.end() }
+func (r *Reader) End() []jsonrpc.Message { return r.end() }
 
 func (r *Reader) most() int {
 	if r.Most > 0 {
@@ -106,7 +73,7 @@ func (r *Reader) take(part []byte) {
 	r.line = append(r.line, part...)
 }
 
-func (r *Reader) end() []Message {
+func (r *Reader) end() []jsonrpc.Message {
 	line, long := bytes.TrimSpace(r.line), r.long
 	if r.long = false; len(r.line) > 1<<20 {
 		r.line = nil // an image that was sent once is not held for ever
@@ -115,126 +82,10 @@ func (r *Reader) end() []Message {
 	}
 	switch {
 	case long:
-		return []Message{{Wrong: Wrong(ParseError, "a line is longer than %d MiB", r.most()>>20)}}
+		wrong := jsonrpc.Errorf(jsonrpc.ParseError, "a line is longer than %d MiB", r.most()>>20)
+		return []jsonrpc.Message{{Wrong: wrong}}
 	case len(line) == 0:
 		return nil
 	}
-	return []Message{parse(bytes.Clone(line))}
-}
-
-func parse(line []byte) Message {
-	if !json.Valid(line) {
-		return Message{Wrong: Wrong(ParseError, "a line is no JSON")}
-	}
-	if line[0] == '[' {
-		return Message{Wrong: Wrong(InvalidRequest, "a line is one message; lists of messages are not taken")}
-	}
-	var m map[string]json.RawMessage
-	if json.Unmarshal(line, &m) != nil {
-		return Message{Wrong: Wrong(InvalidRequest, "a line is no object")}
-	}
-	id, has := m["id"]
-	known := has && isID(id)
-	method, calls := m["method"]
-	_, result := m["result"]
-	_, failed := m["error"]
-	if !calls && (has || result || failed) {
-		return answer(m, known && result != failed)
-	}
-	message := Message{Params: m["params"]}
-	if known {
-		message.ID = id
-	}
-	switch {
-	case has && !known:
-		message.Wrong = Wrong(InvalidRequest, "an id is a text or a whole number")
-	case !is(m["jsonrpc"], "2.0"):
-		message.Wrong = Wrong(InvalidRequest, `a message says "jsonrpc":"2.0"`)
-	case !calls || json.Unmarshal(method, &message.Method) != nil || method[0] != '"':
-		message.Wrong = Wrong(InvalidRequest, "a message names its method")
-	}
-	return message
-}
-
-func answer(m map[string]json.RawMessage, whole bool) Message {
-	a := Message{ID: m["id"], Result: m["result"]}
-	if raw, failed := m["error"]; failed {
-		if json.Unmarshal(raw, &a.Error) != nil || a.Error == nil {
-			a.Error = Wrong(InternalError, "an error that cannot be read")
-		}
-	}
-	if !whole || !is(m["jsonrpc"], "2.0") {
-		a.Wrong, a.Silent = Wrong(InvalidRequest, "an answer that has no id, or not one of result and error"), true
-	}
-	return a
-}
-
-func is(raw json.RawMessage, word string) bool {
-	var s string
-	return json.Unmarshal(raw, &s) == nil && s == word
-}
-
-// isID says whether a request can be answered under it: a text, a whole number, or null.
-func isID(raw json.RawMessage) bool {
-	switch raw[0] {
-	case '"', 'n':
-		return true
-	}
-	return (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && !strings.ContainsAny(string(raw), ".eE")
-}
-
-// Reply is the answer to a request.
-func Reply(id json.RawMessage, result any) []byte {
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  any             `json:"result"`
-	}{"2.0", id, result})
-}
-
-// Fail is the answer to a request that failed. A nil id is null.
-func Fail(id json.RawMessage, e *Error) []byte {
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   *Error          `json:"error"`
-	}{"2.0", id, e})
-}
-
-// Request asks the client.
-func Request(id int64, method string, params any) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		ID      int64  `json:"id"`
-		Method  string `json:"method"`
-		Params  any    `json:"params"`
-	}{"2.0", id, method, params})
-}
-
-// Notify tells the client.
-func Notify(method string, params any) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  any    `json:"params"`
-	}{"2.0", method, params})
-}
-
-// encode writes a line, with its end.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil { // our own values; what came from elsewhere was valid JSON
-		b.Reset()
-		_ = e.Encode(struct {
-			Version string `json:"jsonrpc"`
-			ID      any    `json:"id"`
-			Error   *Error `json:"error"`
-		}{"2.0", nil, Wrong(InternalError, "a message could not be written: %v", err)})
-	}
-	return b.Bytes()
+	return []jsonrpc.Message{jsonrpc.Parse(line)}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // What a client may ask for. The names of the methods are in Decode.
@@ -74,23 +76,23 @@ type Block struct {
 }
 
 // Decode reads what a method wants. An unknown method is an error as well.
-func Decode(v Version, method string, params json.RawMessage) (any, *Error) {
+func Decode(v Version, method string, params json.RawMessage) (any, *jsonrpc.Error) {
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
 	if params[0] != '{' {
-		return nil, Wrong(InvalidParams, "%s: its params are no object", method)
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: its params are no object", method)
 	}
 	p := &reading{method: method}
 	if err := json.Unmarshal(params, &p.in); err != nil {
-		return nil, Wrong(InvalidParams, "%s: %v", method, plain(err))
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: %v", method, plain(err))
 	}
 	result := p.decode(v)
 	if p.wrong != nil {
 		return nil, p.wrong
 	}
 	if result == nil {
-		return nil, Wrong(MethodNotFound, "there is no method %s in version %d", method, v)
+		return nil, jsonrpc.Errorf(jsonrpc.MethodNotFound, "there is no method %s in version %d", method, v)
 	}
 	return result, nil
 }
@@ -177,12 +179,12 @@ type resource struct {
 type reading struct {
 	method string
 	in     params
-	wrong  *Error
+	wrong  *jsonrpc.Error
 }
 
 func (p *reading) fail(format string, args ...any) {
 	if p.wrong == nil {
-		p.wrong = Wrong(InvalidParams, "%s: "+format, append([]any{p.method}, args...)...)
+		p.wrong = jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: "+format, append([]any{p.method}, args...)...)
 	}
 }
 
@@ -232,7 +234,7 @@ func (p *reading) decode(v Version) any {
 }
 
 // Greeting reads initialize, which comes before there is a version.
-func Greeting(raw json.RawMessage) (Initialize, *Error) {
+func Greeting(raw json.RawMessage) (Initialize, *jsonrpc.Error) {
 	p := &reading{}
 	if err := json.Unmarshal(raw, &p.in); err != nil || len(raw) == 0 || raw[0] != '{' {
 		// Of a client that is newer than we are not even the form is known.
@@ -240,18 +242,18 @@ func Greeting(raw json.RawMessage) (Initialize, *Error) {
 		if json.Unmarshal(raw, &struct {
 			Version **json.Number `json:"protocolVersion"`
 		}{&p.in.Version}) != nil || p.in.Version == nil {
-			return Initialize{}, Wrong(InvalidParams, "initialize: it cannot be read")
+			return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: it cannot be read")
 		}
 		if wanted, err := p.in.Version.Int64(); err != nil || wanted <= int64(V2) {
-			return Initialize{}, Wrong(InvalidParams, "initialize: it cannot be read")
+			return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: it cannot be read")
 		}
 	}
 	if p.in.Version == nil {
-		return Initialize{}, Wrong(InvalidParams, "initialize: protocolVersion is missing")
+		return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: protocolVersion is missing")
 	}
 	wanted, err := p.in.Version.Int64()
 	if err != nil || wanted < 0 || wanted > 1<<16 {
-		return Initialize{}, Wrong(InvalidParams, "initialize: protocolVersion is a whole number")
+		return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: protocolVersion is a whole number")
 	}
 	said := Initialize{Wanted: int(wanted)}
 	for _, i := range []*info{p.in.Info, p.in.InfoV2} {
@@ -269,14 +271,14 @@ func Greeting(raw json.RawMessage) (Initialize, *Error) {
 }
 
 // Agree is the version to speak with a client that wants this one at most.
-func Agree(wanted int) (Version, *Error) {
+func Agree(wanted int) (Version, *jsonrpc.Error) {
 	switch {
 	case wanted >= int(V2):
 		return V2, nil
 	case wanted == int(V1):
 		return V1, nil
 	}
-	e := Wrong(UnsupportedVersion, "version %d of the protocol is not spoken here; 1 and 2 are", wanted)
+	e := jsonrpc.Errorf(UnsupportedVersion, "version %d of the protocol is not spoken here; 1 and 2 are", wanted)
 	e.Data = map[string]any{"requested": wanted, "supported": []Version{V1, V2}}
 	return 0, e
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // Kind says what an Update tells.
@@ -39,7 +41,7 @@ type Update struct {
 	Severity string // info, warning, error
 	State    string // running, idle, requires_action
 	Stop     string
-	Error    *Error
+	Error    *jsonrpc.Error
 }
 
 // The statuses of a tool's call.
@@ -122,7 +124,7 @@ type object map[string]any
 func (e Encoder) Update(session string, u Update) [][]byte {
 	var lines [][]byte
 	for _, o := range e.update(u) {
-		lines = append(lines, Notify("session/update", object{"sessionId": session, "update": o}))
+		lines = append(lines, jsonrpc.Notification("session/update", object{"sessionId": session, "update": o}))
 	}
 	return lines
 }

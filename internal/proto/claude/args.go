@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -379,22 +380,13 @@ func (t *translation) finish() (args, ignored []string, err error) {
 	if len(t.prompt) > 1 {
 		return nil, nil, fmt.Errorf("%q is one argument too many: the message is a single one", clipped(t.prompt[1]))
 	}
-	for _, name := range sorted(t.given) {
+	for _, name := range slices.Sorted(maps.Keys(t.given)) {
 		t.out = append(t.out, "--"+name+"="+t.given[name])
 	}
 	if len(t.prompt) == 1 {
 		t.out = append(t.out, "--prompt="+t.prompt[0])
 	}
 	return t.out, t.passed, nil
-}
-
-func sorted(m map[string]string) []string {
-	var names []string
-	for n := range m {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // SplitRules divides a list of rules at commas and spaces outside of brackets.

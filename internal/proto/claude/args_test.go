@@ -169,11 +169,11 @@ func TestFlags(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	s, err := claude.ReadSettings([]byte(`{"$schema":"x","permissions":{"allow":["Bash(ls:*)"],"ask":["Write"],"deny":["Read(.env)"],"additionalDirectories":["../lib"],"defaultMode":"acceptEdits","disableBypassPermissionsMode":"disable"},
+	s, err := claude.ReadSettings("x", []byte(`{"$schema":"x","permissions":{"allow":["Bash(ls:*)"],"ask":["Write"],"deny":["Read(.env)"],"additionalDirectories":["../lib"],"defaultMode":"acceptEdits","disableBypassPermissionsMode":"disable"},
 		"sandbox":{"enabled":true,"network":{"allowedDomains":["a.example"]},"excludedCommands":["docker"]},"model":"m","env":{"A":"b"},"hooks":{"Stop":[{}],"PreToolUse":[]}}`))
-	if err != nil || strings.TrimSpace(fmt.Sprintln(s.Allow, s.Ask, s.Deny, s.Dirs, s.Mode, s.NoBypass, s.Walls,
-		s.Hosts, s.HostsGiven,
-		s.Model)) != "[Bash(ls:*)] [Write] [Read(.env)] [../lib] acceptEdits true true [a.example] true m" {
+	if err != nil || strings.TrimSpace(fmt.Sprintln(s.Allow, s.Ask, s.Deny, s.Dirs, s.Mode.Word, s.NoBypass, s.Walls,
+		s.Hosts,
+		s.Model)) != "[Bash(ls:*)] [Write] [Read(.env)] [../lib] acceptEdits true true [a.example] m" {
 		t.Errorf("%+v %v", s, err)
 	}
 	for _, name := range []string{"$schema", "env", "sandbox.excludedCommands", "hooks.Stop"} {
@@ -181,7 +181,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s is passed over without a word", name)
 		}
 	}
-	if strict := s.Stricter(); strict.Allow != nil || strict.Dirs != nil || strict.Mode != "" || strict.HostsGiven ||
+	if strict := s.Stricter(); strict.Allow != nil || strict.Dirs != nil || strict.Mode != nil || strict.Hosts != nil ||
 		fmt.Sprint(strict.Deny, strict.Ask) != "[Read(.env)] [Write]" || !strict.NoBypass || !strict.Walls {
 		t.Errorf("%+v", strict)
 	}
@@ -199,7 +199,7 @@ func TestSettings(t *testing.T) {
 		`{"hooks":{"PreToolUse":[{"hooks":[]}]}}`:               "hooks.PreToolUse may forbid something",
 		`{"disabledMcpjsonServers":["a"]}`:                      "disabledMcpjsonServers means nothing here",
 	} {
-		if _, err := claude.ReadSettings([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := claude.ReadSettings("x", []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

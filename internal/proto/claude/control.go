@@ -8,30 +8,105 @@ import (
 	"omniagent/internal/event"
 )
 
-// OK answers a request of the host with what it asked for; body may be nil.
-func OK(id string, body any) []byte {
-	type response struct {
-		Subtype string `json:"subtype"`
-		ID      string `json:"request_id"`
-		Body    any    `json:"response,omitempty"`
-	}
-	return encode(struct {
-		Type     string   `json:"type"`
-		Response response `json:"response"`
-	}{"control_response", response{"success", id, body}})
+// Control is what one side asks of the other in a control_request. Which members it has depends on the subtype.
+type Control struct {
+	Subtype     string          `json:"subtype"`
+	Tool        string          `json:"tool_name,omitempty"` // can_use_tool
+	Display     string          `json:"display_name,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"` // of the tool, or of a hook
+	Description string          `json:"description,omitempty"`
+	Suggestions []Update        `json:"permission_suggestions,omitempty"`
+	Path        string          `json:"blocked_path,omitempty"`
+	Reason      string          `json:"decision_reason,omitempty"`
+	Call        string          `json:"tool_use_id,omitempty"`
+	Callback    string          `json:"callback_id,omitempty"`     // hook_callback
+	Server      string          `json:"server_name,omitempty"`     // mcp_message
+	Elicits     string          `json:"mcp_server_name,omitempty"` // elicitation: the server that asks
+	Message     json.RawMessage `json:"message,omitempty"`         // of mcp_message; a text in elicitation
+	Mode        string          `json:"mode,omitempty"`            // set_permission_mode
+	Model       string          `json:"model,omitempty"`           // set_model
+	MessageID   string          `json:"message_uuid,omitempty"`    // cancel_async_message
+	*Greeting                   // initialize
 }
 
-// No answers a request of the host with why not.
-func No(id, why string) []byte {
-	type response struct {
-		Subtype string `json:"subtype"`
-		ID      string `json:"request_id"`
-		Error   string `json:"error"`
+// Greeting is what a host says in initialize, as far as we say it ourselves.
+type Greeting struct {
+	Hooks   map[string][]HookMatcher `json:"hooks"`
+	Servers []string                 `json:"sdkMcpServers,omitempty"`
+	Helpers map[string]Helper        `json:"agents,omitempty"`
+}
+
+// Helper is a sub-agent.
+type Helper struct {
+	Description string   `json:"description"`
+	Prompt      string   `json:"prompt"`
+	Tools       []string `json:"tools,omitzero"` // nil: all
+	Model       string   `json:"model,omitempty"`
+}
+
+// Permission is the answer to can_use_tool.
+type Permission struct {
+	Behavior  string          `json:"behavior"` // allow or deny
+	Message   string          `json:"message,omitempty"`
+	Interrupt bool            `json:"interrupt,omitempty"`
+	Input     json.RawMessage `json:"updatedInput,omitempty"`
+	Updates   []Update        `json:"updatedPermissions,omitempty"`
+	Call      string          `json:"toolUseID,omitempty"`
+}
+
+// Update is a change of what may run.
+type Update struct {
+	Type        string   `json:"type"`
+	Rules       []Rule   `json:"rules,omitempty"`
+	Behavior    string   `json:"behavior,omitempty"`
+	Mode        string   `json:"mode,omitempty"`
+	Directories []string `json:"directories,omitempty"`
+	Destination string   `json:"destination,omitempty"`
+}
+
+// Allow returns an update that allows calls until the conversation ends.
+func Allow(rules ...Rule) Update {
+	return Update{Type: "addRules", Rules: rules, Behavior: "allow", Destination: "session"}
+}
+
+// Rule names calls: those of a tool, or some of them.
+type Rule struct {
+	Tool    string `json:"toolName"`
+	Content string `json:"ruleContent,omitempty"`
+}
+
+func (r Rule) String() string {
+	if r.Content == "" {
+		return r.Tool
 	}
+	return r.Tool + "(" + r.Content + ")"
+}
+
+// RuleOf reads a rule as it is typed: Tool or Tool(content).
+func RuleOf(text string) Rule {
+	name, content, _ := strings.Cut(text, "(")
+	return Rule{name, strings.TrimSuffix(content, ")")}
+}
+
+// response is the inner part of a control_response.
+type response struct {
+	Subtype string `json:"subtype"` // success or error
+	ID      string `json:"request_id"`
+	Body    any    `json:"response,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// OK answers a request with what it asked for; body may be nil.
+func OK(id string, body any) []byte { return respond(response{Subtype: "success", ID: id, Body: body}) }
+
+// No answers a request with why not.
+func No(id, why string) []byte { return respond(response{Subtype: "error", ID: id, Error: why}) }
+
+func respond(r response) []byte {
 	return encode(struct {
 		Type     string   `json:"type"`
 		Response response `json:"response"`
-	}{"control_response", response{"error", id, why}})
+	}{"control_response", r})
 }
 
 // Unsupported is why a request of an unknown kind is not answered.
@@ -40,12 +115,12 @@ func Unsupported(subtype string) string {
 }
 
 // Ask is a request of ours.
-func Ask(id string, request any) []byte {
+func Ask(id string, c Control) []byte {
 	return encode(struct {
-		Type    string `json:"type"`
-		ID      string `json:"request_id"`
-		Request any    `json:"request"`
-	}{"control_request", id, request})
+		Type    string  `json:"type"`
+		ID      string  `json:"request_id"`
+		Request Control `json:"request"`
+	}{"control_request", id, c})
 }
 
 // Withdraw takes a request of ours back.
@@ -56,96 +131,31 @@ func Withdraw(id string) []byte {
 	}{"control_cancel_request", id})
 }
 
-// Message is a request of ours that carries a message to an MCP server of the host.
-func Message(server string, message []byte) any {
-	return struct {
-		Subtype string          `json:"subtype"`
-		Server  string          `json:"server_name"`
-		Message json.RawMessage `json:"message"`
-	}{"mcp_message", server, message}
-}
-
-// MessageAnswer is what that server said; nil: nothing, as to a notification.
-func MessageAnswer(body []byte) []byte {
-	var b struct {
-		Response json.RawMessage `json:"mcp_response"`
-	}
-	if json.Unmarshal(body, &b) != nil || string(b.Response) == "null" {
-		return nil
-	}
-	return b.Response
+// MessageAnswer is the answer to mcp_message.
+type MessageAnswer struct {
+	Response json.RawMessage `json:"mcp_response"`
 }
 
 // Question is a question of ours to the person, as the host gets it.
 type Question struct {
 	Ask     event.Ask
-	Request any
-}
-
-// update is a change of what may run.
-type update struct {
-	Type        string   `json:"type"`
-	Rules       []rule   `json:"rules,omitempty"`
-	Behavior    string   `json:"behavior,omitempty"`
-	Mode        string   `json:"mode,omitempty"`
-	Directories []string `json:"directories,omitempty"`
-	Destination string   `json:"destination,omitempty"`
-}
-
-type rule struct {
-	Tool    string `json:"toolName"`
-	Content string `json:"ruleContent,omitempty"`
-}
-
-func (r rule) String() string {
-	if r.Content == "" {
-		return r.Tool
-	}
-	return r.Tool + "(" + r.Content + ")"
-}
-
-// personal is Claude Code's tool with which a question to the person is asked.
-const personal = "AskUserQuestion"
-
-type option struct {
-	Label       string `json:"label"`
-	Description string `json:"description"`
-}
-
-type inquiry struct {
-	Question string   `json:"question"`
-	Header   string   `json:"header"`
-	Options  []option `json:"options"`
-	Several  bool     `json:"multiSelect"`
+	Request Control
 }
 
 // NewQuestion puts a question into the form of the host.
 func NewQuestion(a event.Ask) Question {
-	type request struct {
-		Subtype     string   `json:"subtype"`
-		Tool        string   `json:"tool_name"`
-		Display     string   `json:"display_name"`
-		Input       any      `json:"input"`
-		Description string   `json:"description,omitempty"`
-		Suggestions []update `json:"permission_suggestions,omitempty"`
-		Path        string   `json:"blocked_path,omitempty"`
-		Reason      string   `json:"decision_reason,omitempty"`
-		Call        string   `json:"tool_use_id"`
-	}
 	if a.Tool == nil {
-		q := inquiry{Question: a.Text, Header: "Question", Options: []option{}}
+		q := event.FormQuestion{Question: a.Text, Header: "Question", Options: []event.FormOption{}}
 		for _, o := range a.Options {
-			q.Options = append(q.Options, option{Label: o})
+			q.Options = append(q.Options, event.FormOption{Label: o})
 		}
-		return Question{a, request{
-			Subtype: "can_use_tool", Tool: personal, Display: personal, Call: a.ID,
-			Input: struct {
-				Questions []inquiry `json:"questions"`
-			}{[]inquiry{q}},
+		return Question{a, Control{
+			Subtype: "can_use_tool", Tool: event.FormTool, Display: event.FormTool, Call: a.ID,
+			Input: encode(event.Form{Questions: []event.FormQuestion{q}}),
 		}}
 	}
 	c := a.Tool
-	r := request{
+	r := Control{
 		Subtype: "can_use_tool", Tool: c.Name, Display: c.Name, Input: c.Object(), Description: c.Command,
 		Suggestions: suggestions(c), Reason: a.Text, Call: c.ID,
 	}
@@ -157,18 +167,18 @@ func NewQuestion(a event.Ask) Question {
 
 // suggestions are what the host may offer to remember: this very command, or this tool; of files the mode in which they
 // may be changed.
-func suggestions(c *event.Call) []update {
-	allow := update{Type: "addRules", Rules: []rule{{Tool: c.Name}}, Behavior: "allow", Destination: "session"}
+func suggestions(c *event.Call) []Update {
+	rule := Rule{Tool: c.Name}
 	switch c.Kind {
 	case event.Shell:
 		if c.Command == "" || strings.ContainsAny(c.Command, "\n\r") || strings.HasSuffix(c.Command, "*") {
 			return nil
 		}
-		allow.Rules[0].Content = c.Command
+		rule.Content = c.Command
 	case event.Write:
-		return []update{{Type: "setMode", Mode: "acceptEdits", Destination: "session"}}
+		return []Update{{Type: "setMode", Mode: "acceptEdits", Destination: "session"}}
 	}
-	return []update{allow}
+	return []Update{Allow(rule)}
 }
 
 // Verdict is what the host answered. Later is the mode's word, where the answer changes it; Notes are for people.
@@ -179,13 +189,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 	if r.Error != "" {
 		return no("the host could not answer: " + r.Error)
 	}
-	var said struct {
-		Behavior  string          `json:"behavior"`
-		Message   string          `json:"message"`
-		Interrupt bool            `json:"interrupt"`
-		Input     json.RawMessage `json:"updatedInput"`
-		Updates   []update        `json:"updatedPermissions"`
-	}
+	var said Permission
 	if json.Unmarshal(r.Body, &said) != nil {
 		return no("the host's answer could not be read")
 	}

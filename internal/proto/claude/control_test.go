@@ -150,7 +150,8 @@ func TestInitialize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if init.System != "" || init.Append != "more" || string(init.Schema) != `{"type":"object"}` ||
-		fmt.Sprint(init.Servers, init.Deny, init.Ignored) != "[w] [Bash] [hooks.Notification title]" {
+		string(init.Servers[0]) != `{"w":{"name":"w","type":"sdk"}}` ||
+		fmt.Sprint(init.Deny, init.Ignored) != "[Bash] [hooks.Notification title]" {
 		t.Errorf("%+v", init)
 	}
 	if h := init.Helpers; len(h) != 2 || h[0].Name != "a" || h[0].Tools != nil || h[1].Tools == nil ||

@@ -1,5 +1,6 @@
-// Package claude is the nested stream-json dialect of hosts that were written for Claude Code, without I/O: events in,
-// lines out; lines of the host in, frames out; and Claude Code's command line in our own words.
+// Package claude is Claude Code's stream-json, without I/O and for both of its sides. Towards hosts that were written
+// for Claude Code: events in, lines out; lines of the host in, frames out; and Claude Code's command line in our own
+// words. Towards the CLI itself: the types of its lines, which its driver reads and answers.
 //
 // It promises the shapes that those hosts rely on: init at the beginning of every turn, a line for each block of an
 // answer, all of which share the id of its message, a result at every end, totals over the process, a uuid on every
@@ -32,12 +33,12 @@ type Encoder struct {
 	within  bool   // a turn runs
 	open    map[string]*message
 	calls   map[string]called
-	denials []denial
+	denials []Denial
 	failure *fault.Fault
 	last    string // what the agent itself said last
 	stop    string // why the model stopped last
 	cost    float64
-	models  map[string]modelTokens
+	models  map[string]ModelTokens
 	running string // the call of the agent itself that has no result
 }
 
@@ -106,15 +107,15 @@ func (e *Encoder) init() [][]byte {
 	e.due, e.started = false, true
 	f := e.facts
 	e.mode = Word(f.Mode, e.Unasked)
-	line := initLine{
+	line := Init{
 		Type: "system", Subtype: "init", Dir: f.Dir, Session: e.session, Tools: nonNil(f.Tools),
-		Servers: []serverLine{}, Model: f.Model, Mode: e.mode,
+		Servers: []Server{}, Model: f.Model, Mode: e.mode,
 		Commands: []string{}, KeySource: "none", Version: e.Version, Style: "default", Helpers: nonNil(f.Helpers),
 		Skills: []string{}, Plugins: []string{},
 		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
 	}
 	for _, s := range f.Servers {
-		line.Servers = append(line.Servers, serverLine(s))
+		line.Servers = append(line.Servers, Server(s))
 	}
 	if f.Walls != nil {
 		line.Sandbox = f.Walls
@@ -144,7 +145,7 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		if input == nil {
 			input = json.RawMessage("{}")
 		}
-		e.denials = append(e.denials, denial{d.Tool, d.CallID, input})
+		e.denials = append(e.denials, Denial{d.Tool, d.CallID, input})
 		if d.ByUser {
 			return nil
 		}
@@ -256,11 +257,11 @@ func parent(id string) *string {
 }
 
 // count are tokens as the Messages API counts them.
-func count(u *event.Usage) tokens {
+func count(u *event.Usage) Tokens {
 	if u == nil {
-		return tokens{}
+		return Tokens{}
 	}
-	return tokens{Input: max(u.Input-u.Cached-u.Written, 0), Written: u.Written, Cached: u.Cached, Output: u.Output}
+	return Tokens{Input: max(u.Input-u.Cached-u.Written, 0), Written: u.Written, Cached: u.Cached, Output: u.Output}
 }
 
 // reason is why a model stopped, in the Messages API's word where that is known.

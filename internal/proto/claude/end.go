@@ -29,7 +29,7 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 // errorKind is Claude Code's word for what went wrong with the model's API; empty: it was something else.
 func errorKind(f *fault.Fault) string {
 	switch f.Code {
-	case fault.AuthRequired, fault.PermissionDenied:
+	case fault.AuthRequired, fault.CredentialsExpired, fault.PermissionDenied:
 		return "authentication_failed"
 	case fault.TooManyRequests:
 		return "rate_limit"
@@ -65,18 +65,14 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		}
 		lines = append(lines, e.line(said{Type: "user", Message: userMessage{"user", []any{textBlock{"text", words}}}}))
 	}
-	r := resultLine{
+	r := Result{
 		Type: "result", Subtype: event.Success, IsError: !end.OK, Took: end.Took.Milliseconds(),
-		Asking: end.Asking.Milliseconds(), Turns: 1, Session: e.session,
-		Usage: turnTokens{
-			count(end.Usage),
-			map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0},
-			"standard",
-		}, Denials: nonNil(e.denials), Structured: end.Structured,
-		Identifier: e.UUID(),
+		Asking: end.Asking.Milliseconds(), Turns: end.Turns, Session: e.session, Usage: turnTokens(end.Usage),
+		Denials: nonNil(e.denials), Structured: end.Structured, Identifier: e.UUID(),
 	}
-	if end.Turns != nil {
-		r.Turns = *end.Turns
+	if r.Turns == nil {
+		one := 1
+		r.Turns = &one
 	}
 	if e.stop != "" {
 		stop := e.stop
@@ -111,9 +107,9 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 }
 
 // total adds what the turn cost to what the process has cost.
-func (e *Encoder) total(ev event.Event, r *resultLine) {
+func (e *Encoder) total(ev event.Event, r *Result) {
 	if e.models == nil {
-		e.models = map[string]modelTokens{}
+		e.models = map[string]ModelTokens{}
 	}
 	if u := ev.End.Usage; u != nil {
 		r.Estimated = u.Estimated
@@ -124,13 +120,16 @@ func (e *Encoder) total(ev event.Event, r *resultLine) {
 		m, c := e.models[name], count(u)
 		m.Input, m.Output, m.Cached, m.Written, m.Window = m.Input+c.Input, m.Output+c.Output, m.Cached+
 			c.Cached, m.Written+c.Written, e.facts.Window
+		if m.Cost == nil {
+			m.Cost = new(float64)
+		}
 		if u.CostUSD != nil {
-			m.Cost += *u.CostUSD
+			*m.Cost += *u.CostUSD
 			e.cost += *u.CostUSD
 		}
 		e.models[name] = m
 	}
-	r.Cost, r.Models = e.cost, e.models
+	r.Cost, r.Models = &e.cost, e.models
 }
 
 // words are why a turn failed.
@@ -164,12 +163,14 @@ func (e *Encoder) NoConversation(id string) [][]byte { return e.refuse(NoConvers
 func NoConversation(id string) string { return "No conversation found with session ID: " + id }
 
 func (e *Encoder) refuse(why string) [][]byte {
-	return [][]byte{encode(resultLine{
+	return [][]byte{encode(Result{
 		Type: "result", Subtype: event.FailedTurn, IsError: true, Errors: []string{why}, Session: e.session,
-		Models: map[string]modelTokens{}, Denials: []denial{},
-		Usage: turnTokens{
-			Server:  map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0},
-			Service: "standard",
-		}, Identifier: e.UUID(),
+		Turns: new(int), Cost: new(float64), Usage: turnTokens(nil), Models: map[string]ModelTokens{},
+		Denials: []Denial{}, Identifier: e.UUID(),
 	})}
+}
+
+func turnTokens(u *event.Usage) *TurnTokens {
+	none := map[string]int64{"web_search_requests": 0, "web_fetch_requests": 0}
+	return &TurnTokens{count(u), none, "standard"}
 }

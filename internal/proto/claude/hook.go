@@ -73,13 +73,16 @@ func onlookers() []string {
 	}
 }
 
+// HookMatcher is a word that a host wants to have, as it stands in initialize.
+type HookMatcher struct {
+	Matcher string   `json:"matcher,omitempty"`
+	IDs     []string `json:"hookCallbackIds"`
+	Timeout float64  `json:"timeout,omitempty"` // seconds
+	Failure string   `json:"onFailure,omitempty"`
+}
+
 func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) {
-	var all map[string][]struct {
-		Matcher string   `json:"matcher"`
-		IDs     []string `json:"hookCallbackIds"`
-		Timeout float64  `json:"timeout"`
-		Failure string   `json:"onFailure"`
-	}
+	var all map[string][]HookMatcher
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, nil, fmt.Errorf("initialize: hooks is not what it should be: %w", err)
 	}
@@ -129,18 +132,18 @@ func Subject(m agent.Moment) string {
 type Scene struct{ Session, Dir, Mode string }
 
 // HookRequest is a request of ours that asks for the host's word.
-func HookRequest(callback string, s Scene, m agent.Moment) any {
+func HookRequest(callback string, s Scene, m agent.Moment) Control {
 	input := map[string]any{
 		"session_id": s.Session, "transcript_path": "", "cwd": s.Dir, "permission_mode": s.Mode,
 		"hook_event_name": string(m.Name),
 	}
-	request := map[string]any{"subtype": "hook_callback", "callback_id": callback, "input": input}
+	request := Control{Subtype: "hook_callback", Callback: callback}
 	if m.Parent != "" {
 		input["agent_id"] = m.Parent
 	}
 	if m.Call != nil {
 		input["tool_name"], input["tool_input"], input["tool_use_id"] = m.Call.Name, m.Call.Object(), m.Call.ID
-		request["tool_use_id"] = m.Call.ID
+		request.Call = m.Call.ID
 	}
 	switch m.Name {
 	case agent.AfterTool:
@@ -166,30 +169,80 @@ func HookRequest(callback string, s Scene, m agent.Moment) any {
 	case agent.HelperEnds:
 		input["stop_hook_active"], input["last_assistant_message"] = m.Again, m.Text
 	}
+	request.Input = encode(input)
 	return request
+}
+
+// HookInput is what a hook is told.
+type HookInput struct {
+	Event    string          `json:"hook_event_name"`
+	Tool     string          `json:"tool_name"`
+	Input    json.RawMessage `json:"tool_input"`
+	ToolUse  string          `json:"tool_use_id"`
+	Response json.RawMessage `json:"tool_response"`
+	Error    string          `json:"error"`
+	Prompt   string          `json:"prompt"`
+	Last     string          `json:"last_assistant_message"`
+	Source   string          `json:"source"`
+	Reason   string          `json:"reason"`
+	Trigger  string          `json:"trigger"`
+	Kind     string          `json:"agent_type"`
+	Parent   string          `json:"parent_tool_use_id"`
+	Again    bool            `json:"stop_hook_active"`
+}
+
+// HookOutput is what a hook says.
+type HookOutput struct {
+	Async    bool          `json:"async,omitempty"`
+	Continue *bool         `json:"continue,omitempty"`
+	Stop     string        `json:"stopReason,omitempty"`
+	Decision string        `json:"decision,omitempty"`
+	Reason   string        `json:"reason,omitempty"`
+	Note     string        `json:"systemMessage,omitempty"`
+	More     *HookDecision `json:"hookSpecificOutput,omitempty"`
+}
+
+// HookDecision is what a hook says for its moment alone.
+type HookDecision struct {
+	Event    string          `json:"hookEventName,omitempty"`
+	Decision string          `json:"permissionDecision,omitempty"`
+	Reason   string          `json:"permissionDecisionReason,omitempty"`
+	Input    json.RawMessage `json:"updatedInput,omitempty"`
+	Context  string          `json:"additionalContext,omitempty"`
+	Output   json.RawMessage `json:"updatedToolOutput,omitempty"`
+	MCP      json.RawMessage `json:"updatedMCPToolOutput,omitempty"`
+}
+
+// Output is a word in the form in which a hook says it at that moment.
+func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
+	more := HookDecision{Context: w.Context}
+	if name == agent.BeforeTool {
+		more.Decision, more.Input = w.Decision, w.Input
+		if w.Decision != "" {
+			more.Reason = w.Reason
+		}
+	} else if w.Decision == "deny" {
+		out.Decision, out.Reason = "block", w.Reason
+	}
+	if more.Decision != "" || more.Context != "" || len(more.Input) > 0 {
+		more.Event, out.More = string(name), &more
+	}
+	if w.End != "" {
+		out.Continue, out.Stop = new(bool), w.End
+	}
+	out.Note = w.Note
+	return out
 }
 
 // ReadWord is what the host said.
 // Long because it is one case after the other.
 func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
-	var out struct {
-		Async    bool   `json:"async"`
-		Continue *bool  `json:"continue"`
-		Stop     string `json:"stopReason"`
-		Decision string `json:"decision"`
-		Reason   string `json:"reason"`
-		Note     string `json:"systemMessage"`
-		More     struct {
-			Decision string          `json:"permissionDecision"`
-			Reason   string          `json:"permissionDecisionReason"`
-			Input    json.RawMessage `json:"updatedInput"`
-			Context  string          `json:"additionalContext"`
-			Output   json.RawMessage `json:"updatedToolOutput"`
-			MCP      json.RawMessage `json:"updatedMCPToolOutput"`
-		} `json:"hookSpecificOutput"`
-	}
+	out := HookOutput{More: &HookDecision{}}
 	if err := json.Unmarshal(body, &out); err != nil {
 		return agent.Word{}, errors.New("its answer could not be read")
+	}
+	if out.More == nil { // it was null
+		out.More = &HookDecision{}
 	}
 	w := agent.Word{Note: out.Note, Context: out.More.Context}
 	if out.Async { // the host goes on by itself

@@ -14,17 +14,10 @@ import (
 
 // Initialize is what a host says before the conversation begins.
 type Initialize struct {
+	Delta
 	Hooks    []Hook
-	Servers  []string // MCP servers that live in the host
-	Others   []byte   // further MCP servers, as the JSON object mcpServers; nil: none
-	Schema   []byte   // nil: none
-	System   string
-	Append   string
-	Helpers  []agent.Helper
-	Deny     []string
-	Settings []byte // nil: none
-	Ignored  []string
-	Refused  error // it is one that cannot be meant: all else is empty
+	Settings []byte // an object, or a text with the path of a file; nil: none
+	Refused  error  // it is one that cannot be meant: all else is empty
 }
 
 // Hook is a word that the host wants to have.
@@ -42,7 +35,7 @@ func ReadInitialize(body []byte) (*Initialize, error) {
 	if err := json.Unmarshal(body, &all); err != nil {
 		return nil, fmt.Errorf("initialize is no object: %w", err)
 	}
-	var init Initialize
+	init := Initialize{Delta: Delta{From: "initialize"}}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		raw := all[name]
 		if empty(raw) {
@@ -74,9 +67,18 @@ func (i *Initialize) member(name string, raw json.RawMessage) (err error) {
 		i.Hooks, i.Ignored, err = readHooks(raw, i.Ignored)
 		return err
 	case "sdkMcpServers":
-		return read(&i.Servers)
+		var names []string
+		if err := read(&names); err != nil {
+			return err
+		}
+		inside := map[string]map[string]string{}
+		for _, name := range names {
+			inside[name] = map[string]string{"type": "sdk", "name": name}
+		}
+		i.Servers = append(i.Servers, encode(inside))
+		return nil
 	case "mcpServers":
-		i.Others = raw
+		i.Servers = append(i.Servers, raw)
 		return nil
 	case "jsonSchema":
 		i.Schema = compact(raw)
@@ -218,9 +220,9 @@ func (e *Encoder) Welcome(models []string, hooks bool) any {
 
 // Servers is what a host gets to know of MCP servers.
 func (e *Encoder) Servers() any {
-	list := []serverLine{}
+	list := []Server{}
 	for _, s := range e.facts.Servers {
-		list = append(list, serverLine(s))
+		list = append(list, Server(s))
 	}
-	return map[string][]serverLine{"mcpServers": list}
+	return map[string][]Server{"mcpServers": list}
 }

@@ -4,34 +4,38 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"omniagent/internal/event"
 	"omniagent/internal/text"
 )
 
-// The lines, whose members stay in their order: people read them too.
+// The lines, for the side that writes them and for the side that reads them. Members stay in their order: people read
+// them too.
 
-type initLine struct {
-	Type       string       `json:"type"`
-	Subtype    string       `json:"subtype"`
-	Dir        string       `json:"cwd"`
-	Session    string       `json:"session_id"`
-	Tools      []string     `json:"tools"`
-	Servers    []serverLine `json:"mcp_servers"`
-	Model      string       `json:"model"`
-	Mode       string       `json:"permissionMode"`
-	Commands   []string     `json:"slash_commands"`
-	KeySource  string       `json:"apiKeySource"`
-	Version    string       `json:"claude_code_version"`
-	Style      string       `json:"output_style"`
-	Helpers    []string     `json:"agents"`
-	Skills     []string     `json:"skills"`
-	Plugins    []string     `json:"plugins"`
-	Agent      string       `json:"agent,omitempty"` // ours: who really works, and what holds its commands
-	Provider   string       `json:"provider,omitempty"`
-	Sandbox    any          `json:"sandbox,omitempty"`
-	Identifier string       `json:"uuid"`
+// Init is the first line of a turn.
+type Init struct {
+	Type       string   `json:"type"`
+	Subtype    string   `json:"subtype"`
+	Dir        string   `json:"cwd"`
+	Session    string   `json:"session_id"`
+	Tools      []string `json:"tools"`
+	Servers    []Server `json:"mcp_servers"`
+	Model      string   `json:"model"`
+	Mode       string   `json:"permissionMode"`
+	Commands   []string `json:"slash_commands"`
+	KeySource  string   `json:"apiKeySource"`
+	Version    string   `json:"claude_code_version"`
+	Style      string   `json:"output_style"`
+	Helpers    []string `json:"agents"`
+	Skills     []string `json:"skills"`
+	Plugins    []string `json:"plugins"`
+	Agent      string   `json:"agent,omitempty"` // ours: who really works, and what holds its commands
+	Provider   string   `json:"provider,omitempty"`
+	Sandbox    any      `json:"sandbox,omitempty"`
+	Identifier string   `json:"uuid"`
 }
 
-type serverLine struct {
+// Server is an MCP server and how it is.
+type Server struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 }
@@ -42,7 +46,7 @@ type said struct {
 	Message    any     `json:"message"`
 	Parent     *string `json:"parent_tool_use_id"`
 	Session    string  `json:"session_id"`
-	Identifier string  `json:"uuid"`
+	Identifier string  `json:"uuid,omitempty"`
 	Error      string  `json:"error,omitempty"`
 	Synthetic  bool    `json:"isSynthetic,omitempty"`
 	Replay     bool    `json:"isReplay,omitempty"`
@@ -57,7 +61,7 @@ type assistant struct {
 	Content  []any   `json:"content"`
 	Stop     *string `json:"stop_reason"`
 	Sequence *string `json:"stop_sequence"`
-	Usage    tokens  `json:"usage"`
+	Usage    Tokens  `json:"usage"`
 }
 
 type userMessage struct {
@@ -90,54 +94,70 @@ type resultBlock struct {
 	Failed  bool   `json:"is_error"`
 }
 
-// tokens are those of an answer or of a turn; the three inputs are disjoint.
-type tokens struct {
+// Tokens are those of an answer or of a turn; the three inputs are disjoint.
+type Tokens struct {
 	Input   int64 `json:"input_tokens"`
 	Written int64 `json:"cache_creation_input_tokens"`
 	Cached  int64 `json:"cache_read_input_tokens"`
 	Output  int64 `json:"output_tokens"`
+	Details struct {
+		Thinking int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details,omitzero"`
 }
 
-// turnTokens has what hosts look for beside them.
-type turnTokens struct {
-	tokens
+// Usage returns the tokens in our words.
+func (t Tokens) Usage() *event.Usage {
+	return &event.Usage{
+		Input: t.Input + t.Written + t.Cached, Output: t.Output, Cached: t.Cached, Reasoning: t.Details.Thinking,
+	}
+}
+
+// TurnTokens has what else hosts look for.
+type TurnTokens struct {
+	Tokens
 	Server  map[string]int64 `json:"server_tool_use"`
 	Service string           `json:"service_tier"`
 }
 
-type modelTokens struct {
-	Input   int64   `json:"inputTokens"`
-	Output  int64   `json:"outputTokens"`
-	Cached  int64   `json:"cacheReadInputTokens"`
-	Written int64   `json:"cacheCreationInputTokens"`
-	Search  int64   `json:"webSearchRequests"`
-	Cost    float64 `json:"costUSD"`
-	Window  int64   `json:"contextWindow"`
-	Longest int64   `json:"maxOutputTokens"`
+// ModelTokens is what one model was used for.
+type ModelTokens struct {
+	Input    int64    `json:"inputTokens"`
+	Output   int64    `json:"outputTokens"`
+	Thinking int64    `json:"thinkingTokens,omitempty"`
+	Cached   int64    `json:"cacheReadInputTokens"`
+	Written  int64    `json:"cacheCreationInputTokens"`
+	Search   int64    `json:"webSearchRequests"`
+	Cost     *float64 `json:"costUSD"`
+	Window   int64    `json:"contextWindow"`
+	Longest  int64    `json:"maxOutputTokens"`
 }
 
-type denial struct {
+// Denial is a call that was not allowed.
+type Denial struct {
 	Tool  string          `json:"tool_name"`
 	ID    string          `json:"tool_use_id"`
 	Input json.RawMessage `json:"tool_input"`
 }
 
-type resultLine struct {
+// Result is the line that ends a turn.
+type Result struct {
 	Type       string                 `json:"type"`
 	Subtype    string                 `json:"subtype"`
 	IsError    bool                   `json:"is_error"`
 	Took       int64                  `json:"duration_ms"`
 	Asking     int64                  `json:"duration_api_ms"`
-	Turns      int                    `json:"num_turns"`
+	Turns      *int                   `json:"num_turns"`
 	Result     *string                `json:"result,omitempty"`
 	Errors     []string               `json:"errors,omitempty"`
 	Stop       *string                `json:"stop_reason"`
+	Ending     string                 `json:"terminal_reason,omitempty"` // not written by us
 	Session    string                 `json:"session_id"`
-	Cost       float64                `json:"total_cost_usd"`
-	Usage      turnTokens             `json:"usage"`
-	Models     map[string]modelTokens `json:"modelUsage"`
-	Estimated  bool                   `json:"usage_estimated,omitempty"` // ours: the API did not tell
-	Denials    []denial               `json:"permission_denials"`
+	Cost       *float64               `json:"total_cost_usd"`
+	Usage      *TurnTokens            `json:"usage"`
+	Models     map[string]ModelTokens `json:"modelUsage"`
+	Since      map[string]ModelTokens `json:"model_usage_since_last_result,omitempty"` // not written by us
+	Estimated  bool                   `json:"usage_estimated,omitempty"`               // ours: the API did not tell
+	Denials    []Denial               `json:"permission_denials"`
 	Structured json.RawMessage        `json:"structured_output,omitempty"`
 	Status     *int                   `json:"api_error_status,omitempty"`
 	Identifier string                 `json:"uuid"`
@@ -182,7 +202,7 @@ type piece struct {
 	Index   *int       `json:"index,omitempty"`
 	Block   any        `json:"content_block,omitempty"`
 	Delta   any        `json:"delta,omitempty"`
-	Usage   *tokens    `json:"usage,omitempty"`
+	Usage   *Tokens    `json:"usage,omitempty"`
 }
 
 type delta struct {

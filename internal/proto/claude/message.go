@@ -14,7 +14,7 @@ type rawMessage = json.RawMessage
 type message struct {
 	id, parent, model string
 	reason            string
-	usage             tokens
+	usage             Tokens
 	partial           bool          // told in pieces
 	index             int           // of the block that is open, or the next
 	kind              event.Kind    // of the block that is open

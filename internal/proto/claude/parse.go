@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
 // Frame is what a host says in a line. At most one of the pointers is set; none: the line wants nothing.
@@ -87,12 +89,7 @@ func Parse(data []byte) (Frame, error) {
 }
 
 // clipped is a word of the host's that is repeated to people.
-func clipped(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+func clipped(s string) string { return text.Cut(s, 60) }
 
 func parseRequest(id string, raw json.RawMessage) (Frame, error) {
 	var r struct {
@@ -166,17 +163,44 @@ func parseUser(raw json.RawMessage) (*User, error) {
 	return u, nil
 }
 
-func parseBlock(raw json.RawMessage) (event.Block, error) {
-	var b struct {
-		Type   string `json:"type"`
-		Text   string `json:"text"`
-		Title  string `json:"title"`
-		Source struct {
-			Type  string          `json:"type"`
-			Media string          `json:"media_type"`
-			Data  json.RawMessage `json:"data"`
-		} `json:"source"`
+// part is a block of a user's message.
+type part struct {
+	Type   string `json:"type"`
+	Text   string `json:"text,omitempty"`
+	Title  string `json:"title,omitempty"`
+	Source source `json:"source,omitzero"`
+}
+
+// source is a file in a message: its bytes in base64, or a text.
+type source struct {
+	Type  string          `json:"type"`
+	Media string          `json:"media_type"`
+	Data  json.RawMessage `json:"data"`
+}
+
+// UserLine returns a message as a line. The error names what it cannot have in it.
+func UserLine(uuid, session string, blocks []event.Block) ([]byte, error) {
+	var parts []part
+	for _, b := range blocks {
+		kind := "image"
+		switch {
+		case b.Media == "":
+			parts = append(parts, part{Type: "text", Text: b.Text})
+			continue
+		case b.Media == "application/pdf":
+			kind = "document"
+		case !strings.HasPrefix(b.Media, "image/"):
+			return nil, fault.New(fault.Unsupported, "Claude Code takes no %s in a message", b.Media)
+		}
+		parts = append(parts, part{Type: kind, Source: source{"base64", b.Media, encode(b.Data)}})
 	}
+	return encode(said{
+		Type: "user", Message: userMessage{"user", parts}, Session: session, Identifier: uuid,
+	}), nil
+}
+
+func parseBlock(raw json.RawMessage) (event.Block, error) {
+	var b part
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return event.Block{}, errors.New("user: a block is an object with a type")
 	}
@@ -196,7 +220,7 @@ func parseBlock(raw json.RawMessage) (event.Block, error) {
 				clipped(b.Source.Type))
 		}
 		var data []byte
-		if err := json.Unmarshal(b.Source.Data, &data); err != nil || len(data) == 0 || b.Source.Media == "" {
+		if json.Unmarshal(b.Source.Data, &data) != nil || len(data) == 0 || b.Source.Media == "" {
 			return event.Block{}, fmt.Errorf("user: %s has no data in base64, or no media_type", b.Type)
 		}
 		return event.Block{Media: b.Source.Media, Data: data, Name: b.Title}, nil

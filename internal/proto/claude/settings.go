@@ -6,36 +6,51 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"omniagent/internal/agent"
 )
 
-// Settings are what Claude Code's settings say that can be meant here.
-type Settings struct {
-	Allow, Ask, Deny []string
+// Delta is what one source of a host of Claude Code's wants of a conversation. Zero members change nothing.
+type Delta struct {
+	From             string // the source, as errors name it
+	Allow, Deny, Ask []string
 	Dirs             []string
-	Mode             string // Claude Code's word
-	NoBypass         bool   // nothing may run in the mode bypassPermissions
-	Walls            bool   // commands have to run behind walls
-	Hosts            []string
-	HostsGiven       bool // Hosts are all that commands may reach
-	Model            string
-	Ignored          []string
+	Mode             *Mode
+	NoBypass         bool     // nothing may run in the mode bypassPermissions
+	Walls            bool     // commands have to run behind walls
+	Hosts            []string // all that commands may reach; nil: not said
+	Model            string   // where none is named otherwise
+	System, Append   string
+	Helpers          []agent.Helper
+	Servers          []json.RawMessage // MCP servers, as objects mcpServers
+	Schema           []byte
+	Ignored          []string // members that change nothing here
 }
 
-// ReadSettings reads them. The error names what limits something and would not be kept.
-func ReadSettings(data []byte) (s Settings, err error) {
+// Notes are what a person may want to know of it.
+func (d Delta) Notes() (all []string) {
+	for _, name := range d.Ignored {
+		all = append(all, fmt.Sprintf("%s: %s is ignored: it changes nothing here", d.From, name))
+	}
+	return all
+}
+
+// ReadSettings reads Claude Code's settings. The error names what limits something and would not be kept.
+func ReadSettings(from string, data []byte) (Delta, error) {
 	var all map[string]json.RawMessage
+	d := Delta{From: from}
 	if err := json.Unmarshal(data, &all); err != nil {
-		return s, fmt.Errorf("settings are no JSON object: %w", err)
+		return d, fmt.Errorf("settings are no JSON object: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if empty(all[name]) {
 			continue
 		}
-		if err := s.member(name, all[name]); err != nil {
-			return s, err
+		if err := d.setting(name, all[name]); err != nil {
+			return d, err
 		}
 	}
-	return s, nil
+	return d, nil
 }
 
 // cosmetic are members that change how things look, or what is noted of them, or what an agent does that is not ours.
@@ -52,35 +67,36 @@ func cosmetic() []string {
 	}
 }
 
-func (s *Settings) member(name string, raw json.RawMessage) error {
+func (d *Delta) setting(name string, raw json.RawMessage) error {
 	switch {
 	case name == "permissions":
-		return s.permissions(raw)
+		return d.permissions(raw)
 	case name == "sandbox":
-		return s.sandbox(raw)
+		return d.sandbox(raw)
 	case name == "model":
-		if json.Unmarshal(raw, &s.Model) != nil {
+		if json.Unmarshal(raw, &d.Model) != nil {
 			return fmt.Errorf("settings: model is no text")
 		}
 		return nil
 	case name == "hooks":
-		return s.hooks(raw)
+		return d.hooks(raw)
 	case slices.Contains(cosmetic(), name):
-		s.Ignored = append(s.Ignored, name)
+		d.Ignored = append(d.Ignored, name)
 		return nil
 	}
 	return fmt.Errorf("settings: %s means nothing here, and may be a limit", clipped(name))
 }
 
-func (s *Settings) permissions(raw json.RawMessage) error {
+func (d *Delta) permissions(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return fmt.Errorf("settings: permissions is no object: %w", err)
 	}
+	var mode string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		into := map[string]any{
-			"allow": &s.Allow, "ask": &s.Ask, "deny": &s.Deny, "additionalDirectories": &s.Dirs,
-			"defaultMode": &s.Mode,
+			"allow": &d.Allow, "ask": &d.Ask, "deny": &d.Deny, "additionalDirectories": &d.Dirs,
+			"defaultMode": &mode,
 		}[name]
 		var word string
 		switch {
@@ -90,26 +106,29 @@ func (s *Settings) permissions(raw json.RawMessage) error {
 				return fmt.Errorf("settings: permissions.%s is not what it should be: %w", name, err)
 			}
 		case name == "disableBypassPermissionsMode" && json.Unmarshal(all[name], &word) == nil && word == "disable":
-			s.NoBypass = true
+			d.NoBypass = true
 		case name == "disableAutoMode": // there is none
 		default:
 			return fmt.Errorf("settings: permissions.%s means nothing here, and may be a limit", clipped(name))
 		}
 	}
-	if s.Mode == "auto" { // a default that is none here
-		s.Mode, s.Ignored = "", append(s.Ignored, "permissions.defaultMode")
-	}
-	if s.Mode != "" {
-		if _, why := ModeOf(s.Mode); why != "" {
-			return fmt.Errorf("settings: permissions.defaultMode %s: %s", clipped(s.Mode), why)
+	switch mode {
+	case "":
+	case "auto": // a default that is none here
+		d.Ignored = append(d.Ignored, "permissions.defaultMode")
+	default:
+		m, why := ModeOf(mode)
+		if why != "" {
+			return fmt.Errorf("settings: permissions.defaultMode %s: %s", clipped(mode), why)
 		}
+		d.Mode = &m
 	}
 	return nil
 }
 
-// hooks are programs of the user's. Those that only look on are not called here; one that may forbid something is
+// hooks are programs of the user'd. Those that only look on are not called here; one that may forbid something is
 // refused.
-func (s *Settings) hooks(raw json.RawMessage) error {
+func (d *Delta) hooks(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return fmt.Errorf("settings: hooks is no object: %w", err)
@@ -120,13 +139,13 @@ func (s *Settings) hooks(raw json.RawMessage) error {
 		if !empty(all[name]) && !slices.Contains(looks, name) {
 			return fmt.Errorf("settings: hooks.%s may forbid something, and is not called here", clipped(name))
 		}
-		s.Ignored = append(s.Ignored, "hooks."+clipped(name))
+		d.Ignored = append(d.Ignored, "hooks."+clipped(name))
 	}
 	return nil
 }
 
 // sandbox takes what walls hold in any case.
-func (s *Settings) sandbox(raw json.RawMessage) error {
+func (d *Delta) sandbox(raw json.RawMessage) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return fmt.Errorf("settings: sandbox is no object: %w", err)
@@ -135,7 +154,7 @@ func (s *Settings) sandbox(raw json.RawMessage) error {
 		value := strings.TrimSpace(string(all[name]))
 		switch {
 		case name == "enabled":
-			s.Walls = s.Walls || value == "true"
+			d.Walls = d.Walls || value == "true"
 		case name == "network":
 			var network map[string]json.RawMessage
 			if json.Unmarshal(all[name], &network) != nil {
@@ -143,8 +162,8 @@ func (s *Settings) sandbox(raw json.RawMessage) error {
 			}
 			for _, member := range slices.Sorted(maps.Keys(network)) {
 				switch {
-				case member == "allowedDomains" && json.Unmarshal(network[member], &s.Hosts) == nil:
-					s.HostsGiven = true
+				case member == "allowedDomains" && json.Unmarshal(network[member], &d.Hosts) == nil:
+					d.Hosts = nonNil(d.Hosts)
 				case member == "allowLocalBinding" || empty(network[member]): // what it opens stays closed
 				default:
 					return fmt.Errorf("settings: sandbox.network.%s means nothing here, and may be a limit",
@@ -159,21 +178,21 @@ func (s *Settings) sandbox(raw json.RawMessage) error {
 			"autoAllowBashIfSandboxed", "allowUnsandboxedCommands", "excludedCommands",
 			"enableWeakerNestedSandbox", "ignoreViolations", "failIfUnavailable",
 		}, name):
-			s.Ignored = append(s.Ignored, "sandbox."+name) // what it opens stays closed
+			d.Ignored = append(d.Ignored, "sandbox."+name) // what it opens stays closed
 		case empty(all[name]):
 		default:
 			return fmt.Errorf("settings: sandbox.%s means nothing here, and may be a limit", clipped(name))
 		}
 	}
-	if s.HostsGiven && !s.Walls {
+	if d.Hosts != nil && !d.Walls {
 		return fmt.Errorf("settings: sandbox.network limits nothing where sandbox.enabled is not true")
 	}
 	return nil
 }
 
-// Stricter is what of settings counts that come with a workspace, or that nobody handed over: what they forbid.
-func (s Settings) Stricter() Settings {
-	return Settings{Ask: s.Ask, Deny: s.Deny, NoBypass: s.NoBypass, Walls: s.Walls}
+// Stricter keeps only what the settings forbid, as for a file that comes with a workspace.
+func (d Delta) Stricter() Delta {
+	return Delta{From: d.From, Ignored: d.Ignored, Ask: d.Ask, Deny: d.Deny, NoBypass: d.NoBypass, Walls: d.Walls}
 }
 
 // foreign are tools that Claude Code has and we have not.

@@ -15,16 +15,18 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
 
 // Encoder writes one process's stream. It takes events as a conversation tells them: a text in pieces and then as a
 // whole, of which it writes the pieces.
 type Encoder struct {
-	Session string // the conversation's id
+	Session string // the conversation's id; before Begin, as the host named it
 	Mode    string // the permission mode as the host calls it
 
 	facts    event.Facts
+	former   string // the id that the host named, if the conversation has another
 	begun    bool
 	texts    int  // pieces of text that were written
 	thinking bool // a piece of thinking was the last
@@ -51,6 +53,9 @@ const longestText = 16 << 10
 // Begin takes what is known when the conversation is open, and writes init if that is enough. Otherwise init waits for
 // the agent to tell its model and its tools, and no longer than for the first line behind it.
 func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
+	if e.Session != "" && e.Session != id {
+		e.former = e.Session
+	}
 	e.Session, e.facts = id, f
 	if f.Model == "" || f.Tools == nil {
 		return nil
@@ -58,7 +63,7 @@ func (e *Encoder) Begin(id string, f event.Facts) [][]byte {
 	return e.init()
 }
 
-// init is the first line.
+// init is the first line. Behind it stands that the conversation has another id than the one that the host named.
 func (e *Encoder) init() [][]byte {
 	if e.begun {
 		return nil
@@ -69,15 +74,32 @@ func (e *Encoder) init() [][]byte {
 		f.Tools = []string{}
 	}
 	line := ordered{
-		{"type", "system"}, {"subtype", "init"}, {"session_id", e.Session}, {"model", f.Model}, {
-			"cwd",
-			f.Dir,
-		}, {"permissionMode", e.Mode}, {"tools", f.Tools},
+		{"type", "system"},
+		{"subtype", "init"},
+		{"session_id", e.Session},
+		{"model", f.Model},
+		{"cwd", f.Dir},
+		{"permissionMode", e.mode()},
+		{"tools", f.Tools},
 	}
 	if f.Walls != nil {
 		line = append(line, member{"sandbox", f.Walls})
 	}
-	return encode(line)
+	lines := encode(line)
+	if e.former != "" {
+		lines = append(lines, encode(ordered{
+			{"type", "system"}, {"subtype", "session_id"}, {"session_id", e.Session}, {"previous_session_id", e.former},
+		})...)
+	}
+	return lines
+}
+
+// mode is the permission mode in the host's own word, unless another one holds: a session that goes on opens nothing.
+func (e *Encoder) mode() string {
+	if asked, ok := setting.ParseApproval(e.Mode); ok && e.facts.Mode != "" && e.facts.Mode != asked {
+		return ModeWord(e.facts.Mode)
+	}
+	return e.Mode
 }
 
 // Event is what an event looks like: no line, or several. Calls that run side by side are written one behind the other,
@@ -295,19 +317,12 @@ func of(ev event.Event, o ordered) ordered {
 	return o
 }
 
-// fail tells what ends the turn: a failed login in front of any answer in its own form.
+// fail tells what ends the turn: a login that failed in front of any answer in its own form, all else as an error.
 func (e *Encoder) fail(f *fault.Fault) [][]byte {
-	e.failure = f
-	if !e.answered && (f.Code == fault.AuthRequired || f.Code == fault.PermissionDenied ||
-		f.Code == fault.ConfigInvalid || f.Code == fault.ArgError || f.Code == fault.NotFoundCode) {
-		return encode(ordered{
-			{"type", "system"},
-			{"subtype", "error"},
-			{"session_id", e.Session},
-			{"message", f.Sentence()},
-			{"code", string(f.Code)},
-		})
+	if !e.answered && f.Kind() == fault.Auth {
+		return e.systemError(f)
 	}
+	e.failure = f
 	o := ordered{{"type", "error"}, {"message", f.Sentence()}, {"code", string(f.Code)}}
 	if wait := f.Wait(); wait > 0 {
 		o = append(o, member{"retry_after_ms", wait.Milliseconds()})
@@ -315,9 +330,20 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	return encode(o)
 }
 
-// Refuse is the whole stream of a turn that cannot begin.
+func (e *Encoder) systemError(f *fault.Fault) [][]byte {
+	e.failure = f
+	return encode(ordered{
+		{"type", "system"},
+		{"subtype", "error"},
+		{"session_id", e.Session},
+		{"message", f.Sentence()},
+		{"code", string(f.Code)},
+	})
+}
+
+// Refuse is the whole stream of a conversation that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
-	return append(e.fail(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
+	return append(e.systemError(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
 }
 
 // end is usage, result and message_stop.
@@ -478,13 +504,9 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 }
 
 func write(b *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1) // the newline
-	return nil
+	data, err := text.JSON(v)
+	b.Write(data)
+	return err
 }
 
 func encode(o ordered) [][]byte {

@@ -26,6 +26,17 @@ type Approval struct {
 	Reason string
 }
 
+// ModeWord is a mode in the words of this dialect.
+func ModeWord(mode setting.Approval) string {
+	switch mode {
+	case setting.Yolo:
+		return "auto"
+	case setting.AskAll:
+		return "interactive"
+	}
+	return string(mode)
+}
+
 // Modes are the permission modes of this dialect: its own words first, then those that all hosts share.
 func Modes() []string {
 	return []string{"default", "interactive", "auto", "deny", "ask", "plan", "prompt", "auto-edit", "yolo"}

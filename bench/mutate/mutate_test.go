@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+// TestTheTableIsOfThisTree: every mutation finds its lines, once, and changes them.
+func TestTheTableIsOfThisTree(t *testing.T) {
+	t.Chdir("../..")
+	all, err := parse(table)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d mutations: %v", len(all), err)
+	}
+	for _, m := range all {
+		text, err := m.mutated()
+		before, _ := os.ReadFile(m.file)
+		if err != nil || string(text) == string(before) || len(m.tests) == 0 {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+}
+
+// TestLimits: the limits of a room are found and changed.
+func TestLimits(t *testing.T) {
+	t.Chdir("../..")
+	all, err := limits("delegate")
+	if err != nil || len(all) < 4 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, m := range all {
+		if _, err := m.mutated(); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if _, err := limits("nowhere"); err == nil {
+		t.Error("a room that is not there has limits")
+	}
+}

@@ -1,0 +1,42 @@
+package event
+
+import (
+	"encoding/json"
+
+	"omniagent/internal/text"
+)
+
+// FormTool is the tool with which an agent has a person fill in a form: Claude Code's and ours.
+const FormTool = "AskUserQuestion"
+
+// Form is the input of a call of FormTool.
+type Form struct {
+	Questions []FormQuestion `json:"questions"`
+}
+
+// FormQuestion is one of the questions of a form.
+type FormQuestion struct {
+	Question string       `json:"question"`
+	Header   string       `json:"header"`
+	Options  []FormOption `json:"options"`
+	Several  bool         `json:"multiSelect"` // several options may be chosen
+}
+
+// FormOption is an answer that a person may choose.
+type FormOption struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// Filled returns the input of a call with answers in it, by the texts of their questions.
+func Filled(input json.RawMessage, answers map[string]string) json.RawMessage {
+	members := map[string]any{}
+	var raw map[string]json.RawMessage
+	_ = json.Unmarshal(input, &raw) // it was read as a Form before
+	for name, value := range raw {
+		members[name] = value
+	}
+	members["answers"] = answers
+	line, _ := text.Line(members) // texts, and JSON that was valid
+	return line
+}

@@ -1,0 +1,39 @@
+package process
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Tail keeps the end of what is written to it, also while it is read.
+type Tail struct {
+	Most int // bytes; 0: 64 KiB
+
+	mu   sync.Mutex
+	data []byte
+}
+
+// Write takes more.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p[max(0, len(p)-t.most()):]...)
+	if len(t.data) > 2*t.most() {
+		t.data = append(t.data[:0], t.data[len(t.data)-t.most():]...)
+	}
+	return len(p), nil
+}
+
+// Bytes returns the end.
+func (t *Tail) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.data[max(0, len(t.data)-t.most()):])
+}
+
+func (t *Tail) most() int {
+	if t.Most == 0 {
+		return 64 << 10
+	}
+	return t.Most
+}

@@ -1,0 +1,23 @@
+package text
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// OneLine returns s on one line, fit to print, and at most that many bytes of it.
+func OneLine(s string, most int) string {
+	s, _ = Clean(s)
+	return Cut(strings.Join(strings.Fields(s), " "), most)
+}
+
+// Cut returns the beginning of s, at most that many bytes, with … where something is left out.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
