@@ -54,6 +54,10 @@ type About struct {
 	// questions
 	Lasting  bool
 	Provides bool // its models are behind no API of their own, so --provider may name it too
+	// the names in a workspace under which it looks for what it runs or obeys: only a person changes them
+	Settings []string
+	// beneath the home directory: where it keeps logins and conversations, which no tool reads
+	Private []string
 	// of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
 	Variables []string
 }

@@ -6,6 +6,7 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/guard"
 	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
@@ -111,6 +112,18 @@ func modelAPI() *contract.Network {
 
 // apiWords are the words of --provider, for people.
 func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
+
+// guarded is what has to be known of the agents to judge what a call does to them.
+func (p Parts) guarded() guard.Agents {
+	var all guard.Agents
+	for _, d := range p.Agents {
+		about := d.Describe()
+		all = append(all, guard.Agent{
+			Program: about.Binary, Package: about.Package, Settings: about.Settings, Private: about.Private,
+		})
+	}
+	return all
+}
 
 // providing are the names of agents that --provider may name.
 func (p Parts) providing() []string {

@@ -50,7 +50,7 @@ func (o opener) env() opening.Env {
 			},
 		},
 		Own: opening.Own{
-			Rules: rules, Tools: o.parts.Tools, Variables: c.Config.List("native.env"),
+			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(), Variables: c.Config.List("native.env"),
 			Memory:  c.Config.Int("native.memory"),
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), First: firstByte(c), Idle: c.Config.Duration("native.idle"),

@@ -89,7 +89,7 @@ func (p Parts) app() contract.App {
 			manifest(),
 			p.mcpServer(),
 			p.sandboxExplain(),
-			sandboxRun(),
+			p.sandboxRun(),
 			sessionDelete(),
 			sessionEvents(),
 			sessionExport(),

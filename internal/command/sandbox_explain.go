@@ -91,7 +91,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 }
 
 func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
-	w, err := wanted(c)
+	w, err := p.wanted(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -119,7 +119,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	strength := native.Strength(walls, true) // it says what would be behind walls, also where somebody works without
 	judge := guard.Judge{
-		Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home},
+		Rules: rules, Place: guard.Place{Root: policy.Root, Dir: policy.Root, Home: w.Home, Agents: w.Agents},
 		Known: known,
 	}
 	words := c.Strings("subject")

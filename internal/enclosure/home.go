@@ -12,10 +12,10 @@ import (
 
 // Credentials are where credentials are kept: in the home directory that the environment names, and in that of the
 // account, which stays what it is when somebody sets HOME.
-func Credentials(home string) []string {
-	all := guard.Credentials(home)
+func Credentials(agents guard.Agents, home string) []string {
+	all := agents.Credentials(home)
 	if account := accountHome("/etc/passwd", os.Getuid()); account != "" && account != filepath.Clean(home) {
-		all = append(all, guard.Credentials(account)...)
+		all = append(all, agents.Credentials(account)...)
 	}
 	return all
 }

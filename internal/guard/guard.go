@@ -61,6 +61,8 @@ type Place struct {
 	More []string // further directories that do
 	Dir  string   // the working directory, Root or beneath it
 	Home string
+	// whose programs, settings and logins are told from others
+	Agents Agents
 }
 
 // Set is one of the two sets of built-in denials. Everything else is the same for both.

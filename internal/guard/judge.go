@@ -268,7 +268,7 @@ func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
 		}
 		return r.bare || !slices.ContainsFunc(p.writes, func(path string) bool { return !r.matchesPath(path, j.Place) })
 	}
-	named := p.agent != "" && r.names(p.agent)
+	named := p.agent != "" && r.names(p.agent, j.Place.Agents)
 	whole := !r.prefix && !r.bare && r.inner == strings.TrimSpace(c.Command)
 	switch {
 	case p.agent != "" && !named && !(whole && strings.Contains(r.inner, p.agent)):
@@ -296,7 +296,7 @@ func (j Judge) wouldLift(r Rule, c Call, pieces []piece) bool {
 }
 
 // names says whether a rule for a command names an agent, by itself or behind a wrapper or a runner of packages.
-func (r Rule) names(agent string) bool {
+func (r Rule) names(agent string, agents Agents) bool {
 	words := make([]word, len(r.tokens))
 	for i, t := range r.tokens {
 		if !t.star {
@@ -304,7 +304,7 @@ func (r Rule) names(agent string) bool {
 		}
 	}
 	for i := range words {
-		if agentOf(program(words[i].text), words[i:]) == agent {
+		if agents.starts(program(words[i].text), words[i:]) == agent {
 			return true
 		}
 	}

@@ -7,25 +7,39 @@ import (
 	"unicode"
 )
 
+// Agent is what has to be known of an agent to judge what a call does to it.
+type Agent struct {
+	Program  string   // its name, without extension
+	Package  string   // its name for those who run packages; empty: it is in no registry
+	Settings []string // the names in a workspace under which it looks for what it runs or obeys
+	Private  []string // beneath the home directory: where it keeps logins and conversations
+}
+
+// Agents are those that there are, beside what others make.
+type Agents []Agent
+
 // Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later,
 // by git, by an editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
-func Protected() []string {
-	return []string{
+func (a Agents) Protected() []string {
+	names := []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules", ".git/worktrees",
 		".gitconfig", ".gitmodules", ".husky",
-		".omniagent", ".eidolon", ".yume", ".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".opencode",
-		"opencode.json", "opencode.jsonc", ".cursor", ".mcp.json",
+		".omniagent", ".eidolon", ".yume", ".cursor", ".mcp.json",
 		".vscode", ".idea", ".devcontainer", ".envrc", ".ripgreprc",
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc",
 		".zshenv", ".zprofile", ".zlogin", ".zlogout",
 		".kshrc", ".cshrc", ".tcshrc", ".login", ".config/fish", ".xprofile", ".xinitrc",
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", ".git-credentials", ".ssh", ".aws", ".gnupg",
 	}
+	for _, one := range a {
+		names = append(names, one.Settings...)
+	}
+	return names
 }
 
 // Credentials lists, beneath the home directory, the files and folders that no tool reads. A folder stands for all
 // beneath it.
-func Credentials(home string) []string {
+func (a Agents) Credentials(home string) []string {
 	if home == "" {
 		return nil
 	}
@@ -38,21 +52,21 @@ func Credentials(home string) []string {
 		".oci", ".fly", ".rclone.conf",
 		".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".config/op",
 		".config/sops", ".config/rclone", ".config/containers/auth.json",
-		".config/doctl", ".config/heroku", ".config/netlify", ".config/github-copilot",
-		".claude", ".claude.json", ".codex", ".gemini", ".copilot", ".eidolon", ".yume", ".config/omniagent",
+		".config/doctl", ".config/heroku", ".config/netlify", ".eidolon", ".yume", ".config/omniagent",
 		".local/state/omniagent", ".local/share/omniagent", ".cache/omniagent",
-		".local/share/opencode", ".config/opencode", ".config/claude",
 		".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
 		".config/microsoft-edge", ".config/vivaldi", ".config/opera",
 		"snap/firefox", "snap/chromium", ".var/app", ".local/share/keyrings", ".local/share/kwalletd",
 		".config/keepassxc", ".config/1Password", ".config/Bitwarden",
 		"Library/Keychains", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
 		"Library/Application Support/BraveSoftware",
-		"Library/Application Support/Microsoft Edge", "Library/Application Support/Claude", "Library/Safari",
-		"Library/Cookies",
+		"Library/Application Support/Microsoft Edge", "Library/Safari", "Library/Cookies",
 		"AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Local/Google/Chrome",
 		"AppData/Roaming/Mozilla", "AppData/Roaming/gcloud",
 		"AppData/Roaming/GitHub CLI",
+	}
+	for _, one := range a {
+		names = append(names, one.Private...)
 	}
 	paths := make([]string, len(names))
 	for i, name := range names {
@@ -129,8 +143,8 @@ func alias(path string) bool {
 }
 
 // credential names the credential that path is, is beneath or, with whole, holds.
-func credential(path, home string, whole bool) string {
-	for _, secret := range Credentials(home) {
+func (p Place) credential(path string, whole bool) string {
+	for _, secret := range p.Agents.Credentials(p.Home) {
 		if foldedWithin(secret, path) || whole && foldedWithin(path, secret) {
 			return secret
 		}
@@ -151,14 +165,14 @@ func (s Set) Write(path string, p Place) Verdict {
 		return one(Deny, path, "the path is outside the workspace")
 	}
 	full := resolve(p.Dir, path)
-	if secret := credential(full, p.Home, false); secret != "" {
+	if secret := p.credential(full, false); secret != "" {
 		return one(Deny, path, "credentials are kept there")
 	}
 	root := p.root(full)
 	if root == "" {
 		return one(Deny, path, "the path is outside the workspace")
 	}
-	name := protectedName(full, root)
+	name := p.Agents.protectedName(full, root)
 	if name == "" && inRepository(full, root) {
 		name = ".git"
 	}
@@ -176,14 +190,14 @@ func (s Set) Write(path string, p Place) Verdict {
 
 // protectedName names the protected thing that a path in the workspace is or lies beneath, at any depth: the workspace
 // may hold others. To change a directory that holds one is to change it too.
-func protectedName(full, root string) string {
+func (a Agents) protectedName(full, root string) string {
 	rel, err := filepath.Rel(root, full)
 	if err != nil {
 		return full
 	}
 	rel = fold(filepath.FromSlash(rel))
 	slash := "/" + filepath.ToSlash(rel) + "/"
-	for _, name := range Protected() {
+	for _, name := range a.Protected() {
 		if strings.Contains(slash, "/"+strings.ToLower(name)+"/") {
 			return name
 		}
@@ -215,7 +229,7 @@ func (s Set) Read(path string, p Place) Verdict {
 		return one(Deny, path, "the path has control characters")
 	}
 	full := resolve(p.Dir, path)
-	if credential(full, p.Home, false) != "" {
+	if p.credential(full, false) != "" {
 		return one(Deny, path, "credentials are kept there")
 	}
 	if alias(full) {

@@ -346,8 +346,10 @@ func TestLattice(t *testing.T) {
 			rules = append(rules, draw("rule"))
 		}
 		call := rapid.SampledFrom(calls).Draw(t, "call")
-		j := Judge{Known: known(), Rules: rules, Place: here(),
-			Set: Set(rapid.IntRange(0, int(numberOfSets)-1).Draw(t, "set"))}
+		j := Judge{
+			Known: known(), Rules: rules, Place: here(),
+			Set: Set(rapid.IntRange(0, int(numberOfSets)-1).Draw(t, "set")),
+		}
 		bare := Judge{Known: known(), Place: j.Place, Set: j.Set}.Call(call)
 		if said := rapid.IntRange(0, 3).Draw(t, "memory"); said > 0 {
 			j.Memory = &Memory{}
@@ -415,7 +417,7 @@ func TestAnAllowedToolIsThatTool(t *testing.T) {
 
 // TestWhatWasSaidElsewhere is read by no tool: the conversations of this program as little as those of others.
 func TestWhatWasSaidElsewhere(t *testing.T) {
-	p := Place{Root: "/h", Dir: "/h", Home: "/h"}
+	p := Place{Root: "/h", Dir: "/h", Home: "/h", Agents: agents()}
 	for _, path := range []string{"/h/.yume/sessions/a.jsonl", "/h/.eidolon/x", "/h/.claude/projects/x", "/h/.YUME"} {
 		if v := Tools.Read(path, p); v.Word != Deny {
 			t.Errorf("%s: %+v", path, v)

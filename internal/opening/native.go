@@ -50,7 +50,7 @@ func (p *Plan) own() error {
 		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, ID: s.Fresh, Resume: s.Resume,
 		History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
 		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp,
-		Trusted: e.Trusted, Log: e.Log, Rules: rules, Tools: e.Own.Tools,
+		Trusted: e.Trusted, Log: e.Log, Rules: rules, Tools: e.Own.Tools, Agents: e.Own.Known,
 		Sandbox: cmp.Or(
 			string(s.Shared.Sandbox.Value),
 			e.Own.Sandbox,

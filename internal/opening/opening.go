@@ -63,8 +63,9 @@ type Agent struct {
 type Own struct {
 	Rules            guard.Rules
 	Tools            tool.List
-	Problem          error    // of a rule that does not parse
-	Variables        []string // that commands and servers get as well
+	Known            guard.Agents // beside the native one
+	Problem          error        // of a rule that does not parse
+	Variables        []string     // that commands and servers get as well
 	Memory           int64
 	Sandbox, Network string // where the request does not say
 	First, Idle      time.Duration

@@ -20,10 +20,12 @@ func New() agent.Driver {
 	return driver{cli.Program{
 		ID: "claude",
 		About: agent.About{
-			Title:   "Claude Code",
-			Lasting: true,
-			Binary:  "claude",
-			Package: "@anthropic-ai/claude-code",
+			Title:    "Claude Code",
+			Lasting:  true,
+			Binary:   "claude",
+			Package:  "@anthropic-ai/claude-code",
+			Settings: []string{".claude", ".claude.json"},
+			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
 			// Pinned: without a version, npm on node 20 silently takes the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
 			Login:          "claude auth login",

@@ -25,6 +25,8 @@ func New() agent.Driver {
 			Lasting:        true,
 			Binary:         "codex",
 			Package:        "@openai/codex",
+			Settings:       []string{".codex"},
+			Private:        []string{".codex"},
 			InstallCommand: "npm install -g @openai/codex@" + measured,
 			Login:          login,
 			Variables:      []string{"CODEX_*", "OPENAI_*"},

@@ -30,6 +30,8 @@ func New() agent.Driver {
 				Binary:         "copilot",
 				Provides:       true,
 				Package:        "@github/copilot",
+				Settings:       []string{".copilot"},
+				Private:        []string{".copilot", ".config/github-copilot"},
 				InstallCommand: "npm install -g @github/copilot@" + measured,
 				Login:          "copilot login",
 				Variables:      []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},

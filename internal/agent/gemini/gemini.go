@@ -38,6 +38,8 @@ func New() agent.Driver {
 			Title:          "Gemini CLI",
 			Binary:         "gemini",
 			Package:        "@google/gemini-cli",
+			Settings:       []string{".gemini"},
+			Private:        []string{".gemini"},
 			InstallCommand: "npm install -g @google/gemini-cli@" + measured,
 			Login:          "gemini, and choose a way to sign in; or set GEMINI_API_KEY",
 			Variables:      []string{"GEMINI_*", "GOOGLE_*"},

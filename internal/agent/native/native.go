@@ -50,11 +50,12 @@ type Options struct {
 	Web     bool // pages, and the API's own search, may be used
 	Rules   guard.Rules
 	Tools   tool.List // nil: tool.Ours
-	Sandbox string    // workspace-write, or off
-	Network string    // what commands reach: off, on, or hosts separated by commas
-	Memory  int64     // bytes that each process of a command may have behind walls; 0: any
-	Home    string    // the user's home directory
-	State   string    // where it is on record what walls leave should this process be killed
+	Agents  guard.Agents
+	Sandbox string // workspace-write, or off
+	Network string // what commands reach: off, on, or hosts separated by commas
+	Memory  int64  // bytes that each process of a command may have behind walls; 0: any
+	Home    string // the user's home directory
+	State   string // where it is on record what walls leave should this process be killed
 	Limits  engine.Limits
 	Env     []string                         // of which commands and servers get what shell hands on
 	HandOn  []string                         // names of variables that they get as well, by the user's own word
@@ -140,7 +141,10 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
-	place := guard.Place{Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home}
+	place := guard.Place{
+		Root: env.Files.Path(), More: env.Files.More(), Dir: env.Files.Path(), Home: o.Home,
+		Agents: o.Agents,
+	}
 	services := o.Services
 	services.CanAsk = o.CanAsk
 	return engine.Options{
@@ -212,7 +216,7 @@ func (o Options) reach(files *workspace.Dir) error {
 		}
 	}
 	for _, root := range roots {
-		root.Withhold(enclosure.Credentials(o.Home), guard.Protected())
+		root.Withhold(enclosure.Credentials(o.Agents, o.Home), o.Agents.Protected())
 		root.Restrict(o.unread(files, root, guard.Deny), o.unread(files, root, guard.Ask))
 	}
 	return nil
@@ -220,7 +224,7 @@ func (o Options) reach(files *workspace.Dir) error {
 
 // unread is what rules keep from being read, for a search too: its call names only where it begins.
 func (o Options) unread(files, in *workspace.Dir, w guard.Word) workspace.Names {
-	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home}
+	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
 	covers := o.Rules.Reading(w, place)
 	if covers == nil {
 		return nil

@@ -35,6 +35,8 @@ func New() agent.Driver {
 			Title:          "OpenCode",
 			Binary:         "opencode",
 			Package:        "opencode-ai",
+			Settings:       []string{".opencode", "opencode.json", "opencode.jsonc"},
+			Private:        []string{".local/share/opencode", ".config/opencode"},
 			InstallCommand: "npm install -g opencode-ai@" + measured,
 			Login:          "opencode auth login",
 			Variables:      []string{"OPENCODE_*"},
