@@ -58,9 +58,16 @@ type About struct {
 	Settings []string
 	// beneath the home directory: where it keeps logins and conversations, which no tool reads
 	Private []string
+	// Traps are files with which a repository starts programs, widens what is allowed or gives instructions, by their
+	// names in it: a rehearsal sees whether they do. Each program leaves a mark in the directory that Marks stands for.
+	// Nothing is among them for which an agent would fetch something. nil: none are known.
+	Traps func() map[string]string
 	// of the environment that it reads: its login, addresses, settings. X_* stands for all that begin so
 	Variables []string
 }
+
+// Marks stands in a file of About.Traps for a directory.
+const Marks = "$MARKS"
 
 // Env is what a Driver may know of the surroundings.
 type Env struct {

@@ -30,11 +30,12 @@ import (
 
 // bench is the place of one run.
 type bench struct {
-	home    string // of the agent
-	work    string // a repository without a commit
-	outside string // beside the workspace
-	marks   string // what a hostile repository starts leaves a mark here
-	temp    string // its path is short: sockets are made in it, whose paths must be
+	home    string         // of the agent
+	work    string         // a repository without a commit
+	outside string         // beside the workspace
+	marks   string         // what a hostile repository starts leaves a mark here
+	agents  []agent.Driver // whose traps a hostile repository has
+	temp    string         // its path is short: sockets are made in it, whose paths must be
 }
 
 // outcome is what is known of a run that has ended.
@@ -239,7 +240,7 @@ func (s *stage) bench(t trial) (bench, error) {
 	base := filepath.Join(s.base, t.name)
 	b := bench{
 		filepath.Join(base, "home"), filepath.Join(base, "work"), filepath.Join(base, "outside"),
-		filepath.Join(base, "marks"), s.places.temp(s.o.Temp),
+		filepath.Join(base, "marks"), s.o.Agents, s.places.temp(s.o.Temp),
 	}
 	for _, dir := range []string{
 		b.home, b.outside, b.marks, b.temp, filepath.Join(b.work, ".git", "objects"),
