@@ -9,7 +9,9 @@ package agent
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -58,6 +60,9 @@ type About struct {
 	Settings []string
 	// beneath the home directory: where it keeps logins and conversations, which no tool reads
 	Private []string
+	// Obeys says what it makes of a file of a repository in a conversation, once a person has trusted the content;
+	// empty: nothing. nil: it reads none
+	Obeys func(file string) string
 	// Traps are files with which a repository starts programs, widens what is allowed or gives instructions, by their
 	// names in it: a rehearsal sees whether they do. Each program leaves a mark in the directory that Marks stands for.
 	// Nothing is among them for which an agent would fetch something. nil: none are known.
@@ -68,6 +73,11 @@ type About struct {
 
 // Marks stands in a file of About.Traps for a directory.
 const Marks = "$MARKS"
+
+// Beneath says whether a file lies in a directory of that name, at any depth.
+func Beneath(file, directory string) bool {
+	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Dir(file)), "/"), directory)
+}
 
 // Env is what a Driver may know of the surroundings.
 type Env struct {

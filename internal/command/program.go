@@ -99,7 +99,7 @@ func (p Parts) app() contract.App {
 			sessionShow(),
 			p.start(),
 			status(),
-			trust(),
+			p.trust(),
 			trustList(),
 			version(),
 		},

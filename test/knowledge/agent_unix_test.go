@@ -25,6 +25,12 @@ func newSixth() agent.Driver {
 		About: agent.About{
 			Title: "The Sixth", Binary: "sixth", Package: "sixth-agent", InstallCommand: "npm install -g sixth-agent",
 			Login: "sixth login", Settings: []string{".sixth"}, Private: []string{".config/sixth"},
+			Obeys: func(file string) string {
+				if agent.Beneath(file, ".sixth") {
+					return "what the sixth does at its start"
+				}
+				return ""
+			},
 		},
 		OneShot: []string{"run"},
 		Table: func(string) agent.Matrix {

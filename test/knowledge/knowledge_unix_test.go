@@ -165,6 +165,16 @@ func TestProtected(t *testing.T) {
 	if !strings.Contains(out, ".sixth is protected") || p.file(".sixth/settings") != "" {
 		t.Errorf("settings: %s\n%s", out, errs)
 	}
+	if err := os.Mkdir(filepath.Join(p.work, ".sixth"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.work, ".sixth", "start"), []byte("go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := p.run("trust", ".sixth/start", "--dry-run"); code != 0 ||
+		!strings.Contains(out, "what the sixth does at its start") {
+		t.Errorf("trust: %d %s\n%s", code, out, errs)
+	}
 	for _, c := range []struct{ subject, says string }{
 		{".sixth/settings", ".sixth is protected"},
 		{p.home + "/.config/sixth/login", "credentials are kept there"},

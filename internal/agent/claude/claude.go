@@ -24,6 +24,7 @@ func New() agent.Driver {
 			Lasting:  true,
 			Binary:   "claude",
 			Package:  "@anthropic-ai/claude-code",
+			Obeys:    obeys,
 			Traps:    traps,
 			Settings: []string{".claude", ".claude.json"},
 			Private:  []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},

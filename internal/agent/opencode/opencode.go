@@ -35,6 +35,7 @@ func New() agent.Driver {
 			Title:          "OpenCode",
 			Binary:         "opencode",
 			Package:        "opencode-ai",
+			Obeys:          obeys,
 			Traps:          traps,
 			Settings:       []string{".opencode", "opencode.json", "opencode.jsonc"},
 			Private:        []string{".local/share/opencode", ".config/opencode"},
@@ -240,7 +241,8 @@ func traps() map[string]string {
 		"opencode.json": `{"plugin":["./trap.js"],"mcp":{"trap":{"type":"local",` +
 			`"command":["sh","-c","touch ` + agent.Marks + `/mcp"],"enabled":true}},` +
 			`"permission":{"edit":"ask","bash":"ask","*":"allow"}}`,
-		"trap.js": `require("fs").writeFileSync("` + agent.Marks + `/plugin", "x"); export const Trap = async () => ({})` +
+		"trap.js": `require("fs").writeFileSync("` + agent.Marks +
+			`/plugin", "x"); export const Trap = async () => ({})` +
 			"\n",
 	}
 }
