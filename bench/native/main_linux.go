@@ -1,9 +1,9 @@
 // Command native prints what a headless turn of the native agent costs beside other agents, all of them on the same
 // instant model on this machine: the time to the first request, the whole time, and the peak of the memory.
 //
-//	go run ./bench/native [-n 10] [-path DIR:DIR]
+//	go run ./bench/native [-n 10] [-path DIR:DIR] [-against FILE]
 //
-// The other agents are looked for in -path, which is PATH if it is not given.
+// FILE is another build of omniagent: each of its turns is paired with one of this tree's. The other agents are looked for in -path, which is PATH if it is not given.
 package main
 
 import (
@@ -33,12 +33,13 @@ import (
 func main() {
 	n := flag.Int("n", 10, "run each agent `N` times, in turn")
 	path := flag.String("path", os.Getenv("PATH"), "look for agents in these `DIRS`")
+	against := flag.String("against", "", "another build of omniagent, a `FILE`")
 	flag.Parse()
 	if *n < 1 || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(*n, *path); err != nil {
+	if err := run(*n, *path, *against); err != nil {
 		fmt.Fprintln(os.Stderr, "native:", err)
 		os.Exit(1)
 	}
@@ -54,11 +55,11 @@ type bench struct {
 }
 
 type turn struct {
-	first, whole time.Duration
-	memory       int64
+	first, whole, cpu time.Duration
+	memory            int64
 }
 
-func run(n int, path string) error {
+func run(n int, path, against string) error {
 	dir, err := os.MkdirTemp("/var/tmp", "omniagent-native-") // codex refuses a home beneath the temporary directory
 	if err != nil {
 		return err
@@ -79,23 +80,31 @@ func run(n int, path string) error {
 	}
 	env := agent.Env{Lookup: func(name string) (string, bool) { return path, name == "PATH" }, Dir: dir}
 	type contender struct {
+		name    string
 		driver  agent.Driver
 		install agent.Install
 		turns   []turn
 	}
 	contenders := []*contender{{
+		name:    "native",
 		driver:  native.New("", provider.APIs()),
 		install: agent.Install{Path: program.File, RealPath: program.File},
 	}}
+	if against != "" {
+		contenders = append(contenders, &contender{
+			name: "the other", driver: native.New("", provider.APIs()), install: agent.Install{Path: against, RealPath: against},
+		})
+	}
 	for _, d := range []agent.Driver{codex.New(), claude.New()} {
 		install, err := d.Locate(env)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			continue
 		}
-		contenders = append(contenders, &contender{driver: d, install: install})
+		contenders = append(contenders, &contender{name: d.Name(), driver: d, install: install})
 	}
 	for range n {
+		slices.Reverse(contenders[:min(len(contenders), 2)]) // neither build is always the first
 		for _, c := range contenders {
 			t, err := b.turn(c.driver, c.install)
 			if err != nil {
@@ -104,16 +113,34 @@ func run(n int, path string) error {
 			c.turns = append(c.turns, t)
 		}
 	}
+	i := slices.IndexFunc(contenders, func(c *contender) bool { return c.name == "native" })
+	contenders[0], contenders[i] = contenders[i], contenders[0]
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "agent\tfirst request\twhole\tmemory\twhole of native / first of it\t")
 	whole := median(contenders[0].turns, func(t turn) time.Duration { return t.whole })
 	for _, c := range contenders {
 		first := median(c.turns, func(t turn) time.Duration { return t.first })
-		fmt.Fprintf(out, "%s\t%v\t%v\t%d MiB\t%.2f\t\n", c.driver.Name(), first.Round(time.Millisecond/10),
+		fmt.Fprintf(out, "%s\t%v\t%v\t%d MiB\t%.2f\t\n", c.name, first.Round(time.Millisecond/10),
 			median(c.turns, func(t turn) time.Duration { return t.whole }).Round(time.Millisecond/10),
 			median(c.turns, func(t turn) int64 { return t.memory })>>20, float64(whole)/float64(first))
 	}
-	return out.Flush()
+	if err := out.Flush(); err != nil || against == "" {
+		return err
+	}
+	paired("whole time", contenders[0].turns, contenders[1].turns, func(t turn) time.Duration { return t.whole })
+	paired("processor time", contenders[0].turns, contenders[1].turns, func(t turn) time.Duration { return t.cpu })
+	return nil
+}
+
+// paired prints the median of the ratios of two turns, one right after the other.
+func paired(what string, own, other []turn, of func(turn) time.Duration) {
+	var ratios []float64
+	for i := range own {
+		ratios = append(ratios, float64(of(own[i]))/float64(of(other[i])))
+	}
+	slices.Sort(ratios)
+	fmt.Printf("%s of native / of the other: %.2f, half of the pairs from %.2f to %.2f\n", what,
+		ratios[len(ratios)/2], ratios[len(ratios)/4], ratios[len(ratios)*3/4])
 }
 
 // note keeps when a turn asked for the first time.
@@ -180,6 +207,7 @@ func (b *bench) turn(d agent.Driver, in agent.Install) (turn, error) {
 	}
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		t.memory = usage.Maxrss << 10
+		t.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	return t, nil
 }

@@ -16,8 +16,7 @@ import (
 // question puts an agent's question to the client.
 func (s *clientSession) question(turn int64, q *event.Ask) {
 	if s.cancelled(turn) {
-		s.deny(q, "the turn was cancelled")
-		return
+		return // the conversation withdraws it with the end of the turn
 	}
 	switch f := formOf(q); {
 	case f != nil:
@@ -196,8 +195,7 @@ func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	s.state("requires_action", "", nil)
 	s.asked[q.ID] = s.host.ask(s, method, params, func(result json.RawMessage, wrong *jsonrpc.Error) {
 		switch {
-		case s.cancelled(turn):
-			s.answer(q, none("the turn was cancelled"))
+		case s.cancelled(turn): // the question is withdrawn
 		case wrong != nil:
 			s.answer(q, none("the client could not ask: "+wrong.Message))
 		default:

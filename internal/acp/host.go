@@ -17,12 +17,12 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/conversation"
+	"omniagent/internal/lines"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/proto/jsonrpc"
 )
@@ -44,13 +44,9 @@ type Host struct {
 	Log     func(format string, args ...any) // for people, on standard error
 	Signals <-chan os.Signal
 
-	lines   chan []byte   // on their way to Out
-	writing atomic.Int64  // how many went there
-	written chan struct{} // closed when all of them are, or none can be any more
-	hurry   chan struct{} // closed when nothing is waited for any more
-	failure error         // of Out; read it behind written
-	over    chan struct{} // closed when everything is being ended
-	ended   chan struct{} // closed when no more is to be written
+	out   *lines.Writer // alone writes, so that a client which does not read keeps no signal from being heard
+	hurry chan struct{} // closed when nothing is waited for any more
+	over  chan struct{} // closed when everything is being ended
 
 	mu        sync.Mutex
 	encoder   wire.Encoder
@@ -80,13 +76,11 @@ const (
 
 // Run talks until the client goes away or a signal comes, and returns the exit code.
 func (h *Host) Run(ctx context.Context) int {
-	h.lines, h.written = make(chan []byte, 64), make(chan struct{})
-	h.hurry, h.over, h.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	h.out, h.hurry, h.over = lines.NewWriter(h.Out), make(chan struct{}), make(chan struct{})
 	h.sessions, h.opening, h.requests, h.asked = map[string]*clientSession{}, map[string]bool{},
 		map[string]context.CancelFunc{}, map[int64]question{}
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go h.writeAll()
 	end := make(chan struct{})
 	go func() {
 		defer close(end)
@@ -96,42 +90,13 @@ func (h *Host) Run(ctx context.Context) int {
 	select {
 	case <-end:
 	case signal = <-h.Signals:
-	case <-h.written:
+	case <-h.out.Written():
 	}
 	close(h.over)
 	go h.watch()
 	cancel()
 	h.closeAll()
 	return h.finish(signal)
-}
-
-// writeAll is what alone writes, so that a client which does not read keeps no signal from being heard.
-func (h *Host) writeAll() {
-	defer close(h.written)
-	write := func(line []byte) bool {
-		_, h.failure = h.Out.Write(line)
-		h.writing.Add(1)
-		return h.failure == nil
-	}
-	for {
-		select {
-		case line := <-h.lines:
-			if !write(line) {
-				return
-			}
-		case <-h.ended:
-			for {
-				select {
-				case line := <-h.lines:
-					if !write(line) {
-						return
-					}
-				default:
-					return
-				}
-			}
-		}
-	}
 }
 
 // watch hurries the end: at a second signal, when it takes too long, and when the client does not read what is told at
@@ -149,30 +114,30 @@ func (h *Host) watch() {
 		case <-late:
 			return
 		case <-look.C:
-			if n := h.writing.Load(); n == last && len(h.lines) > 0 {
+			waiting, written := h.out.State()
+			if written == last && waiting > 0 {
 				return
-			} else {
-				last = n
 			}
-		case <-h.written:
+			last = written
+		case <-h.out.Written():
 			return
 		}
 	}
 }
 
 func (h *Host) finish(signal os.Signal) int {
-	close(h.ended) // and not lines: the client may still be heard, and be answered
+	h.out.Finish()
 	select {
-	case <-h.written:
+	case <-h.out.Written():
 	case <-h.hurry:
 	}
 	if s, ok := signal.(syscall.Signal); ok {
 		return 128 + int(s)
 	}
 	select {
-	case <-h.written:
-		if h.failure != nil {
-			h.Log("standard output cannot be written: %v", h.failure)
+	case <-h.out.Written():
+		if err := h.out.Err(); err != nil {
+			h.Log("standard output cannot be written: %v", err)
 			return 1
 		}
 	default:
@@ -183,12 +148,8 @@ func (h *Host) finish(signal os.Signal) int {
 // put writes lines, each whole. It waits for a client that does not read, until all is ended.
 func (h *Host) put(lines ...[]byte) {
 	for _, line := range lines {
-		select {
-		case <-h.written:
+		if !h.out.Send(line, h.hurry) {
 			return
-		case <-h.hurry:
-			return
-		case h.lines <- line:
 		}
 	}
 }

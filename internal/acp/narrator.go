@@ -2,8 +2,6 @@ package acp
 
 import (
 	"cmp"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -56,13 +54,6 @@ func newNarrator(mark, dir string, mask func(string) string) narrator {
 		mask = func(s string) string { return s }
 	}
 	return narrator{mark: mark, dir: dir, mask: mask, calls: map[string]*call{}}
-}
-
-// newMark is a mark that no other process has.
-func newMark() string {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // it never fails
-	return hex.EncodeToString(random[:])
 }
 
 // boundary ends the message that is being told.

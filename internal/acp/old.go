@@ -1,12 +1,9 @@
 package acp
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
 	"omniagent/internal/workspace"
@@ -102,6 +100,9 @@ func (p Past) ledgers(ctx context.Context) ([]ledger, error) {
 	return all, nil
 }
 
+// longestLine is more than a line of a ledger had.
+const longestLine = 64 << 20
+
 // ledger reads one. brief: no further than to its title. A line that cannot be read is passed over: its writer was
 // killed.
 func (p Past) ledger(id string, brief bool) (ledger, error) {
@@ -123,20 +124,20 @@ func (p Past) ledger(id string, brief bool) (ledger, error) {
 		return l, fault.New(fault.PermissionDenied, "the session %s cannot be read", id).Because(err)
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 64<<10)
-	for {
-		data, err := in.ReadBytes('\n')
+	in := lines.NewReader(f, longestLine)
+	for in.Next() {
 		var line ledgerLine
-		if len(bytes.TrimSpace(data)) > 0 && json.Unmarshal(data, &line) == nil {
+		if json.Unmarshal(in.Text, &line) == nil {
 			l.take(line)
 		}
-		if errors.Is(err, io.EOF) || brief && l.title != "" {
+		if brief && l.title != "" {
 			return l, nil
 		}
-		if err != nil {
-			return l, fault.New(fault.Internal, "the session %s cannot be read", id).Because(err)
-		}
 	}
+	if err := in.Err(); err != nil {
+		return l, fault.New(fault.Internal, "the session %s cannot be read", id).Because(err)
+	}
+	return l, nil
 }
 
 // take takes a line.

@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
+	"omniagent/internal/ident"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
@@ -72,7 +73,7 @@ func newSession(h *Host, id string, talk *conversation.Conversation, spec agent.
 		host: h, id: id, encoder: encoder, talk: talk, begun: spec, model: spec.Shared.Model.Value,
 		requests: make(chan func(), mostRequests), ended: make(chan struct{}),
 		reading: reading{
-			narrator: newNarrator(newMark(), spec.Dir, h.Mask), titled: titled, turns: map[int64]bool{},
+			narrator: newNarrator(ident.Hex(4), spec.Dir, h.Mask), titled: titled, turns: map[int64]bool{},
 			asked: map[string]int64{},
 		},
 	}

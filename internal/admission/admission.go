@@ -12,9 +12,6 @@
 package admission
 
 import (
-	"bufio"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +21,8 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
+	"omniagent/internal/process"
 	"omniagent/internal/shell"
 )
 
@@ -168,11 +167,12 @@ func Interpreter(path string, env []string) (string, error) {
 		return "", fault.New(fault.Unsafe, "%s cannot be read, so it is not known what it is", path).Because(err)
 	}
 	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, 1<<10)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	in := lines.NewReader(f, 1<<10)
+	in.Next()
+	if err := in.Err(); err != nil {
 		return "", fault.New(fault.Unsafe, "%s cannot be read, so it is not known what it is", path).Because(err)
 	}
-	rest, script := strings.CutPrefix(line, "#!")
+	rest, script := strings.CutPrefix(string(in.Text), "#!")
 	if !script {
 		return "", nil
 	}
@@ -189,33 +189,15 @@ func Interpreter(path string, env []string) (string, error) {
 		if len(words) == 0 {
 			return "", fault.New(fault.Unsafe, "%s is a script that names no interpreter", path)
 		}
-		program = inPath(words[0], env)
+		if program = words[0]; !filepath.IsAbs(program) {
+			program = process.Find(program, process.In(env))
+		}
 	}
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil || !filepath.IsAbs(program) {
 		return "", fault.New(fault.NotInstalled, "%s is a script for %s, which is not there", path, words[0])
 	}
 	return real, nil
-}
-
-func inPath(program string, env []string) string {
-	if filepath.IsAbs(program) {
-		return program
-	}
-	for _, entry := range env {
-		value, ok := strings.CutPrefix(entry, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(value) {
-			path := filepath.Join(dir, program)
-			if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&
-				info.Mode().Perm()&0o111 != 0 {
-				return path
-			}
-		}
-	}
-	return ""
 }
 
 // Environment is what an agent gets of ours: what every program gets, and what it reads itself: its own login,

@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
+	"omniagent/internal/process"
 	"omniagent/internal/provider"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
@@ -123,7 +124,10 @@ func specOf(s Subject, w wish) (agent.Spec, error) {
 		Install: install, Dir: w.in.work, Env: env, Temp: filepath.Join(w.in.temp,
 			"private"), Shared: setting.Defaults(),
 		Machine: agent.Machine{
-			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { return cli.InPath(lookup, p) },
+			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool {
+				return process.Find(p,
+					lookup) != ""
+			},
 		},
 		Fresh: fmt.Sprintf("00000000-0000-4000-8000-%012x", time.Now().UnixNano()&0xffffffffffff),
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,13 +130,22 @@ func (e *editor) set(c agent.Change) error {
 	return err
 }
 
+// shown reports whether the client was asked. A question whose turn is cancelled first may never reach it.
+func (e *editor) shown(ask event.Ask) bool {
+	return slices.ContainsFunc(e.printed(), func(line string) bool { return asksAbout(line, ask) })
+}
+
+func asksAbout(line string, ask event.Ask) bool {
+	return strings.Contains(line, `"session/request_permission"`) && strings.Contains(line, ask.Tool.ID)
+}
+
 // answer answers the question about a call. One that was answered, or taken back, is answered all the same.
 func (e *editor) answer(ask event.Ask, option string) error {
 	if ask.Tool == nil {
 		return errCannot
 	}
 	line, _ := e.await("the question about "+ask.Tool.ID, 0, func(line string) bool {
-		return strings.Contains(line, `"session/request_permission"`) && strings.Contains(line, ask.Tool.ID)
+		return asksAbout(line, ask)
 	})
 	var m struct {
 		ID     json.RawMessage `json:"id"`

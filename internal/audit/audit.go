@@ -9,8 +9,9 @@
 package audit
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
 	"omniagent/internal/workspace"
@@ -131,12 +133,13 @@ func isLog(path string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	lines := bufio.NewReaderSize(f, 4<<10)
-	if begin, _ := lines.Peek(len(entryStart)); len(begin) == 0 || string(begin) == entryStart {
+	in := lines.NewReader(f, maxLine)
+	if !in.Next() || bytes.HasPrefix(in.Text, []byte(entryStart)) {
 		return true
 	}
-	_, ours := firstEntry(lines)
-	return ours
+	_, err = f.Seek(0, io.SeekStart)
+	_, ours := firstEntry(lines.NewReader(f, maxLine))
+	return err == nil && ours
 }
 
 // entryStart is how every line of ours begins; a torn one as well.

@@ -1,11 +1,9 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 )
 
 // Filter says which entries are wanted. Zero values want all.
@@ -111,42 +110,23 @@ func (l *Log) open() (files []*os.File, failures []error) {
 
 // read yields the entries of one file. It returns false when the consumer has enough.
 func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
-	lines := bufio.NewReaderSize(f, 64<<10)
-	for {
-		line, long, err := readLine(lines)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return yield(Entry{}, unreadable(f.Name(), err))
-		}
+	in := lines.NewReader(f, maxLine)
+	for in.Next() {
 		var e Entry
 		switch {
-		case !long && len(bytes.TrimSpace(line)) == 0: // two writers healed the same torn line
-		case long || json.Unmarshal(line, &e) != nil || e.Timestamp.IsZero() || e.Command == "" && e.PID == 0:
+		case !in.Long && len(bytes.TrimSpace(in.Text)) == 0: // two writers healed the same torn line
+		case in.Long || json.Unmarshal(in.Text, &e) != nil || e.Timestamp.IsZero() || e.Command == "" && e.PID == 0:
 			if filter.Skipped != nil {
 				*filter.Skipped++
 			}
 		case filter.wants(e) && !yield(e, nil):
 			return false
 		}
-		if err != nil {
-			return true
-		}
 	}
-}
-
-// readLine reads a line; of one that is too long it keeps nothing.
-func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if !long {
-			line = append(line, part...)
-			if len(line) > maxLine {
-				line, long = nil, true
-			}
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, long, err
-		}
+	if err := in.Err(); err != nil {
+		return yield(Entry{}, unreadable(f.Name(), err))
 	}
+	return true
 }
 
 // Files lists the files of the log that there are, the oldest first.

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/lines"
 	"omniagent/internal/workspace"
 )
 
@@ -109,17 +109,13 @@ func firstTime(path string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	defer f.Close()
-	return firstEntry(bufio.NewReaderSize(f, 4<<10))
+	return firstEntry(lines.NewReader(f, maxLine))
 }
 
-func firstEntry(lines *bufio.Reader) (time.Time, bool) {
-	for range 100 { // a torn or foreign line may stand first
-		line, _, err := readLine(lines)
-		if err != nil && len(line) == 0 {
-			break
-		}
+func firstEntry(in *lines.Reader) (time.Time, bool) {
+	for n := 0; n < 100 && in.Next(); n++ { // a torn or foreign line may stand first
 		var e Entry
-		if json.Unmarshal(line, &e) == nil && !e.Timestamp.IsZero() {
+		if json.Unmarshal(in.Text, &e) == nil && !e.Timestamp.IsZero() {
 			return e.Timestamp, true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
-	"omniagent/internal/opening"
+	"omniagent/internal/ident"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
@@ -206,7 +206,7 @@ func hostInstalled(h *acp.Host, o opener, _ string) error {
 		}
 		h.Modes = append(h.Modes, choice)
 	}
-	h.Past.Agent, h.NewID = h.Agent, opening.UUID
+	h.Past.Agent, h.NewID = h.Agent, ident.UUID
 	return nil
 }
 

@@ -173,7 +173,7 @@ func olderThan(path string, before time.Time) bool {
 // endedSessions are records of children none of which is alive.
 func endedSessions(dir string, before time.Time) []leftover {
 	alive := map[string]bool{}
-	children, err := process.Sessions(dir)
+	children, err := process.Registers(dir)
 	if err != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 )
 
@@ -244,12 +245,9 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 // ownGit is git, and where the workspace has one of its own in PATH the one behind it.
 func ownGit(c *contract.Call) (string, error) {
 	theirs, env, brought := workspaceOf(c), os.Environ(), ""
-	path, _ := c.Host.Lookup("PATH")
-	for _, dir := range filepath.SplitList(path) {
-		name := filepath.Join(dir, "git")
-		info, err := os.Stat(name)
+	for name := range process.Candidates("git", c.Host.Lookup) {
 		switch {
-		case err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(name):
+		case !process.Runs(name):
 		case !theirs.Brings(name, env):
 			return name, nil
 		default:

@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/rehearsal"
 )
 
@@ -176,9 +175,7 @@ func rehearseAll(
 // shortTemp is a temporary directory of this call with a path as short as can be, since agents make sockets in theirs.
 // As others of ours it has a mark, by which cleanup knows it.
 func shortTemp(c *contract.Call) (string, error) {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // it never fails
-	id := hex.EncodeToString(random[:])
+	id := ident.Hex(4)
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {

@@ -1,13 +1,12 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 )
 
 type execData struct{}
@@ -66,12 +65,11 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	if c.Bool("dry-run") {
 		forward = append(forward, "--dry-run")
 	}
-	lines := bufio.NewScanner(input)
-	lines.Buffer(nil, maxLine)
+	in := lines.NewReader(input, maxLine)
 	ran, failed, parsed, number := 0, 0, 0, 0
-	for ctx.Err() == nil && lines.Scan() {
+	for ctx.Err() == nil && in.Next() && !in.Long {
 		number++
-		line := bytes.TrimSpace(lines.Bytes())
+		line := bytes.TrimSpace(in.Text)
 		if len(line) == 0 {
 			continue
 		}
@@ -87,10 +85,11 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			break
 		}
 	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+	if in.Long {
 		return contract.Result{Lines: ran > 0}, fault.New(fault.FieldTooLarge, "line %d is longer than %d bytes",
 			number+1, maxLine).Hint("give large values by file")
-	} else if err != nil {
+	}
+	if err := in.Err(); err != nil {
 		return contract.Result{Lines: ran > 0}, fault.New(fault.Internal, "the input cannot be read").Because(err)
 	}
 	switch {

@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/demo"
 	"omniagent/internal/fault"
-	"omniagent/internal/opening"
+	"omniagent/internal/ident"
 	"omniagent/internal/process"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/redact"
@@ -88,7 +88,7 @@ func (p Parts) nestedArgs(program *contract.Program, args []string) (translated 
 		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
 		// text has no line for it
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) {
-			encoder := claude.Encoder{UUID: opening.UUID}
+			encoder := claude.Encoder{UUID: ident.UUID}
 			for _, line := range encoder.Refuse(f) {
 				_, _ = os.Stdout.Write(append(line, '\n'))
 			}

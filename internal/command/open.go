@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
+	"omniagent/internal/process"
 	"omniagent/internal/recording"
 	"omniagent/internal/relay"
 	"omniagent/internal/setting"
@@ -46,7 +47,7 @@ func (o opener) env() opening.Env {
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
-				return cli.InPath(host.Lookup, program)
+				return process.Find(program, host.Lookup) != ""
 			},
 		},
 		Own: opening.Own{

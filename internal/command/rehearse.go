@@ -1,12 +1,11 @@
 package command
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/modelserver"
 	"omniagent/internal/workspace"
 )
@@ -27,9 +26,7 @@ func rehearse(script, _, home string) (agent.Rehearsal, func(), error) {
 		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is no script",
 			script).Because(err).Hint("--rehearse alone answers every prompt with ok")
 	}
-	var key [16]byte
-	_, _ = rand.Read(key[:]) // it never fails
-	options := modelserver.Options{Key: "sk-" + hex.EncodeToString(key[:]), Hurry: true}
+	options := modelserver.Options{Key: "sk-" + ident.Hex(16), Hurry: true}
 	server, err := modelserver.Start(backend, options)
 	if err != nil {
 		return agent.Rehearsal{}, nil, err

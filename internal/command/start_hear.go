@@ -84,7 +84,8 @@ func hear(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-cha
 // longestMessage is the longest one that is taken from standard input.
 const longestMessage = 64 << 20
 
-// firstLine reads up to the end of the first line that is not blank. If it is no frame, rest is all that there is.
+// firstLine reads up to the end of the first line that is not blank. If it is no frame, rest is all that there is. It
+// is no lines.Reader, because somebody else reads on behind the line.
 func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	for {
 		part, err := in.ReadBytes('\n')

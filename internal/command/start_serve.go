@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/opening"
+	"omniagent/internal/ident"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/proto/yume"
 	"omniagent/internal/setting"
@@ -26,7 +26,7 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	if c.String("dialect") != nested {
 		return stream.NewYume(id, modeWord(c))
 	}
-	e := claude.Encoder{UUID: opening.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
+	e := claude.Encoder{UUID: ident.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
 	e.Know(id, event.Facts{})
 	d := stream.NewClaude(e)
 	d.Repeats = c.Bool("replay-user-messages")
@@ -117,7 +117,7 @@ func greet(
 ) (_ request, open bool, err error) {
 	d.Encoder.Limits = claude.Limits{Turns: r.Spec.Terms.MaxTurns, USD: r.Spec.Terms.MaxUSD}
 	if s := &r.Spec; s.Fresh == "" && (s.Resume == "" && !s.Terms.Continue || s.Terms.Fork) {
-		s.Fresh = opening.UUID()
+		s.Fresh = ident.UUID()
 	}
 	if host.Stays {
 		g, err := attended(ctx, signals,

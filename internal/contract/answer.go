@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // answer is how a call ended, before it is written.
@@ -122,7 +123,7 @@ func (c *Call) strays() {
 	if c.Host.stray == nil {
 		return
 	}
-	said := cleanLine(c.Host.stray())
+	said := text.Flat(c.Host.stray())
 	if said == "" {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
 )
@@ -46,6 +47,7 @@ type Call struct {
 	cleanups []func()
 	temp     string
 	children bool
+	recorded *process.Register
 	over     bool // nothing more may be taken that would have to be given back
 }
 
@@ -267,7 +269,7 @@ func (c *Call) Debug(format string, args ...any) { c.Log(levelDebug, format, arg
 func (c *Call) trace() string {
 	for _, name := range []string{prefix + "TRACE_ID", "TOOL_TRACE_ID"} {
 		if v := c.Host.env(name); v != "" && len(v) <= 128 {
-			return redact.String(cleanLine(v))
+			return redact.String(text.Flat(v))
 		}
 	}
 	return ""

@@ -3,12 +3,10 @@ package contract
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/workspace"
 )
 
 // conditions are what must hold of the surroundings before a command may run: a person where one is needed, the
@@ -76,12 +74,4 @@ func systemFault(f *fault.Fault) *fault.Fault {
 		f.Code = fault.DiskFull
 	}
 	return f
-}
-
-// readyForChildren makes the place where children are recorded.
-func (c *Call) readyForChildren() error {
-	if file := c.pidFile(); file != "" {
-		return workspace.MkdirAll(filepath.Dir(file))
-	}
-	return nil
 }

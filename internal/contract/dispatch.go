@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/literal"
 )
 
@@ -28,7 +29,7 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 		host.Args = nil
 		call := &Call{
 			mu: &sync.Mutex{}, Program: c.Program, Command: c.Program.rootCommand(), Host: host,
-			words: []string{"exec"}, id: newID(), started: c.started, dir: c.dir,
+			words: []string{"exec"}, id: ident.Ordered(), started: c.started, dir: c.dir,
 			given: map[string][]string{}, Config: c.Config, out: &out{w: c.out},
 		}
 		return call.finish(answer{fault: f, pure: true}, nil)

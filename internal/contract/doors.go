@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/workspace"
 )
 
 // A command reaches the world through these doors, and a door is locked unless the declaration has its key. So what the
@@ -45,11 +46,7 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	if over {
 		return process.Result{}, c.ended()
 	}
-	record := c.pidFile()
-	if err := c.readyForChildren(); err != nil {
-		c.Warn("CHILDREN_NOT_RECORDED", "%v", err)
-		record = ""
-	}
+	register := c.register()
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	if env == nil {
 		env = process.Environment(os.Environ(), process.EnvOptions{
@@ -58,7 +55,7 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 		})
 	}
 	return process.Run(ctx, process.Spec{
-		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), PIDFile: record,
+		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), Register: register,
 		Env: env,
 	})
 }
@@ -71,6 +68,24 @@ func (c *Call) pidFile() string {
 		return ""
 	}
 	return filepath.Join(c.Paths.State, "sessions", c.id+".jsonl")
+}
+
+// register is where children are recorded, nil where they cannot be.
+func (c *Call) register() *process.Register {
+	file := c.pidFile()
+	if file == "" {
+		return nil
+	}
+	if err := workspace.MkdirAll(filepath.Dir(file)); err != nil {
+		c.Warn("CHILDREN_NOT_RECORDED", "%v", err)
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recorded == nil {
+		c.recorded = process.NewRegister(file)
+	}
+	return c.recorded
 }
 
 // Connections are the limits that every connection of the call keeps.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 )
 
 // The test binary is also a program: a registry of commands that misbehave in every way a handler can. Tests start it
@@ -23,6 +24,9 @@ import (
 const asProgram = "OMNIAGENT_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if process.IsGuard(os.Args) {
+		os.Exit(process.Guard())
+	}
 	if os.Getenv(asProgram) == theWhole {
 		os.Exit(handedIn().Main(os.Args[1:]))
 	}

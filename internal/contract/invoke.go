@@ -2,8 +2,6 @@ package contract
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base32"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -14,6 +12,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/redact"
 )
 
@@ -21,7 +20,7 @@ import (
 func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int {
 	words, rest := p.split(h.Args)
 	call := &Call{
-		mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: newID(), started: time.Now(), dir: h.Dir,
+		mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: ident.Ordered(), started: time.Now(), dir: h.Dir,
 		given: map[string][]string{}, Config: emptyConfig(),
 	}
 	call.out, call.Host.Stderr = &out{w: h.Stdout}, &patient{w: h.Stderr}
@@ -246,15 +245,4 @@ func quoted(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// newID is unique, sorts by time and has no character that needs care.
-func newID() string {
-	var b [16]byte
-	ms := uint64(time.Now().UnixMilli())
-	for i := range 6 {
-		b[i] = byte(ms >> (8 * (5 - i)))
-	}
-	_, _ = rand.Read(b[6:])
-	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }

@@ -27,14 +27,11 @@ func TestMeta(t *testing.T) {
 			t.Error("the log has another request")
 		}
 		seen := map[string]bool{}
-		for range 1000 {
-			seen[newID()] = true
-		}
 		for range 20 {
 			seen[w.hosted(t, nil, "ok").at(t, "meta.request_id").(string)] = true
 		}
-		if len(seen) != 1020 {
-			t.Errorf("%d ids of 1020", len(seen))
+		if len(seen) != 20 {
+			t.Errorf("%d ids of 20", len(seen))
 		}
 	})
 	t.Run("versions", func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // Every call leaves one line in the audit log, failures too; only help, the version and what is as pure leave none.
@@ -93,7 +94,7 @@ func (c *Call) RecordAlso(e audit.Entry) error {
 func Operator(h Host) string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
 		if v := h.env(name); v != "" {
-			return cleanLine(v)
+			return text.Flat(v)
 		}
 	}
 	return itoa(os.Getuid())

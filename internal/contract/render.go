@@ -151,7 +151,7 @@ func (c *Call) ids(data any) []byte {
 		o, _ := row.(object)
 		for _, name := range c.Command.idMembers() {
 			if v, found := o.get(name); found {
-				fmt.Fprintln(&b, cleanLine(cell(v)))
+				fmt.Fprintln(&b, text.Flat(cell(v)))
 				break
 			}
 		}
@@ -401,7 +401,7 @@ func (c *Call) complain(a answer, status int, format string) {
 	}
 	if format != "json" {
 		for _, w := range c.warnings {
-			c.say("warning: " + cleanLine(w.Message))
+			c.say("warning: " + text.Flat(w.Message))
 		}
 	}
 	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 {
@@ -420,16 +420,16 @@ func (c *Call) complain(a answer, status int, format string) {
 
 // errorLines is one error as people read it.
 func (c *Call) errorLines(f *fault.Fault) []string {
-	lines := []string{c.Program.Name + ": " + cleanLine(f.Error())}
+	lines := []string{c.Program.Name + ": " + text.Flat(f.Error())}
 	if len(f.Problems) > 1 {
 		lines[0] = c.Program.Name + ": " + itoa(len(f.Problems)) + " things are wrong"
 		for _, p := range f.Problems {
-			lines = append(lines, "  "+cleanLine(p.Message))
+			lines = append(lines, "  "+text.Flat(p.Message))
 		}
 	}
 	for _, hint := range []string{f.Suggestion, f.FixCommand} {
 		if hint != "" {
-			lines = append(lines, "hint: "+cleanLine(hint))
+			lines = append(lines, "hint: "+text.Flat(hint))
 		}
 	}
 	if len(lines) == 1 {
@@ -477,11 +477,6 @@ func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Sign
 		status, _ = c.Command.number(GeneralError)
 	}
 	return status
-}
-
-func cleanLine(s string) string {
-	clean, _ := text.Clean(s)
-	return strings.Join(strings.Fields(clean), " ")
 }
 
 // wrap breaks a line between words; 0 never does.

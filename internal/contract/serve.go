@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
 // BlockedByPolicy declares the exit code of commands that speak as an agent does: a tool was denied by policy.
@@ -37,7 +38,7 @@ func (p *Program) serve(ctx context.Context, call *Call, words, rest []string, s
 			call.Config = emptyConfig()
 		}
 		for _, w := range call.warnings {
-			call.say("warning: " + cleanLine(w.Message))
+			call.say("warning: " + text.Flat(w.Message))
 		}
 		call.warnings = nil
 		status, f = call.served(ctx, signals)

@@ -12,7 +12,6 @@
 package delegate
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -24,6 +23,7 @@ import (
 	"time"
 
 	"omniagent/internal/conversation"
+	"omniagent/internal/lines"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
@@ -101,8 +101,7 @@ func versions() []string { return []string{"2025-06-18", "2025-03-26", "2024-11-
 type server struct {
 	o     Options
 	slots chan struct{}
-	lines chan []byte
-	dead  chan struct{} // closed when nobody reads any more
+	out   *lines.Writer
 	life  context.Context
 	begun bool // a client has said hello
 
@@ -125,7 +124,7 @@ var errCancelled = errors.New("the call was cancelled")
 // that standard output could not be written.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s := &server{
-		o: o, slots: make(chan struct{}, maxAtOnce), lines: make(chan []byte, 64), dead: make(chan struct{}),
+		o: o, slots: make(chan struct{}, maxAtOnce),
 		running: map[string]context.CancelCauseFunc{}, sessions: map[string]begun{},
 	}
 	s.o.Reads = cmp.Or(s.o.Reads, setting.Prompt)
@@ -135,119 +134,70 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	life, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s.life = life
-	written := make(chan error, 1)
-	go func() {
-		for line := range s.lines {
-			if _, err := out.Write(line); err != nil {
-				close(s.dead)
-				written <- err
-				return
-			}
-		}
-		written <- nil
-	}()
-	heard, quit := make(chan heardLine), make(chan struct{})
+	s.out = lines.NewWriter(out)
+	heard, quit := make(chan lines.Line), make(chan struct{})
 	defer close(quit)
 	go listen(in, heard, quit)
 	over := false
 	for !over {
 		select {
-		case h := <-heard:
-			if over = h.err != nil; !over {
-				s.hear(life, h)
+		case line, more := <-heard:
+			if over = !more; more {
+				s.hear(life, line)
 			}
 		case <-life.Done():
 			over = true
-		case <-s.dead:
+		case <-s.out.Written():
 			over = true
 		}
 	}
 	end(errors.New("the other side is gone"))
 	s.calls.Wait()
-	close(s.lines)
+	s.out.Finish()
 	select {
-	case err := <-written:
-		return err
+	case <-s.out.Written():
+		return s.out.Err()
 	case <-time.After(leaving):
 		return nil
 	}
 }
 
-// heardLine is a line of the other side, or that it has ended.
-type heardLine struct {
-	text []byte
-	long bool
-	err  error
-}
-
-// listen reads lines. Of one that is too long nothing is kept.
-func listen(in io.Reader, to chan<- heardLine, quit <-chan struct{}) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	var h heardLine
-	for {
-		part, err := r.ReadSlice('\n')
-		if h.long = h.long || len(h.text)+len(part) > maxLine; h.long {
-			h.text = nil
-		} else {
-			h.text = append(h.text, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if len(h.text) > 0 || h.long { // also one whose end never came
-			select {
-			case to <- h:
-			case <-quit:
-				return
-			}
-		}
-		if err != nil {
-			select {
-			case to <- heardLine{err: err}:
-			case <-quit:
-			}
+// listen reads lines, until the input ends.
+func listen(in io.Reader, to chan<- lines.Line, quit <-chan struct{}) {
+	defer close(to)
+	for r := lines.NewReader(in, maxLine); r.Next(); {
+		line := r.Line
+		line.Text = bytes.Clone(line.Text)
+		select {
+		case to <- line:
+		case <-quit:
 			return
 		}
-		h = heardLine{}
 	}
 }
 
 // say sends a line. Where nobody reads it waits, as long as the other side is there and we are wanted.
 func (s *server) say(line []byte) {
-	select {
-	case s.lines <- line: // also when it is over: what has an answer gets it
-		return
-	default:
-	}
-	select {
-	case s.lines <- line:
-	case <-s.dead:
-	case <-s.life.Done():
-	}
+	s.out.Send(line, s.life.Done()) // also when it is over: what has an answer gets it, if there is room
 }
 
 // murmur sends what may be lost.
-func (s *server) murmur(line []byte) {
-	select {
-	case s.lines <- line:
-	default:
-	}
-}
+func (s *server) murmur(line []byte) { s.out.Offer(line) }
 
 func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {
 	s.say(jsonrpc.Failure(id, jsonrpc.Errorf(code, format, args...)))
 }
 
 // hear takes a line.
-func (s *server) hear(ctx context.Context, h heardLine) {
-	if h.long {
+func (s *server) hear(ctx context.Context, line lines.Line) {
+	if line.Long {
 		s.refuse(nil, jsonrpc.InvalidRequest, "a message has at most %d bytes", maxLine)
 		return
 	}
-	if len(bytes.TrimSpace(h.text)) == 0 {
+	if len(bytes.TrimSpace(line.Text)) == 0 {
 		return
 	}
-	m := jsonrpc.Parse(h.text)
+	m := jsonrpc.Parse(line.Text)
 	switch {
 	case m.Method == "" && (m.Result != nil || m.Error != nil): // a response: we ask nothing
 	case m.Wrong != nil:

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/ident"
 	"omniagent/internal/text"
 )
 
@@ -50,7 +50,7 @@ func StandIn(args []string, lookup func(string) (string, bool), stdin io.Reader,
 		prompt = string(data)
 	}
 	if session == "" {
-		session = randomID()
+		session = ident.UUID()
 	}
 	if err := keepTranscript(lookup, session, prompt); err != nil {
 		clean, _ := text.Clean(err.Error())
@@ -119,7 +119,7 @@ func keepTranscript(lookup func(string) (string, bool), session, prompt string) 
 		for name, value := range common {
 			r[name] = value
 		}
-		r["uuid"], r["timestamp"] = randomID(), time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+		r["uuid"], r["timestamp"] = ident.UUID(), time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 		line, err := json.Marshal(r)
 		if err != nil {
 			return err
@@ -127,11 +127,4 @@ func keepTranscript(lookup func(string) (string, bool), session, prompt string) 
 		lines = append(append(lines, line...), '\n')
 	}
 	return os.WriteFile(filepath.Join(place, session+".jsonl"), lines, 0o600)
-}
-
-func randomID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -1,13 +1,13 @@
 package enclosure
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"omniagent/internal/guard"
+	"omniagent/internal/lines"
 )
 
 // Credentials are where credentials are kept: in the home directory that the environment names, and in that of the
@@ -28,8 +28,8 @@ func accountHome(list string, uid int) string {
 		return ""
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Split(lines.Text(), ":")
+	for in := lines.NewReader(f, 64<<10); in.Next(); {
+		fields := strings.Split(string(in.Text), ":")
 		if len(fields) < 7 || fields[2] != strconv.Itoa(uid) {
 			continue
 		}

@@ -2,10 +2,7 @@ package enclosure
 
 import (
 	"os"
-	"path/filepath"
-	"strings"
 
-	"omniagent/internal/fault"
 	"omniagent/internal/process"
 )
 
@@ -22,7 +19,7 @@ type Program struct {
 // Run runs it to its end, with everything it started, and returns its exit status, 128 and the number for a signal. An
 // error means that it was not started.
 func (e *Enclosure) Run(p Program) (int, error) {
-	path, err := find(p.Argv[0], p.Dir, p.Env)
+	path, err := process.Locate(p.Argv, p.Dir, p.Env)
 	if err != nil {
 		return 0, err
 	}
@@ -52,36 +49,4 @@ func (e *Enclosure) Run(p Program) (int, error) {
 		return 128 + number(ending.Signal), nil
 	}
 	return ending.ExitCode, nil
-}
-
-// find looks a program up as a shell would: a name with a slash is a path, any other is in PATH, of which only absolute
-// entries count.
-func find(name, dir string, env []string) (string, error) {
-	runs := func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-	}
-	if strings.ContainsRune(name, filepath.Separator) {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		if !runs(path) {
-			return "", fault.New(fault.NotInstalled, "%s is no program that can be run",
-				name).Hint("Give the path of an executable file.")
-		}
-		return path, nil
-	}
-	for _, entry := range env {
-		list, ok := strings.CutPrefix(entry, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, in := range filepath.SplitList(list) {
-			if path := filepath.Join(in, name); filepath.IsAbs(in) && runs(path) {
-				return path, nil
-			}
-		}
-	}
-	return "", fault.New(fault.NotInstalled, "there is no program %s in PATH", name).Hint("Give its path.")
 }

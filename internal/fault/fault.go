@@ -118,10 +118,10 @@ func (f *Fault) Because(err error) *Fault {
 }
 
 func (f *Fault) Error() string {
-	if f.Cause != nil {
-		return f.Message + ": " + f.Cause.Error()
+	if f.Cause == nil || f.Cause.Error() == f.Message { // the latter is what Of made of an error without a fault
+		return f.Message
 	}
-	return f.Message
+	return f.Message + ": " + f.Cause.Error()
 }
 
 func (f *Fault) Unwrap() error { return f.Cause }
@@ -175,7 +175,8 @@ func (f *Fault) Sentence() string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Of finds the fault in err. An error that carries none becomes INTERNAL_ERROR: its text is kept as the cause.
+// Of finds the fault in err. An error that carries none becomes INTERNAL_ERROR, with its words as the message and
+// itself as the cause.
 func Of(err error) *Fault {
 	if err == nil {
 		return nil

@@ -35,8 +35,5 @@ func (r *refusal) answer() []byte {
 // quote is a text from elsewhere, fit for a line.
 func quote(s string) string {
 	s, _ = text.Clean(s)
-	if len(s) > 100 {
-		s = s[:100] + "..."
-	}
-	return strconv.Quote(s)
+	return strconv.Quote(text.Cut(s, 100))
 }

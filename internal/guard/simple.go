@@ -213,8 +213,8 @@ func (a Agents) starts(name string, argv []word) string {
 	default:
 		return ""
 	}
-	for i := start; i < len(argv); i++ {
-		text := strings.ToLower(argv[i].text)
+	for _, argument := range argv[min(start, len(argv)):] {
+		text := strings.ToLower(argument.text)
 		if strings.HasPrefix(text, "-") {
 			_, text, _ = strings.Cut(text, "=")
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 )
 
 func lookup(name string) (string, bool) {
@@ -116,12 +117,12 @@ func TestEnvironAndFind(t *testing.T) {
 		{path, "", ""},
 		{"." + string(filepath.Separator) + "tool.exe", dir, ""},
 	} {
-		if got, err := find(c.name, c.dir, []string{"PATH=" + c.path}); got != path {
+		if got, err := process.Locate([]string{c.name}, c.dir, []string{"PATH=" + c.path}); got != path {
 			t.Errorf("%+v: got %s, %v", c, got, err)
 		}
 	}
 	for _, name := range []string{"tool.exe", "other"} {
-		if got, err := find(name, dir, []string{"PATH=."}); err == nil {
+		if got, err := process.Locate([]string{name}, dir, []string{"PATH=."}); err == nil {
 			t.Errorf("%s is found in a directory that depends on where we are: %s", name, got)
 		}
 	}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/text"
 )
@@ -378,21 +378,15 @@ func (r *remote) settled() string {
 
 // stream reads server-sent events until enough, or their end.
 func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough func() bool) error {
-	in := bufio.NewReaderSize(body, 16<<10)
+	in := lines.NewReader(body, maxMessage+peek)
 	var data []byte
 	large := false
-	for {
-		line, whole, err := readLine(in)
-		if err != nil {
-			if err == io.EOF {
-				return nil
-			}
-			return err
-		}
+	for in.Next() && !in.Torn {
+		line := bytes.TrimRight(in.Text, "\r")
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch {
-		case !whole:
+		case in.Long:
 			large = true
 			r.conn.log(fmt.Sprintf("an event of more than %d MiB is passed over", maxMessage>>20))
 		case len(line) == 0:
@@ -422,25 +416,7 @@ func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough
 			}
 		}
 	}
-}
-
-// readLine is a line without its end. Of one that is too long nothing is kept, and whole is false.
-func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
-	whole = true
-	for {
-		piece, err := in.ReadSlice('\n')
-		if whole = whole && len(line)+len(piece) <= maxMessage+peek; whole {
-			line = append(line, piece...)
-		} else {
-			line = nil
-		}
-		switch {
-		case err == nil:
-			return bytes.TrimRight(line, "\r\n"), whole, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, whole, err
-		}
-	}
+	return in.Err()
 }
 
 // close ends the session and all that is under way.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func startProgram(c *Conn) error {
 		env = set(env, name, s.Env[name])
 	}
 	dir := cmp.Or(s.Dir, o.Dir)
-	path, err := find(s.Command[0], dir, env)
+	path, err := process.Locate(s.Command, dir, env)
 	if err != nil {
 		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s is not there", s.Name,
 			s.Command[0]).
@@ -63,7 +62,7 @@ func startProgram(c *Conn) error {
 	errs := &process.Tail{Most: maxStderr}
 	c.wire = p // the server may speak before Start returns
 	p.child, err = start(process.Plan{
-		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &lines{conn: c}, Stderr: errs,
+		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
 		Grace: o.Rest,
 	})
 	_ = theirs.Close()
@@ -159,9 +158,9 @@ func (p *program) close() {
 	}
 }
 
-// lines cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its end
-// are looked at, for the id of what it answers.
-type lines struct {
+// messages cuts what a server prints into messages. A line that is too long is passed over; only its beginning and its
+// end are looked at, for the id of what it answers: that is why it is no lines.Cutter.
+type messages struct {
 	conn *Conn
 	part []byte
 	last []byte // the end of a line that is too long
@@ -170,7 +169,7 @@ type lines struct {
 
 const peek = 256
 
-func (l *lines) Write(data []byte) (int, error) {
+func (l *messages) Write(data []byte) (int, error) {
 	all := len(data)
 	for len(data) > 0 {
 		piece, rest, whole := bytes.Cut(data, []byte("\n"))
@@ -270,48 +269,4 @@ func set(env []string, name, value string) []string {
 		return have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)
 	}
 	return append(slices.DeleteFunc(slices.Clone(env), same), name+"="+value)
-}
-
-func get(env []string, name string) string {
-	for _, entry := range slices.Backward(env) {
-		if have, value, ok := strings.Cut(entry, "="); ok && (have == name || runtime.GOOS == "windows" &&
-			strings.EqualFold(have, name)) {
-			return value
-		}
-	}
-	return ""
-}
-
-// find is the file of a program: a path, seen from dir, or a name in an absolute directory of PATH.
-func find(name, dir string, env []string) (string, error) {
-	candidates := []string{}
-	if filepath.Base(name) != name {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		abs, err := filepath.Abs(name)
-		if err != nil {
-			return "", err
-		}
-		candidates = append(candidates, abs)
-	} else {
-		for _, at := range filepath.SplitList(get(env, "PATH")) {
-			if filepath.IsAbs(at) {
-				candidates = append(candidates, filepath.Join(at, name))
-			}
-		}
-	}
-	endings := []string{""}
-	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
-		endings = []string{".exe", ".cmd", ".bat", ".com"}
-	}
-	for _, path := range candidates {
-		for _, ending := range endings {
-			info, err := os.Stat(path + ending)
-			if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
-				return path + ending, nil
-			}
-		}
-	}
-	return "", os.ErrNotExist
 }

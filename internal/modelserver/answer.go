@@ -2,14 +2,14 @@ package modelserver
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"omniagent/internal/ident"
 )
 
 // Backend decides what a model says. A script is one; a recording and a real model behind any wire are others.
@@ -436,8 +436,4 @@ func pieces(s string) []string {
 }
 
 // randomName makes an id that no other call of a conversation has.
-func randomName(prefix string) string {
-	var b [12]byte
-	_, _ = rand.Read(b[:])
-	return prefix + "_" + hex.EncodeToString(b[:])
-}
+func randomName(prefix string) string { return prefix + "_" + ident.Hex(12) }

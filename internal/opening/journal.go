@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
@@ -141,7 +142,7 @@ func isUUID(id string) bool {
 func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {
 	s := &p.request.Spec
 	if !isUUID(s.Fresh) {
-		s.Fresh = UUID()
+		s.Fresh = ident.UUID()
 	}
 	b := session.Begin{ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir}
 	kept, err := store.New(ctx, b, p.keep, p.env.Log)
@@ -184,11 +185,11 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	case s.Resume == "": // nothing was said to the agent yet
 		s.Terms.Fork = false
 		if !isUUID(s.Fresh) {
-			s.Fresh = UUID()
+			s.Fresh = ident.UUID()
 		}
 	case forked:
 	case shared(store, kept.State()):
-		s.Terms.Fork, s.Fresh = true, UUID()
+		s.Terms.Fork, s.Fresh = true, ident.UUID()
 	default:
 		s.Fresh = ""
 	}
@@ -212,7 +213,7 @@ func shared(store session.Store, state session.State) bool {
 // forkID is the id of the copy.
 func (p *Plan) forkID() string {
 	if p.request.Spec.Fresh == "" {
-		p.request.Spec.Fresh = UUID()
+		p.request.Spec.Fresh = ident.UUID()
 	}
 	return p.request.Spec.Fresh
 }

@@ -10,9 +10,6 @@ package opening
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -24,6 +21,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/ident"
 	"omniagent/internal/model"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
@@ -189,22 +187,12 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if err != nil {
 		return nil, err
 	}
-	var random [12]byte
-	_, _ = rand.Read(random[:]) // it never fails
 	if s.Fresh == "" {
-		s.Fresh = UUID()
+		s.Fresh = ident.UUID()
 	}
-	s.Temp = filepath.Join(e.Temp, "omniagent-"+hex.EncodeToString(random[:]))
+	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
 	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
 	return a.Driver, nil
-}
-
-// UUID is a random one, version 4.
-func UUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // typed is a value that somebody chose; an empty one is nobody's choice.

@@ -254,10 +254,8 @@ func explain(ctx context.Context, at *url.URL, err error) error {
 }
 
 // shorten is a text from elsewhere fit for a message.
+
 func shorten(s string) string {
 	s, _ = text.Clean(s)
-	if len(s) > 200 {
-		return cutAt(s, 200) + "…"
-	}
-	return s
+	return text.Cut(s, 200)
 }

@@ -22,7 +22,7 @@ func rescueFork() (rescued func() bool) { return func() bool { return false } }
 // leaves to takeStop.
 func awaitChange(pid int, stops bool) (exited bool) {
 	if !stops {
-		(&group{pid}).waitLeader()
+		awaitExit(pid)
 		return true
 	}
 	for {
@@ -87,12 +87,11 @@ const (
 )
 
 // groupLeft says whether somebody of the group runs.
-func (c *Child) groupLeft() bool { return (&group{c.pid}).othersAlive() }
+func (c *Child) groupLeft() bool { return groupRuns(c.pid) }
 
 // sweep waits until the group that was killed is gone. What left it cannot be found here.
 func (c *Child) sweep(bool) {
-	killed := &group{c.pid}
-	pollUntil(func() bool { return !killed.othersAlive() }, time.After(deathTakes))
+	pollUntil(func() bool { return !groupRuns(c.pid) }, time.After(deathTakes))
 }
 
 func (c *Child) reapAdopted() {}

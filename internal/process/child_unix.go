@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -54,7 +55,7 @@ func (c *Child) start() (err error) {
 		signal.Stop(c.signals)
 		c.guard.dismiss()
 		c.streams.abandon()
-		return notStarted(Spec{Argv: []string{c.plan.Name}, Dir: c.plan.Dir}, err)
+		return notStarted(c.plan, err)
 	}
 	c.streams.run(c.plan.Stdin)
 	return nil
@@ -95,7 +96,7 @@ func (c *Child) fork() error {
 	}
 	start := func() (err error) {
 		c.pid, err = syscall.ForkExec(c.plan.Path, c.plan.Argv, &syscall.ProcAttr{
-			Dir: c.plan.Dir, Env: markedWhole(c.plan.Env, c.mark), Files: c.descriptors(), Sys: attr,
+			Dir: c.plan.Dir, Env: marked(c.plan.Env, c.mark), Files: c.descriptors(), Sys: attr,
 		})
 		return err
 	}
@@ -263,3 +264,27 @@ func (c *Child) askGroup(s os.Signal) {
 }
 
 func (c *Child) killGroup() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
+
+// keepDescriptors keeps what we inherited ourselves from going on to the child. Go marks what it opens, but not what
+// was open when we began: a lock or the write end of a pipe that a careless parent left would live as long as the
+// child.
+func keepDescriptors() {
+	if markAllDescriptors() == nil {
+		return
+	}
+	names, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// MayExecute asks the system rather than the mode bits: a file that only its owner may execute is passed over by the
+// shells of others.
+func MayExecute(path string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
+}

@@ -23,7 +23,7 @@ func (c *Child) start() error {
 	c.mark = newMark()
 	p := c.plan
 	c.cmd = &exec.Cmd{
-		Path: p.Path, Args: p.Argv, Dir: p.Dir, Env: markedWhole(p.Env, c.mark), Stdout: p.Stdout, Stderr: p.Stderr,
+		Path: p.Path, Args: p.Argv, Dir: p.Dir, Env: marked(p.Env, c.mark), Stdout: p.Stdout, Stderr: p.Stderr,
 		WaitDelay: drainFor,
 	}
 	var input io.WriteCloser
@@ -37,7 +37,7 @@ func (c *Child) start() error {
 	}
 	g, err := startGroup(c.cmd)
 	if err != nil {
-		return notStarted(Spec{Argv: []string{p.Name}, Dir: p.Dir}, err)
+		return notStarted(p, err)
 	}
 	c.group, c.pid = g, c.cmd.Process.Pid
 	if input != nil {

@@ -82,11 +82,12 @@ func fold(name string) string {
 	return name
 }
 
-func valueOf(env []string, name string) string {
+// Value reads a variable of an environment. The last entry counts.
+func Value(env []string, name string) (value string, ok bool) {
 	for _, entry := range slices.Backward(env) {
 		if n, value, ok := cut(entry); ok && fold(n) == fold(name) {
-			return value
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }

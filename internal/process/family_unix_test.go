@@ -86,14 +86,19 @@ func awaitFile(ctx context.Context, path string) (found bool, err error) {
 	return found, ctx.Err()
 }
 
-func TestSomebodyOutsideTheGroupCannotHoldRunUp(t *testing.T) {
+func TestWhoLeavesTheGroupIsDeadToo(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs a parent for orphans, and /proc")
+	}
 	file := temporary(t, "pid")
 	r, err := Run(t.Context(), as(t, "family", "escapes", file))
 	check(t, err)
 	pid, err := awaitPID(t.Context(), file)
 	check(t, err)
-	defer syscall.Kill(pid, syscall.SIGKILL)
-	if string(r.Stdout) != "family\n" || !r.OutputTruncated || r.Duration > 10*time.Second {
+	if _, alive := identity(pid); alive { // at once, not soon
+		t.Fatal("the grandchild lives")
+	}
+	if string(r.Stdout) != "family\n" || r.OutputTruncated || r.Duration > 10*time.Second {
 		t.Fatalf("got %+v", r)
 	}
 }
@@ -151,6 +156,7 @@ func TestDirectoryOfTheChild(t *testing.T) {
 func TestRecordLastsAsLongAsTheChild(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(dir, "session.pid")
+	register := NewRegister(record)
 	var all sync.WaitGroup
 	for n := range 8 {
 		all.Go(func() {
@@ -161,8 +167,8 @@ func TestRecordLastsAsLongAsTheChild(t *testing.T) {
 				defer cancel()
 				pid, err := awaitPID(ctx, file)
 				check := func() bool {
-					children, _ := Sessions(dir)
-					return slices.ContainsFunc(children, func(c SessionChild) bool {
+					children, _ := Registers(dir)
+					return slices.ContainsFunc(children, func(c Registered) bool {
 						return c.PID == pid && c.Alive && c.File == record && c.Argv0 != "" &&
 							time.Since(c.Started) < time.Minute
 					})
@@ -175,7 +181,7 @@ func TestRecordLastsAsLongAsTheChild(t *testing.T) {
 				}
 			}()
 			s := as(t, "polite", file)
-			s.PIDFile = record
+			s.Register = register
 			if _, err := Run(ctx, s); fault.Of(err).Code != fault.Interrupted {
 				t.Errorf("got %v", err)
 			}
@@ -187,28 +193,16 @@ func TestRecordLastsAsLongAsTheChild(t *testing.T) {
 	if len(left) > 0 {
 		t.Fatalf("left %v", left)
 	}
-	_, err = Run(t.Context(), Spec{Argv: []string{"true"}, PIDFile: filepath.Join(dir, "none", "x")})
+	_, err = Run(t.Context(), Spec{Argv: []string{"true"}, Register: NewRegister(filepath.Join(dir, "none", "x"))})
 	wantCode(t, err, fault.FileMissing)
-}
-
-func TestEscapedChildOnRecordIsFound(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("needs /proc")
-	}
-	file := temporary(t, "pid")
-	s := as(t, "family", "escapes", file)
-	s.PIDFile = temporary(t, "session.pid")
-	r, err := Run(t.Context(), s)
-	check(t, err)
-	pid, err := awaitPID(t.Context(), file)
-	check(t, err)
-	wantGone(t, pid)
-	if r.OutputTruncated {
-		t.Fatalf("%+v", r)
+	_, err = Run(t.Context(), Spec{Argv: []string{"true"}, Dir: record, Register: register})
+	wantCode(t, err, fault.FileMissing)
+	if _, err := os.Stat(record); !os.IsNotExist(err) {
+		t.Fatalf("a child that was not started left %v", err)
 	}
 }
 
-func TestSessionOfAKilledParentCanBeEnded(t *testing.T) {
+func TestChildrenOfAKilledParentDie(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs the parent-death signal and /proc")
 	}
@@ -218,22 +212,19 @@ func TestSessionOfAKilledParentCanBeEnded(t *testing.T) {
 		cmd := startParent(t, "family", record, how, file)
 		pid, err := awaitPID(t.Context(), file)
 		check(t, err)
-		check(t, cmd.Process.Kill())
-		_ = cmd.Wait()
-		children, err := Sessions(dir)
+		children, err := Registers(dir)
 		check(t, err)
 		if len(children) != 1 || !children[0].Alive {
 			t.Fatalf("got %+v", children)
 		}
-		wantGone(t, children[0].PID) // the parent-death signal; the grandchild has no such thing
-		ended, err := EndSession(t.Context(), record, 50*time.Millisecond)
+		check(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		wantGone(t, children[0].PID)
+		wantGone(t, pid)
+		children, err = Registers(dir) // nobody was left to take it away
 		check(t, err)
-		if len(ended) != 1 {
-			t.Fatalf("ended %+v", ended)
-		}
-		wantGone(t, pid) // killed, it may still be on its way out: its memory is gone before its number is
-		if _, err := os.Stat(record); !os.IsNotExist(err) {
-			t.Fatalf("the record is there: %v", err)
+		if len(children) != 1 || children[0].Alive {
+			t.Fatalf("got %+v", children)
 		}
 	}
 }
@@ -249,20 +240,18 @@ func TestAnotherProcessWithTheNumberIsLeftAlone(t *testing.T) {
 	check(t, err)
 	dir := t.TempDir()
 	record := filepath.Join(dir, "session.pid")
-	lines := fmt.Sprintf("not json\n{\"pid\":%d,\"argv0\":\"x\",\"identity\":\"boot:1\",\"mark\":\"e\"}\n"+
+	lines := fmt.Sprintf("not json\n{\"pid\":%d,\"argv0\":\"x\",\"identity\":\"boot:1\"}\n"+
 		"{\"pid\":1,\"argv0\":\"init\"}\n{\"pid\":-1,\"argv0\":\"all\"}\n{\"pid\":%d,\"ar", pid, pid)
 	check(t, os.WriteFile(record, []byte(lines), 0o600))
-	children, err := Sessions(dir)
+	children, err := Registers(dir)
 	check(t, err)
 	for _, c := range children {
 		if c.Alive {
 			t.Errorf("taken for alive: %+v", c)
 		}
 	}
-	ended, err := EndSession(t.Context(), record, 0)
-	check(t, err)
-	if _, alive := identity(pid); !alive || len(ended) > 0 || len(children) != 3 {
-		t.Fatalf("alive %v, ended %v, children %v", alive, ended, children)
+	if len(children) != 3 {
+		t.Fatalf("got %v", children)
 	}
 	cancel()
 	if r := <-done; string(r.Stdout) != "goodbye\n" {

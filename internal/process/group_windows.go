@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -76,6 +77,14 @@ func (g *group) release() {
 	_ = windows.CloseHandle(g.job)
 }
 
+// reap collects the leader of a group that was killed and waits for the others to be gone.
+func (g *group) reap(cmd *exec.Cmd) error {
+	err := cmd.Wait()
+	pollUntil(func() bool { return !g.othersAlive() }, time.After(deathTakes))
+	g.release()
+	return err
+}
+
 func ending(state *os.ProcessState) (code int, signal string) {
 	if state == nil {
 		return -1, ""
@@ -83,7 +92,8 @@ func ending(state *os.ProcessState) (code int, signal string) {
 	return state.ExitCode(), ""
 }
 
-func allowedToExecute(string) bool { return true }
+// MayExecute is true: the extension decides.
+func MayExecute(string) bool { return true }
 
 // identity tells a process from every other that ever has its number.
 func identity(pid int) (string, bool) {
@@ -100,15 +110,4 @@ func identity(pid int) (string, bool) {
 		return "", false
 	}
 	return strconv.FormatInt(created.Nanoseconds(), 10), true
-}
-
-// withMark finds nobody: the job has ended with its owner.
-func withMark(string) []*os.Process { return nil }
-
-func terminateRecorded(pid int) {}
-
-func killRecorded(pid int) {
-	if p, err := os.FindProcess(pid); err == nil {
-		_ = p.Kill()
-	}
 }

@@ -1,55 +1,102 @@
 package process
 
 import (
-	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
 )
 
-// locate finds the program of argv. A name without a separator is looked for in the absolute directories of PATH, as
-// env has it: a relative one would mean another program in every directory. A name with a separator is seen from dir.
-func locate(argv []string, dir string, env []string) (string, error) {
+// Lookup reads a variable of an environment.
+type Lookup = func(name string) (value string, ok bool)
+
+// In is the Lookup of an environment that is a list.
+func In(env []string) Lookup {
+	return func(name string) (string, bool) { return Value(env, name) }
+}
+
+// Directories are the elements of PATH that are absolute: a relative one, or an empty one, would mean another program
+// in every directory.
+func Directories(lookup Lookup) []string {
+	var all []string
+	path, _ := lookup("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		if filepath.IsAbs(dir) {
+			all = append(all, dir)
+		}
+	}
+	return all
+}
+
+// Candidates are the files that a name could stand for, in the directories of PATH and in its order, whether they are
+// there or not. A name with a separator stands for none.
+func Candidates(name string, lookup Lookup) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if name == "" || hasSeparator(name) {
+			return
+		}
+		for _, dir := range Directories(lookup) {
+			for _, extension := range extensions(name, lookup) {
+				if !yield(filepath.Join(dir, name+extension)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Find is the file of a program in PATH, "" where there is none.
+func Find(name string, lookup Lookup) string {
+	for path := range Candidates(name, lookup) {
+		if Runs(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// Runs says whether a path is a file that we may execute. On Windows the extension decides, which a caller has put
+// there.
+func Runs(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && MayExecute(path)
+}
+
+// Locate finds the program of argv: a name without a separator in PATH, as env has it, and one with a separator seen
+// from dir.
+func Locate(argv []string, dir string, env []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", fault.New(fault.MissingArgument, "no program was given")
 	}
-	name := argv[0]
-	if hasSeparator(name) {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
+	name, lookup := argv[0], In(env)
+	if !hasSeparator(name) {
+		if path := Find(name, lookup); path != "" {
+			return path, nil
 		}
-		if !filepath.IsAbs(path) {
-			abs, err := filepath.Abs(path)
-			if err != nil {
-				return "", fault.New(fault.NoHome, "the working directory is gone").Because(err)
-			}
-			path = abs
-		}
-		found, denied := executable(path, env)
-		if found != "" {
-			return found, nil
-		}
-		if denied {
-			return "", fault.New(fault.PermissionDenied, "%s may not be executed", path).With("program",
-				name).With("path", path)
-		}
-		return "", missing(argv, []string{filepath.Dir(path)})
+		return "", missing(argv, Directories(lookup))
 	}
-	searched := []string{}
-	for _, dir := range filepath.SplitList(valueOf(env, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		searched = append(searched, dir)
-		if found, _ := executable(filepath.Join(dir, name), env); found != "" {
-			return found, nil
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fault.New(fault.NoHome, "the working directory is gone").Because(err)
+	}
+	for _, extension := range extensions(path, lookup) {
+		if Runs(path + extension) {
+			return path + extension, nil
 		}
 	}
-	return "", missing(argv, searched)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return "", fault.New(fault.NotInstalled, "%s is not a program that can be run", name).
+			With("program", name).With("path", path).Hint("Give the path of an executable file.")
+	}
+	return "", missing(argv, []string{filepath.Dir(path)})
 }
 
 // missing tells a program that is not there from a whole command line in place of a program.
@@ -60,46 +107,35 @@ func missing(argv, searched []string) error {
 				name).Hint("Give the program and each argument by itself: [\"git\", \"status\"], not [\"git status\"].")
 	}
 	return fault.New(fault.NotInstalled, "%s is not installed, or not on PATH", argv[0]).
-		With("program", argv[0]).With("searched", searched)
+		With("program", argv[0]).With("searched", searched).Hint("Install it, or give its path.")
 }
 
-// executable returns path, on Windows with the extension that makes it a program, if it can be run. denied: it is a
-// file, but not for us.
-func executable(path string, env []string) (found string, denied bool) {
-	for _, extension := range extensions(path, env) {
-		info, err := os.Stat(path + extension)
-		if err != nil || info.IsDir() {
-			continue
-		}
-		if runtime.GOOS == "windows" || info.Mode().IsRegular() && mayExecute(path, info) {
-			return path + extension, false
-		}
-		denied = true
-	}
-	return "", denied
-}
-
-// extensions are what may follow the name of a program.
-func extensions(path string, env []string) []string {
+// extensions are what may follow the name of a program. A file without any, which npm writes for POSIX shells beside
+// NAME.cmd, is no program on Windows.
+func extensions(path string, lookup Lookup) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
 	}
-	list := valueOf(env, "PATHEXT")
-	if list == "" {
-		list = ".com;.exe;.bat;.cmd"
-	}
-	var all []string
-	for _, extension := range strings.Split(strings.ToLower(list), ";") {
-		if extension != "" && strings.HasSuffix(strings.ToLower(path), extension) {
-			return []string{""}
-		}
-		all = append(all, extension)
+	list, _ := lookup("PATHEXT")
+	all, path := executables(list), strings.ToLower(path)
+	if slices.ContainsFunc(all, func(extension string) bool { return strings.HasSuffix(path, extension) }) {
+		return []string{""}
 	}
 	return all
 }
 
-func mayExecute(path string, info fs.FileInfo) bool {
-	return info.Mode().Perm()&0o111 != 0 && allowedToExecute(path)
+// executables are the extensions of PATHEXT in its order, each with its dot.
+func executables(pathext string) []string {
+	var all []string
+	for extension := range strings.SplitSeq(strings.ToLower(pathext), ";") {
+		if extension = strings.TrimSpace(extension); extension != "" {
+			all = append(all, "."+strings.TrimPrefix(extension, "."))
+		}
+	}
+	if all == nil {
+		return []string{".com", ".exe", ".bat", ".cmd"} // what exec.LookPath assumes
+	}
+	return all
 }
 
 func hasSeparator(name string) bool {

@@ -131,7 +131,7 @@ func parent(args []string) error {
 		return err
 	}
 	argv := append([]string{exe}, args[2:]...)
-	_, err = Run(context.Background(), Spec{Argv: argv, Env: roleEnvironment(args[0]), PIDFile: args[1]})
+	_, err = Run(context.Background(), Spec{Argv: argv, Env: roleEnvironment(args[0]), Register: NewRegister(args[1])})
 	return err
 }
 
@@ -149,6 +149,12 @@ func awaitPID(ctx context.Context, file string) (int, error) {
 		return 0, errors.New("nobody wrote " + file)
 	}
 	return pid, nil
+}
+
+func pollUntilDone(ctx context.Context, yes func() bool) {
+	over := make(chan time.Time)
+	defer context.AfterFunc(ctx, func() { close(over) })()
+	pollUntil(yes, over)
 }
 
 // wantGone waits for a process to be dead.

@@ -2,13 +2,11 @@
 //
 // It promises that a program gets exactly the arguments that it was given, as a list and never as a string for a shell;
 // that its input is a given text or nothing, so that it cannot wait for somebody to type; that its output is drained
-// however much there is, and kept up to a limit; and that when Run returns, the program and all that it started in its
-// process group (on Windows: its job) is dead and reaped.
+// however much there is, and kept up to a limit; and that when Run returns, the program and all that it started is dead
+// and reaped, on Linux also what has made a session of its own. A guard, a second process, sees to that should we die.
 //
 // It refuses to leave a child behind, to run without an end once the context has ended, and to look for programs in
-// directories that depend on where it runs. What it does not see is a descendant that makes a session of its own: on
-// Linux such a one is found by a mark in its environment when the Spec names a PIDFile, else it escapes. Containing
-// programs that try to is the guard's work.
+// directories that depend on where it runs. Containing programs that try to escape is not its work.
 package process
 
 import (
@@ -17,7 +15,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -48,7 +45,7 @@ type Spec struct {
 	Stdin     []byte        // nil: the null device
 	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is read and counted
 	Grace     time.Duration // from the request to end to the kill, when ctx ends; 0: 5 s
-	PIDFile   string        // where the child is on record while it runs, for Sessions and EndSession; empty: nowhere
+	Register  *Register     // where the child stands while it runs; nil: nowhere
 }
 
 // Result is what a program that ran left behind.
@@ -70,132 +67,42 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if s.Env == nil {
 		s.Env = Environment(os.Environ(), EnvOptions{})
 	}
-	program, err := locate(s.Argv, s.Dir, s.Env)
-	if err == nil {
-		err = passableArguments(program, s.Argv)
-	}
+	program, err := Locate(s.Argv, s.Dir, s.Env)
 	if err == nil && ctx.Err() != nil {
 		err = endedBy(ctx, s.Argv[0])
 	}
-	if err == nil && s.PIDFile != "" {
-		err = recordable(s.PIDFile)
-	}
 	if err != nil {
 		return Result{}, err
 	}
-	if s.Grace == 0 {
-		s.Grace = defaultGrace
+	place, err := s.Register.reserve()
+	if err != nil {
+		return Result{}, err
 	}
+	defer place.leave()
 	out, errOut := keeper(s.MaxOutput), keeper(s.MaxOutput)
-	cmd := &exec.Cmd{
-		Path: program, Args: s.Argv, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, WaitDelay: drainFor,
+	plan := Plan{
+		Argv: s.Argv, Path: program, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, Grace: s.Grace,
 	}
 	if s.Stdin != nil {
-		cmd.Stdin = bytes.NewReader(s.Stdin)
+		plan.Stdin = bytes.NewReader(s.Stdin)
 	}
-	began := time.Now()
-	stopped, err := runGroup(ctx, s, cmd)
-	if cmd.Process == nil {
+	child, err := Start(plan)
+	if err != nil {
 		return Result{}, err
 	}
-	r := Result{
+	if err = place.take(s.Argv[0], child.PID()); err != nil {
+		child.End(os.Kill) // nobody could find it later
+	}
+	defer context.AfterFunc(ctx, func() { child.End(syscall.SIGTERM) })()
+	end := child.Wait()
+	if end.Ended && err == nil {
+		err = endedBy(ctx, s.Argv[0])
+	}
+	return Result{
 		Stdout: out.kept, Stderr: errOut.kept, StdoutBytes: out.seen, StderrBytes: errOut.seen,
-		OutputTruncated: out.truncated() || errOut.truncated() || errors.Is(err, exec.ErrWaitDelay),
-		Duration:        time.Since(began), PID: cmd.Process.Pid,
-	}
-	r.ExitCode, r.Signal = ending(cmd.ProcessState)
-	var failed *fault.Fault
-	switch {
-	case errors.As(err, &failed):
-		return r, err
-	case stopped:
-		return r, endedBy(ctx, s.Argv[0])
-	case cmd.ProcessState == nil:
-		return r, fault.New(fault.Internal, "the end of %s could not be observed", s.Argv[0]).Because(err)
-	}
-	return r, nil
-}
-
-// runGroup starts the child and returns when nothing of it is left. stopped says that ctx ended it. The error is a
-// fault, or what cmd.Wait says.
-func runGroup(ctx context.Context, s Spec, cmd *exec.Cmd) (stopped bool, err error) {
-	// The kernel sends the parent-death signal when the thread that started the child ends, so this thread has to stay.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var mark string
-	if s.PIDFile != "" {
-		mark = newMark()
-		cmd.Env = marked(s.Env, mark)
-	}
-	g, err := startGroup(cmd)
-	if err != nil {
-		if s.PIDFile != "" {
-			settle(s.PIDFile)
-		}
-		return false, notStarted(s, err)
-	}
-	forget, unrecorded := func() {}, error(nil)
-	if s.PIDFile != "" {
-		forget, unrecorded = record(s.PIDFile, s.Argv[0], cmd.Process.Pid, mark)
-	}
-	if unrecorded != nil {
-		g.kill() // nobody could find it later
-	}
-	stopped = g.waitOrEnd(ctx, s.Grace)
-	g.kill()
-	if mark != "" {
-		killMarked(mark)
-	}
-	err = g.reap(cmd)
-	forget()
-	if unrecorded != nil {
-		err = unrecorded
-	}
-	return stopped, err
-}
-
-// waitOrEnd returns when the leader has exited, and says whether ctx had ended it. The leader is not reaped yet, so its
-// number and that of the group belong to nobody else. When ctx ended it, the rest of the group gets what is left of the
-// grace: a shell dies of SIGTERM long before the git beneath it has removed its lock.
-func (g *group) waitOrEnd(ctx context.Context, grace time.Duration) (stopped bool) {
-	exited, watched := make(chan struct{}), make(chan bool)
-	go func() {
-		select {
-		case <-exited:
-			watched <- false
-			return
-		case <-ctx.Done():
-		}
-		select {
-		case <-exited: // both at once: it ended by itself
-			watched <- false
-			return
-		default:
-		}
-		g.terminate()
-		over := time.NewTimer(grace)
-		defer over.Stop()
-		select {
-		case <-exited:
-			pollUntil(func() bool { return !g.othersAlive() }, over.C)
-		case <-over.C:
-			g.kill()
-		}
-		watched <- true
-	}()
-	g.waitLeader()
-	close(exited)
-	return <-watched
-}
-
-// reap collects the leader of a group that was killed and waits for the others to be gone.
-func (g *group) reap(cmd *exec.Cmd) error {
-	err := cmd.Wait()
-	over := time.NewTimer(deathTakes)
-	defer over.Stop()
-	pollUntil(func() bool { return !g.othersAlive() }, over.C)
-	g.release()
-	return err
+		ExitCode: end.ExitCode, Signal: end.Signal, Duration: end.Duration, PID: child.PID(),
+		OutputTruncated: out.truncated() || errOut.truncated() || end.Lost != nil,
+	}, err
 }
 
 // pollUntil asks until the answer is yes or time is up. Nothing tells a process that a group is empty, so it has to
@@ -210,7 +117,7 @@ func pollUntil(yes func() bool, over <-chan time.Time) {
 	}
 }
 
-// head keeps the beginning of a stream and counts the rest. os/exec writes to it from one goroutine and ends before it
+// head keeps the beginning of a stream and counts the rest. It is written to from one goroutine, which ends before it
 // is read.
 type head struct {
 	max  int64
@@ -244,12 +151,12 @@ func endedBy(ctx context.Context, program string) error {
 }
 
 // notStarted says why the system did not start a program that is there.
-func notStarted(s Spec, err error) error {
-	code, program := fault.Internal, s.Argv[0]
+func notStarted(p Plan, err error) error {
+	code, program := fault.Internal, p.Name
 	switch {
-	case s.Dir != "" && !isDirectory(s.Dir):
-		return fault.New(fault.FileMissing, "%s is no directory to run %s in", s.Dir, program).With("path",
-			s.Dir).Because(err)
+	case p.Dir != "" && !isDirectory(p.Dir):
+		return fault.New(fault.FileMissing, "%s is no directory to run %s in", p.Dir, program).With("path",
+			p.Dir).Because(err)
 	case errors.Is(err, fs.ErrPermission):
 		code = fault.PermissionDenied
 	case errors.Is(err, syscall.E2BIG):

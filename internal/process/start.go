@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 )
 
 // Plan is a program to start with streams of ours.
@@ -191,9 +192,19 @@ func (c *Child) settle() {
 	close(c.done)
 }
 
-// markedWhole is env with the mark, and all else in it as it was.
-func markedWhole(env []string, mark string) []string {
-	if outer := valueOf(env, markVariable); outer != "" {
+// markVariable holds a random value in the environment of a child. What the child starts inherits it, also after it has
+// left the group or its parent is dead.
+const (
+	markVariable = "OMNIAGENT_CHILD_MARK"
+	markBytes    = 16
+)
+
+func newMark() string { return ident.Hex(markBytes) }
+
+// marked is env with the mark beside those of the runs that we are ourselves part of, so that an outer one still finds
+// what we start. All else in it is as it was.
+func marked(env []string, mark string) []string {
+	if outer, _ := Value(env, markVariable); outer != "" {
 		mark = outer + "," + mark
 	}
 	env = slices.DeleteFunc(slices.Clone(env),

@@ -212,3 +212,17 @@ func heldByPidfd() map[int]bool {
 	}
 	return held
 }
+
+// killMarked kills those that left the group, again and again because one may fork while we look.
+func killMarked(mark string) {
+	over := time.NewTimer(deathTakes)
+	defer over.Stop()
+	pollUntil(func() bool {
+		found := withMark(mark)
+		for _, p := range found {
+			_ = p.Kill()
+			_ = p.Release()
+		}
+		return len(found) == 0
+	}, over.C)
+}

@@ -133,7 +133,7 @@ func (l *lent) giveBack(killed bool, env []string) {
 		return
 	}
 	l.set(l.before)
-	if killed && valueOf(env, "TERM") != "dumb" {
+	if kind, _ := Value(env, "TERM"); killed && kind != "dumb" {
 		l.write(resetSequences)
 	}
 }

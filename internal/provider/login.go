@@ -3,10 +3,12 @@ package provider
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/process"
 )
 
 // credential is the first that there is for the provider and may go to the endpoint. A server on this machine needs
@@ -165,7 +167,7 @@ func (o Options) wellKnown() string {
 	dir := ""
 	if value, ok := o.get("CLOUDSDK_CONFIG"); ok {
 		dir = value
-	} else if value, ok := o.get("APPDATA"); ok && len(extensions()) > 1 {
+	} else if value, ok := o.get("APPDATA"); ok && runtime.GOOS == "windows" {
 		dir = filepath.Join(value, "gcloud")
 	} else if o.Home != "" {
 		dir = filepath.Join(o.Home, ".config", "gcloud")
@@ -180,21 +182,5 @@ func (o Options) wellKnown() string {
 	return path
 }
 
-// program is the file of a program on PATH, "" where there is none. Directories that depend on where we run do not
-// count.
-func (o Options) program(name string) string {
-	value, _ := o.get("PATH")
-	for _, dir := range filepath.SplitList(value) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		for _, extension := range extensions() {
-			path := filepath.Join(dir, name+extension)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
-				(extension != "" || info.Mode().Perm()&0o111 != 0) {
-				return path
-			}
-		}
-	}
-	return ""
-}
+// program is the file of a program on PATH, "" where there is none.
+func (o Options) program(name string) string { return process.Find(name, o.get) }

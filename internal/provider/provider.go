@@ -10,7 +10,6 @@ package provider
 import (
 	"cmp"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -321,11 +320,4 @@ func (o Options) get(name string) (string, bool) {
 	value, ok := o.Lookup(name)
 	value = strings.TrimSpace(value)
 	return value, ok && value != ""
-}
-
-func extensions() []string {
-	if runtime.GOOS == "windows" {
-		return []string{".exe", ".cmd", ".bat"}
-	}
-	return []string{""}
 }

@@ -260,8 +260,11 @@ func TestChooseRefuses(t *testing.T) {
 			[]string{"GEMINI_API_KEY", "gcloud"},
 		},
 		"unknown": {Options{Provider: "opnai", Lookup: env()}, fault.ArgError, []string{"opnai", "openai"}},
-		"copilot": {Options{Provider: "copilot", Agents: []string{"copilot"}, Lookup: env()}, fault.ArgError,
-			[]string{"--agent copilot"}},
+		"copilot": {
+			Options{Provider: "copilot", Agents: []string{"copilot"}, Lookup: env()},
+			fault.ArgError,
+			[]string{"--agent copilot"},
+		},
 		"local model": {
 			Options{Provider: "openai", Base: "http://127.0.0.1:1", Lookup: env()},
 			fault.MissingArgument,

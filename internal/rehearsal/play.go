@@ -3,8 +3,6 @@ package rehearsal
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +20,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/modelserver"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
@@ -221,7 +220,7 @@ func (s *stage) spec(t trial, b bench, url string) agent.Spec {
 	spec := agent.Spec{
 		Install: s.Install, Mode: setting.OneShot, Shared: shared.Derive(), Dir: b.work, Env: cli.Environ(s.env,
 			[]string{"TMPDIR=" + b.temp}), Machine: s.machine,
-		Fresh: uuid(), Temp: filepath.Join(b.temp, "launch-"+random()), Rehearsal: &agent.Rehearsal{
+		Fresh: ident.UUID(), Temp: filepath.Join(b.temp, "launch-"+ident.Hex(8)), Rehearsal: &agent.Rehearsal{
 			URL: url,
 			Key: s.key, Model: "rehearsal", Home: b.home,
 		},
@@ -397,17 +396,4 @@ func (k *kept) bytes() []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return bytes.Clone(k.data)
-}
-
-func random() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return hex.EncodeToString(b[:])
-}
-
-func uuid() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -26,6 +26,8 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/ident"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -145,12 +147,12 @@ func newStage(s Subject, o Options, places *places) *stage {
 	st := &stage{
 		Subject: s, o: o, places: places, began: time.Now(), matrix: s.Driver.Matrix(s.Install.Version),
 		env: privately(o.Env),
-		key: "sk-" + random(), ran: map[string]*outcome{},
+		key: "sk-" + ident.Hex(8), ran: map[string]*outcome{},
 	}
 	lookup := func(name string) (string, bool) { return cli.Lookup(o.Env, name) }
 	st.machine = agent.Machine{
 		Root: os.Geteuid() == 0, OS: runtime.GOOS,
-		Has: func(p string) bool { return cli.InPath(lookup, p) },
+		Has: func(p string) bool { return process.Find(p, lookup) != "" },
 	}
 	return st
 }
@@ -180,7 +182,7 @@ func (s *stage) record(ctx context.Context) Record {
 		files, _ := program(s.Install.RealPath) // what cannot be read is other than before
 		hashed <- files
 	}()
-	s.base = filepath.Join(s.o.State, "rehearsal", random())
+	s.base = filepath.Join(s.o.State, "rehearsal", ident.Hex(8))
 	s.failed = os.MkdirAll(s.base, 0o700)
 	s.perform(ctx)
 	r.Program = append([]File{}, <-hashed...)

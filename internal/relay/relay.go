@@ -9,7 +9,6 @@
 package relay
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/text"
 )
@@ -164,44 +164,28 @@ const longest = 64 << 20
 
 // forward passes on the host's lines, but for those that the agent would die of.
 func (r Relay) forward(to io.Writer) {
-	from := bufio.NewReaderSize(r.In, 64<<10)
 	var line []byte
-	for {
-		var err error
-		long := false
-		if line, long, err = read(from, line[:0]); long {
+	for in := lines.NewReader(r.In, longest); in.Next(); {
+		why := wrong(in.Text)
+		switch {
+		case in.Long:
 			r.Log("a line on standard input was passed over: it is longer than %d MiB", longest>>20)
-		} else if why := wrong(line); why != "" {
+			continue
+		case why != "":
 			r.Log("a line on standard input was passed over: %s", why)
-		} else if len(bytes.TrimSpace(line)) > 0 {
-			if line[len(line)-1] != '\n' {
-				line = append(line, '\n')
-			}
-			if r.Record != nil {
-				r.Record.Host(line)
-			}
-			if _, failed := to.Write(line); failed != nil {
-				return
-			}
+			continue
+		case len(bytes.TrimSpace(in.Text)) == 0:
+			continue
+		}
+		line = append(append(line[:0], in.Text...), '\n')
+		if r.Record != nil {
+			r.Record.Host(line)
+		}
+		if _, failed := to.Write(line); failed != nil {
+			return
 		}
 		if cap(line) > 1<<20 {
 			line = nil
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// read reads a line into the given room. Of one that is too long nothing is kept.
-func read(from *bufio.Reader, line []byte) (_ []byte, long bool, err error) {
-	for {
-		part, err := from.ReadSlice('\n')
-		if long = long || len(line)+len(part) > longest; !long {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, long, err
 		}
 	}
 }
@@ -257,16 +241,17 @@ type Watch struct {
 	gone   func() // the host does not read any more
 	record Record
 
-	mu      sync.Mutex
-	mark    []byte
-	partial []byte // of a line
-	long    bool   // it is longer than any result
-	last    *Result
-	lost    error
+	mu    sync.Mutex
+	mark  []byte
+	lines lines.Cutter
+	last  *Result
+	lost  error
 }
 
 // NewWatch is one in front of out.
-func NewWatch(out io.Writer) *Watch { return &Watch{out: out, mark: []byte(mark)} }
+func NewWatch(out io.Writer) *Watch {
+	return &Watch{out: out, mark: []byte(mark), lines: lines.Cutter{Most: longest}}
+}
 
 // mark is in every result, and in no text: there the quotes would be escaped.
 const mark = `"type":"result"`
@@ -300,30 +285,15 @@ func (w *Watch) lose(why error) {
 }
 
 func (w *Watch) look(p []byte) {
-	if len(w.partial) > 0 || w.long {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
-			w.keep(p)
-			return
-		}
-		if w.keep(p[:i]); !w.long && !another(w.partial) {
-			w.line(w.partial)
-		}
-		if w.partial, w.long = w.partial[:0], false; cap(w.partial) > 1<<20 {
-			w.partial = nil
-		}
-		p = p[i+1:]
-	}
 	for {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
-			w.keep(p)
+		line, rest, ok := w.lines.Cut(p)
+		if !ok {
 			return
 		}
-		if line := p[:i]; !another(line) {
-			w.line(line)
+		if !line.Long && !another(line.Text) {
+			w.line(line.Text)
 		}
-		p = p[i+1:]
+		p = rest
 	}
 }
 
@@ -333,12 +303,6 @@ func another(line []byte) bool {
 	const begin, result = `{"type":"`, `result"`
 	return len(line) > len(begin)+len(result) && string(line[:len(begin)]) == begin &&
 		string(line[len(begin):len(begin)+len(result)]) != result
-}
-
-func (w *Watch) keep(p []byte) {
-	if w.long = w.long || len(w.partial)+len(p) > longest; !w.long && len(p) > 0 {
-		w.partial = append(w.partial, p...)
-	}
 }
 
 func (w *Watch) line(line []byte) {

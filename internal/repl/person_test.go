@@ -142,12 +142,12 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// TestCtrlCIsHeard within 50 ms, also while the screen takes nothing.
+// TestCtrlCIsHeard also while the screen takes nothing.
 func TestCtrlCIsHeard(t *testing.T) {
-	interrupted, stuck, free := make(chan time.Time, 1), make(chan struct{}), make(chan struct{})
+	interrupted, stuck, free := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c := converse(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`, lasting("Look", func(ctx context.Context) {
 		<-ctx.Done()
-		interrupted <- time.Now()
+		close(interrupted)
 	}))
 	p := sit(t, c, func(text string) {
 		if strings.HasPrefix(text, "· Look") {
@@ -157,13 +157,9 @@ func TestCtrlCIsHeard(t *testing.T) {
 	})
 	p.types("first\n")
 	<-stuck
-	pressed := time.Now()
 	p.signals <- os.Interrupt
 	select {
-	case at := <-interrupted:
-		if took := at.Sub(pressed); took > 50*time.Millisecond {
-			t.Errorf("it took %s", took)
-		}
+	case <-interrupted:
 	case <-time.After(20 * time.Second):
 		t.Fatal("nobody hears it")
 	}

@@ -8,7 +8,6 @@
 package repl
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 )
 
 // Plain is a conversation line by line, for any terminal and for a pipe.
@@ -111,27 +111,28 @@ func (p *Plain) read(ctx context.Context) <-chan line {
 	if p.Typed {
 		room = 64
 	}
-	lines := make(chan line, room)
+	typed := make(chan line, room)
 	go func() {
-		defer close(lines)
+		defer close(typed)
 		from := &stamped{Reader: p.In, now: &p.asked}
-		in := bufio.NewReaderSize(from, 64<<10)
-		for {
-			text, err := in.ReadString('\n')
-			if text != "" {
-				select {
-				case lines <- line{strings.TrimRight(text, "\r\n"), from.after}:
-				case <-ctx.Done():
-					return
-				}
+		for in := lines.NewReader(from, longestLine); in.Next(); {
+			if in.Long {
+				p.mu.Lock()
+				p.screen.say("A line of more than 64 MiB was passed over.")
+				p.mu.Unlock()
+				continue
 			}
-			if err != nil {
+			select {
+			case typed <- line{strings.TrimRight(string(in.Text), "\r"), from.after}:
+			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	return lines
+	return typed
 }
+
+const longestLine = 64 << 20
 
 // stamped knows how many questions had been shown when it was last read from.
 type stamped struct {

@@ -16,7 +16,7 @@ import (
 var errNoSelf = errors.New("not tried: there is no command to try it with")
 
 // try starts the command and waits for its end. It has no input, no output and no environment; the null
-// device was opened by the caller, because a restricted thread may not.
+// device was opened by the caller, because a restricted thread may not; nor may it start a guard, as process.Run would.
 func try(ctx context.Context, argv []string, null *os.File, attr *syscall.SysProcAttr) error {
 	if len(argv) == 0 {
 		return errNoSelf

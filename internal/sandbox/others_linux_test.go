@@ -61,6 +61,9 @@ const (
 
 // TestAsOrdinaryUser does it all without privileges.
 func TestAsOrdinaryUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs the tests of this package once more")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("only the superuser can become somebody else")
 	}

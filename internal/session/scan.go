@@ -48,7 +48,8 @@ const (
 	mostDamage = 100
 )
 
-// readJournal goes once over a file, in pieces.
+// readJournal goes once over a file, in pieces. It is no lines.Reader, and neither is Reader: both tell where in the
+// file a line stands, and how long one is that is too long.
 func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 	j := &journal{file: file, blobs: blobs}
 	buffer := make([]byte, chunk)

@@ -3,8 +3,6 @@ package session
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/workspace"
 )
 
@@ -44,9 +43,7 @@ func (s Store) file(id, ending string) string { return filepath.Join(s.dir, id+e
 
 // NewID is an id that nobody has.
 func NewID() string {
-	random := make([]byte, 4)
-	_, _ = rand.Read(random) // it never fails
-	return "sess-" + hex.EncodeToString(random)
+	return "sess-" + ident.Hex(4)
 }
 
 // CheckID says what is wrong with an id that somebody chose: it becomes the name of a file.

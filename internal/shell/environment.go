@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/process"
 	"omniagent/internal/redact"
 )
 
@@ -142,7 +143,7 @@ func real(path string) string {
 func homesIn(base []string) []string {
 	var homes []string
 	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home := valueOf(base, name); filepath.IsAbs(home) {
+		if home, _ := process.Value(base, name); filepath.IsAbs(home) {
 			homes = append(homes, home)
 		}
 	}

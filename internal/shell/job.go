@@ -223,7 +223,7 @@ func (s *stream) since(from int64, to *stream, filter *regexp.Regexp, ended bool
 		}
 		source = io.MultiReader(source, strings.NewReader(end))
 	}
-	lines := bufio.NewReaderSize(source, maxPending)
+	lines := bufio.NewReaderSize(source, maxPending) // no lines.Reader: a long line comes in pieces, and all of it
 	for {
 		line, err := lines.ReadSlice('\n')
 		if filter != nil && !ended && errors.Is(err, io.EOF) {

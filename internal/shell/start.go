@@ -52,16 +52,10 @@ func find(env []string) (path string, bash bool, err error) {
 			}
 		}
 	}
-	for _, dir := range filepath.SplitList(valueOf(env, "PATH")) {
-		if filepath.IsAbs(dir) {
-			dirs = append(dirs, dir)
-		}
-	}
+	dirs = append(dirs, process.Directories(process.In(env))...)
 	for _, name := range []string{"bash", "sh"} {
 		for _, dir := range dirs {
-			path := filepath.Join(dir, name+suffix)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() &&
-				(runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0) {
+			if path := filepath.Join(dir, name+suffix); process.Runs(path) {
 				return path, name == "bash", nil
 			}
 		}
@@ -69,16 +63,6 @@ func find(env []string) (path string, bash bool, err error) {
 	return "", false, fault.New(fault.NotInstalled, "there is no bash and no sh to run commands with").With("searched",
 		dirs).
 		Hint("Install bash, or put the directory that has it into PATH.")
-}
-
-func valueOf(env []string, name string) (value string) {
-	for _, entry := range env {
-		if n, v, ok := strings.Cut(entry, "="); ok &&
-			(n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name)) {
-			value = v
-		}
-	}
-	return value
 }
 
 // started is a line that runs.

@@ -190,12 +190,6 @@ func printable(s string) string {
 	return clean
 }
 
-// printableLine is one line that may be long.
-func printableLine(s string) string {
-	clean, _ := text.Clean(s)
-	return strings.Join(strings.Fields(strings.ReplaceAll(clean, "\n", " ")), " ")
-}
-
 // set stores a value. given is false for a flag that stands alone.
 //
 // Long because it is a table.

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/redact"
 )
 
@@ -127,7 +129,7 @@ func (c *call) putReport(data []byte) error {
 		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
 	}
 	// as those of package workspace, which sweeps up after us should we be killed here
-	temporary := ".omniagent-tmp-" + randomName()
+	temporary := ".omniagent-tmp-" + ident.Hex(12)
 	f, err := c.place.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return cause(err)
@@ -169,7 +171,7 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		Argv: redact.Args(append([]string{c.driver.Describe().Binary}, launch.Args...)), Dir: c.dir,
 		Mode:  string(c.mode),
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
-		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(first(o.evidence.Session,
+		AgentSignal: some(o.exit.Signal), EndedBy: some(o.exit.ByUs), Session: some(cmp.Or(o.evidence.Session,
 			launch.Session)),
 		Model: some(o.evidence.Model), Denials: []reportDenial{}, DenialsTold: o.evidence.DenialsTold,
 		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls,
@@ -221,13 +223,6 @@ func some(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // translation is the line of --trace-translate.

@@ -240,11 +240,3 @@ func TestTemporaryFiles(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
-
-func TestUUID(t *testing.T) {
-	a, err := newUUID()
-	b, _ := newUUID()
-	if err != nil || a == b || len(a) != 36 || a[14] != '4' || !strings.ContainsRune("89ab", rune(a[19])) {
-		t.Errorf("%s, %s, %v", a, b, err)
-	}
-}

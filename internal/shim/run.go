@@ -16,8 +16,10 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // strictEnough refuses an approval that is stricter than prompt where this agent does not hold it: to weaken what
@@ -97,14 +99,10 @@ func (c *call) start() int {
 
 // spec says what is wanted of the driver.
 func (c *call) spec() (agent.Spec, error) {
-	fresh, err := newUUID()
-	if err != nil {
-		return agent.Spec{}, err
-	}
 	s := agent.Spec{
 		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
 		Env:     c.host.Env,
-		Machine: c.machine(), Fresh: fresh, Temp: c.temp.path(c.settings.Temp),
+		Machine: c.machine(), Fresh: ident.UUID(), Temp: c.temp.path(c.settings.Temp),
 	}
 	if c.schema != nil {
 		s.Schema = c.schema.compact
@@ -175,11 +173,11 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 func (c *call) allowMore(f *fault.Fault) {
 	switch {
 	case c.shared.Approval.Value == setting.Prompt:
-		_ = f.Hint("--approval auto-edit or --approval yolo may allow more")
+		f.Hint("--approval auto-edit or --approval yolo may allow more")
 	case c.shared.Approval.Value == setting.AutoEdit:
-		_ = f.Hint("--approval yolo allows more")
+		f.Hint("--approval yolo allows more")
 	case c.shared.Sandbox.Value != setting.Off:
-		_ = f.Hint("--sandbox off allows more")
+		f.Hint("--sandbox off allows more")
 	}
 }
 
@@ -347,7 +345,7 @@ func (c *call) tell(launch agent.Launch, o outcome) {
 		if !r.Explains(o.exit) {
 			continue
 		}
-		fmt.Fprintf(c.host.Stderr, "hint: %s\n", printableLine(joined(r.Reason, r.Fix, r.Command)))
+		fmt.Fprintf(c.host.Stderr, "hint: %s\n", text.Flat(joined(r.Reason, r.Fix, r.Command)))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	rules "omniagent/internal/schema"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
@@ -68,7 +69,7 @@ func readSchema(path string) ([]byte, error) {
 		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read",
 			printable(path)).Hint("a schema itself begins with {")
 		if why := fault.Of(err).Cause; why != nil {
-			_ = f.Because(cause(why))
+			f.Because(cause(why))
 		}
 		return nil, f
 	}
@@ -235,17 +236,15 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 // refuse a session id that they have seen, and in the private directories it may have left links for us to write
 // through.
 func (c *call) again(answer string, wrong error) (agent.Launch, error) {
-	fresh, err := newUUID()
-	if err != nil {
-		return agent.Launch{}, err
-	}
 	spec := c.asked
-	spec.Fresh, spec.Temp = fresh, c.temp.path(c.settings.Temp)
+	spec.Fresh, spec.Temp = ident.UUID(), c.temp.path(c.settings.Temp)
 	if spec.Rehearsal != nil {
 		rehearsal := *spec.Rehearsal
-		if rehearsal.Home, err = c.temp.home(c.settings.State); err != nil {
+		home, err := c.temp.home(c.settings.State)
+		if err != nil {
 			return agent.Launch{}, err
 		}
+		rehearsal.Home = home
 		spec.Rehearsal = &rehearsal
 	}
 	launch, _, err := c.driver.Command(spec)

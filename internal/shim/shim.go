@@ -24,12 +24,12 @@ import (
 	"golang.org/x/term"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // Exit codes.
@@ -287,7 +287,7 @@ func (c *call) locate() error {
 func (c *call) machine() agent.Machine {
 	return agent.Machine{
 		Root: os.Geteuid() == 0, OS: runtime.GOOS,
-		Has: func(program string) bool { return cli.InPath(c.host.lookup, program) },
+		Has: func(program string) bool { return process.Find(program, c.host.lookup) != "" },
 	}
 }
 
@@ -308,16 +308,16 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 		for _, p := range f.Problems {
 			place := p.Param + ": "
 			fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name,
-				strings.TrimSuffix(printableLine(place+strings.TrimPrefix(p.Message, place)), "."))
+				strings.TrimSuffix(text.Flat(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
-		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(printableLine(message), "."))
+		fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name, strings.TrimSuffix(text.Flat(message), "."))
 	}
 	if f.Suggestion != "" {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", printableLine(f.Suggestion))
+		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.Suggestion))
 	}
 	if f.FixCommand != "" && f.FixCommand != f.Suggestion {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", printableLine(f.FixCommand))
+		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(f.FixCommand))
 	}
 }
 
@@ -337,11 +337,11 @@ func joined(parts ...string) string {
 }
 
 func (c *call) warn(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, printableLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
 }
 
 func (c *call) note(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, printableLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
 }
 
 // exitCode is the one place where faults become exit codes of the shim.

@@ -1,8 +1,6 @@
 package shim
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 )
 
 // temporary is what a call leaves behind until its end, and nothing after it.
@@ -23,15 +22,9 @@ type temporary struct {
 // path is where a private directory will be, another one each time: what an agent was told of once, it may have
 // prepared for the next. Nothing is made yet: the translation may turn out not to need one.
 func (t *temporary) path(base string) string {
-	dir := filepath.Join(base, "omniagent-"+randomName())
+	dir := filepath.Join(base, "omniagent-"+ident.Hex(12))
 	t.named = append(t.named, dir)
 	return dir
-}
-
-func randomName() string {
-	var b [12]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return hex.EncodeToString(b[:])
 }
 
 // write makes the files that a launch needs.
@@ -99,7 +92,7 @@ func (t *temporary) home(state string) (string, error) {
 			"there is no place for the home of a rehearsal").Hint("set HOME or XDG_STATE_HOME")
 	}
 	base := filepath.Join(state, "rehearsal")
-	dir := filepath.Join(base, randomName())
+	dir := filepath.Join(base, ident.Hex(12))
 	err := os.MkdirAll(base, 0o700)
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
@@ -126,14 +119,4 @@ func (t *temporary) remove() {
 	for _, dir := range t.made {
 		_ = os.RemoveAll(dir)
 	}
-}
-
-// newUUID makes a random UUID, version 4.
-func newUUID() (string, error) {
-	var b [16]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", fault.New(fault.Internal, "the system gives no random numbers").Because(err)
-	}
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
 }

@@ -306,7 +306,7 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body claud
 		delete(d.waiting, id)
 		d.mu.Unlock()
 	}
-	d.host.out.put(append(claude.Ask(id, body), '\n'))
+	d.host.out.Put(append(claude.Ask(id, body), '\n'))
 	clock := time.NewTimer(patience)
 	defer clock.Stop()
 	select {
@@ -320,11 +320,11 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body claud
 		return nil, errors.New("the host is gone")
 	case <-clock.C:
 		forget()
-		d.host.out.put(append(claude.Withdraw(id), '\n'))
+		d.host.out.Put(append(claude.Withdraw(id), '\n'))
 		return nil, fmt.Errorf("the host did not answer within %s", patience)
 	case <-ctx.Done():
 		forget()
-		d.host.out.put(append(claude.Withdraw(id), '\n'))
+		d.host.out.Put(append(claude.Withdraw(id), '\n'))
 		return nil, context.Cause(ctx)
 	}
 }

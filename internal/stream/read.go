@@ -1,15 +1,14 @@
 package stream
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
 	"omniagent/internal/event"
+	"omniagent/internal/lines"
 	"omniagent/internal/proto/claude"
 )
 
@@ -40,45 +39,24 @@ const longestFrame = 64 << 20
 // Read reads frames until the input ends. A line that is too long is passed over as a whole.
 func Read(r io.Reader, d Dialect, frames chan<- Said, quit <-chan struct{}) {
 	defer close(frames)
-	in := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := readLine(in)
+	for in := lines.NewReader(r, longestFrame); in.Next(); {
 		var said Said
 		switch {
-		case errors.Is(err, bufio.ErrTooLong):
+		case in.Long:
 			said.Err = fmt.Errorf("it is longer than %d MiB", longestFrame>>20)
-		case len(bytes.TrimSpace(line)) > 0:
-			if said.Frame, said.Err = d.Read(line); said.Err == nil && said.Frame.User == nil && said.Frame.Do == nil {
+		case len(bytes.TrimSpace(in.Text)) == 0:
+			continue
+		default:
+			said.Frame, said.Err = d.Read(bytes.Clone(in.Text))
+			if said.Err == nil && said.Frame.User == nil && said.Frame.Do == nil {
 				continue
 			}
-		case err != nil:
-			return
-		default:
-			continue
 		}
 		select {
 		case frames <- said:
 		case <-quit:
 			return
 		}
-	}
-}
-
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > longestFrame; !long {
-			line = append(line, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if long && (err == nil || errors.Is(err, io.EOF)) {
-			return nil, bufio.ErrTooLong
-		}
-		return line, err
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/text"
 )
@@ -74,7 +75,7 @@ type Host struct {
 	Quiet   bool
 	Signals <-chan os.Signal
 
-	out      *writer
+	out      *lines.Writer
 	lost     <-chan struct{} // closed when nobody reads standard output any more
 	answered chan func()     // what came of something that took its time
 	ended    chan struct{}   // closed when Run is over
@@ -95,7 +96,7 @@ type Host struct {
 // New is a host that can write, and be asked things by a conversation that is not open yet.
 func New(out io.Writer, d Dialect, form Form) *Host {
 	h := &Host{
-		Dialect: d, Form: form, out: newWriter(out), lost: process.Unheard(out), answered: make(chan func()),
+		Dialect: d, Form: form, out: lines.NewWriter(out), lost: process.Unheard(out), answered: make(chan func()),
 		ended: make(chan struct{}),
 		open:  map[int64]bool{}, closed: make(chan struct{}),
 	}
@@ -132,8 +133,8 @@ func (h *Host) Run(ctx context.Context) int {
 	code := h.code()
 	if h.gone != nil {
 		h.Log("standard output cannot be written: %v", h.gone)
-	} else if h.Finish() && h.out.failure != nil { // of the last lines
-		h.gone = h.out.failure
+	} else if h.Finish() && h.out.Err() != nil { // of the last lines
+		h.gone = h.out.Err()
 		h.Log("standard output cannot be written: %v", h.gone)
 	}
 	if h.gone != nil && h.signal == nil {
@@ -148,14 +149,14 @@ func (h *Host) Tell(lines [][]byte) { h.write(lines) }
 // Finish waits until all that was said is written. False: nobody reads it. After a signal it does not wait long, after
 // two not at all.
 func (h *Host) Finish() bool {
-	h.out.finish()
+	h.out.Finish()
 	var late <-chan time.Time
 	if h.signal != nil {
 		late = time.After(patience)
 	}
 	for {
 		select {
-		case <-h.out.written:
+		case <-h.out.Written():
 			return true
 		case h.signal = <-h.Signals:
 			if late != nil {
@@ -187,15 +188,16 @@ func (h *Host) listen(from *conversation.Events) <-chan event.Event {
 
 // converse carries what is said from one side to the other, until the conversation is over. Nothing that it does waits.
 func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
-	frames, lost, written, over := h.Frames, h.lost, h.out.written, ctx.Done()
+	frames, lost, written, over := h.Frames, h.lost, h.out.Written(), ctx.Done()
 	var late <-chan time.Time
 	for {
 		if h.closing == nil && len(h.open) == 0 && h.awaited == 0 && (!h.Stays || frames == nil || h.signal != nil) {
 			h.close()
 		}
 		next, said := events, frames
+		room := h.out.Room()
 		// the agent does not wait for them: its record does
-		if queued := h.out.waiting(); h.gone == nil && queued >= fullAt {
+		if queued, _ := h.out.State(); h.gone == nil && queued >= lines.Full {
 			next = nil
 			if queued >= mostQueued {
 				said = nil
@@ -219,7 +221,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 		case do := <-h.answered:
 			h.awaited--
 			do()
-		case <-h.out.room:
+		case <-room:
 		case s := <-h.Signals:
 			late = time.After(patience)
 			if h.signal == nil {
@@ -236,7 +238,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 			h.close()
 		case <-written: // nothing more can be, although nothing was to be written just now
 			written = nil
-			h.lose(h.out.failure)
+			h.lose(h.out.Err())
 		case <-lost:
 			lost = nil
 			if len(h.open) == 0 { // it went in peace
@@ -261,7 +263,7 @@ func (h *Host) lose(why error) {
 func (h *Host) hurry() {
 	h.close()
 	h.closing()
-	if h.out.waiting() >= fullAt {
+	if queued, _ := h.out.State(); queued >= lines.Full {
 		h.lose(errors.New("nobody reads it"))
 	}
 }
@@ -398,7 +400,7 @@ func (h *Host) write(lines [][]byte) {
 
 func (h *Host) put(data []byte) {
 	if h.gone == nil {
-		h.out.put(data)
+		h.out.Put(data)
 	}
 }
 

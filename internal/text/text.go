@@ -48,6 +48,12 @@ const (
 	dcs8 = 0x90
 )
 
+// Flat is s cleaned and in one line, however long.
+func Flat(s string) string {
+	s, _ = Clean(s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
 func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }
 
 func isClean(s string) bool {

@@ -2,8 +2,6 @@ package tool
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"omniagent/internal/ident"
 	"omniagent/internal/text"
 )
 
@@ -156,9 +155,7 @@ func (n *notebook) newCell(kind, source string) []member {
 		cell = append(cell, member{"execution_count", json.RawMessage("null")})
 	}
 	if n.minor {
-		var random [4]byte
-		_, _ = rand.Read(random[:])
-		cell = append(cell, member{"id", quoted(hex.EncodeToString(random[:]))})
+		cell = append(cell, member{"id", quoted(ident.Hex(4))})
 	}
 	cell = append(cell, member{"metadata", json.RawMessage("{}")})
 	if kind == "code" {

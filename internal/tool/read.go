@@ -236,6 +236,7 @@ type page struct {
 // errLongLine is for a line without an end, such as the hole of a sparse file.
 var errLongLine = errors.New("a line is too long")
 
+// fill is no lines.Reader: it counts what it does not keep, and goes on behind a line that is too long for a page.
 func (p *page) fill(b *bufio.Reader) error {
 	var current []byte
 	met := 0

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 )
 
 // ReplaceOptions says how a file is replaced. The zero value replaces whatever is there.
@@ -169,7 +170,7 @@ func diskIn(parent *os.Root, mode fs.FileMode) disk {
 
 // replaceIn writes beside the file and renames.
 func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *Fingerprint) error {
-	temporary := temporaryName()
+	temporary := temporaryPrefix + ident.Hex(12)
 	f, err := k.create(temporary)
 	if err != nil {
 		return d.refused("write", at.name, err)

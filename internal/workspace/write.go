@@ -1,8 +1,6 @@
 package workspace
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 )
 
 const (
@@ -91,7 +90,7 @@ func (d disk) writeFile(path string, data []byte, perm os.FileMode) error {
 		return refused("write", path, err)
 	}
 	dir := directoryOf(target)
-	temporary := dir + temporaryName()
+	temporary := dir + temporaryPrefix + ident.Hex(12)
 	f, err := d.create(temporary)
 	if err != nil {
 		return refused("write", path, err)
@@ -174,12 +173,6 @@ func directoryOf(path string) string {
 		return dir + "." + string(filepath.Separator)
 	}
 	return dir
-}
-
-func temporaryName() string {
-	var random [12]byte
-	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
-	return temporaryPrefix + hex.EncodeToString(random[:])
 }
 
 // sweep looks at the first limit names of dir, or at all of them when limit is negative.

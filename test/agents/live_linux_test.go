@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/process"
 	"omniagent/internal/session"
 )
 
@@ -54,7 +55,7 @@ func (b *bench) wanted(d agent.Driver, m *modelserver.Server) agent.Spec {
 		Install: install, Dir: b.work, Env: env, Temp: filepath.Join(b.base, "private"),
 		Machine: agent.Machine{
 			Root: true, OS: runtime.GOOS,
-			Has: func(p string) bool { return cli.InPath(lookup, p) },
+			Has: func(p string) bool { return process.Find(p, lookup) != "" },
 		},
 		Rehearsal: &agent.Rehearsal{URL: m.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: b.home},
 	}

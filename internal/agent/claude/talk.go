@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/ident"
 	wire "omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
@@ -81,7 +81,7 @@ var _ cli.Proto = (*talk)(nil)
 
 func newTalk(o options) *talk {
 	if o.id == nil {
-		o.id = newID
+		o.id = ident.UUID
 	}
 	t := &talk{
 		decoder: newDecoder(), o: o, mode: o.mode,
@@ -89,13 +89,6 @@ func newTalk(o options) *talk {
 	}
 	t.decoder.talk = t
 	return t
-}
-
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // Begin greets. Messages wait for the answer where something stands in the greeting that has to hold: a CLI that did

@@ -94,8 +94,8 @@ func brief(events []event.Event) string {
 	return strings.Join(words, "; ")
 }
 
-// lines divides pieces behind each line as well: the other side waits for answers.
-func lines(pieces [][]byte) (all [][]byte) {
+// divided cuts pieces behind each line as well: the other side waits for answers.
+func divided(pieces [][]byte) (all [][]byte) {
 	for _, p := range pieces {
 		all = append(all, bytes.SplitAfter(p, []byte("\n"))...)
 	}
@@ -107,7 +107,7 @@ func TestTranslated(t *testing.T) {
 	out, _ := captured(t)
 	w := greeted(t, options{mode: setting.Prompt})
 	var events []event.Event
-	for _, p := range lines([][]byte{out}) {
+	for _, p := range divided([][]byte{out}) {
 		for _, e := range w.Feed(p).Events {
 			e.Raw = nil
 			events = append(events, e)
@@ -126,7 +126,7 @@ func TestReplay(t *testing.T) {
 	play := func(pieces ...[]byte) string {
 		w := greeted(t, options{mode: setting.Prompt})
 		var events []event.Event
-		for _, p := range lines(pieces) {
+		for _, p := range divided(pieces) {
 			for _, e := range w.Feed(p).Events {
 				if e.Kind == event.Question {
 					step, err := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})

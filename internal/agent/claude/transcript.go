@@ -1,11 +1,9 @@
 package claude
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"slices"
@@ -14,6 +12,7 @@ import (
 
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
+	"omniagent/internal/lines"
 	wire "omniagent/internal/proto/claude"
 )
 
@@ -110,30 +109,13 @@ func (t *tale) ours(r record) bool {
 
 // each calls f with every whole line that is not too long.
 func each(from io.Reader, f func(line []byte)) bool {
-	in := bufio.NewReaderSize(from, 64<<10)
-	var line []byte
-	skip := false
-	for {
-		part, err := in.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			if skip = skip || len(line)+len(part) > longest; skip {
-				line = line[:0]
-			} else {
-				line = append(line, part...)
-			}
-			continue
-		case errors.Is(err, io.EOF):
-			return true
-		case err != nil:
-			return false
+	in := lines.NewReader(from, longest)
+	for in.Next() {
+		if !in.Long && !in.Torn {
+			f(in.Text)
 		}
-		if !skip && len(line)+len(part) <= longest {
-			line = append(line, part...)
-			f(line)
-		}
-		line, skip = line[:0], false
 	}
+	return in.Err() == nil
 }
 
 // parse reads a record that tells something. Most do not: looking for a word is quicker than reading them.

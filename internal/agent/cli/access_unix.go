@@ -5,15 +5,7 @@ package cli
 import (
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
-
-// executable asks the system rather than the mode bits: a file that only its owner may execute is passed over by the
-// shells of others.
-func executable(path string) bool {
-	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
-}
 
 func inode(info os.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {

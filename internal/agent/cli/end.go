@@ -81,8 +81,7 @@ func lastWords(stderr []byte, env []string) string {
 	length := 0
 	lines := strings.Split(string(stderr), "\n")
 	for i := len(lines) - 1; i >= 0 && len(last) < 3 && length < most; i-- {
-		line, _ := text.Clean(lines[i])
-		line = strings.Join(strings.Fields(line), " ")
+		line := text.Flat(lines[i])
 		if line == "" || strings.HasPrefix(line, "at ") { // a step of a stack
 			continue
 		}

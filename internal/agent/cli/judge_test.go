@@ -94,7 +94,7 @@ func TestWhatIsSaidOfTheEnd(t *testing.T) {
 			"the agent ended with exit code 7",
 			map[string]any{"agent_exit_code": 7},
 		},
-		{agent.Exit{Failed: errors.New("broken")}, agent.Evidence{}, "broken: broken", nil},
+		{agent.Exit{Failed: errors.New("broken")}, agent.Evidence{}, "broken", nil},
 	}
 	for _, tt := range tests {
 		f := cli.Judge(tt.exit, tt.e, 2)

@@ -7,6 +7,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/lines"
 	"omniagent/internal/text"
 )
 
@@ -19,45 +20,27 @@ const (
 // blank, without its end; what it returns for one that it cannot read should be a Notice. The bytes may be cut
 // anywhere. A line of more than 64 MiB is Unreadable, and only its beginning is kept.
 type JSONLines struct {
-	Parse   func(line []byte) []event.Event
-	partial []byte
-	skips   bool // the rest of a line that is too long
-	most    int  // what a line may have; 0: maxLine
-	ended   bool
+	Parse func(line []byte) []event.Event
+	most  int // what a line may have; 0: maxLine
+	ended bool
+	cut   lines.Cutter
 }
 
 // Feed takes the next bytes.
 func (d *JSONLines) Feed(data []byte) []event.Event {
 	var out []event.Event
-	most := cmp.Or(d.most, maxLine)
+	d.cut.Most = cmp.Or(d.most, maxLine)
 	for {
-		i := bytes.IndexByte(data, '\n')
-		piece := data
-		if i >= 0 {
-			piece = data[:i]
-		}
-		if !d.skips && len(d.partial)+len(piece) > most {
-			d.skips = true
-			begin := append(d.partial[:min(len(d.partial), quotedLine)], piece[:min(len(piece), quotedLine)]...)
-			out = append(out, Unreadable(bytes.Clone(begin[:min(len(begin), quotedLine)]))...)
-			d.partial = nil
-		}
-		if i < 0 {
-			if !d.skips {
-				d.partial = append(d.partial, piece...)
-			}
+		line, rest, ok := d.cut.Cut(data)
+		if !ok {
 			return out
 		}
-		data = data[i+1:]
-		if d.skips {
-			d.skips = false
-			continue
+		if line.Long {
+			out = append(out, Unreadable(bytes.Clone(line.Text[:min(len(line.Text), quotedLine)]))...)
+		} else {
+			out = append(out, d.line(line.Text)...)
 		}
-		if len(d.partial) > 0 {
-			piece = append(d.partial, piece...)
-			d.partial = nil
-		}
-		out = append(out, d.line(piece)...)
+		data = rest
 	}
 }
 
@@ -80,9 +63,8 @@ func (d *JSONLines) line(line []byte) []event.Event {
 // such.
 func (d *JSONLines) End(x agent.Exit) []event.Event {
 	var out []event.Event
-	if rest := d.partial; len(rest) > 0 {
-		d.partial = nil
-		out = d.line(rest)
+	if rest, torn := d.cut.Last(); torn {
+		out = d.line(rest.Text)
 	}
 	if !d.ended {
 		d.ended = true

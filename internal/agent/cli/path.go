@@ -12,42 +12,33 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/process"
 )
 
 // find returns the first program of that name in PATH, or "" and what stood in its place, as sentences without a stop.
 func find(env agent.Env, binary string) (path string, passed []string) {
-	names := []string{binary}
-	if runtime.GOOS == "windows" {
-		names = names[:0]
-		for _, ext := range extensions(variable(env, "PATHEXT")) {
-			names = append(names, binary+ext)
-		}
+	if env.Lookup == nil {
+		return "", nil
 	}
-	relative, own := false, places(env.Dir)
+	own := places(env.Dir)
 	var theirs []string
-	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			relative = true
-			continue
-		}
-		if what := own.name(dir); what != "" {
+	for path := range process.Candidates(binary, env.Lookup) {
+		if what := own.name(filepath.Dir(path)); what != "" {
 			if !slices.Contains(theirs, what) {
 				theirs = append(theirs, what)
 			}
 			continue
 		}
-		for _, name := range names {
-			path := filepath.Join(dir, name)
-			why := Unfit(path)
-			if why == "" {
-				return path, nil
-			}
-			if why != absent {
-				passed = append(passed, path+" "+why)
-			}
+		why := Unfit(path)
+		if why == "" {
+			return path, nil
+		}
+		if why != absent {
+			passed = append(passed, path+" "+why)
 		}
 	}
-	if relative {
+	all, _ := env.Lookup("PATH")
+	if slices.ContainsFunc(filepath.SplitList(all), func(dir string) bool { return !filepath.IsAbs(dir) }) {
 		// Not looked at, not even to see what is there: only the rule is told.
 		passed = append(passed, "the elements of PATH that are relative or empty")
 	}
@@ -160,14 +151,6 @@ func (t *Translation) path(s agent.Spec) {
 	})
 }
 
-func variable(env agent.Env, name string) string {
-	if env.Lookup == nil {
-		return ""
-	}
-	value, _ := env.Lookup(name)
-	return value
-}
-
 const absent = "is not there"
 
 // Unfit says why path cannot be started, as the end of a sentence about it, or nothing if it can.
@@ -190,7 +173,7 @@ func Unfit(path string) string {
 		return "is a directory"
 	case !info.Mode().IsRegular():
 		return "is not a file"
-	case !executable(path):
+	case !process.MayExecute(path):
 		return "is not executable"
 	}
 	return ""
@@ -203,32 +186,4 @@ func cause(err error) error {
 		return pe.Err
 	}
 	return err
-}
-
-// extensions are those of PATHEXT in its order, each with its dot. Windows starts a file by its extension, so the one
-// without any, which npm writes for POSIX shells beside NAME.cmd, is no program there.
-func extensions(pathext string) []string {
-	var list []string
-	for ext := range strings.SplitSeq(strings.ToLower(pathext), ";") {
-		if ext = strings.TrimSpace(ext); ext == "" {
-			continue
-		}
-		list = append(list, "."+strings.TrimPrefix(ext, "."))
-	}
-	if list == nil {
-		return []string{".com", ".exe", ".bat", ".cmd"} // what exec.LookPath assumes
-	}
-	return list
-}
-
-// InPath says whether a program is in one of the absolute directories of PATH.
-func InPath(lookup func(string) (string, bool), program string) bool {
-	path, _ := lookup("PATH")
-	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
-		if !filepath.IsAbs(dir) {
-			return false
-		}
-		info, err := os.Stat(filepath.Join(dir, program))
-		return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-	})
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -89,23 +88,6 @@ func TestVersionThroughShim(t *testing.T) {
 				t.Errorf("version %q", got)
 			}
 		})
-	}
-}
-
-func TestExtensions(t *testing.T) {
-	assumed := []string{".com", ".exe", ".bat", ".cmd"}
-	tests := []struct {
-		pathext string
-		want    []string
-	}{
-		{"", assumed},
-		{";;", assumed},
-		{".COM;.EXE;;CMD; .Ps1", []string{".com", ".exe", ".cmd", ".ps1"}},
-	}
-	for _, tt := range tests {
-		if got := extensions(tt.pathext); !slices.Equal(got, tt.want) {
-			t.Errorf("%q: %q, want %q", tt.pathext, got, tt.want)
-		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -196,10 +197,5 @@ func assigns(set []string, name string) bool {
 
 // Lookup reads a variable from a list of assignments.
 func Lookup(env []string, name string) (string, bool) {
-	for _, entry := range slices.Backward(env) {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value, true
-		}
-	}
-	return "", false
+	return process.Value(env, name)
 }

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
+	"omniagent/internal/lines"
 )
 
 const (
@@ -153,9 +153,9 @@ func (o *observer) ours(path string) bool {
 		return false
 	}
 	defer f.Close()
-	data, err := bufio.NewReaderSize(f, maxMeta).ReadSlice('\n')
+	first := lines.NewReader(f, maxMeta)
 	var m meta
-	if err != nil || json.Unmarshal(data, &m) != nil || m.Type != "session_meta" {
+	if !first.Next() || first.Torn || json.Unmarshal(first.Text, &m) != nil || m.Type != "session_meta" {
 		return false
 	}
 	want := `"exec"`

@@ -1,10 +1,8 @@
 package codex
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"regexp"
@@ -13,6 +11,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 )
 
 const (
@@ -36,23 +35,11 @@ func readRollout(path string, from int64) agent.Evidence {
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return agent.Evidence{}
 	}
-	in := bufio.NewReaderSize(io.LimitReader(f, maxRead), 64<<10)
-	var line []byte
-	for skip := false; ; {
-		part, err := in.ReadSlice('\n')
-		if skip = skip || len(line)+len(part) > maxLine; !skip {
-			line = append(line, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if skip {
+	for in := lines.NewReader(io.LimitReader(f, maxRead), maxLine); in.Next(); {
+		if in.Long {
 			r.told = false
-		} else if err == nil { // a last line without an end is torn
-			r.line(line)
-		}
-		if line, skip = line[:0], false; err != nil {
-			break
+		} else if !in.Torn {
+			r.line(in.Text)
 		}
 	}
 	return r.evidence()

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 )
 
 // Observe notes how long the session's log is before the start: what is in it happened earlier.
@@ -29,6 +30,9 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 	}
 	return o
 }
+
+// longest is how much of one line is kept. A prompt of 60 MB makes a line of 120.
+const longest = 4 << 20
 
 type observer struct {
 	home    string // where the CLI keeps its records
@@ -177,13 +181,16 @@ func (t *tale) read(path string, from int64) bool {
 			return false
 		}
 	}
-	lines(f, func(line []byte, whole bool) {
-		kind := typeOf(line)
+	for in := lines.NewReader(f, longest); in.Next(); {
+		if len(in.Text) == 0 {
+			continue
+		}
+		kind := typeOf(in.Text)
 		if from < 0 && (kind == "session.start" || kind == "session.resume") {
 			*t = tale{}
 		}
-		t.line(kind, line, whole)
-	})
+		t.line(kind, in.Text, !in.Long)
+	}
 	return t.records > 0
 }
 

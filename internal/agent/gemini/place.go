@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bufio"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/lines"
 )
 
 // home is the directory in which the CLI keeps its own, .gemini. Empty: not known.
@@ -105,21 +105,6 @@ func eachLine(path string, from int64, take func(data []byte, whole bool) bool) 
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return
 	}
-	r := bufio.NewReaderSize(f, 64<<10)
-	var line []byte
-	whole := true
-	for {
-		part, err := r.ReadSlice('\n')
-		if room := maxLine - len(line); len(part) > room {
-			part, whole = part[:room], false
-		}
-		line = append(line, part...)
-		if err == bufio.ErrBufferFull {
-			continue
-		}
-		if len(line) > 0 && !take(line, whole) || err != nil {
-			return
-		}
-		line, whole = line[:0], true
+	for in := lines.NewReader(f, maxLine); in.Next() && take(in.Text, !in.Long); {
 	}
 }

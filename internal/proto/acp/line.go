@@ -8,7 +8,9 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 
+	"omniagent/internal/lines"
 	"omniagent/internal/proto/jsonrpc"
 )
 
@@ -37,52 +39,34 @@ const longest = 64 << 20
 type Reader struct {
 	Most int // bytes of a line; 0: 64 MiB
 
-	line []byte
-	long bool
+	cut lines.Cutter
 }
 
 // Feed returns the messages whose lines end in p.
 func (r *Reader) Feed(p []byte) []jsonrpc.Message {
+	r.cut.Most = cmp.Or(r.Most, longest)
 	var messages []jsonrpc.Message
 	for {
-		part, rest, ends := bytes.Cut(p, []byte("\n"))
-		r.take(part)
-		if !ends {
+		line, rest, ok := r.cut.Cut(p)
+		if !ok {
 			return messages
 		}
-		messages = append(messages, r.end()...)
+		messages = append(messages, r.message(line)...)
 		p = rest
 	}
 }
 
 // End returns what stands behind the last line's end.
-func (r *Reader) End() []jsonrpc.Message { return r.end() }
-
-func (r *Reader) most() int {
-	if r.Most > 0 {
-		return r.Most
-	}
-	return longest
+func (r *Reader) End() []jsonrpc.Message {
+	line, _ := r.cut.Last()
+	return r.message(line)
 }
 
-func (r *Reader) take(part []byte) {
-	if r.long = r.long || len(r.line)+len(part) > r.most(); r.long {
-		r.line = nil
-		return
-	}
-	r.line = append(r.line, part...)
-}
-
-func (r *Reader) end() []jsonrpc.Message {
-	line, long := bytes.TrimSpace(r.line), r.long
-	if r.long = false; len(r.line) > 1<<20 {
-		r.line = nil // an image that was sent once is not held for ever
-	} else {
-		r.line = r.line[:0]
-	}
+func (r *Reader) message(l lines.Line) []jsonrpc.Message {
+	line := bytes.TrimSpace(l.Text)
 	switch {
-	case long:
-		wrong := jsonrpc.Errorf(jsonrpc.ParseError, "a line is longer than %d MiB", r.most()>>20)
+	case l.Long:
+		wrong := jsonrpc.Errorf(jsonrpc.ParseError, "a line is longer than %d MiB", r.cut.Most>>20)
 		return []jsonrpc.Message{{Wrong: wrong}}
 	case len(line) == 0:
 		return nil

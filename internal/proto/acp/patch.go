@@ -23,7 +23,7 @@ func patch(d Diff) string {
 	} else {
 		old = *d.Old
 	}
-	was, is := lines(old), lines(d.New)
+	was, is := linesOf(old), linesOf(d.New)
 	ops := compare(was, is)
 	hunks := hunksOf(ops)
 	if len(hunks) == 0 {
@@ -61,8 +61,8 @@ func quoted(name string) string {
 	return b.String() + `"`
 }
 
-// lines keep their ends.
-func lines(text string) []string {
+// linesOf keeps their ends.
+func linesOf(text string) []string {
 	if text == "" {
 		return nil
 	}

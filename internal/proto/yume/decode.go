@@ -7,17 +7,20 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 )
 
 // Decoder reads the lines, cut anywhere. An object that was broken over several lines is put together, as long as it
 // stays small.
 type Decoder struct {
-	rest    []byte // of a line that has not ended
+	cut     lines.Cutter
 	object  []byte // of an object that has not ended
 	session string
 	model   string
 	over    bool // the last turn has ended
 }
+
+const longestLine = 64 << 20
 
 // longestObject is how long an object may become that does not end with its line.
 const longestObject = 100_000
@@ -25,22 +28,21 @@ const longestObject = 100_000
 // Feed is a part of agent.Decoder.
 func (d *Decoder) Feed(data []byte) []event.Event {
 	var events []event.Event
-	d.rest = append(d.rest, data...)
+	d.cut.Most = longestLine
 	for {
-		line, rest, found := bytes.Cut(d.rest, []byte("\n"))
-		if !found {
-			d.rest = bytes.Clone(d.rest)
+		line, rest, ok := d.cut.Cut(data)
+		if !ok {
 			return events
 		}
-		events = append(events, d.line(line)...)
-		d.rest = rest
+		events = append(events, d.line(line.Text)...) // one that is too long is no JSON, and too long an object
+		data = rest
 	}
 }
 
 // End is a part of agent.Decoder.
 func (d *Decoder) End(x agent.Exit) []event.Event {
-	events := d.line(d.rest)
-	d.rest = nil
+	line, _ := d.cut.Last()
+	events := d.line(line.Text)
 	if !d.over {
 		events = append(events, event.Event{
 			Kind: event.Ended, Session: d.session, Synthetic: true,

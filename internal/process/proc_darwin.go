@@ -2,7 +2,6 @@ package process
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"syscall"
 
@@ -14,9 +13,9 @@ func dieWithParent(*syscall.SysProcAttr) {}
 
 func markAllDescriptors() error { return errors.ErrUnsupported }
 
-// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not
+// awaitExit waits until a process has exited and leaves it to be reaped: as long as it is a zombie, its number is not
 // given away.
-func (g *group) waitLeader() {
+func awaitExit(pid int) {
 	queue, err := unix.Kqueue()
 	if err != nil {
 		return // the caller then kills the group: better than waiting for something that cannot be seen
@@ -24,18 +23,18 @@ func (g *group) waitLeader() {
 	defer unix.Close(queue)
 	unix.CloseOnExec(queue)
 	var exit unix.Kevent_t
-	unix.SetKevent(&exit, g.leader, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	unix.SetKevent(&exit, pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
 	exit.Fflags = unix.NOTE_EXIT
 	happened := make([]unix.Kevent_t, 1)
 	for {
-		// A leader that is a zombie already is reported as an error of the registration, which is as good.
+		// A process that is a zombie already is reported as an error of the registration, which is as good.
 		if _, err := unix.Kevent(queue, []unix.Kevent_t{exit}, happened, nil); !errors.Is(err, unix.EINTR) {
 			return
 		}
 	}
 }
 
-// groupRuns believes kill, which does not count zombies here.
+// groupRuns says whether a group has a member that runs. It believes kill, which does not count zombies here.
 func groupRuns(id int) bool { return syscall.Kill(-id, 0) == nil }
 
 const zombie = 5 // SZOMB
@@ -57,6 +56,3 @@ func parentOf(pid int) int {
 	}
 	return int(info.Eproc.Ppid)
 }
-
-// withMark finds nobody: the environment of another process cannot be relied on to be readable here.
-func withMark(string) []*os.Process { return nil }

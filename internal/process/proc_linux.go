@@ -17,27 +17,6 @@ func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL
 // markAllDescriptors does it in one call, since Linux 5.11.
 func markAllDescriptors() error { return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
-// waitLeader waits until the leader has exited and leaves it to be reaped: as long as it is a zombie, its number is not
-// given away.
-func (g *group) waitLeader() {
-	for {
-		err := unix.Waitid(unix.P_PID, g.leader, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
-}
-
-// groupRuns looks through /proc for a member of the group that is no zombie.
-func groupRuns(id int) bool {
-	for _, pid := range everyProcess() {
-		if s, ok := statOf(pid); ok && s.group == id && s.runs() {
-			return true
-		}
-	}
-	return false
-}
-
 // stat is what we need of /proc/PID/stat.
 type stat struct {
 	state   byte
