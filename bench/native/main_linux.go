@@ -3,7 +3,8 @@
 //
 //	go run ./bench/native [-n 10] [-path DIR:DIR] [-against FILE]
 //
-// FILE is another build of omniagent: each of its turns is paired with one of this tree's. The other agents are looked for in -path, which is PATH if it is not given.
+// FILE is another build of omniagent: each of its turns is paired with one of this tree's. The other agents are looked
+// for in -path, which is PATH if it is not given.
 package main
 
 import (
@@ -92,7 +93,10 @@ func run(n int, path, against string) error {
 	}}
 	if against != "" {
 		contenders = append(contenders, &contender{
-			name: "the other", driver: native.New("", provider.APIs()), install: agent.Install{Path: against, RealPath: against},
+			name: "the other", driver: native.New("", provider.APIs()), install: agent.Install{
+				Path:     against,
+				RealPath: against,
+			},
 		})
 	}
 	for _, d := range []agent.Driver{codex.New(), claude.New()} {

@@ -16,12 +16,17 @@ import (
 	"omniagent/internal/agent/opencode"
 )
 
+// everyAgent are those whose traps a hostile repository has.
+func everyAgent() []agent.Driver {
+	return []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), opencode.New()}
+}
+
 // TestTraps: a hostile repository has what each agent reads, and its marks lead to one directory.
 func TestTraps(t *testing.T) {
 	t.Parallel()
 	b := bench{
 		work: t.TempDir(), marks: filepath.Join(t.TempDir(), `a "marks" directory`),
-		agents: []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), opencode.New()},
+		agents: everyAgent(),
 	}
 	if err := trap(b); err != nil {
 		t.Fatal(err)

@@ -57,7 +57,8 @@ func traps() map[string]string {
 	)
 	return map[string]string{
 		".vscode/mcp.json": server, ".github/mcp.json": server, ".copilot/mcp-config.json": server,
-		".github/hooks/trap.json": `{"version":1,"hooks":{"sessionStart":` + hook + `,"userPromptSubmitted":` + hook + `}}`,
-		".env":                    "COPILOT_ALLOW_ALL=true\n",
+		".github/hooks/trap.json": `{"version":1,"hooks":{"sessionStart":` + hook + `,"userPromptSubmitted":` + hook +
+			`}}`,
+		".env": "COPILOT_ALLOW_ALL=true\n",
 	}
 }
